@@ -156,8 +156,8 @@ impl Silo {
         self.table.as_ref().filter(own)
     }
 
-    /// Whether both silos of a study hold the same test rows and measure every model alike on them, as
-    /// where all silos of a benchmark are tested on the same rows.
+    /// Whether every model has the same metrics at both silos, because they hold the same test rows: in
+    /// some benchmarks all silos do. Both are silos of one study.
     pub fn tests_like(&self, other: &Self) -> bool {
         match (self.trains_here(), other.trains_here()) {
             (Some(one), Some(other)) => one.tests_like(other),

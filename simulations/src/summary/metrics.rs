@@ -70,8 +70,9 @@ pub(super) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option
 fn alike(study: &Study, learners: &[Arc<dyn Learner>]) -> Vec<usize> {
     let plain = |at: usize| Arc::ptr_eq(&study.silos[at].learner, &learners[at]);
     let first = |at: usize| {
-        let same = |&one: &usize| study.silos[one].tests_like(&study.silos[at]) && plain(one);
-        (0..at).filter(|_| plain(at)).find(same).unwrap_or(at)
+        let same =
+            |&one: &usize| plain(one) && plain(at) && study.silos[one].tests_like(&study.silos[at]);
+        (0..at).find(same).unwrap_or(at)
     };
     (0..learners.len()).map(first).collect()
 }

@@ -129,9 +129,8 @@ impl TableLearner {
         }
     }
 
-    /// Whether every model has the same metrics on the test rows of both, which are of one task and so have
-    /// one family of models and one loss: the rows are the same in memory, of the same unit, and the model
-    /// is computed on the same device.
+    /// Whether every model has the same metrics on the test rows of both: these are the same rows in memory,
+    /// and unit and device are the same. Both learn one task, so loss and family of models are the same too.
     pub(crate) fn tests_like(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.test, &other.test)
             && self.unit.to_bits() == other.unit.to_bits()

@@ -27,8 +27,8 @@ pub struct Reading {
 pub struct LargestAbs(f32);
 
 impl LargestAbs {
-    /// What the ℓ2 norm of a model with so many values is at most, whatever the rounding of its sum; not
-    /// finite where a value is not.
+    /// An upper bound of the ℓ2 norm of a model with so many values: that of a model in which all values
+    /// are as large, and a little more for rounding. Not finite where a value is not.
     pub(super) fn norm_at_most(self, values: usize) -> f64 {
         f64::from(self.0) * (values as f64).sqrt() * (1.0 + 1e-6)
     }

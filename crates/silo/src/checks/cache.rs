@@ -1,6 +1,7 @@
 //! Caches of results, shared by the silos of one process. The order of their entries is never used.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -62,12 +63,43 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// Results by key, each computed at most once while it is cached.
-pub(crate) struct ResultCache<T>(Mutex<HashMap<Hash, (u64, Shared<T>), Uniform>>);
+/// Values by key, each with the round that it belongs to.
+pub(super) struct Cache<K, V, S>(Mutex<HashMap<K, (u64, V), S>>);
 
-impl<T> Default for ResultCache<T> {
+/// Results by hash, each computed at most once while it is cached.
+pub(super) type ResultCache<T> = Cache<Hash, Shared<T>, Uniform>;
+
+/// Values that follow from bytes, by their hash.
+pub(super) type HashCache<T> = Cache<Hash, T, Uniform>;
+
+/// Values that are inserted at most. A round of hundreds of silos has fewer; one that never ends, or in
+/// which somebody floods the others, has any number.
+const MOST: usize = 1 << 16;
+
+impl<K, V, S: Default> Default for Cache<K, V, S> {
     fn default() -> Self {
         Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + std::hash::Hash, V: Clone, S: BuildHasher> Cache<K, V, S> {
+    /// The value with that key, if it is cached.
+    pub(super) fn known(&self, key: &K) -> Option<V> {
+        locked(&self.0).get(key).map(|(_, value)| value.clone())
+    }
+
+    /// Inserts a value, which belongs to `round`. True if none was cached.
+    pub(super) fn insert(&self, key: K, value: V, round: u64) -> bool {
+        let mut cached = locked(&self.0);
+        if cached.len() >= MOST {
+            cached.clear();
+        }
+        cached.insert(key, (round, value)).is_none()
+    }
+
+    /// Removes values of rounds before `round`.
+    pub(super) fn remove_before(&self, round: u64) {
+        locked(&self.0).retain(|_, (of, _)| *of >= round);
     }
 }
 
@@ -80,88 +112,40 @@ impl<T> ResultCache<T> {
             .1
             .clone()
     }
-
-    /// Removes results of rounds before `round`.
-    pub(super) fn remove_before(&self, round: u64) {
-        locked(&self.0).retain(|_, (of, _)| *of >= round);
-    }
-}
-
-/// Values that follow from bytes, by their hash.
-pub(super) struct HashCache<T>(Mutex<HashMap<Hash, (u64, T), Uniform>>);
-
-impl<T> Default for HashCache<T> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-
-impl<T: Copy> HashCache<T> {
-    pub(super) fn get(&self, hash: &Hash) -> Option<T> {
-        locked(&self.0).get(hash).map(|(_, value)| *value)
-    }
-
-    /// Inserts a value, which is needed in `round`.
-    pub(super) fn insert(&self, hash: Hash, value: T, round: u64) {
-        let mut cached = locked(&self.0);
-        if cached.len() >= MOST {
-            cached.clear();
-        }
-        cached.insert(hash, (round, value));
-    }
-
-    /// Removes values of rounds before `round`.
-    pub(super) fn remove_before(&self, round: u64) {
-        locked(&self.0).retain(|_, (of, _)| *of >= round);
-    }
 }
 
 /// Values that follow from bytes, by the address of the bytes. Sound because bytes are immutable,
 /// and stay at their address as long as this holds a clone of them.
-pub(super) struct BytesCache<T>(Mutex<HashMap<Address, (u64, Bytes, T)>>);
-
-/// Values that are kept at most. A round of hundreds of silos has fewer; one that never ends, or in which
-/// somebody floods the others, has any number.
-const MOST: usize = 1 << 16;
+pub(super) struct BytesCache<T>(Cache<Address, (Bytes, T), RandomState>);
 
 /// Address and length.
 type Address = (usize, usize);
 
 impl<T> Default for BytesCache<T> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(Cache::default())
     }
 }
 
 impl<T: Clone> BytesCache<T> {
     pub(super) fn get(&self, bytes: &Bytes) -> Option<T> {
-        let cached = locked(&self.0);
-        cached
-            .get(&address(bytes))
-            .map(|(_, _, value)| value.clone())
+        self.0.known(&address(bytes)).map(|(_, value)| value)
     }
 
     /// The values of several, if all are cached.
     pub(super) fn all(&self, bytes: &[Bytes]) -> Option<Vec<T>> {
-        let cached = locked(&self.0);
-        let of = |bytes| Some(cached.get(&address(bytes))?.2.clone());
-        bytes.iter().map(of).collect()
+        bytes.iter().map(|bytes| self.get(bytes)).collect()
     }
 
     /// Inserts a value. True if none was cached.
     pub(super) fn insert(&self, bytes: &Bytes, value: T, round: u64) -> bool {
-        let mut cached = locked(&self.0);
-        if cached.len() >= MOST {
-            cached.clear();
-        }
-        cached
-            .insert(address(bytes), (round, bytes.clone(), value))
-            .is_none()
+        let value = (bytes.clone(), value);
+        self.0.insert(address(&value.0), value, round)
     }
 
     /// Removes values of rounds before `round`.
     pub(super) fn remove_before(&self, round: u64) {
-        locked(&self.0).retain(|_, (of, _, _)| *of >= round);
+        self.0.remove_before(round);
     }
 }
 

@@ -133,7 +133,7 @@ impl Checks {
     /// is so for what silos fetch in a simulation, and also without the cache: then each of them has read
     /// it. A node does not know it; its mesh verifies blobs piece by piece.
     pub(crate) fn largest(&self, document: &Hash) -> Option<LargestAbs> {
-        self.largest.get(document)
+        self.largest.known(document)
     }
 
     /// The hashes of blobs, if all of them are cached.

@@ -121,7 +121,7 @@ fn the_norm_is_of_weights_and_biases() {
     assert!(at(f64::NAN).is_err());
 }
 
-/// A gate that is told the largest value by the reading of the bytes has to judge as one that looks for itself.
+/// A gate that knows the largest value from a reading judges as one that looks at the values.
 #[test]
 fn the_verdict_is_the_same_where_the_bytes_were_read_before() {
     const VALUES: usize = 20_000;
