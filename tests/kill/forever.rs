@@ -114,6 +114,8 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
             assert_eq!(chain, printed, "{}: one chain, printed", names[node]);
         }
     }
+    // Models of forty megabytes are much to leave behind.
+    std::fs::remove_dir_all(&demo.folder).unwrap();
 }
 
 #[test]
