@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agreement::Agreement;
 use learn::export::HeldOut;
+use learn::external::Programs;
 use learn::{DataError, Metric, RowCounts, Silo, TaskConfig};
 use methods::learner::Split;
 use methods::strategy::{equip, warm_started};
@@ -21,6 +22,8 @@ pub struct Equipment {
     pub metric: Metric,
     /// Whether the rows are its own. If not, nothing can be measured on them.
     pub own_rows: bool,
+    /// The program that learns, where it is one.
+    pub programs: Option<Arc<Programs>>,
 }
 
 impl Equipment {
@@ -45,6 +48,7 @@ impl Equipment {
             equipped,
             metric,
             own_rows: true,
+            programs: None,
         })
     }
 
@@ -103,6 +107,7 @@ impl Equipment {
             equipped,
             metric: study.metric,
             own_rows: false,
+            programs: None,
         })
     }
 

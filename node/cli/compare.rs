@@ -6,6 +6,8 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use rota::simulations::compare::{Choices, Shard};
 
+use super::learner;
+
 /// Options of `rota compare`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -31,6 +33,10 @@ pub(crate) struct Compare {
     /// Run one part of several, such as 2/8, whose results are merged later
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<ShardOption>,
+    /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
+    /// or unix:SOCKET where it listens [default: the scenario's, or none]
+    #[arg(long, value_name = "PROGRAM", value_parser = learner::program)]
+    pub(crate) learner: Option<rota::learn::external::LearnerConfig>,
     /// Runs at a time; results do not depend on it [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -123,6 +129,7 @@ impl Compare {
             strategies: self.strategies.clone(),
             seeds: self.seeds,
             quick: self.quick,
+            learner: self.learner.clone(),
         }
     }
 
@@ -140,6 +147,11 @@ impl Compare {
         if self.quick {
             words.push("--quick".into());
         }
+        words.extend(
+            self.learner
+                .as_ref()
+                .map(|learner| format!("--learner {}", super::quoted(&learner.name()))),
+        );
         words.extend(
             self.data
                 .as_ref()

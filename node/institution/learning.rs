@@ -1,5 +1,7 @@
 //! What an institution learns with: its rows, its program if it has one, and the agreed strategy.
 
+use std::sync::Arc;
+
 use learn::external::{Programs, external_silo, own_silo};
 use learn::{DataError, Metric, Silo, TaskConfig};
 use methods::Params;
@@ -8,6 +10,22 @@ use super::config::{Data, Institution};
 use super::fit::{own_domain, own_task};
 use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
+
+/// The program that a node learns with, which ends with this: a training under way would go on
+/// without anybody who waits for it.
+pub(super) struct Learning(Option<Arc<Programs>>);
+
+impl Learning {
+    pub(super) fn of(equipment: &Equipment) -> Self {
+        Self(equipment.programs.clone())
+    }
+}
+
+impl Drop for Learning {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|programs| programs.end());
+    }
+}
 
 impl Institution {
     /// Reads the silo's own data: what it learns with, alone and as the agreed strategy equips it. Its
@@ -19,6 +37,7 @@ impl Institution {
     /// started, a model with which the strategy cannot work.
     pub fn equipment(&self, start: Option<&Params>) -> Result<Equipment, DataError> {
         let (silo, metric) = self.silo()?;
+        let mut programs = None;
         let silo = match &self.learner {
             None => silo,
             Some(OwnLearner::Here(learner)) => {
@@ -28,11 +47,15 @@ impl Institution {
             Some(OwnLearner::Program(learner)) => {
                 let place = (self.me.at(), self.agreement.epoch.roster.len());
                 let seeds = (self.seed, self.agreement.seed);
-                let programs = Programs::new(learner, 1)?;
-                external_silo(&self.agreement.task, &silo, &programs, place, seeds)?
+                let programs = programs.insert(Programs::new(learner, 1)?);
+                external_silo(&self.agreement.task, &silo, programs, place, seeds)?
             }
         };
-        self.equip(silo, metric, start)
+        let equipment = self.equip(silo, metric, start)?;
+        Ok(Equipment {
+            programs,
+            ..equipment
+        })
     }
 
     /// The same to measure models with, so without a program.

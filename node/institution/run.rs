@@ -28,6 +28,7 @@ use super::farewell;
 use super::formats;
 use super::health::Health;
 use super::knocks;
+use super::learning::Learning;
 use super::leaving::Leaving;
 use super::links::Links;
 use super::locked;
@@ -239,6 +240,7 @@ fn run_epoch(
     };
     let start = institution.start()?;
     let equipment = institution.equipment(start.as_ref())?;
+    let _learning = Learning::of(&equipment);
     let Opened {
         journal,
         blobs,

@@ -100,7 +100,7 @@ pub struct Training {
     pub running: bool,
     /// Steps done.
     pub step: u64,
-    /// Steps in all.
+    /// Steps in all; 0 until it is known.
     pub steps: u64,
     /// Mean training loss of the last finished epoch. Absent where it is not finite.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,9 @@ pub fn page(status: &Status) -> String {
                             h2 { "Training" }
                             progress max=(training.steps.max(1)) value=(training.step) {}
                             p.note {
-                                "Step " (count(training.step)) " of " (count(training.steps))
+                                @if training.steps == 0 { "No step yet" } @else {
+                                    "Step " (count(training.step)) " of " (count(training.steps))
+                                }
                                 @if let Some(loss) = training.loss { ", loss " (format!("{loss:.4}")) }
                                 @if !training.running { ", the last training" }
                             }

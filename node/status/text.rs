@@ -111,6 +111,9 @@ pub(super) fn position(status: &Status) -> String {
 pub(super) fn phase(status: &Status) -> String {
     match &status.training {
         Some(training) if training.running => {
+            if training.steps == 0 {
+                return format!("{}, no step yet", status.phase);
+            }
             let loss = training.loss.map(|loss| format!(", loss {loss:.4}"));
             format!(
                 "{}, step {} of {}{}",

@@ -89,10 +89,10 @@ fn hear() -> Option<Value> {
 }
 
 /// Speaks the protocol until the input ends. `how` is one of "well", "crash", "hang", "nan",
-/// "layout", "babble", "refuse", "progress"; it misbehaves in its second training, and notes in
-/// `log` when it is started and how often it has trained, over all starts. With "frozen" it has frozen
-/// tensors, with "apart" others at every silo, and with "off" its weight is a little larger than what
-/// it was given.
+/// "layout", "babble", "refuse", "progress", "left", "pipe", "redrawn", "quiet", "held", "none"; it misbehaves in
+/// its second training, and notes in `log` when it is started and how often it has trained, over all
+/// starts. With "frozen" it has frozen tensors, with "apart" others at every silo, and with "off" its
+/// weight is a little larger than what it was given.
 pub(crate) fn main(how: &str, log: &str) {
     let noted = || fs::read_to_string(log).unwrap_or_default();
     let note = |what: &str| {
@@ -100,6 +100,10 @@ pub(crate) fn main(how: &str, log: &str) {
         writeln!(file.unwrap(), "{what}").unwrap();
     };
     note("started");
+    let starts = noted().matches("started").count();
+    // Locked as long as this process, or one that it starts, lives.
+    let alive = fs::File::create(format!("{log}.alive")).unwrap();
+    alive.try_lock_shared().unwrap();
     while let Some(request) = hear() {
         let silo = request["silo"].as_u64().unwrap_or(0);
         let text = |key: &str| request[key].as_str().unwrap().to_owned();
@@ -117,7 +121,7 @@ pub(crate) fn main(how: &str, log: &str) {
                     "layout": [
                         {
                             "name": "weight", "shape": [1, 1], "role": "weight",
-                            "initial": { "uniform": 0.5 },
+                            "initial": { "uniform": if how == "redrawn" { starts as f64 } else { 0.5 } },
                         },
                         { "name": "bias", "shape": [1], "role": "bias" },
                     ],
@@ -149,6 +153,20 @@ pub(crate) fn main(how: &str, log: &str) {
             }
             "train" => {
                 note("trained");
+                match how {
+                    // It says nothing until the silo stops it.
+                    "quiet" => {
+                        eprintln!("quiet from here");
+                        while !matches!(hear(), Some(stop) if stop["type"] == "stop") {}
+                        say(&json!({ "type": "stopped" }));
+                        continue;
+                    }
+                    // Nor is it stopped.
+                    "held" => loop {
+                        std::thread::park();
+                    },
+                    _ => {}
+                }
                 let trainings = noted().matches("trained").count();
                 let second = trainings == 2;
                 let (mut weight, mut bias) = line("start");
@@ -182,9 +200,19 @@ pub(crate) fn main(how: &str, log: &str) {
                     });
                     say(&progress);
                     match how {
-                        "crash" if second && step == 3 => {
+                        "crash" | "redrawn" if second && step == 3 => {
                             eprintln!("MemoryError: out of memory, as a test");
                             std::process::exit(3);
+                        }
+                        "left" if second && step == 3 => {
+                            // It holds standard output, standard error and the lock.
+                            let worker = std::process::Command::new("sleep")
+                                .arg("60")
+                                .stdin(alive.try_clone().unwrap())
+                                .spawn();
+                            worker.unwrap();
+                            eprintln!("RuntimeError: a worker is left, as a test");
+                            std::process::exit(4);
                         }
                         "hang" if second && step == 3 => loop {
                             std::thread::park();
@@ -212,6 +240,12 @@ pub(crate) fn main(how: &str, log: &str) {
                 }
                 let bias = ("bias", vec![1], vec![bias]);
                 match how {
+                    "pipe" if second => {
+                        let made = std::process::Command::new("mkfifo")
+                            .arg(text("into"))
+                            .status();
+                        assert!(made.unwrap().success());
+                    }
                     "layout" if second => {
                         let weight = ("weight", vec![2], vec![weight, weight]);
                         write(&text("into"), &[bias, weight]);
@@ -221,7 +255,8 @@ pub(crate) fn main(how: &str, log: &str) {
                 let own = read(&text("personal"))["trainings"].1[0] + 1.0;
                 write(&text("personal_into"), &[("trainings", vec![1], vec![own])]);
                 let metrics = json!({ "loss": 0.0, "trainings": own });
-                say(&json!({ "type": "trained", "samples": 12, "metrics": metrics }));
+                let samples = if how == "none" && second { 0 } else { 12 };
+                say(&json!({ "type": "trained", "samples": samples, "metrics": metrics }));
             }
             "evaluate" => {
                 let (mut weight, bias) = line("model");

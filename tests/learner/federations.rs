@@ -1,6 +1,7 @@
 //! Whole federations whose silos learn with programs: simulated, and of real nodes.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -9,7 +10,7 @@ use rota::learn::export::start_model;
 use serde_json::Value;
 
 use super::child::FROZEN;
-use super::one::{TENSORS, command, table};
+use super::one::{TENSORS, command, is_gone, noted, table};
 
 fn rota(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rota"))
@@ -108,6 +109,42 @@ pub(crate) fn programs_and_rota_train_one_model_together() {
     assert_eq!(both["usable"], true, "{}", both["unusable"]);
 }
 
+pub(crate) fn a_comparison_runs_the_program_where_its_scenario_is() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("learner-compared");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let mut words = command("well", "compared");
+    // Its notes lie where it runs.
+    *words.last_mut().unwrap() = "notes".into();
+    let learner = format!("command = {words:?}");
+    let moved = folder.join("scenario.toml");
+    let compared = |task: &str, options: &[&str]| {
+        let file = scenario("compared", &learner, task, "name = 'fedavg'");
+        fs::rename(file, &moved).unwrap();
+        let always = ["compare", moved.to_str().unwrap(), "--json", "--quiet"];
+        let choices = ["--strategies", "local", "--seeds", "1"];
+        rota(&[&always, &choices, options].concat())
+    };
+    let good = |output: Output| {
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(found["variants"][0]["strategies"][0]["label"], "local");
+    };
+    let task = table("compared-rows", 1.0);
+    good(compared(&task, &[]));
+    let notes = fs::read_to_string(folder.join("notes")).unwrap();
+    assert!(notes.contains("trained"), "{notes}");
+    // Another program in its place, which runs where the command does.
+    let other = command("well", "compared-other").join(" ");
+    good(compared(&task, &["--learner", &other]));
+    assert!(noted("compared-other").1 > 0);
+    assert_eq!(fs::read_to_string(folder.join("notes")).unwrap(), notes);
+    // The rows of a program are its own.
+    let refused = compared(&external(), &[]);
+    let said = text(&refused.stdout);
+    assert!(said.contains("no silo has validation rows"), "{said}");
+}
+
 pub(crate) fn what_a_program_lacks_is_said_before_the_first_round() {
     let learner = format!("command = {:?}", command("well", "lacks"));
     let strategy = "name = 'fedsr'";
@@ -159,6 +196,26 @@ pub(crate) fn nodes_learn_with_programs() {
             .contains(why),
         "{said}"
     );
+}
+
+pub(crate) fn a_node_that_is_ended_takes_its_program_and_its_files_with_it() {
+    let configs = demo("taken", "quiet", "name = 'fedavg'");
+    let temporary = configs[0].with_file_name("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let mut node = rota_run(&configs[0]);
+    node.env("TMPDIR", &temporary);
+    let mut node = start(node);
+    let files = || fs::read_dir(&temporary).unwrap().count();
+    // It trains before it has met the others.
+    let said = BufReader::new(node.stderr.take().unwrap()).lines();
+    let mut said = said.map(Result::unwrap);
+    assert!(said.any(|line| line == "quiet from here"));
+    assert_eq!(files(), 1);
+    let id = rustix::process::Pid::from_child(&node);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert!(node.wait_with_output().unwrap().status.success());
+    assert!(is_gone("taken"));
+    assert_eq!(files(), 0);
 }
 
 /// Writes the files of three nodes whose programs behave so. Returns their configurations.

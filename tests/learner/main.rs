@@ -34,6 +34,10 @@ const TESTS: &[(&str, fn())] = &[
         one::a_training_that_is_not_needed_is_stopped,
     ),
     (
+        "programs_end_in_the_middle_of_a_training",
+        one::programs_end_in_the_middle_of_a_training,
+    ),
+    (
         "a_program_with_another_model_is_refused",
         one::a_program_with_another_model_is_refused,
     ),
@@ -66,6 +70,10 @@ const TESTS: &[(&str, fn())] = &[
         federations::programs_and_rota_train_one_model_together,
     ),
     (
+        "a_comparison_runs_the_program_where_its_scenario_is",
+        federations::a_comparison_runs_the_program_where_its_scenario_is,
+    ),
+    (
         "what_a_program_lacks_is_said_before_the_first_round",
         federations::what_a_program_lacks_is_said_before_the_first_round,
     ),
@@ -80,6 +88,10 @@ const TESTS: &[(&str, fn())] = &[
     (
         "an_agreement_takes_the_start_from_the_program",
         federations::an_agreement_takes_the_start_from_the_program,
+    ),
+    (
+        "a_node_that_is_ended_takes_its_program_and_its_files_with_it",
+        federations::a_node_that_is_ended_takes_its_program_and_its_files_with_it,
     ),
     (
         "a_federation_of_programs_goes_on",

@@ -140,6 +140,11 @@ pub(crate) fn a_program_that_breaks_is_started_again() {
         ("nan", "\"weight\" holds a value that is not finite", 2),
         ("layout", "\"weight\" must be F32 [1, 1], it is F32 [2]", 2),
         ("babble", "does it print to its standard output", 2),
+        ("left", "RuntimeError: a worker is left, as a test", 2),
+        ("pipe", "it is a pipe, expected a regular file", 2),
+        // The initial values that it says are others at every start.
+        ("redrawn", "MemoryError: out of memory, as a test", 2),
+        ("none", "it says that it trained on no rows", 1),
         // It says so itself, so it is in order.
         ("refuse", "the ward is closed today", 1),
     ];
@@ -157,22 +162,76 @@ pub(crate) fn a_program_that_breaks_is_started_again() {
         let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{how}.log"));
         let notes = fs::read_to_string(log).unwrap();
         assert_eq!(notes.matches("started").count(), starts, "{how}: {notes}");
+        drop(learner);
+        assert!(is_gone(how), "{how}: it, or what it started, is left");
     }
 }
 
+/// Whether nothing is left of a child with these notes, nor of what it started.
+pub(crate) fn is_gone(name: &str) -> bool {
+    let alive = format!("learner-{name}.log.alive");
+    let alive = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(alive);
+    fs::File::open(alive).unwrap().try_lock().is_ok()
+}
+
+/// How often a child with these notes was started, and has begun a training.
+pub(crate) fn noted(name: &str) -> (usize, usize) {
+    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}.log"));
+    let notes = fs::read_to_string(log).unwrap();
+    let count = |what| notes.matches(what).count();
+    (count("started"), count("trained"))
+}
+
 pub(crate) fn a_training_that_is_not_needed_is_stopped() {
-    let learner = open(&task(), &config("progress", "progress")).unwrap();
+    // Before its program is asked, in the middle, and by a program that says nothing for long or does
+    // not stop.
+    let cases = [
+        ("progress", 0, (1, 0)),
+        ("progress", 2, (1, 1)),
+        ("quiet", 2, (1, 1)),
+        ("held", 2, (2, 1)),
+    ];
+    for (how, after, expected) in cases {
+        let name = format!("{how}-{after}");
+        let learner = open(&task(), &config(how, &name)).unwrap();
+        let (start, personal) = (learner.initial(2), learner.initial_personal(2));
+        let mut asked = 0;
+        let mut stop = |_: Progress| {
+            asked += 1;
+            match asked > after {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let stopped = learner.train(&start, &personal, &training(), 9, &mut stop);
+        assert_eq!(stopped.unwrap_err(), LearnError::Stopped, "{name}");
+        // A program still answers: the same one, where it stopped.
+        learner.evaluate(&start, &personal, Split::Test).unwrap();
+        assert_eq!(noted(&name), expected, "{name}");
+    }
+}
+
+pub(crate) fn programs_end_in_the_middle_of_a_training() {
+    let programs = Programs::new(&config("quiet", "ended"), 1).unwrap();
+    let whose = (0, 3, "north");
+    let learner = ExternalLearner::open(&task(), programs.clone(), whose, (1, 2)).unwrap();
     let (start, personal) = (learner.initial(2), learner.initial_personal(2));
-    let mut stop = |_: Progress| ControlFlow::Break(());
-    let stopped = learner.train(&start, &personal, &training(), 9, &mut stop);
-    assert_eq!(stopped.unwrap_err(), LearnError::Stopped);
-    // The same program still answers.
-    learner.evaluate(&start, &personal, Split::Test).unwrap();
-    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("learner-progress.log");
-    assert_eq!(
-        fs::read_to_string(log).unwrap().matches("started").count(),
-        1
-    );
+    let mut asked = 0;
+    let mut end = |_: Progress| {
+        asked += 1;
+        if asked == 2 {
+            programs.end();
+        }
+        ControlFlow::Continue(())
+    };
+    let ended = learner.train(&start, &personal, &training(), 9, &mut end);
+    let ended = ended.unwrap_err().to_string();
+    assert!(ended.contains("it ended (signal: 9"), "{ended}");
+    assert!(is_gone("ended"));
+    // None is started any more.
+    let measured = learner.evaluate(&start, &personal, Split::Test);
+    assert_eq!(measured.unwrap_err(), LearnError::Stopped);
+    assert_eq!(noted("ended"), (1, 1));
 }
 
 pub(crate) fn a_program_with_another_model_is_refused() {

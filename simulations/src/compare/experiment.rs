@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::Source;
 use learn::MetricName;
+use learn::external::LearnerConfig;
 use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -179,6 +180,9 @@ pub struct Choices {
     pub seeds: Option<usize>,
     /// Whether the experiment's reduced form is run.
     pub quick: bool,
+    /// The program that trains the models of all silos, instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learner: Option<LearnerConfig>,
 }
 
 impl Experiment {
@@ -484,6 +488,14 @@ impl Experiment {
             error => refused(error.to_string()),
         })?;
         scenario.task.resolve(&self.folder);
+        match &self.origin.choices.learner {
+            Some(chosen) => scenario.learner = Some(chosen.clone()),
+            None => {
+                if let Some(own) = &mut scenario.learner {
+                    own.resolve(&self.folder);
+                }
+            }
+        }
         Ok(scenario)
     }
 

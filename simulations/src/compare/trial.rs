@@ -145,6 +145,11 @@ impl Trial {
         self.silos().map(|silo| silo.name.clone()).collect()
     }
 
+    /// Whether a silo has rows to choose settings and rounds by.
+    pub(super) fn has_validation_rows(&self) -> bool {
+        self.silos().any(|silo| silo.rows.validation > 0)
+    }
+
     /// For every member whether it is honest: no scripted fault makes it misbehave. Results are those
     /// of honest members.
     pub(super) fn honest(&self) -> Vec<bool> {

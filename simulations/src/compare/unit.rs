@@ -159,7 +159,7 @@ impl Runs<'_> {
                         }
                         None => {
                             let why = trial.failure();
-                            tried.failed = Some(why.unwrap_or_else(|| diverged(tune.by)));
+                            tried.failed = Some(why.unwrap_or_else(|| undecided(&trial, tune.by)));
                         }
                     }
                 }
@@ -184,7 +184,13 @@ impl Runs<'_> {
     }
 }
 
-fn diverged(by: MetricName) -> String {
+/// Why no round of a trial is the best one.
+fn undecided(trial: &Trial, by: MetricName) -> String {
+    if !trial.has_validation_rows() {
+        return "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
+                have some of its own"
+            .into();
+    }
     format!(
         "its {} on validation rows is not a finite number in any round",
         by.key()

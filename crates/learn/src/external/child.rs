@@ -2,9 +2,9 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,15 @@ const SAID: usize = 4096;
 const ENDING: Duration = Duration::from_secs(1);
 /// How long a program whose input has ended gets to end itself.
 const LEAVING: Duration = Duration::from_secs(2);
+/// How often somebody who waits for an answer looks whether the program still runs.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Answers that may wait to be read; a program that says more has to wait itself.
+const WAITING: usize = 256;
 
 /// One running program.
 pub(super) struct Child {
-    process: Option<std::process::Child>,
-    /// Closes the connection, where it is one.
-    hang_up: Option<Box<dyn FnOnce() + Send>>,
+    /// Ends it, whoever talks to it.
+    ender: Ender,
     /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
     into: Option<Sender<Vec<u8>>>,
     replies: Receiver<Result<Reply, String>>,
@@ -74,6 +77,12 @@ impl Child {
         if !config.folder.as_os_str().is_empty() {
             command.current_dir(&config.folder);
         }
+        #[cfg(unix)]
+        {
+            use std::os::unix::process::CommandExt;
+            // What it starts itself ends with it, and an interruption from the terminal is for the silo.
+            command.process_group(0);
+        }
         let mut process = command
             .spawn()
             .map_err(|error| format!("{program:?} cannot be started: {error}"))?;
@@ -91,8 +100,10 @@ impl Child {
         });
         let (into, replies) = threads(stdin, stdout);
         Ok(Self {
-            process: Some(process),
-            hang_up: None,
+            ender: Ender::Process(Arc::new(Mutex::new(Process {
+                process,
+                status: None,
+            }))),
             into: Some(into),
             replies,
             said,
@@ -114,9 +125,8 @@ impl Child {
         );
         let (into, replies) = threads(write, stream);
         Ok(Self {
-            process: None,
             // It fails where the other side has hung up.
-            hang_up: Some(Box::new(move || drop(hang_up.shutdown(Shutdown::Both)))),
+            ender: Ender::Connection(Arc::new(move || drop(hang_up.shutdown(Shutdown::Both)))),
             into: Some(into),
             replies,
             said: Arc::default(),
@@ -151,29 +161,41 @@ impl Child {
     /// # Errors
     /// A clause: the program has ended, or what it sent is no message.
     pub(super) fn receive(&mut self, within: Duration) -> Result<Option<Reply>, String> {
-        match self.replies.recv_timeout(within) {
-            Ok(Ok(reply)) => Ok(Some(reply)),
-            Ok(Err(what)) => Err(what),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(self.ended()),
+        let until = Instant::now() + within;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.replies.recv_timeout(left.min(GLANCE)) {
+                Ok(reply) => return reply.map(Some),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+                // A process that it started may hold its output open.
+                Err(RecvTimeoutError::Timeout) if self.ender.has_ended() => {
+                    return match self.replies.recv_timeout(GLANCE) {
+                        Ok(reply) => reply.map(Some),
+                        Err(_) => Err(self.ended()),
+                    };
+                }
+                Err(RecvTimeoutError::Timeout) if left <= GLANCE => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 
     /// Whether it has ended, or has said something that nobody asked for.
     pub(super) fn is_over(&mut self) -> bool {
-        let ended = |process: &mut std::process::Child| !matches!(process.try_wait(), Ok(None));
-        self.process.as_mut().is_some_and(ended)
-            || !matches!(self.replies.try_recv(), Err(mpsc::TryRecvError::Empty))
+        self.ender.has_ended() || !matches!(self.replies.try_recv(), Err(mpsc::TryRecvError::Empty))
     }
 
     /// How it ended, with the last line of its standard error.
     fn ended(&mut self) -> String {
-        let Some(process) = &mut self.process else {
+        let Ender::Process(process) = &self.ender else {
             return "it has closed the connection".into();
         };
         let how = match wait(process, ENDING) {
-            Some(status) => format!("it ended ({status})"),
-            None => "it has closed its standard output".into(),
+            true => match locked(process).end() {
+                Some(status) => format!("it ended ({status})"),
+                None => "it ended".into(),
+            },
+            false => "it has closed its standard output".into(),
         };
         // What it wrote last may still be on its way; a process of its own may keep the stream open.
         let _ = self.silent.recv_timeout(ENDING);
@@ -184,33 +206,103 @@ impl Child {
             None => how,
         }
     }
+
+    /// Ends it, for somebody who does not talk to it.
+    pub(super) fn ender(&self) -> Ender {
+        self.ender.clone()
+    }
+
+    /// Ends it at once: it hangs, or nothing that it says can be trusted.
+    pub(super) fn kill(self) {
+        self.ender.end();
+    }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
         // The end of its input asks it to end; a program that does not is killed.
         self.into = None;
-        if let Some(hang_up) = self.hang_up.take() {
-            hang_up();
+        if let Ender::Process(process) = &self.ender {
+            wait(process, LEAVING);
         }
-        if let Some(process) = &mut self.process
-            && wait(process, LEAVING).is_none()
-        {
-            // It fails where the process has just ended.
-            drop(process.kill());
-            drop(process.wait());
+        self.ender.end();
+    }
+}
+
+/// What ends a program, whoever talks to it.
+#[derive(Clone)]
+pub(super) enum Ender {
+    /// A process that was started, which is killed with all that it started.
+    Process(Arc<Mutex<Process>>),
+    /// A connection, which is closed.
+    Connection(Arc<dyn Fn() + Send + Sync>),
+}
+
+impl Ender {
+    /// Ends it at once.
+    pub(super) fn end(&self) {
+        match self {
+            Self::Process(process) => {
+                locked(process).end();
+            }
+            Self::Connection(hang_up) => hang_up(),
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Process(process) => locked(process).has_ended(),
+            Self::Connection(_) => false,
         }
     }
 }
 
-impl Child {
-    /// Ends it at once: it hangs, or nothing that it says can be trusted.
-    pub(super) fn kill(mut self) {
-        if let Some(process) = &mut self.process {
-            // It fails where the process has ended.
-            drop(process.kill());
-        }
+/// A process that leads a group of its own.
+pub(super) struct Process {
+    process: std::process::Child,
+    /// How it ended, once nothing is left of it.
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    #[cfg(unix)]
+    fn id(&self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(self.process.id().cast_signed())
     }
+
+    /// Whether it has ended. Its number, which is that of its group, is still its own.
+    #[cfg(unix)]
+    fn has_ended(&mut self) -> bool {
+        use rustix::io::Errno;
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let runs = |id| matches!(waitid(WaitId::Pid(id), look), Ok(None) | Err(Errno::INTR));
+        self.status.is_some() || !self.id().is_some_and(runs)
+    }
+
+    #[cfg(not(unix))]
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
+    /// Kills it with all that it started; how it ended.
+    fn end(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            // Both fail where it has just ended.
+            #[cfg(unix)]
+            if let Some(id) = self.id() {
+                use rustix::process::{Signal, kill_process_group};
+                let _ = kill_process_group(id, Signal::KILL);
+            }
+            drop(self.process.kill());
+            self.status = self.process.wait().ok();
+        }
+        self.status
+    }
+}
+
+fn locked(process: &Mutex<Process>) -> MutexGuard<'_, Process> {
+    process.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// That nothing was heard for this long.
@@ -221,19 +313,20 @@ pub(super) fn silent(timeout: Duration, when: &str) -> String {
     )
 }
 
+/// Whether it ends within this time.
 #[expect(
     clippy::disallowed_methods,
     reason = "std has no wait for a process with a time limit"
 )]
-fn wait(process: &mut std::process::Child, at_most: Duration) -> Option<std::process::ExitStatus> {
+fn wait(process: &Mutex<Process>, at_most: Duration) -> bool {
     let until = Instant::now() + at_most;
-    loop {
-        match process.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(5)),
-            _ => return None,
+    while !locked(process).has_ended() {
+        if Instant::now() >= until {
+            return false;
         }
+        thread::sleep(Duration::from_millis(5));
     }
+    true
 }
 
 /// Passes a program's standard error on, and keeps its end.
@@ -267,7 +360,7 @@ fn threads(
             }
         }
     });
-    let (heard, replies) = mpsc::channel();
+    let (heard, replies) = mpsc::sync_channel(WAITING);
     thread::spawn(move || {
         loop {
             let (reply, last) = match receive(&mut read) {

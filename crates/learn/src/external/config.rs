@@ -54,10 +54,11 @@ struct Program {
     /// Instead of a command: a Unix socket at which a program listens, relative to this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     socket: Option<PathBuf>,
-    /// Most programs at once in a simulation; they share its silos. By default 2.
-    #[serde(default = "two")]
+    /// Most programs at once in a simulation; they share its silos. By default 2, and one connection
+    /// to a socket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
-    programs: usize,
+    programs: Option<usize>,
     /// In a simulation: names, or positions from 0, of the silos that learn with the program. By
     /// default all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,8 +70,12 @@ struct Program {
     timeout: u64,
 }
 
-fn two() -> usize {
-    2
+/// Default number of programs at once. Who listens at a socket may serve one connection at a time.
+fn programs(socket: Option<&PathBuf>) -> usize {
+    match socket {
+        Some(_) => 1,
+        None => 2,
+    }
 }
 
 fn timeout() -> u64 {
@@ -82,9 +87,11 @@ impl From<Written> for LearnerConfig {
         match written {
             Written::Command(command) => Self::command(command),
             Written::Program(program) => Self {
+                programs: program
+                    .programs
+                    .unwrap_or(programs(program.socket.as_ref())),
                 command: program.command,
                 socket: program.socket,
-                programs: program.programs,
                 silos: program.silos,
                 timeout: Duration::from_secs(program.timeout),
                 folder: PathBuf::new(),
@@ -98,7 +105,7 @@ impl From<LearnerConfig> for Program {
         Self {
             command: config.command,
             socket: config.socket,
-            programs: config.programs,
+            programs: Some(config.programs),
             silos: config.silos,
             timeout: config.timeout.as_secs(),
         }
@@ -111,7 +118,7 @@ impl LearnerConfig {
         Self {
             command,
             socket: None,
-            programs: two(),
+            programs: programs(None),
             silos: Vec::new(),
             timeout: Duration::from_secs(TIMEOUT),
             folder: PathBuf::new(),
@@ -121,6 +128,7 @@ impl LearnerConfig {
     /// Programs that listen at this socket, with everything else by default.
     pub fn socket(socket: PathBuf) -> Self {
         Self {
+            programs: programs(Some(&socket)),
             socket: Some(socket),
             ..Self::command(Vec::new())
         }

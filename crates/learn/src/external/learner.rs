@@ -60,7 +60,7 @@ impl ExternalLearner {
             frozen,
             rows: None,
         };
-        let session = Session::open(programs, silo)?;
+        let session = Session::open(programs, silo, start)?;
         let given = match task.start {
             StartFrom::Tensors => None,
             StartFrom::Learner => {
@@ -144,8 +144,7 @@ impl Learner for ExternalLearner {
     }
 
     fn initial_personal(&self, seed: u64) -> Params {
-        let zeros = |_| Params::zeros(&self.session.personal);
-        self.session.initial_personal(seed).unwrap_or_else(zeros)
+        self.session.initial_personal(seed)
     }
 
     fn train(

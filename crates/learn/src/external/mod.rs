@@ -18,6 +18,7 @@
 
 mod child;
 mod config;
+mod folder;
 mod frozen;
 mod learner;
 mod outputs;

@@ -44,18 +44,27 @@ impl ExternalLearner {
             ))
         };
         let (width, given) = (outputs.len() / count, targets.len() / count);
-        let class = |&target: &f32| {
-            let classes = if width == 1 { 2.0 } else { width as f32 };
-            target.fract() == 0.0 && (0.0..classes).contains(&target)
+        let loss = self.loss()?;
+        let classes = match loss {
+            Loss::Logistic => 2,
+            _ => width,
         };
-        match self.loss()? {
-            Loss::Softmax | Loss::Logistic if given != 1 || !targets.iter().all(class) => {
-                return Err(wrong(format!(
-                    "expected one target per row, the index of a class below {width}"
-                )));
-            }
+        let class =
+            |&target: &f32| target.fract() == 0.0 && (0.0..classes as f32).contains(&target);
+        match loss {
             Loss::Logistic if width != 1 => {
                 return Err(wrong(format!("expected one per row, found {width}")));
+            }
+            Loss::Softmax if width < 2 => {
+                return Err(wrong(format!(
+                    "expected one per class and row, two at least, found {width}; one output per row is \
+                     `logistic`"
+                )));
+            }
+            Loss::Softmax | Loss::Logistic if given != 1 || !targets.iter().all(class) => {
+                return Err(wrong(format!(
+                    "expected one target per row, the index of a class below {classes}"
+                )));
             }
             Loss::Regression(_) if width != given => {
                 return Err(wrong(format!(

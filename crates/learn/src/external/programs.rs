@@ -1,9 +1,9 @@
-//! The running programs of a process, shared by its silos, and the folder of exchanged files.
+//! The running programs of a process, shared by its silos, and what they exchange with them.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,10 +11,10 @@ use methods::params::Gate;
 use methods::{Layout, LearnError, Params};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
-use tempfile::TempDir;
 
-use super::child::{Child, silent};
+use super::child::{Child, Ender, silent};
 use super::config::LearnerConfig;
+use super::folder::{Exchanged, Folder};
 use super::wire::{Reply, Request};
 use crate::data::DataError;
 
@@ -22,10 +22,18 @@ use crate::data::DataError;
 /// always has the same one.
 pub struct Programs {
     config: LearnerConfig,
-    folder: TempDir,
-    path: PathBuf,
+    folder: Folder,
     places: Vec<Mutex<Place>>,
-    files: AtomicU64,
+    running: Mutex<Running>,
+}
+
+/// What [ends](Programs::end) the programs.
+#[derive(Default)]
+struct Running {
+    /// By place, of those that run.
+    enders: Vec<Option<Ender>>,
+    /// Whether none may be started any more.
+    over: bool,
 }
 
 /// One program, if it runs, and the silos that it knows.
@@ -44,6 +52,8 @@ pub(super) enum Trouble {
     Broken(String),
     /// The request was not needed any more.
     Stopped,
+    /// Nor was it, and the program did not stop: it is started again.
+    Stuck,
 }
 
 /// A conversation with one program.
@@ -86,8 +96,7 @@ impl Programs {
     /// [`DataError::Config`]: a wrong configuration, or no folder for the files.
     pub fn new(config: &LearnerConfig, silos: usize) -> Result<Arc<Self>, DataError> {
         config.check()?;
-        let folder = tempfile::Builder::new().prefix("rota-learner-").tempdir();
-        let folder = folder.map_err(|error| {
+        let folder = Folder::new().map_err(|error| {
             DataError::Config(format!(
                 "`learner` needs a folder for files in {}: {error}",
                 std::env::temp_dir().display()
@@ -95,11 +104,13 @@ impl Programs {
         })?;
         let places = config.programs.min(silos).max(1);
         Ok(Arc::new(Self {
-            path: folder.path().to_owned(),
             folder,
             places: (0..places).map(|_| Mutex::default()).collect(),
+            running: Mutex::new(Running {
+                enders: vec![None; places],
+                over: false,
+            }),
             config: config.clone(),
-            files: AtomicU64::new(0),
         }))
     }
 
@@ -116,18 +127,15 @@ impl Programs {
         open: impl FnOnce(&mut Talk<'_>) -> Result<(), Trouble>,
         request: impl FnOnce(&mut Talk<'_>) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let place = &self.places[silo % self.places.len()];
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = silo % self.places.len();
+        let mut place = locked(&self.places[at]);
         if place.child.as_mut().is_some_and(Child::is_over) {
             place.end();
         }
         let Place { child, opened } = &mut *place;
         let child = match child {
             Some(child) => child,
-            None => {
-                let started = Child::start(&self.config, &self.path).map_err(Trouble::Broken)?;
-                child.insert(started)
-            }
+            None => child.insert(self.start(at)?),
         };
         let mut talk = Talk {
             child,
@@ -141,27 +149,56 @@ impl Programs {
             opened.insert(silo);
             request(&mut talk)
         });
-        if matches!(result, Err(Trouble::Broken(_))) {
+        if matches!(result, Err(Trouble::Broken(_) | Trouble::Stuck)) {
             place.end();
         }
         result
     }
 
+    /// Starts the program of a place.
+    fn start(&self, at: usize) -> Result<Child, Trouble> {
+        if locked(&self.running).over {
+            return Err(Trouble::Stopped);
+        }
+        let child = Child::start(&self.config, self.folder.path()).map_err(Trouble::Broken)?;
+        let mut running = locked(&self.running);
+        if running.over {
+            return Err(Trouble::Stopped);
+        }
+        running.enders[at] = Some(child.ender());
+        Ok(child)
+    }
+
+    /// Ends all programs, also those that are asked for something, starts no more, and removes their
+    /// files: the silo ends without waiting for its training. A program that is asked for nothing gets
+    /// to end itself.
+    pub fn end(&self) {
+        locked(&self.running).over = true;
+        for (at, place) in self.places.iter().enumerate() {
+            match place.try_lock() {
+                Ok(mut place) => place.child = None,
+                Err(_) => {
+                    let ender = locked(&self.running).enders[at].take();
+                    ender.iter().for_each(Ender::end);
+                }
+            }
+        }
+        self.folder.remove();
+    }
+
     /// The error of a learner.
     pub(super) fn error(&self, trouble: Trouble) -> LearnError {
         match trouble {
-            Trouble::Stopped => LearnError::Stopped,
+            Trouble::Stopped | Trouble::Stuck => LearnError::Stopped,
             Trouble::Refused(what) | Trouble::Broken(what) => {
                 LearnError::Failed(format!("the learner `{}`: {what}", self.config.name()))
             }
         }
     }
 
-    /// A name in the folder that nothing has yet.
+    /// A file that nothing has written yet.
     pub(super) fn file(&self, what: &str) -> Exchanged {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{what}-{number}.safetensors");
-        Exchanged(self.folder.path().join(name))
+        self.folder.file(what)
     }
 
     /// Writes a model to a new file.
@@ -184,14 +221,8 @@ impl Place {
     }
 }
 
-/// A file of the folder, which goes away when it is not needed any more.
-pub(super) struct Exchanged(pub(super) PathBuf);
-
-impl Drop for Exchanged {
-    fn drop(&mut self) {
-        // A program that failed may not have written it.
-        drop(std::fs::remove_file(&self.0));
-    }
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads what a program wrote, as a model of this layout: in any order of its tensors, then
@@ -248,21 +279,20 @@ pub(super) fn read(path: &Path, layout: &Arc<Layout>) -> Result<Params, Trouble>
         .map_err(|error| wrong(error.to_string()))
 }
 
-/// The bytes of a file that a program wrote, of at most a little more than `expected`: headers in
-/// other words are longer.
+/// The bytes of a regular file that a program wrote, of at most a little more than `expected`:
+/// headers in other words are longer.
 pub(super) fn read_bytes(path: &Path, expected: usize) -> Result<Vec<u8>, Trouble> {
-    let broken = |error: std::io::Error| {
-        Trouble::Broken(format!(
-            "it did not write the file {} that it was asked for: {error}",
-            path.display()
-        ))
-    };
-    let size = std::fs::metadata(path).map_err(broken)?.len();
-    if size > 2 * expected as u64 + (1 << 20) {
-        return Err(Trouble::Broken(format!(
-            "what it gave is refused: {} has {size} bytes, expected about {expected}",
-            path.display()
-        )));
-    }
-    std::fs::read(path).map_err(broken)
+    let limit = (expected as u64).saturating_mul(2).saturating_add(1 << 20);
+    crate::file::read(path, limit).map_err(|error| {
+        Trouble::Broken(match error.kind() {
+            ErrorKind::NotFound => format!(
+                "it did not write the file {} that it was asked for",
+                path.display()
+            ),
+            _ => format!(
+                "what it gave is refused: {}: {error}; expected about {expected} bytes",
+                path.display()
+            ),
+        })
+    })
 }

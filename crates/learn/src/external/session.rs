@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use methods::learner::{GradientModifier, Split};
@@ -10,8 +10,9 @@ use methods::{Layout, LearnError, Metrics, Params, Progress, Training, Update, W
 
 use super::child::silent;
 use super::config::LearnerConfig;
+use super::folder::Exchanged;
 use super::frozen::Frozen;
-use super::programs::{Exchanged, Programs, Talk, Trouble, read, read_bytes, unexpected};
+use super::programs::{Programs, Talk, Trouble, read, read_bytes, unexpected};
 use super::task::{TensorConfig, layout_of};
 use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
 use crate::data::DataError;
@@ -22,6 +23,12 @@ const GLANCE: Duration = Duration::from_millis(100);
 const STOPPING: Duration = Duration::from_secs(10);
 /// What a program can do beyond the core, by name.
 const GRADIENTS: &str = "gradients";
+/// What is known of a training before its program says something.
+const BEGINNING: Progress = Progress {
+    step: 0,
+    steps: 0,
+    loss: f64::NAN,
+};
 
 /// A silo as its program knows it.
 #[derive(Clone)]
@@ -50,6 +57,8 @@ pub(super) struct Session {
     /// What travels between the two.
     pub(super) layout: Arc<Layout>,
     pub(super) personal: Arc<Layout>,
+    /// The first personal state of a seed.
+    first: OnceLock<(u64, Params)>,
 }
 
 /// What a program says of itself.
@@ -84,7 +93,7 @@ impl Described {
             frozen: Frozen::Open,
             rows: None,
         };
-        let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo)?;
+        let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo, 0)?;
         let PartsOf {
             train,
             validation,
@@ -106,11 +115,12 @@ impl Described {
 }
 
 impl Session {
-    /// Introduces a silo to its program.
+    /// Introduces a silo to its program. `start` is the seed of what there is before the first round.
     ///
     /// # Errors
-    /// [`DataError::Config`]: the program cannot be started, or does not have the agreed model.
-    pub(super) fn open(programs: Arc<Programs>, silo: Silo) -> Result<Self, DataError> {
+    /// [`DataError::Config`]: the program cannot be started, does not have the agreed model, or gives
+    /// no personal state to begin with.
+    pub(super) fn open(programs: Arc<Programs>, silo: Silo, start: u64) -> Result<Self, DataError> {
         let mut opened = None;
         let introduced = programs.with(
             silo.place,
@@ -138,13 +148,19 @@ impl Session {
         };
         let layout = layout.map_err(broken)?;
         let personal = layout_of(&opened.personal).map_err(broken)?;
-        Ok(Self {
+        let session = Self {
             programs,
             silo,
             opened,
             layout,
             personal,
-        })
+            first: OnceLock::new(),
+        };
+        let first = session
+            .ask_personal(start)
+            .map_err(|error| DataError::Config(format!("silo {:?}: {error}", session.silo.name)))?;
+        let _ = session.first.set((start, first));
+        Ok(session)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -184,8 +200,7 @@ impl Session {
         request: impl FnOnce(&mut Talk<'_>) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
         let again = |talk: &mut Talk<'_>| match introduce(talk, &self.silo)? {
-            // A program that was started again has the same model and rows.
-            opened if opened == self.opened => Ok(()),
+            opened if opened.is_like(&self.opened) => Ok(()),
             _ => Err(Trouble::Broken(
                 "after it was started again, it says something else of its model or its rows"
                     .into(),
@@ -215,8 +230,20 @@ impl Session {
         }
     }
 
-    /// The personal state of a seed, before the first round.
-    pub(super) fn initial_personal(&self, seed: u64) -> Result<Params, LearnError> {
+    /// The personal state of a seed, before the first round. If the program cannot give that of another
+    /// seed than at first, the one of the first seed takes its place.
+    pub(super) fn initial_personal(&self, seed: u64) -> Params {
+        let (of, first) = self
+            .first
+            .get()
+            .expect("it was asked for when it was opened");
+        match *of == seed {
+            true => first.clone(),
+            false => self.ask_personal(seed).unwrap_or_else(|_| first.clone()),
+        }
+    }
+
+    fn ask_personal(&self, seed: u64) -> Result<Params, LearnError> {
         if self.personal.is_empty() {
             return Ok(Params::empty());
         }
@@ -259,6 +286,10 @@ impl Session {
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let go = |talk: &mut Talk<'_>| {
+            // The program may have been asked something else for long.
+            if progress(BEGINNING).is_break() {
+                return Err(Trouble::Stopped);
+            }
             let start = self.programs.write("start", start)?;
             let own = self.personal_file(personal)?;
             let into = self.programs.file("trained");
@@ -293,6 +324,10 @@ impl Session {
                 modifier,
             })?;
             let (samples, values) = follow(talk, progress)?;
+            if samples == 0 {
+                let what = "it says that it trained on no rows, with which a model has no weight";
+                return Err(Trouble::Refused(what.into()));
+            }
             let shared = read(&into.0, &self.layout)?;
             let personal = match &own_into {
                 Some(own) => read(&own.0, &self.personal)?,
@@ -414,7 +449,7 @@ fn follow(
     talk: &mut Talk<'_>,
     progress: &mut Watch<'_>,
 ) -> Result<(u64, BTreeMap<String, Option<f64>>), Trouble> {
-    let mut last = None;
+    let mut last = BEGINNING;
     let mut heard = Instant::now();
     loop {
         let reply = talk.receive(GLANCE.min(talk.timeout))?;
@@ -422,11 +457,11 @@ fn follow(
             Some(Reply::Trained { samples, metrics }) => return Ok((samples, metrics)),
             Some(Reply::Progress { step, steps, loss }) => {
                 heard = Instant::now();
-                last = Some(Progress {
+                last = Progress {
                     step,
                     steps,
                     loss: loss.unwrap_or(f64::NAN),
-                });
+                };
             }
             Some(other) => return Err(unexpected("`progress` or `trained`", &other)),
             None if heard.elapsed() >= talk.timeout => {
@@ -434,11 +469,12 @@ fn follow(
             }
             None => {}
         }
-        if let Some(last) = last
-            && progress(last).is_break()
-        {
-            stop(talk)?;
-            return Err(Trouble::Stopped);
+        // A program that says nothing for long may not be needed any more either.
+        if progress(last).is_break() {
+            return Err(match stop(talk) {
+                Ok(()) | Err(Trouble::Refused(_)) => Trouble::Stopped,
+                Err(_) => Trouble::Stuck,
+            });
         }
     }
 }
@@ -453,7 +489,7 @@ fn stop(talk: &mut Talk<'_>) -> Result<(), Trouble> {
             Some(Reply::Stopped | Reply::Trained { .. }) => return Ok(()),
             Some(Reply::Progress { .. }) => {}
             Some(other) => return Err(unexpected("`stopped`", &other)),
-            None => return Err(Trouble::Broken(silent(STOPPING, "after `stop`"))),
+            None => return Err(Trouble::Stuck),
         }
     }
 }

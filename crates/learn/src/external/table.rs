@@ -8,8 +8,9 @@ use methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update, Watch,
 };
 
+use super::folder::Exchanged;
 use super::frozen::Frozen;
-use super::programs::{Exchanged, Programs};
+use super::programs::Programs;
 use super::session::{Session, Silo};
 use super::task::tensors_of;
 use super::wire::RowsOf;
@@ -61,7 +62,7 @@ impl TableByProgram {
             }),
         };
         let learner = Self {
-            session: Session::open(programs.clone(), silo)?,
+            session: Session::open(programs.clone(), silo, start)?,
             table: table.clone(),
             programs,
             scale: whole.select(is_scale),
@@ -229,8 +230,7 @@ impl Learner for TableByProgram {
     }
 
     fn initial_personal(&self, seed: u64) -> Params {
-        let zeros = |_| Params::zeros(&self.session.personal);
-        self.session.initial_personal(seed).unwrap_or_else(zeros)
+        self.session.initial_personal(seed)
     }
 
     fn seed(&self, silo_seed: u64, round: u64) -> u64 {

@@ -171,6 +171,20 @@ pub(super) struct Opened {
     pub(super) frozen: Option<String>,
 }
 
+impl Opened {
+    /// Whether it is the same silo again, of a program that was started again. Initial values may
+    /// differ: a program may draw them anew, and they matter before the first round only.
+    pub(super) fn is_like(&self, earlier: &Self) -> bool {
+        let without = |opened: &Self| {
+            let mut opened = opened.clone();
+            let tensors = opened.layout.iter_mut().chain(&mut opened.personal);
+            tensors.for_each(|tensor| tensor.initial = Default::default());
+            opened
+        };
+        without(self) == without(earlier)
+    }
+}
+
 /// Rows by part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

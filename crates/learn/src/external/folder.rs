@@ -1,0 +1,154 @@
+//! The folder of exchanged files: its owner's alone, and gone when nobody uses it any more.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+
+/// How the names of these folders begin.
+const PREFIX: &str = "rota-learner-";
+/// The file that is locked as long as a process uses the folder.
+const LOCK: &str = "lock";
+
+/// A folder for files that a silo and its program exchange.
+pub(super) struct Folder {
+    folder: TempDir,
+    path: PathBuf,
+    files: AtomicU64,
+    /// Locked until the folder is dropped, or the process ends.
+    _lock: File,
+}
+
+impl Folder {
+    /// A new folder in the system's one for temporary files. Removes those of processes that were
+    /// killed and could not remove theirs.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(super) fn new() -> io::Result<Self> {
+        Self::inside(&std::env::temp_dir())
+    }
+
+    fn inside(parent: &Path) -> io::Result<Self> {
+        remove_leftovers(parent);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // Models of hospitals are for nobody else on the machine.
+            builder.permissions(fs::Permissions::from_mode(0o700));
+        }
+        let folder = builder.tempdir_in(parent)?;
+        // Locked before it has its name, so that nobody takes the folder for a leftover.
+        let unnamed = folder.path().join("unlocked");
+        let lock = File::create_new(&unnamed)?;
+        lock.try_lock()?;
+        fs::rename(unnamed, folder.path().join(LOCK))?;
+        Ok(Self {
+            path: folder.path().to_owned(),
+            folder,
+            files: AtomicU64::new(0),
+            _lock: lock,
+        })
+    }
+
+    pub(super) fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Removes it with all that is in it, while others still know it.
+    pub(super) fn remove(&self) {
+        // It fails where it is removed already.
+        drop(fs::remove_dir_all(&self.path));
+    }
+
+    /// A name in the folder that nothing has yet.
+    pub(super) fn file(&self, what: &str) -> Exchanged {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{what}-{number}.safetensors");
+        Exchanged(self.folder.path().join(name))
+    }
+}
+
+/// A file of the folder, which goes away when it is not needed any more.
+pub(super) struct Exchanged(pub(super) PathBuf);
+
+impl Drop for Exchanged {
+    fn drop(&mut self) {
+        // A program that failed may not have written it.
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+/// Removes the folders whose lock nobody holds. What cannot be read or removed is another user's, or
+/// was removed by somebody else meanwhile.
+fn remove_leftovers(parent: &Path) {
+    let Ok(entries) = fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_ours
+            && let Ok(lock) = File::open(entry.path().join(LOCK))
+            && lock.try_lock().is_ok()
+        {
+            drop(fs::remove_dir_all(entry.path()));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = Folder::inside(parent.path()).unwrap();
+        let (left_path, file) = (left.path().clone(), left.file("model"));
+        fs::write(&file.0, "weights").unwrap();
+        let used = Folder::inside(parent.path()).unwrap();
+        assert!(file.0.exists(), "in use");
+        // As after SIGKILL: the lock is gone, the folder is not.
+        let Folder { folder, _lock, .. } = left;
+        let _ = folder.keep();
+        drop(_lock);
+        std::mem::forget(file);
+        // Not of this program, whatever it is called.
+        let other = parent.path().join("rota-learner-notes");
+        fs::create_dir(&other).unwrap();
+        let new = Folder::inside(parent.path()).unwrap();
+        assert!(!left_path.exists());
+        assert!(used.path().exists() && new.path().exists() && other.exists());
+        let path = used.path().clone();
+        drop(used);
+        assert!(!path.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_can_look_into_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::inside(parent.path()).unwrap();
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn names_are_new_and_files_go_away() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = Folder::inside(parent.path()).unwrap();
+        let (one, two) = (folder.file("model"), folder.file("model"));
+        assert_ne!(one.0, two.0);
+        fs::write(&one.0, "weights").unwrap();
+        let path = one.0.clone();
+        drop(one);
+        assert!(!path.exists());
+    }
+}
