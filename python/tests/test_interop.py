@@ -132,6 +132,46 @@ def test_names_of_rotas_own_networks_are_those_of_modules_with_them():
     assert found == {name: name for name in shapes}
 
 
+def test_layers_beyond_ten_go_together_by_depth():
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.ModuleList(nn.Linear(3, 3) for _ in range(12))
+
+    shapes = {}
+    for layer in range(12):
+        shapes |= {f"conv{layer}.weight": (3, 3), f"conv{layer}.bias": (3,)}
+    # As in a file, whose names are in the order of text.
+    found = rota.torch.match(Deep(), dict(sorted(shapes.items())))
+    assert found == {f"conv{layer}.{part}": f"inner.{layer}.{part}" for layer in range(12) for part in ["weight", "bias"]}
+
+
+def test_norm_layers_go_together_by_depth_under_either_name():
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    for mean, variance in [("mean", "variance"), ("running_mean", "running_var")]:
+        norm = {f"b.{part}": (4,) for part in ["weight", "bias", mean, variance]}
+        shapes = {"a.weight": (4, 3), "a.bias": (4,), **norm, "c.weight": (2, 4), "c.bias": (2,)}
+        found = rota.torch.match(model, shapes)
+        assert found[f"b.{mean}"] == "1.running_mean" and found[f"b.{variance}"] == "1.running_var"
+        assert len(found) == 8
+
+
+def test_names_are_all_or_none(tmp_path):
+    rota.write_tensors(tmp_path / "m.safetensors", {"w": np.ones((2, 3)), "b": np.ones(2)})
+    for names, why in [
+        ({"w": "weight"}, "must name every tensor of both sides once, and no other; look at 'b'"),
+        ({"w": "weight", "b": "weight"}, "look at 'bias'"),
+        ({"w": "bias", "b": "weight"}, "has the shape"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            rota.torch.load(nn.Linear(3, 2), tmp_path / "m.safetensors", names=names)
+    loaded = rota.torch.load(nn.Linear(3, 2), tmp_path / "m.safetensors", names={"w": "weight", "b": "bias"})
+    assert loaded.weight.min() == 1
+    data = (torch.zeros(2, 3), torch.zeros(2, 2))
+    with pytest.raises(ValueError, match="must name every tensor"):
+        rota.torch.Learner(nn.Linear(3, 2), nn.functional.mse_loss, data, data, names={"w": "weight"}, device="cpu")
+
+
 def test_a_module_in_safetensors_goes_back_and_forth(tmp_path):
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
     with torch.no_grad():

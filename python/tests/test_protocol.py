@@ -1,6 +1,7 @@
 """The messages, spoken with `rota.serve` in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -117,3 +118,90 @@ def test_a_training_is_stopped_at_its_next_progress(tmp_path):
         said = program.hear()
     assert said == {"type": "stopped"}
     program.process.kill()
+
+
+def started(tmp_path, learner):
+    """A program with a learner by this text, which has been greeted."""
+    script = tmp_path / "program.py"
+    script.write_text("import os, sys, numpy as np, rota\n" + learner + "rota.serve(learner)\n")
+    program = Program(script)
+    program.ask(type="hello", protocol=1, program="a test", folder=str(tmp_path))
+    return program
+
+
+def train(program, tmp_path):
+    write_tensors(tmp_path / "start", {"w": np.zeros(1)})
+    how = {"epochs": 1, "batch": 0, "optimiser": {"name": "sgd", "rate": 0.1}}
+    path = str(tmp_path / "start")
+    request = dict(silo=0, rows=None, start=path, personal=None, into=path, personal_into=None)
+    return program.ask(type="train", training=how, seed=1, modifier=None, **request)
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    program = started(
+        tmp_path,
+        "def train(model, training):\n"
+        "    training.progress(np.int64(1), np.int32(2), np.float32(0.5))\n"
+        "    return rota.Update(model, {'loss': np.float32(1.5)}, samples=np.int64(7))\n"
+        "learner = rota.FunctionLearner({'w': (1,)}, train, None, rota.Rows(np.int64(7), test=np.int32(3)))\n",
+    )
+    assert program.ask(**OPEN)["rows"] == {"train": 7, "validation": 0, "test": 3}
+    assert train(program, tmp_path) == {"type": "progress", "step": 1, "steps": 2, "loss": 0.5}
+    assert program.hear() == {"type": "trained", "samples": 7, "metrics": {"loss": 1.5}}
+    assert program.end() == 0
+
+
+def test_an_answer_that_cannot_be_sent_is_told(tmp_path):
+    program = started(
+        tmp_path,
+        "class Learner(rota.FunctionLearner):\n"
+        "    def tensors(self):\n"
+        "        yield rota.Tensor('w', (1,), initial=float('nan'))\n"
+        "learner = lambda silo: Learner({'w': (1,)}, None, None, rota.Rows(1))\n",
+    )
+    said = program.ask(**OPEN)
+    assert said["type"] == "failed" and "initial value of the tensor 'w' is not finite" in said["why"]
+    assert program.end() == 0
+
+
+def test_a_learner_that_exits_fails_its_request(tmp_path):
+    program = started(tmp_path, "def learner(silo):\n    sys.exit('there is no GPU')\n")
+    said = program.ask(**OPEN)
+    assert said == {"type": "failed", "why": "SystemExit: there is no GPU"}
+    assert program.end() == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_forks_and_children_of_a_learner_do_not_touch_the_protocol(tmp_path):
+    program = started(
+        tmp_path,
+        "import subprocess\n"
+        "def learner(silo):\n"
+        "    worker = os.fork()\n"
+        "    if worker == 0:\n"
+        "        # What a fork has buffered, reads and writes at its end goes nowhere.\n"
+        "        sys.stdin.read()\n"
+        "        sys.exit()\n"
+        "    os.waitpid(worker, 0)\n"
+        "    read = subprocess.run([sys.executable, '-c', 'input()'], stderr=subprocess.DEVNULL)\n"
+        "    assert read.returncode == 1, 'it has read from the protocol'\n"
+        "    return rota.FunctionLearner({'w': (1,)}, None, None, rota.Rows(1))\n",
+    )
+    assert program.ask(**OPEN)["type"] == "opened"
+    assert program.ask(**OPEN)["type"] == "opened"
+    assert program.end() == 0
+
+
+def test_a_training_without_progress_ends_with_its_silo(tmp_path, monkeypatch):
+    program = started(
+        tmp_path,
+        "import rota._learner\n"
+        "rota._learner.ENDING = 0.5\n"
+        "def train(model, training):\n"
+        "    training.progress(1, 2)\n"
+        "    os.read(os.pipe()[0], 1)\n"
+        "learner = rota.FunctionLearner({'w': (1,)}, train, None, rota.Rows(1))\n",
+    )
+    assert program.ask(**OPEN)["type"] == "opened"
+    assert train(program, tmp_path)["type"] == "progress"
+    assert program.end() == 1

@@ -1,11 +1,13 @@
 """Simulations, comparisons and the lead's mathematics, by the program."""
 
 import importlib.util
+import threading
 
 import numpy as np
 import pytest
 
 import rota
+from rota import _toml
 
 from conftest import EXAMPLES, external, scenario, silo
 
@@ -69,6 +71,57 @@ def test_an_exception_of_a_learner_is_in_the_error():
         rota.simulate(scenario(task), learner=broken)
 
 
+def test_a_learner_that_exits_is_in_the_error():
+    task = external(load("two_arrays").learner(silo()))
+
+    def gone(of):
+        raise SystemExit("the rows are elsewhere")
+
+    with pytest.raises(rota.RotaError, match="the rows are elsewhere"):
+        rota.simulate(scenario(task), learner=gone)
+
+
+def test_trainings_that_fail_are_a_warning():
+    make = load("two_arrays").learner
+    task = external(make(silo()))
+
+    def learner(of):
+        found = make(of)
+        if of.place == 1:
+            found.train = lambda *_: 1 / 0
+        return found
+
+    with pytest.warns(UserWarning, match="silo 2 in round 1: .*division by zero"):
+        summary = rota.simulate(scenario(task), learner=learner)
+    assert len(summary["training_failed"]) == 4
+
+
+def test_one_object_serves_all_silos_one_at_a_time():
+    inside, most = 0, 0
+
+    def train(model, training):
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        for step in range(50):
+            training.progress(step + 1, 50)
+        inside -= 1
+        return {"w": model["w"] + 1}
+
+    learner = rota.FunctionLearner({"w": (1,)}, train, lambda model, split: {"loss": 1.0}, rota.Rows(1, test=1))
+    rota.simulate(scenario(external(learner)), learner=learner, references=False)
+    assert most == 1
+
+
+def test_nothing_is_left_after_a_simulation():
+    make = load("two_arrays").learner
+    task = external(make(silo()))
+    before = threading.active_count()
+    for _ in range(3):
+        rota.simulate(scenario(task), learner=make, references=False)
+    assert threading.active_count() == before
+
+
 def test_a_strategy_that_needs_gradients_is_refused_before_the_first_round():
     make = load("two_arrays").learner
     strategy = scenario({})["strategy"] | {"name": "scaffold"}
@@ -84,6 +137,40 @@ def test_a_comparison_has_a_row_for_every_strategy():
     rows = rows if isinstance(rows, list) else rows.to_dict("records")
     names = [row["strategy"] for row in rows]
     assert names[:1] == ["fedavg"] and "local" in names
+
+
+def test_a_comparison_takes_a_learner_for_a_file_in_another_folder(tmp_path):
+    """With data beside the scenario."""
+    (tmp_path / "study").mkdir()
+    draw = np.random.default_rng(1)
+    for name in "abc":
+        x = draw.normal(size=(40, 1))
+        lines = ["x,y", *(f"{value:.3f},{2 * value + 1:.3f}" for value in x[:, 0])]
+        (tmp_path / "study" / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    rows = {"files": [{"path": f"{name}.csv"} for name in "abc"], "columns": {"target": "y"}}
+    table = {"data": {"rows": rows}, "model": {"linear": {"loss": "squared"}}}
+    (tmp_path / "study" / "s.toml").write_text(_toml.written(scenario({"table": table})))
+    trained = []
+
+    def learner(of):
+        # The tensors of a linear model: a row of weights and one bias.
+        bias, weight = sorted(of.layout, key=lambda tensor: len(tensor.shape))
+
+        def train(model, training):
+            trained.append(of.name)
+            x, y = of.rows("train")
+            slope, level = np.polyfit(x[:, 0], y[:, 0], 1)
+            return {weight.name: np.full(weight.shape, slope), bias.name: np.full(bias.shape, level)}
+
+        def evaluate(model, split):
+            x, y = of.rows(split)
+            return {"loss": np.mean((x * model[weight.name].item() + model[bias.name].item() - y) ** 2)}
+
+        return rota.FunctionLearner({one.name: one.shape for one in of.layout}, train, evaluate, rota.Rows(0))
+
+    found = rota.compare(tmp_path / "study" / "s.toml", strategies="local", seeds=1, learner=learner)
+    labels = [one["label"] for one in found["variants"][0]["strategies"]]
+    assert labels == ["local"] and set(trained) == {"a", "b", "c"}
 
 
 def test_figures_are_drawn_where_matplotlib_is_installed():

@@ -6,7 +6,23 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.ensemble import RandomForestClassifier  # noqa: E402
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, SGDClassifier, SGDRegressor  # noqa: E402
+from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: E402
+from sklearn.linear_model import (  # noqa: E402
+    HuberRegressor,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    RidgeClassifier,
+    SGDClassifier,
+    SGDRegressor,
+)
+from sklearn.naive_bayes import GaussianNB  # noqa: E402
+from sklearn.neighbors import KNeighborsClassifier  # noqa: E402
+from sklearn.neural_network import MLPRegressor  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.svm import SVC, LinearSVC  # noqa: E402
 
 import rota  # noqa: E402
 import rota.sklearn  # noqa: E402
@@ -41,6 +57,8 @@ def learner(estimator, classes):
         (LogisticRegression(), 3),
         (SGDClassifier(loss="log_loss"), 2),
         (SGDClassifier(loss="log_loss"), 3),
+        (RidgeClassifier(), 3),
+        (LinearSVC(), 2),
     ],
     ids=str,
 )
@@ -74,3 +92,43 @@ def test_classes_that_are_not_agreed_are_refused():
         rota.sklearn.Learner(LogisticRegression(), train, test, classes=[0, 1])
     with pytest.raises(ValueError, match="`classes` is needed"):
         rota.sklearn.Learner(LogisticRegression(), train, test)
+    # Classifiers that give no probabilities are classifiers, too.
+    for estimator in [RidgeClassifier(), LinearSVC()]:
+        with pytest.raises(ValueError, match="`classes` is needed"):
+            rota.sklearn.Learner(estimator, train, test)
+    with pytest.raises(ValueError, match="Ridge is no classifier: leave out `classes`"):
+        rota.sklearn.Learner(Ridge(), train, test, classes=[0, 1, 2])
+    some = (train[0][train[1] < 2], train[1][train[1] < 2])
+    with pytest.raises(ValueError, match="LogisticRegression needs training rows of every class"):
+        rota.sklearn.Learner(LogisticRegression(), some, test, classes=[0, 1, 2])
+    rota.sklearn.Learner(SGDClassifier(), some, test, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "estimator, classes",
+    [
+        (KNeighborsClassifier(), 2),
+        (GaussianNB(), 3),
+        (SVC(kernel="linear"), 3),
+        (SVC(), 2),
+        (make_pipeline(StandardScaler(), LogisticRegression()), 2),
+        (MLPRegressor(max_iter=5), 0),
+        (GaussianProcessRegressor(), 0),
+        (PoissonRegressor(), 0),
+        (HuberRegressor(), 0),
+    ],
+    ids=str,
+)
+def test_what_is_no_linear_model_is_refused_before_the_first_round(estimator, classes):
+    with pytest.raises(TypeError, match="is no linear model whose `coef_` and `intercept_` can be averaged"):
+        learner(estimator, classes)(silo())
+
+
+def test_what_scikit_learn_cannot_do_as_agreed_is_refused():
+    with pytest.raises(TypeError, match="leave `average` out"):
+        learner(SGDClassifier(average=True), 2)(silo())
+    made = learner(SGDRegressor(), 0)(silo())
+    start = {"coef": np.zeros((1, 4), np.float32), "intercept": np.zeros(1, np.float32)}
+    for how in [{"optimiser": "adam"}, {"weight_decay": 0.1}, {"momentum": 0.9}]:
+        with pytest.raises(ValueError, match="agree on sgd without momentum and weight decay"):
+            made.train(start, training(**how))

@@ -19,3 +19,10 @@ def test_files_are_those_of_the_safetensors_library(tmp_path):
     arrays = {"b": np.ones((2, 3), np.float32), "a": np.zeros(4, np.float32)}
     write_tensors(tmp_path / "m.safetensors", arrays)
     assert (tmp_path / "m.safetensors").read_bytes() == library.save(arrays)
+
+
+def test_what_is_no_safetensors_file_is_refused(tmp_path):
+    for junk in [b"", b"\x01", b"junk" * 10, (2**63).to_bytes(8, "little") + b"{}"]:
+        (tmp_path / "junk").write_bytes(junk)
+        with pytest.raises(ValueError, match="is no safetensors file"):
+            read_tensors(tmp_path / "junk")

@@ -100,6 +100,98 @@ def test_a_data_loader_brings_its_own_batches():
     assert [said[:2] for said in heard] == [(step, 8) for step in range(1, 9)]
 
 
+def rows(count=20, wide=3):
+    x = torch.arange(count * wide, dtype=torch.float32).reshape(count, wide) / count
+    return torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+
+
+def test_held_out_rows_are_measured_in_one_order_all_of_them():
+    """Results of two models are compared row by row."""
+    model, data = nn.Linear(3, 1), torch.utils.data
+    for loader in [
+        data.DataLoader(rows(), batch_size=6, shuffle=True, drop_last=True),
+        data.DataLoader(rows(), batch_size=6, drop_last=True),
+        data.DataLoader(rows(), batch_size=6),
+    ]:
+        learner = rota.torch.Learner(model, nn.functional.mse_loss, loader, loader, device="cpu")
+        assert learner.rows() == rota.Rows(train=20, test=20)
+        for split in ["train", "test"]:
+            found = learner.outputs(values(learner), split, {})
+            assert np.array_equal(np.asarray(found.targets), rows().tensors[1].numpy())
+    chosen = data.DataLoader(rows(), sampler=data.SubsetRandomSampler([7, 3, 5]))
+    learner = rota.torch.Learner(model, nn.functional.mse_loss, chosen, chosen, device="cpu")
+    found = learner.outputs(values(learner), "test", {})
+    assert np.array_equal(np.asarray(found.targets), rows().tensors[1].numpy()[[3, 5, 7]])
+    drawn = data.DataLoader(rows(), sampler=data.WeightedRandomSampler([1.0] * 20, 20))
+    rota.torch.Learner(model, nn.functional.mse_loss, drawn, chosen, device="cpu")
+    with pytest.raises(ValueError, match="`test` draws its rows by a WeightedRandomSampler"):
+        rota.torch.Learner(model, nn.functional.mse_loss, chosen, drawn, device="cpu")
+
+
+def test_arrays_are_rows_and_iterators_are_none():
+    x, y = (one.numpy().astype(np.float64) for one in rows().tensors)
+    learner = rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y), (x, y), device="cpu")
+    assert learner.rows() == rota.Rows(train=20, test=20)
+    learner.train(values(learner), training())
+    batches = ((x, y) for _ in range(3))
+    with pytest.raises(TypeError, match="`train` is a generator, which ends after one pass"):
+        rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, batches, (x, y), device="cpu")
+    with pytest.raises(ValueError, match="20 rows and 19 targets"):
+        rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y[1:]), device="cpu")
+
+
+def test_only_plain_losses_are_measured_by_rota():
+    x, y = torch.randn(20, 3), torch.randint(0, 2, (20,))
+    for loss, known in [
+        (nn.CrossEntropyLoss(), "softmax"),
+        (nn.CrossEntropyLoss(weight=torch.tensor([1.0, 5.0])), None),
+        (nn.CrossEntropyLoss(label_smoothing=0.1), None),
+        (nn.BCEWithLogitsLoss(pos_weight=torch.tensor([3.0])), None),
+    ]:
+        learner = rota.torch.Learner(nn.Linear(3, 2), loss, (x, y), (x, y), device="cpu")
+        assert learner.outputs_loss == known, loss
+        if isinstance(loss, nn.CrossEntropyLoss):
+            assert set(learner.evaluate(values(learner), "test", {})) == {"loss", "accuracy"}
+    with pytest.raises(ValueError, match="must be the mean over the rows"):
+        rota.torch.Learner(nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), (x, y), (x, y), device="cpu")
+
+
+def test_a_training_leaves_nothing_behind():
+    """Counters of batches decide about running statistics where there is no momentum."""
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=None), nn.Linear(4, 1))
+    model.register_buffer("noise", torch.ones(3), persistent=False)
+    learner = rota.torch.Learner(model, nn.functional.mse_loss, rows().tensors, rows().tensors, device="cpu")
+    start, described = values(learner), list(learner.tensors())
+    first = learner.train(start, training(epochs=3, batch=8)).model
+    model.noise += 1
+    again = learner.train(start, training(epochs=3, batch=8)).model
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert torch.equal(model.noise, torch.ones(3))
+    assert list(learner.tensors()) == described
+    assert all(np.array_equal(start[name], value) for name, value in learner.initial(0).items())
+
+
+def test_workers_of_a_data_loader_do_not_touch_the_protocol(tmp_path):
+    script = tmp_path / "workers.py"
+    script.write_text(
+        "import torch, rota, rota.torch\n"
+        "from torch import nn\n"
+        "def learner(of):\n"
+        "    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(of.place))\n"
+        "    rows = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))\n"
+        "    loader = torch.utils.data.DataLoader(rows, batch_size=8, num_workers=2)\n"
+        "    return rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, loader, loader, silo=of, device='cpu')\n"
+        "if __name__ == '__main__':\n"
+        "    rota.serve(learner)\n"
+    )
+    tensors = [rota.Tensor("weight", (1, 3)).document(), rota.Tensor("bias", (1,), "bias").document()]
+    summary = rota.simulate(
+        scenario({"external": {"tensors": tensors}}, rounds=2), learner=[sys.executable, str(script)], references=False
+    )
+    assert not summary["training_failed"]
+
+
 def test_modules_that_are_not_the_agreed_model_are_refused():
     with pytest.raises(ValueError, match="give `names`"):
         rota.torch.match(nn.Linear(3, 2), {"weight": (2, 4), "bias": (2,)})

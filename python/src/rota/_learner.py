@@ -13,6 +13,7 @@ import threading
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
@@ -23,6 +24,10 @@ from ._tensors import Array, Arrays, read_tensors, write_tensors
 
 PROTOCOL = 1
 LARGEST = 16 << 20
+#: Letters of a reason; some exceptions quote whole arrays.
+LONGEST = 10_000
+#: Seconds that a program has to end after the silo is gone.
+ENDING = 10.0
 
 Split = Literal["train", "validation", "test"]
 OutputsLoss = Literal["softmax", "logistic", "squared", "absolute"]
@@ -43,12 +48,13 @@ class Tensor:
     initial: float | Mapping[str, float] = 0.0
 
     def document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "shape": list(self.shape),
-            "role": self.role,
-            "initial": self.initial if isinstance(self.initial, Mapping) else float(self.initial),
-        }
+        drawn = isinstance(self.initial, Mapping)
+        initial = dict(self.initial) if isinstance(self.initial, Mapping) else float(self.initial)
+        numbers = list(initial.values()) if isinstance(initial, dict) else [initial]
+        if not all(math.isfinite(number) for number in numbers):
+            of = "the bound of" if drawn else "the initial value of"
+            raise ValueError(f"{of} the tensor {self.name!r} is not finite: {numbers[0]}")
+        return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": initial}
 
 
 @dataclass(frozen=True)
@@ -235,10 +241,11 @@ Factory = Callable[[Silo], Learner]
 
 
 class _Connection:
-    """Frames to and from the silo. A thread reads, so that `stop` is heard during a training."""
+    """Frames to and from the silo. A thread reads, so that `stop` is heard during a training; it
+    calls `gone` when the silo is."""
 
-    def __init__(self, read: BinaryIO, write: BinaryIO) -> None:
-        self._read, self._write = read, write
+    def __init__(self, read: BinaryIO, write: BinaryIO, gone: Callable[[], None] | None) -> None:
+        self._read, self._write, self._gone = read, write, gone
         self._requests: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self.stop = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -260,6 +267,8 @@ class _Connection:
         # The silo is gone: nobody needs a training.
         self.stop.set()
         self._requests.put(None)
+        if self._gone is not None:
+            self._gone()
 
     def _exactly(self, size: int) -> bytes:
         parts = []
@@ -274,12 +283,23 @@ class _Connection:
     def hear(self) -> dict[str, Any] | None:
         return self._requests.get()
 
-    def say(self, answer: Mapping[str, Any]) -> None:
-        body = json.dumps(answer, allow_nan=False).encode()
-        if len(body) > LARGEST:
-            raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
-        self._write.write(len(body).to_bytes(4, "little") + body)
+    def say(self, frame: bytes) -> None:
+        self._write.write(frame)
         self._write.flush()
+
+
+def _frame(answer: Mapping[str, Any]) -> bytes:
+    body = json.dumps(answer, allow_nan=False, default=_plain).encode()
+    if len(body) > LARGEST:
+        raise ValueError(f"a message of {len(body)} bytes is larger than a frame may be")
+    return len(body).to_bytes(4, "little") + body
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is no number, text or list")
 
 
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
@@ -313,15 +333,18 @@ class _Session:
             write_tensors(request["personal_into"], self.learner.initial_personal(request["seed"]))
         return {"type": "done"}
 
+    def _rows(self, split: Split, request: dict[str, Any]) -> int:
+        """Number of rows of a part, whoever has them."""
+        return len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
+
     def _personal(self, request: dict[str, Any]) -> Arrays:
         return read_tensors(request["personal"]) if request["personal"] else {}
 
     def train(self, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
         def say(step: int, steps: int, loss: float | None) -> None:
             known = loss is not None and math.isfinite(loss)
-            connection.say(
-                {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
-            )
+            said = {"type": "progress", "step": step, "steps": steps, "loss": loss if known else None}
+            connection.say(_frame(said))
             if connection.stop.is_set():
                 raise Stopped
 
@@ -352,14 +375,14 @@ class _Session:
         write_tensors(request["into"], update.model)
         if request["personal_into"]:
             write_tensors(request["personal_into"], update.personal or training.personal)
-        samples = self.learner.rows().train if update.samples is None else update.samples
+        samples = self._rows("train", request) if update.samples is None else update.samples
         return {"type": "trained", "samples": int(samples), "metrics": _numbers(update.metrics)}
 
     def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
         split: Split = request["split"]
         model, personal = read_tensors(request["model"]), self._personal(request)
         metrics = self.learner.evaluate(model, split, personal)
-        samples = len(self.silo.rows(split)[0]) if request["rows"] else getattr(self.learner.rows(), split)
+        samples = self._rows(split, request)
         return {"type": "measured", "samples": int(samples), "metrics": _numbers(metrics)}
 
     def outputs(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -376,21 +399,36 @@ class _Session:
         return {"type": "done"}
 
 
-def talk(factory: Factory, read: BinaryIO, write: BinaryIO) -> None:
-    """Serves silos over two streams until the first one ends."""
-    connection = _Connection(read, write)
+def talk(
+    factory: Factory,
+    read: BinaryIO,
+    write: BinaryIO,
+    *,
+    turn: AbstractContextManager[Any] | None = None,
+    gone: Callable[[], None] | None = None,
+) -> None:
+    """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
+    `gone` is called by another thread when the silo is."""
+    connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
+    process = os.getpid()
     while (request := connection.hear()) is not None:
         # A `stop` that came after the end of its training stops no other.
         connection.stop.clear()
         try:
-            answer = _answer(factory, sessions, request, connection)
-        except Exception as error:  # The silo is told, and goes on without this training.
+            with turn or nullcontext():
+                frame = _frame(_answer(factory, sessions, request, connection))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # The silo is told, and goes on without this training.
+            if os.getpid() != process:
+                raise  # In a fork, which has nobody to tell.
             traceback.print_exc(file=sys.stderr)
-            answer = {"type": "failed", "why": f"{type(error).__name__}: {error}"}
+            why = f"{type(error).__name__}: {error}"
+            frame = _frame({"type": "failed", "why": why[:LONGEST]})
         try:
-            connection.say(answer)
-        except OSError:
+            connection.say(frame)
+        except (OSError, ValueError):  # The silo is gone, or the stream is closed.
             return
 
 
@@ -446,8 +484,27 @@ def serve(factory: Factory | Learner) -> None:
     """
     # An interruption from the terminal is for the silo, which ends this program in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    write = os.fdopen(os.dup(1), "wb")
+    # The protocol has descriptors of its own, which no process that is started here gets.
+    read, write = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
+
+    def forked() -> None:
+        os.dup2(null, read)
+        os.dup2(null, write)
+
+    if hasattr(os, "register_at_fork"):
+        # Workers of a data loader are copies of this process.
+        os.register_at_fork(after_in_child=forked)
     make = (lambda _: factory) if isinstance(factory, Learner) else factory
-    talk(make, sys.stdin.buffer, write)
+    # Without a buffer, which a fork could copy in the middle of a message.
+    talk(make, os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), gone=_end_soon)
+
+
+def _end_soon() -> None:
+    """Ends this program, also where a training goes on that reports no progress."""
+    timer = threading.Timer(ENDING, os._exit, [1])
+    timer.daemon = True
+    timer.start()

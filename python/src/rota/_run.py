@@ -8,6 +8,7 @@ import shlex
 import socket
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 
 from . import _toml
 from ._binary import RotaError, document
-from ._learner import Factory, Learner, talk
+from ._learner import ENDING, Factory, Learner, talk
 
 Scenario = str | os.PathLike[str] | Mapping[str, Any]
 Program = str | Sequence[str] | Factory | Learner
@@ -109,32 +110,43 @@ def _file(scenario: Scenario) -> Iterator[str]:
 def _served(learner: Factory | Learner) -> Iterator[str]:
     """Serves a learner of this process at a socket that only this user can open."""
     make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
+    # One object has one model for all silos.
+    turn = threading.Lock() if isinstance(learner, Learner) else None
     with tempfile.TemporaryDirectory(prefix="rota-") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = os.path.join(folder, "s")
         listener.bind(path)
         listener.listen()
-        open_connections: list[socket.socket] = []
+        served: list[tuple[socket.socket, threading.Thread]] = []
+        over = threading.Event()
 
         def accept() -> None:
             while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
+                connection, _ = listener.accept()
+                if over.is_set():
+                    connection.close()
                     return
-                open_connections.append(connection)
-                threading.Thread(target=speak, args=(connection,), daemon=True).start()
+                thread = threading.Thread(target=speak, args=(connection,), daemon=True)
+                served.append((connection, thread))
+                thread.start()
 
         def speak(connection: socket.socket) -> None:
             with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write)
+                talk(make, read, write, turn=turn)
 
-        threading.Thread(target=accept, daemon=True).start()
+        accepts = threading.Thread(target=accept, daemon=True)
+        accepts.start()
         try:
             yield f"unix:{path}"
         finally:
-            for connection in open_connections:
+            over.set()
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(path)
+            accepts.join()
+            for connection, thread in served:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
+                # A training that reports no progress goes on to its end.
+                thread.join(ENDING)
 
 
 @contextlib.contextmanager
@@ -181,18 +193,27 @@ def simulate(
     such a file. `learner` trains the models of all silos: a command, such as
     `"python3 learner.py"`, or in this process a `Learner` or a function from a `Silo` to one.
 
-    Raises `RotaError` with what the program says where it fails.
+    Raises `RotaError` with what the program says where it fails. Trainings that fail are missing in
+    their rounds: a warning says so, and `summary["training_failed"]` lists them.
     """
     with _file(scenario) as file, _program(learner) as program:
         options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data)
         rest = [] if references else ["--no-references"]
-        return Summary(document(["simulate", file, "--json", "--quiet", *options, *program, *rest]))
+        summary = Summary(document(["simulate", file, "--json", "--quiet", *options, *program, *rest]))
+    if failed := summary["training_failed"]:
+        first = failed[0]
+        warnings.warn(
+            f"{len(failed)} of the trainings failed and are missing in their rounds; the first, at "
+            f"{first['silo']} in round {first['round']}: {first['reason']}",
+            stacklevel=2,
+        )
+    return summary
 
 
 def compare(
     experiment: Scenario,
     *,
-    strategies: Sequence[str] = (),
+    strategies: str | Sequence[str] = (),
     seeds: int | None = None,
     learner: Program | None = None,
     threads: int | None = None,
@@ -202,17 +223,14 @@ def compare(
     """Compares strategies on the same data over several seeds.
 
     `experiment` is the name of a built-in experiment, a TOML file of an experiment or a scenario,
-    or a dictionary with a scenario. `learner` as in `simulate`, for a scenario.
+    or a dictionary with a scenario. `learner` as in `simulate`.
     """
     with _program(learner) as program:
-        if program:
-            if not isinstance(experiment, Mapping):
-                experiment = _toml.read(os.fspath(experiment))
-            place = program[1]
-            how = {"socket": place.removeprefix("unix:")} if place.startswith("unix:") else {"command": place.split()}
-            experiment = {**experiment, "learner": how}
         with _file(experiment) as file:
             options = _options(seeds=seeds, threads=threads, data=data)
-            names = ["--strategies", ",".join(strategies)] if strategies else []
+            chosen = [strategies] if isinstance(strategies, str) else strategies
+            names = ["--strategies", ",".join(chosen)] if chosen else []
             rest = ["--quick"] if quick else []
-            return Comparison(document(["compare", file, "--json", "--quiet", *names, *options, *rest]))
+            return Comparison(
+                document(["compare", file, "--json", "--quiet", *names, *options, *program, *rest])
+            )

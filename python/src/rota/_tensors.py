@@ -24,6 +24,8 @@ def read_tensors(path: str | os.PathLike[str], *, mapped: bool = False) -> Array
     path = Path(path)
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
+        if not 0 < size <= path.stat().st_size - 8:
+            raise ValueError(f"{path} is no safetensors file")
         header = json.loads(file.read(size))
     data: npt.NDArray[np.uint8]
     if mapped and path.stat().st_size > 8 + size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,8 +30,11 @@ class Learner(_learner.Learner):
 
     `train` and `test` are pairs `(x, y)`. For a classifier, `classes` are all classes of the
     federation, in the same order at every silo. Models with `partial_fit` take the agreed number
-    of epochs from the start model, with the agreed rate; others are fitted from it, or from
-    nothing where the fit does not depend on the start.
+    of epochs from the start model, row by row, with the agreed rate; others are fitted from it, or
+    from nothing where the fit does not depend on the start, and the agreed training does not matter.
+
+    Raises `TypeError` for an estimator that is no linear model of `coef_` and `intercept_`, which is
+    tried on a few made-up rows, and `ValueError` for rows that do not fit.
     """
 
     def __init__(
@@ -42,18 +46,25 @@ class Learner(_learner.Learner):
         classes: Sequence[Any] | None = None,
         validation: Part | None = None,
     ) -> None:
+        from sklearn.base import is_classifier
+
+        name = type(estimator).__name__
         if _is_tree(estimator):
             raise TypeError(
-                f"{type(estimator).__name__} has no parameters to average: trees of different silos do "
-                "not correspond to each other; use a linear model or a network"
+                f"{name} has no parameters to average: trees of different silos do not correspond to each "
+                "other; use a linear model or a network"
             )
         if not hasattr(estimator, "get_params") or not hasattr(estimator, "fit"):
-            raise TypeError(f"{type(estimator).__name__} is no estimator of scikit-learn")
+            raise TypeError(f"{name} is no estimator of scikit-learn")
+        if getattr(estimator, "average", False):
+            raise TypeError(f"{name} with `average` keeps two models: leave `average` out, the federation averages")
         self._estimator = estimator
         self._classes = None if classes is None else np.asarray(classes)
-        if getattr(estimator, "_estimator_type", None) == "classifier" or hasattr(estimator, "predict_proba"):
+        if is_classifier(estimator):
             if self._classes is None or len(self._classes) < 2:
                 raise ValueError("`classes` is needed: all classes of the federation, in one order")
+        elif self._classes is not None:
+            raise ValueError(f"{name} is no classifier: leave out `classes`")
         parts = {"train": train, "test": test, "validation": validation}
         self._parts = {name: self._part(part) for name, part in parts.items() if part is not None}
         self._features = self._parts["train"][0].shape[1]
@@ -63,6 +74,37 @@ class Learner(_learner.Learner):
         else:
             self._outputs = 1 if len(self._classes) == 2 else len(self._classes)
             self.outputs_loss = "logistic" if self._outputs == 1 else "softmax"
+        self._try()
+        missing = set(range(len(self._classes))) - set(self._parts["train"][1].tolist()) if self._classes is not None else None
+        if missing and not hasattr(estimator, "partial_fit"):
+            raise ValueError(f"{name} needs training rows of every class: use SGDClassifier")
+
+    def _try(self) -> None:
+        """Trains on made-up rows, and compares what the estimator predicts with what its parameters
+        say."""
+        draw = np.random.default_rng(1)
+        count = max(20, 5 * (0 if self._classes is None else len(self._classes)))
+        x = draw.normal(size=(count, self._features))
+        y = x.sum(axis=1) + 3.0 if self._classes is None else np.arange(count) % len(self._classes)
+        how = Training(1, 0, "sgd", 0.01, 0.0, 0.0, 1, {}, None)
+        start = {"coef": np.zeros((self._outputs, self._features)), "intercept": np.zeros(self._outputs)}
+        try:
+            estimator, model = self._fitted(x, y, start, how)
+            raw = self._scores(model, x)
+            if self._classes is None:
+                agrees = np.allclose(estimator.predict(x), raw[:, 0], atol=1e-3, rtol=1e-3)
+            else:
+                own = raw[:, 0] > 0 if self._outputs == 1 else raw.argmax(axis=1)
+                agrees = bool(np.mean(estimator.predict(x) == own) > 0.9)
+        except Exception as error:
+            agrees, why = False, f" ({type(error).__name__}: {error})"
+        else:
+            why = ""
+        if not agrees:
+            raise TypeError(
+                f"{type(self._estimator).__name__} is no linear model whose `coef_` and `intercept_` can be averaged: "
+                f"use one such as LogisticRegression, Ridge or SGDClassifier, or rota.FunctionLearner{why}"
+            )
 
     def _part(self, part: Part) -> tuple[Any, Any]:
         x, y = np.asarray(part[0], dtype=np.float64), np.asarray(part[1])
@@ -82,27 +124,33 @@ class Learner(_learner.Learner):
         return Rows(**{name: len(part[0]) for name, part in self._parts.items()})
 
     def train(self, start: Arrays, training: Training) -> Update:
+        _, model = self._fitted(*self._parts["train"], start, training)
+        return Update(model=model, metrics={"loss": self._measured(model, "train")["loss"]})
+
+    def _fitted(self, x: Any, y: Any, start: Mapping[str, Any], training: Training) -> tuple[Any, dict[str, Any]]:
+        """The estimator after a training on these rows, and its parameters."""
         from sklearn.base import clone
 
-        x, y = self._parts["train"]
         estimator = clone(self._estimator)
         known = estimator.get_params()
         settings: dict[str, Any] = {"random_state": training.seed % (1 << 32)}
         if hasattr(estimator, "partial_fit"):
+            if training.optimiser != "sgd" or training.momentum or training.weight_decay:
+                raise ValueError(
+                    "scikit-learn takes plain steps of SGD: agree on sgd without momentum and weight decay "
+                    "(an estimator has a penalty of its own)"
+                )
             settings |= {"eta0": training.rate, "learning_rate": "constant"}
         elif "warm_start" in known:
             settings["warm_start"] = True
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
-        coef, intercept = start["coef"].astype(np.float64), start["intercept"].astype(np.float64)
+        coef, intercept = np.array(start["coef"], np.float64), np.array(start["intercept"], np.float64)
         if self._classes is not None:
-            estimator.classes_ = np.arange(len(self._classes))
-            if len(np.unique(y)) < len(self._classes) and not hasattr(estimator, "partial_fit"):
-                raise ValueError(
-                    f"{type(estimator).__name__} needs training rows of every class: use SGDClassifier"
-                )
-            estimator.coef_, estimator.intercept_ = coef.copy(), intercept.copy()
-        else:
-            estimator.coef_, estimator.intercept_ = coef[0].copy(), intercept.copy()
+            # Some derive it from what they were fitted on.
+            with contextlib.suppress(AttributeError):
+                estimator.classes_ = np.arange(len(self._classes))
+        estimator.coef_ = coef if self._classes is not None else coef[0]
+        estimator.intercept_ = intercept
         with warnings.catch_warnings():
             # One training of many need not converge.
             warnings.simplefilter("ignore")
@@ -116,7 +164,7 @@ class Learner(_learner.Learner):
                 np.asarray(estimator.intercept_, np.float32).reshape(-1), (self._outputs,)
             ),
         }
-        return Update(model=model, metrics={"loss": self._measured(model, "train")["loss"]})
+        return estimator, model
 
     def _epochs(self, estimator: Any, x: Any, y: Any, training: Training) -> None:
         classes = {} if self._classes is None else {"classes": np.arange(len(self._classes))}
@@ -132,11 +180,15 @@ class Learner(_learner.Learner):
             estimator.partial_fit(x[chosen], y[chosen], **classes)
             training.progress(epoch + 1, training.epochs)
 
+    @staticmethod
+    def _scores(model: Mapping[str, Any], x: Any) -> Any:
+        return x @ np.asarray(model["coef"], np.float64).T + np.asarray(model["intercept"], np.float64)
+
     def _raw(self, model: Mapping[str, Any], split: Split) -> tuple[Any, Any]:
         if split not in self._parts:
             raise ValueError(f"this silo has no {split} rows")
         x, y = self._parts[split]
-        return x @ np.asarray(model["coef"], np.float64).T + np.asarray(model["intercept"], np.float64), y
+        return self._scores(model, x), y
 
     def _measured(self, model: Mapping[str, Any], split: Split) -> dict[str, float]:
         raw, y = self._raw(model, split)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, cast
@@ -67,6 +68,10 @@ def _shared(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
     return found
 
 
+def _shapes(model: nn.Module, shared: Shared) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in _shared(model, shared).items()}
+
+
 def _role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:
     if name not in parameters:
         return "buffer"
@@ -89,6 +94,28 @@ def _initial(model: nn.Module, name: str, value: torch.Tensor) -> float | dict[s
     return {"uniform": math.sqrt(3) * float(value.std(unbiased=False))}
 
 
+def _natural(name: str) -> list[str | int]:
+    """Layer 10 comes after layer 2."""
+    parts: list[str | int] = list(re.split(r"(\d+)", name))
+    parts[1::2] = [int(part) for part in parts[1::2]]
+    return parts
+
+
+def _covered(names: Mapping[str, str], own: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str, str]:
+    """`names` as given, if they are all the tensors of both sides, with their shapes."""
+    missing = sorted(set(own) ^ set(names.values())) if other is None else []
+    if other is not None:
+        missing = sorted((set(other) ^ set(names)) | (set(own) ^ set(names.values())))
+    if missing:
+        raise ValueError(f"`names` must name every tensor of both sides once, and no other; look at {missing[0]!r}")
+    if len(set(names.values())) < len(names):
+        raise ValueError("`names` names a tensor of the module twice")
+    for name, mine in names.items():
+        if other is not None and tuple(other[name]) != tuple(own[mine]):
+            raise ValueError(f"{name!r} has the shape {tuple(other[name])}, {mine!r} of the module {tuple(own[mine])}")
+    return dict(names)
+
+
 def match(
     model: nn.Module, layout: Mapping[str, tuple[int, ...]], shared: Shared = "all"
 ) -> dict[str, str]:
@@ -96,20 +123,23 @@ def match(
     `shared` says what takes part, as in `Learner`.
 
     Tensors go together by name, where buffers of norm layers are called `mean` and `variance`
-    too; or else layer by layer in the order of depth, where all shapes are equal. Raises
-    `ValueError` where neither works.
+    too; or else layer by layer in the order of depth, where all shapes are equal. The order of
+    depth is that of the module, and that of the names: `conv2` before `conv10`. Raises `ValueError`
+    where neither works.
     """
-    own = {name: tuple(value.shape) for name, value in _shared(model, shared).items()}
+    own = _shapes(model, shared)
     other = {name: tuple(shape) for name, shape in layout.items() if name not in _SCALE}
 
     def agreed(name: str) -> str:
         layer, dot, part = name.rpartition(".")
         return layer + dot + _BUFFERS.get(part, part)
 
-    for rename in [lambda name: name, agreed]:
-        named = {rename(name): name for name in own}
-        if {name: own[mine] for name, mine in named.items()} == other:
-            return named
+    mine_by, theirs_by = ({agreed(name): name for name in names} for names in (own, other))
+    pairs = {theirs: mine_by.get(name) for name, theirs in theirs_by.items()}
+    if len(pairs) == len(other) == len(own) == len(mine_by) and all(
+        mine is not None and own[mine] == other[name] for name, mine in pairs.items()
+    ):
+        return cast("dict[str, str]", pairs)
 
     def layers(names: Iterable[str]) -> dict[str, list[str]]:
         grouped: dict[str, list[str]] = {}
@@ -117,16 +147,16 @@ def match(
             grouped.setdefault(name.rpartition(".")[0], []).append(name)
         return grouped
 
-    mine, theirs = layers(own), layers(sorted(other))
-    pairs = {}
+    mine, theirs = layers(own), layers(sorted(other, key=_natural))
+    found: dict[str, str] = {}
     for (_, ours), (_, layer) in zip(mine.items(), theirs.items()):
         by_part = {agreed(name).rpartition(".")[2]: name for name in ours}
         for name in layer:
-            found = by_part.get(name.rpartition(".")[2])
-            if found is not None and own[found] == other[name]:
-                pairs[name] = found
-    if len(mine) == len(theirs) and len(pairs) == len(own) == len(other):
-        return pairs
+            one = by_part.get(agreed(name).rpartition(".")[2])
+            if one is not None and own[one] == other[name]:
+                found[name] = one
+    if len(mine) == len(theirs) and len(found) == len(own) == len(other):
+        return found
     raise ValueError(
         f"the module's tensors {own} are not those of the agreed model, {other}: "
         "give `names`, a dictionary from agreed names to those in the module"
@@ -138,10 +168,12 @@ def load(
 ) -> nn.Module:
     """Loads a safetensors file that Rota exported into the equivalent module, and returns it.
 
-    `shared` is that of the learners; with `"trainable"` the file has only what was trained.
+    `shared` is that of the learners; with `"trainable"` the file has only what was trained. `names`
+    has for each tensor of the file its name in the module, where they cannot be matched.
     """
     arrays = read_tensors(path)
-    pairs = names or match(model, {name: value.shape for name, value in arrays.items()}, shared)
+    shapes = {name: value.shape for name, value in arrays.items() if name not in _SCALE}
+    pairs = match(model, shapes, shared) if names is None else _covered(names, _shapes(model, shared), shapes)
     state = _state(model)
     with torch.no_grad():
         for name, mine in pairs.items():
@@ -163,9 +195,10 @@ class Learner(_learner.Learner):
             `torch.nn.functional.cross_entropy`. Where Rota hands the rows over, by default the
             agreed one.
         train: Batches of the training rows: a `DataLoader` (its batches and order are its own), or
-            two tensors `(x, y)` (batches and order are as agreed). Without it, the rows that Rota
-            hands over.
-        test, validation: The same for the held-out rows.
+            two tensors or arrays `(x, y)` (batches and order are as agreed). Without it, the rows
+            that Rota hands over.
+        test, validation: The same for the held-out rows. They are measured in the order of the data
+            set, all of them, whatever the loader's: results of two models are compared row by row.
         silo: The silo, as the factory of `rota.serve` gets it. Needed where Rota hands the rows
             over, or the agreed tensors have other names than the module's.
         shape: Shape of a row, such as `(1, 28, 28)`, where Rota hands over rows.
@@ -206,12 +239,17 @@ class Learner(_learner.Learner):
             torch.set_num_threads(threads)
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
+        if isinstance(loss, nn.Module):
+            loss = loss.to(self.device)
+        if getattr(loss, "reduction", "mean") != "mean":
+            raise ValueError("`loss` must be the mean over the rows of a batch: leave out `reduction`")
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
         self._parts: dict[str, Data | Batch | None] = {
-            "train": train,
-            "validation": validation,
-            "test": test,
+            "train": _data("train", train),
+            "validation": _data("validation", validation),
+            "test": _data("test", test),
         }
+        self._in_order = {part: _in_order(part, data) for part, data in self._parts.items()}
         self._given: Given | None = silo.given if silo is not None and train is None else None
         if train is None and self._given is None:
             raise ValueError("no training rows: give `train`, or `silo` where Rota hands the rows over")
@@ -219,18 +257,26 @@ class Learner(_learner.Learner):
             loss = _loss_of(self._given)
         self._loss = loss
         self.outputs_loss = None if self._given else _outputs_loss(loss)
-        if names is None:
-            agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
-            names = match(model, agreed, shared) if agreed else {name: name for name in _shared(model, shared)}
-        self._names = dict(names)
+        agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
+        if names is not None:
+            self._names = _covered(names, _shapes(model, shared), agreed or None)
+        elif agreed:
+            self._names = match(model, agreed, shared)
+        else:
+            self._names = {name: name for name in _shared(model, shared)}
         state, travels = _state(self.model), set(self._names.values())
         self._left = {name: value for name, value in state.items() if name not in travels}
         kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
-        #: Frozen buffers, with the values that they keep.
-        self._still = [(value, value.detach().clone()) for value in kept.values()]
+        #: Buffers that do not travel, counters of batches among them, with the values that they keep:
+        #: a training must not depend on the one before.
+        buffers = {name: value for name, value in self.model.named_buffers() if name not in travels}
+        self._still = [(value, value.detach().clone()) for value in buffers.values()]
         owners = {name.rpartition(".")[0] for name in kept}
         found = [self.model.get_submodule(name) for name in sorted(owners)]
         self._still_norms = [module for module in found if isinstance(module, _NORMS)]
+        # What the module is before the first training, which changes it in place.
+        self._first = {name: _array(value) for name, value in self._values().items()}
+        self._drawn = {name: _initial(self.model, mine, state[mine]) for name, mine in self._names.items()}
 
     # What the model is.
 
@@ -243,8 +289,7 @@ class Learner(_learner.Learner):
         state = _state(self.model)
         for name, mine in sorted(self._names.items()):
             value = state[mine]
-            initial = _initial(self.model, mine, value)
-            yield Tensor(name, tuple(value.shape), _role(mine, value, parameters), initial)
+            yield Tensor(name, tuple(value.shape), _role(mine, value, parameters), self._drawn[name])
 
     def _trained(self) -> dict[str, nn.Parameter]:
         parameters = dict(self.model.named_parameters())
@@ -262,10 +307,10 @@ class Learner(_learner.Learner):
             yield Tensor("step", (1,), "buffer")
 
     def initial(self, seed: int) -> Mapping[str, Any]:
-        return {name: _array(value) for name, value in self._values().items()}
+        return self._first
 
     def rows(self) -> Rows:
-        return Rows(**{part: _count(data) for part, data in self._parts.items()})
+        return Rows(**{part: _count(data) for part, data in self._in_order.items()})
 
     # The rows.
 
@@ -283,9 +328,10 @@ class Learner(_learner.Learner):
         return cast(Batch, data) if _is_batch(data) else None
 
     def _batches(self, split: Split, size: int, order: torch.Generator | None) -> Iterator[Batch]:
+        """Batches to train on, in this order; to measure without one."""
         rows = self._all(split)
         if rows is None:
-            yield from cast(Data, self._parts[split])
+            yield from cast(Data, (self._in_order if order is None else self._parts)[split])
             return
         x, y = rows
         size = size or len(x)
@@ -411,7 +457,7 @@ class Learner(_learner.Learner):
                 x, y = x.to(self.device), y.to(self.device)
                 optimiser.zero_grad(set_to_none=True)
                 loss = self._loss(self.model(x), y)
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
                 self._modify(training, terms)
                 optimiser.step()
                 step += 1
@@ -435,8 +481,9 @@ class Learner(_learner.Learner):
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         outputs, targets = self._measured(model, split)
-        found: dict[str, float] = {"loss": float(self._loss(outputs, targets))}
-        if _outputs_loss(self._loss) == "softmax" and outputs.ndim == 2:
+        loss = self._loss(outputs.to(self.device), targets.to(self.device))
+        found: dict[str, float] = {"loss": float(loss)}
+        if _has_classes(self._loss) and outputs.ndim == 2:
             found["accuracy"] = float((outputs.argmax(1) == targets).float().mean())
         if self._metrics is not None:
             found |= {name: float(value) for name, value in self._metrics(outputs, targets).items()}
@@ -456,6 +503,43 @@ def _is_batch(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) == 2 and all(isinstance(one, torch.Tensor) for one in data)
 
 
+def _data(part: str, data: Any) -> Any:
+    """Rows as the learner takes them."""
+    if isinstance(data, (tuple, list)) and len(data) == 2 and all(hasattr(one, "__array__") for one in data):
+        x, y = (one if isinstance(one, torch.Tensor) else torch.from_numpy(np.array(one)) for one in data)
+        if len(x) != len(y):
+            raise ValueError(f"`{part}` has {len(x)} rows and {len(y)} targets")
+        # PyTorch's layers compute with 32 bits.
+        return tuple(one.float() if one.dtype == torch.float64 else one for one in (x, y))
+    if data is not None and isinstance(data, Iterator):
+        raise TypeError(
+            f"`{part}` is a {type(data).__name__}, which ends after one pass: give a DataLoader, or two tensors (x, y)"
+        )
+    return data
+
+
+def _in_order(part: str, data: Any) -> Any:
+    """The same rows, all of them, in an order that does not change."""
+    utils = torch.utils.data
+    if not isinstance(data, utils.DataLoader) or isinstance(data.dataset, utils.IterableDataset):
+        return data
+    if data.batch_size is None or type(data.batch_sampler) is not utils.BatchSampler:
+        return data
+    dataset = data.dataset
+    if isinstance(data.sampler, utils.SubsetRandomSampler):
+        dataset = utils.Subset(dataset, sorted(data.sampler.indices))
+    elif part != "train" and not isinstance(data.sampler, (utils.SequentialSampler, utils.RandomSampler)):
+        raise ValueError(
+            f"`{part}` draws its rows by a {type(data.sampler).__name__}: give a DataLoader without a sampler, "
+            "results of two models are compared row by row"
+        )
+    elif isinstance(data.sampler, utils.SequentialSampler) and not data.drop_last:
+        return data
+    return utils.DataLoader(
+        dataset, data.batch_size, num_workers=data.num_workers, collate_fn=data.collate_fn, pin_memory=data.pin_memory
+    )
+
+
 def _count(data: Any) -> int:
     if data is None:
         return 0
@@ -471,9 +555,18 @@ def _count(data: Any) -> int:
     return sum(len(x) for x, _ in data)
 
 
+def _has_classes(loss: Loss) -> bool:
+    return loss is nn.functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss)
+
+
 def _outputs_loss(loss: Loss) -> OutputsLoss | None:
+    """What the outputs are under this loss, where it is the plain one: Rota measures them without
+    weights and smoothing."""
     functional = nn.functional
-    if loss is functional.cross_entropy or isinstance(loss, nn.CrossEntropyLoss):
+    weights = [getattr(loss, name, None) for name in ("weight", "pos_weight")]
+    if any(weight is not None for weight in weights) or bool(getattr(loss, "label_smoothing", None)):
+        return None
+    if _has_classes(loss):
         return "softmax"
     if loss in (functional.mse_loss, _squared) or isinstance(loss, nn.MSELoss):
         return "squared"
