@@ -136,6 +136,10 @@ def test_arrays_are_rows_and_iterators_are_none():
     batches = ((x, y) for _ in range(3))
     with pytest.raises(TypeError, match="`train` is a generator, which ends after one pass"):
         rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, batches, (x, y), device="cpu")
+    with pytest.raises(TypeError, match="`test` is a TensorDataset, without batches"):
+        rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y), rows(), device="cpu")
+    double = rota.torch.Learner(nn.Linear(3, 1).double(), nn.functional.mse_loss, (x, y), (x, y), device="cpu")
+    double.train(values(double), training())
     with pytest.raises(ValueError, match="20 rows and 19 targets"):
         rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y[1:]), device="cpu")
 
@@ -154,6 +158,17 @@ def test_only_plain_losses_are_measured_by_rota():
             assert set(learner.evaluate(values(learner), "test", {})) == {"loss", "accuracy"}
     with pytest.raises(ValueError, match="must be the mean over the rows"):
         rota.torch.Learner(nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), (x, y), (x, y), device="cpu")
+
+
+def test_the_same_question_has_the_same_answer_whatever_a_loader_draws_from():
+    own = torch.Generator().manual_seed(1)
+    loader = torch.utils.data.DataLoader(rows(), batch_size=4, shuffle=True, generator=own)
+    learner = rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, loader, loader, device="cpu")
+    start = values(learner)
+    first, again = (learner.train(start, training(rate=0.01)).model for _ in range(2))
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    other = learner.train(start, training(rate=0.01, seed=8)).model
+    assert not np.array_equal(first["weight"], other["weight"])
 
 
 def test_a_training_leaves_nothing_behind():

@@ -84,7 +84,7 @@ class Learner(_learner.Learner):
         say."""
         draw = np.random.default_rng(1)
         count = max(20, 5 * (0 if self._classes is None else len(self._classes)))
-        x = draw.normal(size=(count, self._features))
+        x = draw.normal(size=(count, self._features)) / np.sqrt(self._features)
         y = x.sum(axis=1) + 3.0 if self._classes is None else np.arange(count) % len(self._classes)
         how = Training(1, 0, "sgd", 0.01, 0.0, 0.0, 1, {}, None)
         start = {"coef": np.zeros((self._outputs, self._features)), "intercept": np.zeros(self._outputs)}

@@ -244,10 +244,12 @@ class Learner(_learner.Learner):
         if getattr(loss, "reduction", "mean") != "mean":
             raise ValueError("`loss` must be the mean over the rows of a batch: leave out `reduction`")
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
+        kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
+        kind = kinds[0] if kinds else torch.float32
         self._parts: dict[str, Data | Batch | None] = {
-            "train": _data("train", train),
-            "validation": _data("validation", validation),
-            "test": _data("test", test),
+            "train": _data("train", train, kind),
+            "validation": _data("validation", validation, kind),
+            "test": _data("test", test, kind),
         }
         self._in_order = {part: _in_order(part, data) for part, data in self._parts.items()}
         self._given: Given | None = silo.given if silo is not None and train is None else None
@@ -442,6 +444,11 @@ class Learner(_learner.Learner):
 
     def _train(self, start: Arrays, training: Training) -> Update:
         torch.manual_seed(training.seed % (1 << 63))
+        loader = self._parts["train"]
+        for of in (loader, getattr(loader, "sampler", None)):
+            # A data loader may draw from a generator of its own.
+            if isinstance(own := getattr(of, "generator", None), torch.Generator):
+                own.manual_seed(training.seed % (1 << 63))
         order = torch.Generator().manual_seed(training.seed % (1 << 63))
         self._set(start)
         self.model.train()
@@ -503,14 +510,22 @@ def _is_batch(data: Any) -> bool:
     return isinstance(data, tuple) and len(data) == 2 and all(isinstance(one, torch.Tensor) for one in data)
 
 
-def _data(part: str, data: Any) -> Any:
-    """Rows as the learner takes them."""
+def _data(part: str, data: Any, kind: torch.dtype) -> Any:
+    """Rows as the learner takes them: numbers of arrays are of the `kind` of the module's."""
+
+    def tensor(values: Any) -> torch.Tensor:
+        if isinstance(values, torch.Tensor):
+            return values
+        made = torch.from_numpy(np.array(values))
+        return made.to(kind) if made.is_floating_point() else made
+
     if isinstance(data, (tuple, list)) and len(data) == 2 and all(hasattr(one, "__array__") for one in data):
-        x, y = (one if isinstance(one, torch.Tensor) else torch.from_numpy(np.array(one)) for one in data)
+        x, y = tensor(data[0]), tensor(data[1])
         if len(x) != len(y):
             raise ValueError(f"`{part}` has {len(x)} rows and {len(y)} targets")
-        # PyTorch's layers compute with 32 bits.
-        return tuple(one.float() if one.dtype == torch.float64 else one for one in (x, y))
+        return x, y
+    if isinstance(data, torch.utils.data.Dataset):
+        raise TypeError(f"`{part}` is a {type(data).__name__}, without batches: give a DataLoader of it")
     if data is not None and isinstance(data, Iterator):
         raise TypeError(
             f"`{part}` is a {type(data).__name__}, which ends after one pass: give a DataLoader, or two tensors (x, y)"
