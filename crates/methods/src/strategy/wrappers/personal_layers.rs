@@ -13,7 +13,8 @@ use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
 /// The last layer, in the order of [`layers`], that is no normalisation layer: weight and bias.
 pub const LAST_LAYER: &str = "last-layer";
-/// Layers with `norm` in their names, or that begin with `bn`, and their statistics.
+/// Layers with `norm` in their names, that begin with `bn`, or that have running variances, and their
+/// statistics.
 pub const NORM_LAYERS: &str = "norm-layers";
 /// The bias of that layer, also where it is the only one.
 pub const INTERCEPT: &str = "intercept";
@@ -67,10 +68,14 @@ pub(crate) fn choose(
     Ok(model.select(|_| at.next() == Some(&true)))
 }
 
-/// Whether a layer of that name normalises.
-pub(crate) fn is_norm(layer: &str) -> bool {
+/// Whether a layer of the model normalises. In a PyTorch `Sequential` its name is a number.
+pub(crate) fn is_norm(model: &Layout, layer: &str) -> bool {
     let own = layer.rsplit('.').next().unwrap_or_default();
-    own.contains("norm") || own.starts_with("bn")
+    let varies = |part: &str| {
+        let buffer = model.position(&format!("{layer}.{part}"));
+        buffer.is_some_and(|at| model.tensors()[at].role == Role::Buffer)
+    };
+    own.contains("norm") || own.starts_with("bn") || varies("running_var") || varies("variance")
 }
 
 /// Which tensors a name matches.
@@ -84,7 +89,10 @@ fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
     Ok(match name {
         LAST_LAYER => {
             let all = layers(model);
-            let mut dense: Vec<_> = all.iter().filter(|layer| !is_norm(&layer.name)).collect();
+            let mut dense: Vec<_> = all
+                .iter()
+                .filter(|layer| !is_norm(model, &layer.name))
+                .collect();
             let layers = dense.len();
             let head = dense.pop().filter(|_| layers > 1);
             let head = head.ok_or(OneLayer { layers })?;
@@ -92,11 +100,13 @@ fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
         }
         INTERCEPT => {
             let all = layers(model).into_iter();
-            let last = all.map(|layer| layer.name).rfind(|name| !is_norm(name));
+            let last = all
+                .map(|layer| layer.name)
+                .rfind(|name| !is_norm(model, name));
             let is_last = |tensor: &TensorSpec| Some(layer(tensor)) == last;
             each(&|tensor| tensor.role == Role::Bias && is_last(tensor))
         }
-        NORM_LAYERS => each(&|tensor| is_norm(&layer(tensor))),
+        NORM_LAYERS => each(&|tensor| is_norm(model, &layer(tensor))),
         name => each(&|tensor| tensor.name == name || (!name.is_empty() && layer(tensor) == name)),
     })
 }
@@ -197,5 +207,29 @@ impl LearnerWrapper for Parted {
             ..job
         };
         Ok(self.parted(inside.run(inner, progress)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn norm_layers_are_known_by_their_statistics_where_their_names_are_numbers() {
+        let trained = ["0.weight", "0.bias", "10.weight", "11.weight", "11.bias"];
+        let buffers = ["11.running_mean", "11.running_var", "scale.mean"];
+        let tensor = |role| move |name: &str| TensorSpec::new(name, [2], role);
+        let tensors = trained.iter().copied().map(tensor(Role::Weight));
+        let tensors = tensors.chain(buffers.iter().copied().map(tensor(Role::Buffer)));
+        let model = Layout::new(tensors.collect()).unwrap();
+        let names = |word: &str| {
+            let chosen = choose(&model, &[word.to_owned()], "personal").unwrap();
+            let names = chosen.tensors().iter().map(|tensor| tensor.name.clone());
+            names.collect::<Vec<_>>()
+        };
+        let norm = ["11.bias", "11.running_mean", "11.running_var", "11.weight"];
+        assert_eq!(names(NORM_LAYERS), norm);
+        assert_eq!(names(LAST_LAYER), ["10.weight"]);
     }
 }

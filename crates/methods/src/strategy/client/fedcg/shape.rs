@@ -74,7 +74,7 @@ impl Shape {
         let in_model: Vec<Layer> = match options.layers {
             Branches::All => all,
             Branches::Last => {
-                let last = all.iter().rposition(|layer| !is_norm(&layer.name));
+                let last = all.iter().rposition(|layer| !is_norm(&base, &layer.name));
                 let last = last.unwrap_or(all.len().saturating_sub(1));
                 all.into_iter().skip(last).take(1).collect()
             }
