@@ -9,6 +9,7 @@ from sklearn.ensemble import RandomForestClassifier  # noqa: E402
 from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: E402
 from sklearn.linear_model import (  # noqa: E402
     HuberRegressor,
+    LassoCV,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
@@ -122,6 +123,11 @@ def test_classes_that_are_not_agreed_are_refused():
 def test_what_is_no_linear_model_is_refused_before_the_first_round(estimator, classes):
     with pytest.raises(TypeError, match="is no linear model whose `coef_` and `intercept_` can be averaged"):
         learner(estimator, classes)(silo())
+
+
+def test_what_needs_more_rows_than_a_trial_has_is_tried_on_the_silos_own():
+    (x, y), test = rows(0, 0)
+    rota.sklearn.Learner(LassoCV(cv=25), (x, y), test)
 
 
 def test_what_scikit_learn_cannot_do_as_agreed_is_refused():

@@ -122,9 +122,16 @@ def test_held_out_rows_are_measured_in_one_order_all_of_them():
     learner = rota.torch.Learner(model, nn.functional.mse_loss, chosen, chosen, device="cpu")
     found = learner.outputs(values(learner), "test", {})
     assert np.array_equal(np.asarray(found.targets), rows().tensors[1].numpy()[[3, 5, 7]])
+    batches = data.DataLoader(rows(), batch_sampler=data.BatchSampler(data.RandomSampler(rows()), 8, False))
+    own = data.DataLoader(rows(), sampler=[2, 9, 4])
+    for loader, places in [(batches, range(20)), (own, [2, 9, 4])]:
+        learner = rota.torch.Learner(model, nn.functional.mse_loss, loader, loader, device="cpu")
+        assert learner.rows() == rota.Rows(train=len(places), test=len(places))
+        found = learner.outputs(values(learner), "test", {})
+        assert np.array_equal(np.asarray(found.targets), rows().tensors[1].numpy()[list(places)])
     drawn = data.DataLoader(rows(), sampler=data.WeightedRandomSampler([1.0] * 20, 20))
     rota.torch.Learner(model, nn.functional.mse_loss, drawn, chosen, device="cpu")
-    with pytest.raises(ValueError, match="`test` draws its rows by a WeightedRandomSampler"):
+    with pytest.raises(ValueError, match="`test` draws other rows every time"):
         rota.torch.Learner(model, nn.functional.mse_loss, chosen, drawn, device="cpu")
 
 
@@ -156,6 +163,8 @@ def test_only_plain_losses_are_measured_by_rota():
         assert learner.outputs_loss == known, loss
         if isinstance(loss, nn.CrossEntropyLoss):
             assert set(learner.evaluate(values(learner), "test", {})) == {"loss", "accuracy"}
+    batchmean = nn.KLDivLoss(reduction="batchmean")
+    assert rota.torch.Learner(nn.Linear(3, 2), batchmean, (x, y), (x, y), device="cpu").outputs_loss is None
     with pytest.raises(ValueError, match="must be the mean over the rows"):
         rota.torch.Learner(nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), (x, y), (x, y), device="cpu")
 

@@ -74,10 +74,10 @@ class Learner(_learner.Learner):
         else:
             self._outputs = 1 if len(self._classes) == 2 else len(self._classes)
             self.outputs_loss = "logistic" if self._outputs == 1 else "softmax"
-        self._try()
         missing = set(range(len(self._classes))) - set(self._parts["train"][1].tolist()) if self._classes is not None else None
         if missing and not hasattr(estimator, "partial_fit"):
             raise ValueError(f"{name} needs training rows of every class: use SGDClassifier")
+        self._try()
 
     def _try(self) -> None:
         """Trains on made-up rows, and compares what the estimator predicts with what its parameters
@@ -86,20 +86,24 @@ class Learner(_learner.Learner):
         count = max(20, 5 * (0 if self._classes is None else len(self._classes)))
         x = draw.normal(size=(count, self._features)) / np.sqrt(self._features)
         y = x.sum(axis=1) + 3.0 if self._classes is None else np.arange(count) % len(self._classes)
+        # Some need more rows than these, such as those that cross-validate.
+        rows = [(x, y), self._parts["train"]]
         how = Training(1, 0, "sgd", 0.01, 0.0, 0.0, 1, {}, None)
         start = {"coef": np.zeros((self._outputs, self._features)), "intercept": np.zeros(self._outputs)}
-        try:
-            estimator, model = self._fitted(x, y, start, how)
-            raw = self._scores(model, x)
-            if self._classes is None:
-                agrees = np.allclose(estimator.predict(x), raw[:, 0], atol=1e-3, rtol=1e-3)
-            else:
-                own = raw[:, 0] > 0 if self._outputs == 1 else raw.argmax(axis=1)
-                agrees = bool(np.mean(estimator.predict(x) == own) > 0.9)
-        except Exception as error:
-            agrees, why = False, f" ({type(error).__name__}: {error})"
-        else:
-            why = ""
+        agrees, why = False, ""
+        for x, y in rows:
+            try:
+                estimator, model = self._fitted(x, y, start, how)
+                raw = self._scores(model, x)
+                if self._classes is None:
+                    agrees = np.allclose(estimator.predict(x), raw[:, 0], atol=1e-3, rtol=1e-3)
+                else:
+                    own = raw[:, 0] > 0 if self._outputs == 1 else raw.argmax(axis=1)
+                    agrees = bool(np.mean(estimator.predict(x) == own) > 0.9)
+                why = ""
+                break
+            except Exception as error:
+                why = f" ({type(error).__name__}: {error})"
         if not agrees:
             raise TypeError(
                 f"{type(self._estimator).__name__} is no linear model whose `coef_` and `intercept_` can be averaged: "

@@ -241,7 +241,7 @@ class Learner(_learner.Learner):
         self.model = model.to(self.device)
         if isinstance(loss, nn.Module):
             loss = loss.to(self.device)
-        if getattr(loss, "reduction", "mean") != "mean":
+        if isinstance(loss, nn.modules.loss._Loss) and loss.reduction in ("sum", "none"):
             raise ValueError("`loss` must be the mean over the rows of a batch: leave out `reduction`")
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
         kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
@@ -384,7 +384,7 @@ class Learner(_learner.Learner):
             return
         for name, value in self._trained().items():
             kept = {
-                part: torch.from_numpy(np.array(personal[f"{name}.{part}"])).to(value.device)
+                part: torch.from_numpy(np.array(personal[f"{name}.{part}"])).to(value.device, value.dtype)
                 for part in ("momentum", "first", "second")
                 if f"{name}.{part}" in personal
             }
@@ -445,7 +445,8 @@ class Learner(_learner.Learner):
     def _train(self, start: Arrays, training: Training) -> Update:
         torch.manual_seed(training.seed % (1 << 63))
         loader = self._parts["train"]
-        for of in (loader, getattr(loader, "sampler", None)):
+        batches = getattr(loader, "batch_sampler", None)
+        for of in (loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)):
             # A data loader may draw from a generator of its own.
             if isinstance(own := getattr(of, "generator", None), torch.Generator):
                 own.manual_seed(training.seed % (1 << 63))
@@ -534,24 +535,37 @@ def _data(part: str, data: Any, kind: torch.dtype) -> Any:
 
 
 def _in_order(part: str, data: Any) -> Any:
-    """The same rows, all of them, in an order that does not change."""
+    """The same rows, all that the loader ever draws, in an order that does not change."""
     utils = torch.utils.data
-    if not isinstance(data, utils.DataLoader) or isinstance(data.dataset, utils.IterableDataset):
+    if type(data) is not utils.DataLoader or isinstance(data.dataset, utils.IterableDataset) or data.batch_sampler is None:
         return data
-    if data.batch_size is None or type(data.batch_sampler) is not utils.BatchSampler:
+    plain = type(data.batch_sampler) is utils.BatchSampler and data.batch_size is not None
+    if plain and not data.drop_last and type(data.sampler) is utils.SequentialSampler:
         return data
-    dataset = data.dataset
-    if isinstance(data.sampler, utils.SubsetRandomSampler):
-        dataset = utils.Subset(dataset, sorted(data.sampler.indices))
-    elif part != "train" and not isinstance(data.sampler, (utils.SequentialSampler, utils.RandomSampler)):
-        raise ValueError(
-            f"`{part}` draws its rows by a {type(data.sampler).__name__}: give a DataLoader without a sampler, "
-            "results of two models are compared row by row"
-        )
-    elif isinstance(data.sampler, utils.SequentialSampler) and not data.drop_last:
-        return data
+
+    def drawn() -> list[int]:
+        if plain:
+            return [int(place) for place in data.sampler]
+        return [int(place) for batch in cast(Any, data.batch_sampler) for place in batch]
+
+    places, again = drawn(), drawn()
+    if places != again:
+        places, again = sorted(set(places)), sorted(set(again))
+        if places != again and part != "train":
+            raise ValueError(
+                f"`{part}` draws other rows every time: give a DataLoader without a sampler, results of two models "
+                "are compared row by row"
+            )
     return utils.DataLoader(
-        dataset, data.batch_size, num_workers=data.num_workers, collate_fn=data.collate_fn, pin_memory=data.pin_memory
+        utils.Subset(data.dataset, places),
+        data.batch_size or 512,
+        num_workers=data.num_workers,
+        collate_fn=data.collate_fn,
+        pin_memory=data.pin_memory,
+        timeout=data.timeout,
+        worker_init_fn=data.worker_init_fn,
+        multiprocessing_context=data.multiprocessing_context,
+        prefetch_factor=data.prefetch_factor,
     )
 
 
@@ -581,13 +595,13 @@ def _outputs_loss(loss: Loss) -> OutputsLoss | None:
     weights = [getattr(loss, name, None) for name in ("weight", "pos_weight")]
     if any(weight is not None for weight in weights) or bool(getattr(loss, "label_smoothing", None)):
         return None
-    if _has_classes(loss):
+    if loss is functional.cross_entropy or type(loss) is nn.CrossEntropyLoss:
         return "softmax"
-    if loss in (functional.mse_loss, _squared) or isinstance(loss, nn.MSELoss):
+    if loss in (functional.mse_loss, _squared) or type(loss) is nn.MSELoss:
         return "squared"
-    if loss in (functional.l1_loss, _absolute) or isinstance(loss, nn.L1Loss):
+    if loss in (functional.l1_loss, _absolute) or type(loss) is nn.L1Loss:
         return "absolute"
-    if loss in (functional.binary_cross_entropy_with_logits, _logistic) or isinstance(loss, nn.BCEWithLogitsLoss):
+    if loss in (functional.binary_cross_entropy_with_logits, _logistic) or type(loss) is nn.BCEWithLogitsLoss:
         return "logistic"
     return None
 
