@@ -150,7 +150,7 @@ impl Compare {
         words.extend(
             self.learner
                 .as_ref()
-                .map(|learner| format!("--learner {}", super::quoted(&learner.name()))),
+                .map(|learner| format!("--learner {}", super::quoted(&learner::written(learner)))),
         );
         words.extend(
             self.data

@@ -36,15 +36,20 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the program, or connects to it, and greets it.
+    /// Starts the program, or connects to it, and greets it. `started` gets what ends it before that.
     ///
     /// # Errors
     /// A clause: it cannot be started, or does not answer as a learner does.
-    pub(super) fn start(config: &LearnerConfig, folder: &PathBuf) -> Result<Self, String> {
+    pub(super) fn start(
+        config: &LearnerConfig,
+        folder: &PathBuf,
+        started: impl FnOnce(Ender),
+    ) -> Result<Self, String> {
         let mut child = match &config.socket {
             Some(socket) => Self::connect(socket)?,
             None => Self::spawn(config)?,
         };
+        started(child.ender.clone());
         let hello = Request::Hello {
             protocol: PROTOCOL,
             program: concat!("rota ", env!("CARGO_PKG_VERSION")),
@@ -207,13 +212,10 @@ impl Child {
         }
     }
 
-    /// Ends it, for somebody who does not talk to it.
-    pub(super) fn ender(&self) -> Ender {
-        self.ender.clone()
-    }
-
     /// Ends it at once: it hangs, or nothing that it says can be trusted.
-    pub(super) fn kill(self) {
+    pub(super) fn kill(mut self) {
+        // A program of another user cannot be killed, but hears the end of its input.
+        self.into = None;
         self.ender.end();
     }
 }
@@ -294,8 +296,11 @@ impl Process {
                 use rustix::process::{Signal, kill_process_group};
                 let _ = kill_process_group(id, Signal::KILL);
             }
-            drop(self.process.kill());
-            self.status = self.process.wait().ok();
+            match self.process.kill() {
+                Ok(()) => self.status = self.process.wait().ok(),
+                // It is another user's, and is not waited for.
+                Err(_) => self.status = self.process.try_wait().ok().flatten(),
+            }
         }
         self.status
     }

@@ -45,7 +45,8 @@ impl Folder {
         // Locked before it has its name, so that nobody takes the folder for a leftover.
         let unnamed = folder.path().join("unlocked");
         let lock = File::create_new(&unnamed)?;
-        lock.try_lock()?;
+        // Where the file system has no locks, nobody takes it for a leftover either.
+        let _ = lock.try_lock();
         fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Self {
             path: folder.path().to_owned(),
@@ -93,6 +94,8 @@ fn remove_leftovers(parent: &Path) {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.file_type().is_ok_and(|kind| kind.is_dir());
         if is_ours
+            // Opening a pipe, which anybody may have made, would wait for a writer.
+            && fs::symlink_metadata(entry.path().join(LOCK)).is_ok_and(|lock| lock.is_file())
             && let Ok(lock) = File::open(entry.path().join(LOCK))
             && lock.try_lock().is_ok()
         {
@@ -119,6 +122,15 @@ mod tests {
         let _ = folder.keep();
         drop(_lock);
         std::mem::forget(file);
+        let pipe = parent.path().join("rota-learner-pipe");
+        fs::create_dir(&pipe).unwrap();
+        #[cfg(unix)]
+        {
+            let made = std::process::Command::new("mkfifo")
+                .arg(pipe.join(LOCK))
+                .status();
+            assert!(made.unwrap().success());
+        }
         // Not of this program, whatever it is called.
         let other = parent.path().join("rota-learner-notes");
         fs::create_dir(&other).unwrap();

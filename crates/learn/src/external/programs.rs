@@ -160,13 +160,17 @@ impl Programs {
         if locked(&self.running).over {
             return Err(Trouble::Stopped);
         }
-        let child = Child::start(&self.config, self.folder.path()).map_err(Trouble::Broken)?;
-        let mut running = locked(&self.running);
-        if running.over {
-            return Err(Trouble::Stopped);
+        let child = Child::start(&self.config, self.folder.path(), |ender| {
+            let mut running = locked(&self.running);
+            match running.over {
+                true => ender.end(),
+                false => running.enders[at] = Some(ender),
+            }
+        });
+        match locked(&self.running).over {
+            true => Err(Trouble::Stopped),
+            false => child.map_err(Trouble::Broken),
         }
-        running.enders[at] = Some(child.ender());
-        Ok(child)
     }
 
     /// Ends all programs, also those that are asked for something, starts no more, and removes their
