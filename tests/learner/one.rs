@@ -159,9 +159,7 @@ pub(crate) fn a_program_that_breaks_is_started_again() {
         let (third, personal) = train(&learner, &start, &personal).unwrap();
         assert_eq!(third, first, "{how}");
         assert_eq!(personal.tensor("trainings").unwrap(), [1.0], "{how}");
-        let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{how}.log"));
-        let notes = fs::read_to_string(log).unwrap();
-        assert_eq!(notes.matches("started").count(), starts, "{how}: {notes}");
+        assert_eq!(noted(how).0, starts, "{how}");
         drop(learner);
         assert!(is_gone(how), "{how}: it, or what it started, is left");
     }
@@ -309,11 +307,7 @@ pub(crate) fn silos_share_a_bounded_number_of_programs() {
     });
     // Each has its own rows, whose bias is its number.
     assert_eq!(biases.collect::<Vec<_>>(), [0.0, 1.0, 2.0, 3.0, 4.0]);
-    let log = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("learner-shared.log");
-    assert_eq!(
-        fs::read_to_string(log).unwrap().matches("started").count(),
-        2
-    );
+    assert_eq!(noted("shared").0, 2);
 }
 
 /// Two files of rows y = 3x + `above`, and the beginning of a task on them.

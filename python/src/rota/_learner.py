@@ -48,12 +48,10 @@ class Tensor:
     initial: float | Mapping[str, float] = 0.0
 
     def document(self) -> dict[str, Any]:
-        drawn = isinstance(self.initial, Mapping)
         initial = dict(self.initial) if isinstance(self.initial, Mapping) else float(self.initial)
-        numbers = list(initial.values()) if isinstance(initial, dict) else [initial]
-        if not all(math.isfinite(number) for number in numbers):
-            of = "the bound of" if drawn else "the initial value of"
-            raise ValueError(f"{of} the tensor {self.name!r} is not finite: {numbers[0]}")
+        for number in initial.values() if isinstance(initial, dict) else [initial]:
+            if not math.isfinite(number):
+                raise ValueError(f"the initial value of the tensor {self.name!r} is not finite: {number}")
         return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": initial}
 
 

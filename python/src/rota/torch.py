@@ -103,11 +103,11 @@ def _natural(name: str) -> list[str | int]:
 
 def _covered(names: Mapping[str, str], own: Mapping[str, Any], other: Mapping[str, Any] | None) -> dict[str, str]:
     """`names` as given, if they are all the tensors of both sides, with their shapes."""
-    missing = sorted(set(own) ^ set(names.values())) if other is None else []
+    missing = set(own) ^ set(names.values())
     if other is not None:
-        missing = sorted((set(other) ^ set(names)) | (set(own) ^ set(names.values())))
+        missing |= set(other) ^ set(names)
     if missing:
-        raise ValueError(f"`names` must name every tensor of both sides once, and no other; look at {missing[0]!r}")
+        raise ValueError(f"`names` must name every tensor of both sides once, and no other; look at {min(missing)!r}")
     if len(set(names.values())) < len(names):
         raise ValueError("`names` names a tensor of the module twice")
     for name, mine in names.items():
@@ -134,12 +134,17 @@ def match(
         layer, dot, part = name.rpartition(".")
         return layer + dot + _BUFFERS.get(part, part)
 
-    mine_by, theirs_by = ({agreed(name): name for name in names} for names in (own, other))
-    pairs = {theirs: mine_by.get(name) for name, theirs in theirs_by.items()}
-    if len(pairs) == len(other) == len(own) == len(mine_by) and all(
-        mine is not None and own[mine] == other[name] for name, mine in pairs.items()
-    ):
-        return cast("dict[str, str]", pairs)
+    def part(name: str) -> str:
+        return agreed(name).rpartition(".")[2]
+
+    def fits(found: Mapping[str, str]) -> bool:
+        same = all(own[mine] == other[name] for name, mine in found.items())
+        return same and len(set(found.values())) == len(own) == len(other)
+
+    by_name = {agreed(name): name for name in own}
+    found = {name: by_name[agreed(name)] for name in other if agreed(name) in by_name}
+    if fits(found):
+        return found
 
     def layers(names: Iterable[str]) -> dict[str, list[str]]:
         grouped: dict[str, list[str]] = {}
@@ -148,14 +153,11 @@ def match(
         return grouped
 
     mine, theirs = layers(own), layers(sorted(other, key=_natural))
-    found: dict[str, str] = {}
-    for (_, ours), (_, layer) in zip(mine.items(), theirs.items()):
-        by_part = {agreed(name).rpartition(".")[2]: name for name in ours}
-        for name in layer:
-            one = by_part.get(agreed(name).rpartition(".")[2])
-            if one is not None and own[one] == other[name]:
-                found[name] = one
-    if len(mine) == len(theirs) and len(found) == len(own) == len(other):
+    found = {}
+    for ours, layer in zip(mine.values(), theirs.values()):
+        by_part = {part(name): name for name in ours}
+        found |= {name: by_part[part(name)] for name in layer if part(name) in by_part}
+    if len(mine) == len(theirs) and fits(found):
         return found
     raise ValueError(
         f"the module's tensors {own} are not those of the agreed model, {other}: "
@@ -443,14 +445,15 @@ class Learner(_learner.Learner):
             return self._train(start, training)
 
     def _train(self, start: Arrays, training: Training) -> Update:
-        torch.manual_seed(training.seed % (1 << 63))
+        seed = training.seed % (1 << 63)
+        torch.manual_seed(seed)
         loader = self._parts["train"]
         batches = getattr(loader, "batch_sampler", None)
         for of in (loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)):
             # A data loader may draw from a generator of its own.
             if isinstance(own := getattr(of, "generator", None), torch.Generator):
-                own.manual_seed(training.seed % (1 << 63))
-        order = torch.Generator().manual_seed(training.seed % (1 << 63))
+                own.manual_seed(seed)
+        order = torch.Generator().manual_seed(seed)
         self._set(start)
         self.model.train()
         for norm in self._still_norms:

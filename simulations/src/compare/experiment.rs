@@ -487,15 +487,10 @@ impl Experiment {
             crate::ScenarioError::At(error) => refused(error.what),
             error => refused(error.to_string()),
         })?;
-        scenario.task.resolve(&self.folder);
-        match &self.origin.choices.learner {
-            Some(chosen) => scenario.learner = Some(chosen.clone()),
-            None => {
-                if let Some(own) = &mut scenario.learner {
-                    own.resolve(&self.folder);
-                }
-            }
-        }
+        scenario.resolve(&self.folder);
+        // What the command line names is relative to where the command runs.
+        let chosen = self.origin.choices.learner.clone();
+        scenario.learner = chosen.or(scenario.learner);
         Ok(scenario)
     }
 

@@ -119,12 +119,16 @@ impl Scenario {
             }
         })?;
         let mut scenario = Self::parse(name, &text)?;
-        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        scenario.task.resolve(folder);
-        if let Some(learner) = &mut scenario.learner {
+        scenario.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
+        Ok(scenario)
+    }
+
+    /// Makes its paths relative to the folder of the file that it is written in.
+    pub(crate) fn resolve(&mut self, folder: &Path) {
+        self.task.resolve(folder);
+        if let Some(learner) = &mut self.learner {
             learner.resolve(folder);
         }
-        Ok(scenario)
     }
 
     /// Reads a scenario from its text; errors name `file`.

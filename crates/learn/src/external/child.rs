@@ -1,14 +1,15 @@
 //! One running program: its process or connection, and the threads that read and write.
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::config::LearnerConfig;
+use super::locked;
 use super::wire::{PROTOCOL, Reply, Request, receive, send};
 
 /// Bytes of its standard error that are kept for messages.
@@ -24,7 +25,7 @@ const WAITING: usize = 256;
 
 /// One running program.
 pub(super) struct Child {
-    /// Ends it, whoever talks to it.
+    /// The process or connection itself.
     ender: Ender,
     /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
     into: Option<Sender<Vec<u8>>>,
@@ -36,13 +37,14 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts the program, or connects to it, and greets it. `started` gets what ends it before that.
+    /// Starts the program, or connects to it, and greets it. Before it is greeted, `started` is given
+    /// what can end it.
     ///
     /// # Errors
     /// A clause: it cannot be started, or does not answer as a learner does.
     pub(super) fn start(
         config: &LearnerConfig,
-        folder: &PathBuf,
+        folder: &Path,
         started: impl FnOnce(Ender),
     ) -> Result<Self, String> {
         let mut child = match &config.socket {
@@ -204,7 +206,7 @@ impl Child {
         };
         // What it wrote last may still be on its way; a process of its own may keep the stream open.
         let _ = self.silent.recv_timeout(ENDING);
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = locked(&self.said);
         let said = String::from_utf8_lossy(&said);
         match said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
             Some(line) => format!("{how}; the last line of its standard error: {line}"),
@@ -231,7 +233,7 @@ impl Drop for Child {
     }
 }
 
-/// What ends a program, whoever talks to it.
+/// Any thread can end a program with this, while another one waits for its answer.
 #[derive(Clone)]
 pub(super) enum Ender {
     /// A process that was started, which is killed with all that it started.
@@ -306,10 +308,6 @@ impl Process {
     }
 }
 
-fn locked(process: &Mutex<Process>) -> MutexGuard<'_, Process> {
-    process.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// That nothing was heard for this long.
 pub(super) fn silent(timeout: Duration, when: &str) -> String {
     format!(
@@ -340,7 +338,7 @@ fn listen(mut stderr: impl Read, said: &Mutex<Vec<u8>>) {
     while let Ok(len @ 1..) = stderr.read(&mut block) {
         // Nobody may be listening.
         drop(std::io::stderr().write_all(&block[..len]));
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = locked(said);
         said.extend(&block[..len]);
         let beyond = said.len().saturating_sub(SAID);
         said.drain(..beyond);

@@ -15,7 +15,6 @@ const LOCK: &str = "lock";
 /// A folder for files that a silo and its program exchange.
 pub(super) struct Folder {
     folder: TempDir,
-    path: PathBuf,
     files: AtomicU64,
     /// Locked until the folder is dropped, or the process ends.
     _lock: File,
@@ -49,28 +48,27 @@ impl Folder {
         let _ = lock.try_lock();
         fs::rename(unnamed, folder.path().join(LOCK))?;
         Ok(Self {
-            path: folder.path().to_owned(),
             folder,
             files: AtomicU64::new(0),
             _lock: lock,
         })
     }
 
-    pub(super) fn path(&self) -> &PathBuf {
-        &self.path
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Removes it with all that is in it, while others still know it.
     pub(super) fn remove(&self) {
         // It fails where it is removed already.
-        drop(fs::remove_dir_all(&self.path));
+        drop(fs::remove_dir_all(self.path()));
     }
 
     /// A name in the folder that nothing has yet.
     pub(super) fn file(&self, what: &str) -> Exchanged {
         let number = self.files.fetch_add(1, Ordering::Relaxed);
         let name = format!("{what}-{number}.safetensors");
-        Exchanged(self.folder.path().join(name))
+        Exchanged(self.path().join(name))
     }
 }
 
@@ -113,7 +111,7 @@ mod tests {
     fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
         let parent = tempfile::tempdir().unwrap();
         let left = Folder::inside(parent.path()).unwrap();
-        let (left_path, file) = (left.path().clone(), left.file("model"));
+        let (left_path, file) = (left.path().to_owned(), left.file("model"));
         fs::write(&file.0, "weights").unwrap();
         let used = Folder::inside(parent.path()).unwrap();
         assert!(file.0.exists(), "in use");
@@ -137,7 +135,7 @@ mod tests {
         let new = Folder::inside(parent.path()).unwrap();
         assert!(!left_path.exists());
         assert!(used.path().exists() && new.path().exists() && other.exists());
-        let path = used.path().clone();
+        let path = used.path().to_owned();
         drop(used);
         assert!(!path.exists());
     }

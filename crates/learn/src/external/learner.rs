@@ -1,12 +1,13 @@
 //! The learner of a task of its own: a program has the rows, trains and measures.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
 use super::frozen::Frozen;
+use super::locked;
 use super::programs::Programs;
 use super::session::{Session, Silo};
 use super::task::{ExternalTask, StartFrom};
@@ -129,7 +130,7 @@ impl Learner for ExternalLearner {
         if self.task.start == StartFrom::Tensors {
             return self.task.initial(&self.layout, seed);
         }
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = locked(&self.given);
         if let Some((of, model)) = &*given
             && *of == seed
         {

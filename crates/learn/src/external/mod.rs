@@ -30,6 +30,8 @@ mod table;
 mod task;
 mod wire;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use config::LearnerConfig;
 pub use learner::ExternalLearner;
 pub use own::own_silo;
@@ -39,3 +41,8 @@ pub use study::{external_silo, external_study};
 pub use table::TableByProgram;
 pub use task::{Drawn, ExternalTask, Initial, StartFrom, TensorConfig, TensorRole};
 pub use wire::PROTOCOL;
+
+/// What a mutex guards, also after a thread panicked that held it: nothing here is left half changed.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,11 +1,12 @@
 //! Outputs of a program's models row by row, measured by Rota.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use methods::learner::{Outputs, RowResults, Split};
 use methods::{LearnError, Metrics, Params};
 
 use super::learner::ExternalLearner;
+use super::locked;
 use super::wire::OutputsOf;
 use crate::data::Rows;
 use crate::metrics::{constant, mean_target, measure, row_results};
@@ -74,7 +75,7 @@ impl ExternalLearner {
             _ => {}
         }
         let rows = Arc::new(Rows::wide(1, given, vec![0.0; count], targets));
-        let mut known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.targets);
         known.insert(key(split), rows.clone());
         Ok((outputs.into_iter().map(f64::from).collect(), rows))
     }
@@ -86,7 +87,7 @@ impl ExternalLearner {
         personal: &Params,
         split: Split,
     ) -> Result<Arc<Rows>, LearnError> {
-        let known = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = locked(&self.targets);
         let found = known.get(key(split)).cloned();
         drop(known);
         match found {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use safetensors::tensor::Dtype;
 use super::child::{Child, Ender, silent};
 use super::config::LearnerConfig;
 use super::folder::{Exchanged, Folder};
+use super::locked;
 use super::wire::{Reply, Request};
 use crate::data::DataError;
 
@@ -223,10 +224,6 @@ impl Place {
             child.kill();
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads what a program wrote, as a model of this layout: in any order of its tensors, then

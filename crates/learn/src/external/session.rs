@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use methods::learner::{GradientModifier, Split};
@@ -57,8 +57,8 @@ pub(super) struct Session {
     /// What travels between the two.
     pub(super) layout: Arc<Layout>,
     pub(super) personal: Arc<Layout>,
-    /// The first personal state of a seed.
-    first: OnceLock<(u64, Params)>,
+    /// The seed that it was opened with, and the personal state of that seed.
+    first: (u64, Params),
 }
 
 /// What a program says of itself.
@@ -148,18 +148,17 @@ impl Session {
         };
         let layout = layout.map_err(broken)?;
         let personal = layout_of(&opened.personal).map_err(broken)?;
-        let session = Self {
+        let mut session = Self {
             programs,
             silo,
             opened,
             layout,
             personal,
-            first: OnceLock::new(),
+            first: (start, Params::empty()),
         };
-        let first = session
+        session.first.1 = session
             .ask_personal(start)
             .map_err(|error| DataError::Config(format!("silo {:?}: {error}", session.silo.name)))?;
-        let _ = session.first.set((start, first));
         Ok(session)
     }
 
@@ -233,10 +232,7 @@ impl Session {
     /// The personal state of a seed, before the first round. If the program cannot give that of another
     /// seed than at first, the one of the first seed takes its place.
     pub(super) fn initial_personal(&self, seed: u64) -> Params {
-        let (of, first) = self
-            .first
-            .get()
-            .expect("it was asked for when it was opened");
+        let (of, first) = &self.first;
         match *of == seed {
             true => first.clone(),
             false => self.ask_personal(seed).unwrap_or_else(|_| first.clone()),
@@ -471,25 +467,25 @@ fn follow(
         }
         // A program that says nothing for long may not be needed any more either.
         if progress(last).is_break() {
-            return Err(match stop(talk) {
-                Ok(()) | Err(Trouble::Refused(_)) => Trouble::Stopped,
-                Err(_) => Trouble::Stuck,
-            });
+            return Err(stop(talk));
         }
     }
 }
 
-/// Stops a training.
-fn stop(talk: &mut Talk<'_>) -> Result<(), Trouble> {
-    talk.send(&Request::Stop)?;
+/// Stops a training, and says whether the program did.
+fn stop(talk: &mut Talk<'_>) -> Trouble {
+    if talk.send(&Request::Stop).is_err() {
+        return Trouble::Stuck;
+    }
     let until = Instant::now() + STOPPING;
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        match talk.receive(left)? {
-            Some(Reply::Stopped | Reply::Trained { .. }) => return Ok(()),
-            Some(Reply::Progress { .. }) => {}
-            Some(other) => return Err(unexpected("`stopped`", &other)),
-            None => return Err(Trouble::Stuck),
+        match talk.receive(left) {
+            Ok(Some(Reply::Progress { .. })) => {}
+            Ok(Some(Reply::Stopped | Reply::Trained { .. })) | Err(Trouble::Refused(_)) => {
+                return Trouble::Stopped;
+            }
+            Ok(_) | Err(_) => return Trouble::Stuck,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A learner of a table that trains with a program and does everything else itself.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
 use methods::{
@@ -10,6 +10,7 @@ use methods::{
 
 use super::folder::Exchanged;
 use super::frozen::Frozen;
+use super::locked;
 use super::programs::Programs;
 use super::session::{Session, Silo};
 use super::task::tensors_of;
@@ -135,7 +136,7 @@ impl TableByProgram {
     fn rows(&self, model: &Params) -> Result<Arc<Exchanged>, LearnError> {
         let scale = Params::gather(&self.scale, &[model]);
         let scale = scale.expect("the scale is a part of the model").hash();
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = locked(&self.files);
         if let Some(file) = files.get(&scale) {
             return Ok(file.clone());
         }

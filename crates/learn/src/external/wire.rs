@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use methods::Training;
 use methods::learner::Split;
@@ -28,7 +28,7 @@ pub(super) enum Request<'a> {
         protocol: u32,
         program: &'a str,
         /// Folder of all files that are exchanged; the program may keep files of its own there.
-        folder: &'a PathBuf,
+        folder: &'a Path,
     },
     /// Introduces a silo, by a number that later requests name. The answer is `opened`.
     Open(Open<'a>),
@@ -172,8 +172,8 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    /// Whether it is the same silo again, of a program that was started again. Initial values may
-    /// differ: a program may draw them anew, and they matter before the first round only.
+    /// Whether a program that was started again says the same of the silo. Initial values may differ:
+    /// they are used before the first round only, and a program may draw new ones at every start.
     pub(super) fn is_like(&self, earlier: &Self) -> bool {
         let without = |opened: &Self| {
             let mut opened = opened.clone();
