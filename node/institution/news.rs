@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use methods::{Params, Split};
+use protocol::accusation::Lineage;
 use protocol::certificate::Verdict;
 use protocol::message::Phase;
 use protocol::{Epoch, Hash, MemberIndex, Report, Time};
@@ -32,6 +33,8 @@ pub(super) struct News {
     health: Arc<Health>,
     /// The node's state folder, where evidence is kept.
     state: PathBuf,
+    /// Where the epoch comes from, for evidence.
+    lineage: Lineage,
     /// When the present event happened.
     now: SystemTime,
     /// The round under way.
@@ -74,7 +77,7 @@ impl News {
         epoch: Arc<Epoch>,
         equipment: Equipment,
         health: Arc<Health>,
-        state: PathBuf,
+        (state, lineage): (PathBuf, Lineage),
     ) -> Self {
         Self {
             output,
@@ -82,6 +85,7 @@ impl News {
             equipment,
             health,
             state,
+            lineage,
             now: SystemTime::now(),
             round: 0,
             leads: BTreeMap::new(),
@@ -269,7 +273,8 @@ impl News {
             }
             Report::Fault(evidence) => {
                 let (member, charge) = (self.name(evidence.member), evidence.charge());
-                let kept = EvidenceFile::of(&self.epoch, evidence).keep(&self.state);
+                let kept = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
+                let kept = kept.keep(&self.state);
                 let kept = kept.map_err(|why| tracing::warn!("evidence is not kept: {why}"));
                 let kept = kept.ok().map(|path| path.display().to_string());
                 let proof = match &kept {

@@ -7,6 +7,7 @@ use std::path::Path;
 use agreement::{Agreement, AmendError};
 use bytes::Bytes;
 use mesh::Contact;
+use protocol::accusation::Lineage;
 use protocol::{Epochs, Hash, MemberIndex, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
@@ -20,6 +21,8 @@ pub struct Present {
     pub institution: Institution,
     /// What members of former epochs are answered.
     pub former: Vec<(Hash, Bytes)>,
+    /// Where the epoch comes from.
+    pub lineage: Lineage,
 }
 
 /// Where an institution stands.
@@ -70,6 +73,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
             ..institution.clone()
         },
         former: epochs.answers(),
+        lineage: Lineage::of(epochs),
     })))
 }
 

@@ -54,8 +54,9 @@ fn a_node_keeps_evidence_that_proves_itself() {
     (0..3).for_each(|node| nodes.start(node));
     nodes.until(0, "adopted", 30);
     let state = demo.configs[0].with_file_name("state");
-    let evidence = state.join(EVIDENCE).join("member-3.json");
     let accused = Institution::load(&demo.configs[3]).unwrap();
+    let name = format!("{}-nullify-and-finalize.json", accused.key.public());
+    let evidence = state.join(EVIDENCE).join(name);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

@@ -77,6 +77,17 @@ impl Evidence {
         }
     }
 
+    /// The kind of fault in a few words without blanks, as a file's name can have it.
+    pub fn kind(&self) -> &'static str {
+        match (&self.first.body, &self.second.body) {
+            (Body::Contribution(_), _) => "two-contributions",
+            (Body::Proposal(_), _) => "two-proposals",
+            (Body::Notarize { .. }, _) => "two-notarize-votes",
+            (Body::Finalize { .. }, Body::Finalize { .. }) => "two-finalize-votes",
+            _ => "nullify-and-finalize",
+        }
+    }
+
     /// Whether no honest member signs both messages. Signatures are not looked at.
     pub(crate) fn shows_conflict(&self) -> bool {
         let (one, other) = (&self.first, &self.second);

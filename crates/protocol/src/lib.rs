@@ -17,7 +17,8 @@
 //! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
 //!   travels in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
-//!   [evidence] prove themselves; [`verify`] checks them.
+//!   [evidence] prove themselves; [`verify`] checks them, and [`accusation`] says what evidence proves to
+//!   those who stand outside.
 //! - **What a member does.** A [`Member`] takes [inputs](Input) and gives [effects](Effect):
 //!   messages to send, [records](Record) to make durable, [work] on models to do, and
 //!   [reports](Report) for people. Messages that it does not accept have a [`Refusal`].
@@ -32,6 +33,7 @@
 //! [`Member::deadline`] is reached. `examples/round_by_hand.rs` in the repository does this for one
 //! round, without actors or a network.
 
+pub mod accusation;
 pub mod budget;
 pub mod certificate;
 pub mod change;

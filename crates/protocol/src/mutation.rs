@@ -141,6 +141,8 @@ mutations! {
         FaultUnreported "evidence is neither published nor reported"
         ConflictUnchecked "evidence may be two messages that an honest member signs"
         EvidenceUnverified "the signatures of evidence are not verified"
+        EvidenceOfTwoEpochs "evidence may be messages of two epochs"
+        EvidenceOfAnyFederation "evidence may be messages of other federations"
     ]
     "Epochs": [
         ApprovalsMinusOne "a change needs one approval fewer"

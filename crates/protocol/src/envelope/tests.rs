@@ -18,11 +18,11 @@ use crate::roster::Silo;
 
 mod unsigned;
 
-fn key(i: u16) -> SecretKey {
+pub(crate) fn key(i: u16) -> SecretKey {
     SecretKey::from_bytes(blake3::hash(&i.to_le_bytes()).as_bytes())
 }
 
-fn epoch(name: &str) -> Arc<Epoch> {
+pub(crate) fn epoch(name: &str) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
@@ -143,7 +143,7 @@ fn amendment(epoch: &Epoch) -> Amendment {
 }
 
 /// A change that members 0, 1 and 2 approve, and the proof that it is final.
-fn passage(epoch: &Epoch) -> Passage {
+pub(crate) fn passage(epoch: &Epoch) -> Passage {
     let amendment = amendment(epoch);
     let hash = amendment.hash();
     let sign = |member, view, body| {

@@ -1,0 +1,159 @@
+#![allow(clippy::unwrap_used)]
+
+use protocol::charter::{Genesis, Rotation, Verification};
+use protocol::message::Body;
+use protocol::{Epochs, MemberIndex, SecretKey};
+
+use super::*;
+
+fn key(member: u8) -> SecretKey {
+    SecretKey::from_bytes(&[member + 1; 32])
+}
+
+/// The first epoch of a federation of four, as the only one.
+fn epochs(name: &str) -> Epochs {
+    let silos = (0..4).map(|member| protocol::roster::Silo {
+        name: format!("silo {member}"),
+        key: key(member).public(),
+    });
+    let charter = protocol::Charter {
+        name: name.into(),
+        work: Vec::new(),
+        start: Hash([0; 32]),
+        rounds: 1,
+        beat_ms: 1000,
+        patience: 4,
+        view_timeout: 20,
+        min_contributions: 4,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        names_shown: false,
+        blob_limit: 1,
+        keep_rounds: 1,
+        discovery: false,
+    };
+    let silos = silos.collect();
+    let first = Epoch::first(&Genesis { silos, charter }).unwrap();
+    Epochs {
+        former: Vec::new(),
+        now: first.into(),
+        records: Vec::new(),
+    }
+}
+
+fn evidence(epochs: &Epochs, of: u8) -> EvidenceFile {
+    let vote = |body| {
+        let me = MemberIndex(of.into());
+        envelope::seal(&epochs.now, &key(of), 0, 7, me, body).0
+    };
+    let block = Hash([3; 32]);
+    let (one, other) = (vote(Body::Nullify), vote(Body::Finalize { block }));
+    let evidence = Evidence::of(&one, &other).unwrap();
+    EvidenceFile::of(&Lineage::of(epochs), &epochs.now, &evidence)
+}
+
+#[test]
+fn evidence_is_read_back_and_proves_its_charge_with_and_without_the_agreement() {
+    let epochs = epochs("north");
+    let folder = tempfile::tempdir().unwrap();
+    let written = evidence(&epochs, 2);
+    let path = written.keep(folder.path()).unwrap();
+    let name = format!("evidence/{}-nullify-and-finalize.json", key(2).public());
+    assert_eq!(path, folder.path().join(name));
+    let read = EvidenceFile::read(&path).unwrap();
+    assert_eq!(read, written);
+    let proof = read.check(&path, Some(&epochs.now)).unwrap();
+    let said = proof.sentence();
+    let expected = "silo 2 broke the rules of the federation north (";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains("Nullify and Finalize in view 7"), "{said}");
+    assert!(said.contains("the one of the agreement at hand"), "{said}");
+    let alone = read.check(&path, None).unwrap().sentence();
+    assert!(alone.contains("give it with --federation"), "{alone}");
+    assert!(alone.contains(&written.federation), "{alone}");
+    // A second piece of this kind against the same member is not needed.
+    let mut more = written.clone();
+    more.charge.clear();
+    more.keep(folder.path()).unwrap();
+    assert_eq!(EvidenceFile::read(&path).unwrap(), written);
+    // Another kind, and another member at any position, have files of their own.
+    more.kind = "two-proposals".into();
+    let other = evidence(&epochs, 1);
+    assert_ne!(more.keep(folder.path()).unwrap(), path);
+    assert_ne!(other.keep(folder.path()).unwrap(), path);
+}
+
+#[test]
+fn changed_evidence_proves_nothing() {
+    let of = epochs("north");
+    let path = Path::new("x.json");
+    let why = |file: EvidenceFile, of: &Epochs| {
+        let error = file.check(path, Some(&of.now)).unwrap_err();
+        error.to_string()
+    };
+    let good = evidence(&of, 2);
+    // Every byte of a message and of the genesis counts.
+    for (which, length) in [(0, good.messages[1].len()), (1, good.genesis.len())] {
+        for at in 0..length / 2 {
+            let mut bad = good.clone();
+            let text = match which {
+                0 => &mut bad.messages[1],
+                _ => &mut bad.genesis,
+            };
+            let mut changed = bytes("it", text).unwrap();
+            changed[at] ^= 1;
+            *text = hex(&changed);
+            why(bad, &of);
+        }
+    }
+    let mut twice = good.clone();
+    twice.messages[1] = twice.messages[0].clone();
+    assert!(why(twice, &of).contains("may sign both"));
+    // Another member, another name, a key that is not in the roster, another federation.
+    let mut other = good.clone();
+    other.member.position = 1;
+    assert!(why(other, &of).contains("and its messages are of silo 2"));
+    let mut named = good.clone();
+    named.member.name = "silo 3".into();
+    let said = why(named, &of);
+    assert!(said.contains("it accuses silo 3 with the key"), "{said}");
+    let mut stranger = good.clone();
+    stranger.member.key = format!("{}", key(9).public());
+    assert!(why(stranger, &of).contains("and its messages are of silo 2"));
+    assert!(why(good.clone(), &epochs("south")).contains("the agreement is that of"));
+    let mut elsewhere = good.clone();
+    elsewhere.federation = format!("{:#}", epochs("south").now.federation);
+    let said = elsewhere.check(path, None).unwrap_err().to_string();
+    assert!(said.contains("its genesis is that of"), "{said}");
+    // A change of the agreement that nobody agreed on.
+    let mut changed = good;
+    changed.changes.push(changed.messages[0].clone());
+    assert!(why(changed, &of).contains("change 1 of the agreement is not proven"));
+}
+
+#[test]
+fn messages_of_two_federations_accuse_nobody() {
+    let (north, south) = (epochs("north"), epochs("south"));
+    let mut mixed = evidence(&north, 2);
+    mixed.messages[1] = evidence(&south, 2).messages[1].clone();
+    let said = mixed.check(Path::new("x.json"), None).unwrap_err();
+    let said = said.to_string();
+    assert!(
+        said.contains("message 2 belongs to another federation"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_file_of_another_format_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    let said = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        EvidenceFile::read(&path).unwrap_err().to_string()
+    };
+    let other = said("{\"format\": \"rota evidence 1\"}");
+    assert!(other.contains("found \"rota evidence 1\""), "{other}");
+    assert!(said("{}").contains("names no format"));
+    assert!(said("[]").contains("names no format"));
+}
