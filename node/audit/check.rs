@@ -6,13 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use learn::file;
-use protocol::{Epoch, Hash, MemberIndex};
+use protocol::epochs::Epochs;
+use protocol::{Epoch, Hash, PublicKey};
 use serde::Serialize;
 
-use super::line::{Event, Line, hex, start};
-use super::log::{files_in, name, read_head};
+use super::line::{Event, Head, Line, hex, start};
+use super::log::{files_in, name};
 use super::{AUDIT, HEAD};
 use crate::report::numbers::plain;
+use crate::store::{self, OpenError, Snapshot};
 
 /// Why an audit log was not checked, or what is wrong in it.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +33,9 @@ pub enum CheckError {
         /// Why.
         why: io::Error,
     },
+    /// The journal beside it cannot be read.
+    #[error(transparent)]
+    Journal(#[from] OpenError),
     /// Something in it is wrong.
     #[error("the audit log in {} is not as the node wrote it: {what}", folder.display())]
     Wrong {
@@ -54,6 +59,8 @@ pub struct Audited {
     pub lines: (u64, u64),
     /// Lines up to this number are signed by the silo. Later ones are from its last second.
     pub signed: u64,
+    /// The line that the journal beside it names: an older copy of the log would end before it.
+    pub journal: Option<u64>,
     /// When the first line was written, and the last.
     pub times: (String, String),
     /// By receiver and kind: how many, and bytes.
@@ -62,7 +69,9 @@ pub struct Audited {
     pub notes: Vec<String>,
 }
 
-/// Checks the log in a state folder. Calls `take` with every line that was checked.
+/// Checks the log in a state folder, for a silo of the federation whose first epoch this is, against the
+/// head that the silo signed and the one that the journal beside it names. Calls `take` with every line
+/// that was checked.
 ///
 /// # Errors
 /// [`CheckError`]: [`Wrong`](CheckError::Wrong) with the first line that is wrong.
@@ -76,30 +85,64 @@ pub fn check(
         let file = file.to_owned();
         move |why| CheckError::Unreadable { file, why }
     };
-    if !folder.is_dir() {
-        return Err(CheckError::Nothing(state.to_owned()));
-    }
     let wrong = |what: String| CheckError::Wrong {
         folder: state.to_owned(),
         what,
     };
-    let head = read_head(&folder);
+    // Before the log, which a running node writes on: the journal names no line that is not there yet.
+    let journal = match store::has_journal(state) {
+        true => Some(store::snapshot(state)?),
+        false => None,
+    };
+    if !folder.is_dir() {
+        let named = journal.is_some_and(|journal| !journal.log.is_empty());
+        return Err(match named {
+            true => wrong("it is gone, and the journal beside it names it".into()),
+            false => CheckError::Nothing(state.to_owned()),
+        });
+    }
+    let path = folder.join(HEAD);
+    let head = file::read(&path, file::CONFIGURATION).ok();
+    let head = head.and_then(|bytes| serde_json::from_slice::<Head>(&bytes).ok());
     let head = head.ok_or_else(|| wrong(format!("{HEAD} is missing or cannot be read")))?;
-    let member = MemberIndex(head.member);
-    let key = epoch.roster.key(member).map(|key| key.public());
-    let signed = key.is_some_and(|key| head.verify(&key));
-    if !signed || head.federation != hex(&epoch.federation) {
+    let key = head.signer();
+    let owner = key.and_then(|key| Some((key, name_of(epoch, journal.as_ref(), &key)?)));
+    let owner = owner.filter(|_| head.federation == hex(&epoch.federation));
+    let Some((key, silo)) = owner else {
         let what = format!("{HEAD} is not signed by a member of the federation");
         return Err(wrong(what));
+    };
+    let mut marks = vec![Mark::of(&head, "the silo signed")];
+    let mut notes = Vec::new();
+    let mut named = None;
+    match &journal {
+        None => notes.push(
+            "there is no journal beside it, so an older copy of the log would not be noticed".into(),
+        ),
+        Some(journal) if journal.log.is_empty() => notes.push(
+            "the journal beside it names no line of it, so an older copy of the log would not be noticed"
+                .into(),
+        ),
+        Some(journal) => {
+            let head = Head::read(&journal.log, &epoch.federation, &key);
+            let head = head.ok_or_else(|| {
+                let why = "the journal beside it names a log that this silo did not sign";
+                wrong(why.into())
+            })?;
+            named = Some(head.lines);
+            marks.push(Mark::of(&head, "the journal beside it names"));
+        }
     }
     let mut log = Checking {
-        last: (0, start(&epoch.federation, member)),
+        last: (0, start(&epoch.federation, &key)),
         first: None,
         removed: None,
-        signed: (head.lines, head.hash, false),
+        marks,
         found: Audited {
-            silo: epoch.roster.name(member).to_owned(),
+            silo,
             signed: head.lines,
+            journal: named,
+            notes,
             ..Audited::default()
         },
     };
@@ -120,6 +163,46 @@ pub fn check(
     log.end().map_err(wrong)
 }
 
+/// The name of the silo with this key, in the first agreement or in one that the changes in the journal
+/// lead to.
+fn name_of(first: &Epoch, journal: Option<&Snapshot>, key: &PublicKey) -> Option<String> {
+    let records = journal.map(|journal| journal.records.clone());
+    let records = records
+        .into_iter()
+        .flatten()
+        .filter_map(|record| match record {
+            silo::Record::Protocol(record) => Some(record),
+            _ => None,
+        });
+    let epochs = Epochs::replay(first.clone().into(), records);
+    let later = epochs.iter().flat_map(|epochs| {
+        let former = epochs.former.iter().map(|(epoch, _)| &**epoch);
+        former.chain([&*epochs.now])
+    });
+    [first].into_iter().chain(later).find_map(|epoch| {
+        let member = epoch.roster.position(key)?;
+        Some(epoch.roster.name(member).to_owned())
+    })
+}
+
+/// A line that the silo signed for.
+struct Mark {
+    line: u64,
+    hash: String,
+    /// Who says so, and does what with that line.
+    by: &'static str,
+}
+
+impl Mark {
+    fn of(head: &Head, by: &'static str) -> Self {
+        Self {
+            line: head.lines,
+            hash: head.hash.clone(),
+            by,
+        }
+    }
+}
+
 struct Checking {
     /// Number and hash of the last line.
     last: (u64, Hash),
@@ -127,8 +210,8 @@ struct Checking {
     first: Option<(u64, String)>,
     /// The last line that was removed, as a later one says.
     removed: Option<(u64, String)>,
-    /// The lines that the silo signed for, the hash of the last, and whether it was found.
-    signed: (u64, String, bool),
+    /// Lines that have to be there.
+    marks: Vec<Mark>,
     found: Audited,
 }
 
@@ -163,11 +246,10 @@ impl Checking {
             }
         }
         self.last = (number, Hash::of(bytes));
-        if number == self.signed.0 {
-            self.signed.2 = hex(&self.last.1) == self.signed.1;
-            if !self.signed.2 {
-                return Err(format!("line {number} is not the one that the silo signed"));
-            }
+        let hash = hex(&self.last.1);
+        let marks = self.marks.iter().filter(|mark| mark.line == number);
+        if let Some(mark) = marks.into_iter().find(|mark| mark.hash != hash) {
+            return Err(format!("line {number} is not the one that {}", mark.by));
         }
         self.count(line);
         Ok(())
@@ -195,6 +277,11 @@ impl Checking {
             Event::Missing { lines } => format!(
                 "{lines} lines before line {number} were gone when the node started at {at}"
             ),
+            Event::Changed { signed } => format!(
+                "line {signed} was not the one that the silo had signed when the node started at {at}: the \
+                 lines up to line {} may be another's",
+                number - 1
+            ),
             Event::Lost { lines } => {
                 format!("{lines} lines before line {number} could not be written at {at}")
             }
@@ -208,12 +295,12 @@ impl Checking {
 
     fn end(mut self) -> Result<Audited, String> {
         let (last, _) = self.last;
-        if last < self.signed.0 {
+        if let Some(mark) = self.marks.iter().find(|mark| last < mark.line) {
+            let Mark { line, by, .. } = mark;
             return Err(format!(
-                "lines {} to {} are cut off at the end: the silo signed for {} lines",
+                "lines {} to {line} are cut off at the end, or an older copy of the log was put back: {by} line \
+                 {line}",
                 last + 1,
-                self.signed.0,
-                self.signed.0
             ));
         }
         let (first, before) = self.first.unwrap_or_default();
@@ -259,6 +346,13 @@ impl Audited {
             "each line follows the one before it, and the silo signed for the first {}",
             self.signed
         )?;
+        if let Some(line) = self.journal {
+            writeln!(
+                out,
+                "the journal beside it names line {line}: an older copy of the log would end before it. Whether \
+                 both were put back, only other members can tell, when the node runs and hears them"
+            )?;
+        }
         for note in &self.notes {
             writeln!(out, "note: {note}")?;
         }

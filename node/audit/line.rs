@@ -2,7 +2,7 @@
 
 use data_encoding::HEXLOWER;
 use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
-use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
+use protocol::{Hash, PublicKey, SecretKey};
 use serde::{Deserialize, Serialize};
 
 /// One line: what was sent, or what happened to the log.
@@ -72,6 +72,12 @@ pub enum Event {
         /// How many.
         lines: u64,
     },
+    /// A line that the silo had signed was another one when the node started again: the log was put back
+    /// from elsewhere, or changed.
+    Changed {
+        /// Number of that line.
+        signed: u64,
+    },
     /// Lines could not be written, because the disk was full or failed.
     Lost {
         /// How many.
@@ -94,8 +100,8 @@ impl Line {
 }
 
 /// What the first line follows.
-pub(super) fn start(federation: &Hash, member: MemberIndex) -> Hash {
-    Hash::labelled("audit", &[&federation.0, &member.0.to_le_bytes()])
+pub(super) fn start(federation: &Hash, key: &PublicKey) -> Hash {
+    Hash::labelled("audit", &[&federation.0, &key.0])
 }
 
 /// A hash in hexadecimal digits.
@@ -109,8 +115,8 @@ pub(super) fn hex(hash: &Hash) -> String {
 pub(super) struct Head {
     /// The federation's id.
     pub(super) federation: String,
-    /// The silo's position in the roster, from 0.
-    pub(super) member: u16,
+    /// The silo's public key.
+    pub(super) key: String,
     /// Number of lines.
     pub(super) lines: u64,
     /// Hash of the last.
@@ -120,49 +126,50 @@ pub(super) struct Head {
 }
 
 impl Head {
-    pub(super) fn signed(
-        key: &SecretKey,
-        federation: &Hash,
-        member: MemberIndex,
-        (lines, last): (u64, &Hash),
-    ) -> Self {
-        let signature = key.sign(&statement(federation, member, lines, last));
+    pub(super) fn signed(key: &SecretKey, federation: &Hash, (lines, last): (u64, &Hash)) -> Self {
+        let public = key.public();
+        let signature = key.sign(&statement(federation, &public, lines, last));
         Self {
             federation: hex(federation),
-            member: member.0,
+            key: format!("{public}"),
             lines,
             hash: hex(last),
             signature: HEXLOWER.encode(&signature.to_bytes()),
         }
     }
 
-    /// Whether the owner of this key signed it.
-    pub(super) fn verify(&self, key: &PublicKey) -> bool {
-        let hash = |hex: &str| -> Option<Hash> {
+    /// The bytes of a head, if the silo with this key signed it for a log of this federation.
+    pub(super) fn read(bytes: &[u8], federation: &Hash, key: &PublicKey) -> Option<Self> {
+        let head: Self = serde_json::from_slice(bytes).ok()?;
+        let signed = head.signer() == Some(*key) && head.federation == hex(federation);
+        signed.then_some(head)
+    }
+
+    /// The key that signed it; `None` if the signature does not verify.
+    pub(super) fn signer(&self) -> Option<PublicKey> {
+        let array = |hex: &str| -> Option<[u8; 32]> {
             let bytes = HEXLOWER.decode(hex.as_bytes()).ok()?;
-            Some(Hash(bytes.try_into().ok()?))
+            bytes.try_into().ok()
         };
-        let verified = || {
-            let key = VerifyingKey::new(key)?;
-            let (federation, last) = (hash(&self.federation)?, hash(&self.hash)?);
-            let signature = HEXLOWER.decode(self.signature.as_bytes()).ok()?;
-            let member = MemberIndex(self.member);
-            Some(Strict.verify(&Claim {
-                key: &key,
-                message: &statement(&federation, member, self.lines, &last),
-                signature: Signature::from_bytes(&signature.try_into().ok()?),
-            }))
-        };
-        verified().unwrap_or(false)
+        let public = PublicKey(array(&self.key)?);
+        let key = VerifyingKey::new(&public)?;
+        let (federation, last) = (Hash(array(&self.federation)?), Hash(array(&self.hash)?));
+        let signature = HEXLOWER.decode(self.signature.as_bytes()).ok()?;
+        let signed = Strict.verify(&Claim {
+            key: &key,
+            message: &statement(&federation, &public, self.lines, &last),
+            signature: Signature::from_bytes(&signature.try_into().ok()?),
+        });
+        signed.then_some(public)
     }
 }
 
 /// What is signed. No message between members begins like this.
-fn statement(federation: &Hash, member: MemberIndex, lines: u64, last: &Hash) -> Vec<u8> {
+fn statement(federation: &Hash, key: &PublicKey, lines: u64, last: &Hash) -> Vec<u8> {
     [
         &b"rota audit head"[..],
         &federation.0,
-        &member.0.to_le_bytes(),
+        &key.0,
         &lines.to_le_bytes(),
         &last.0,
     ]

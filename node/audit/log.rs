@@ -1,16 +1,17 @@
 //! Writes the audit log.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use learn::file;
-use protocol::{Epoch, Hash, MemberIndex, SecretKey};
+use protocol::{Hash, SecretKey};
 
 use super::line::{Event, Head, Line, hex, start};
 use super::{AUDIT, HEAD};
-use crate::store::{self, OpenError};
+use crate::store::{self, LogNote, OpenError};
 
 /// Least time between two signatures of the head.
 const SIGNED: Duration = Duration::from_secs(1);
@@ -64,7 +65,11 @@ pub enum LogError {
 /// The audit log of a running node.
 pub struct AuditLog {
     folder: PathBuf,
-    owner: (Hash, MemberIndex, SecretKey),
+    owner: (Hash, SecretKey),
+    /// Where the journal says how far the log has come.
+    note: Option<LogNote>,
+    /// What was wrong with the log when it was opened, in sentences.
+    findings: Vec<String>,
     sizes: Sizes,
     /// Numbers of the files, oldest first, with the number and the hash of the last line of each but
     /// the newest.
@@ -85,21 +90,29 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// Opens the log in a state folder, or begins one, and notes that the node started.
+    /// Opens the log of the silo with this key in a state folder, or begins one, and notes that the node
+    /// started. Where the log is not the one that the silo signed last, or that the journal names with
+    /// `note`, a line of it says so.
     ///
     /// # Errors
     /// [`LogError`].
     pub fn open(
         state: &Path,
-        epoch: &Epoch,
-        me: MemberIndex,
+        federation: Hash,
         key: &SecretKey,
         sizes: Sizes,
+        note: Option<LogNote>,
     ) -> Result<Self, LogError> {
         let folder = store::subfolder(state, AUDIT)?;
-        let federation = epoch.federation;
+        let public = key.public();
+        let kept = fs::read(folder.join(HEAD)).ok();
+        let noted = note.as_ref().map(LogNote::said);
+        let heads = kept.iter().chain(&noted);
+        let heads = heads.filter_map(|bytes| Head::read(bytes, &federation, &public));
+        let heads: Vec<Head> = heads.collect();
+        let mut changed = BTreeSet::new();
         let mut files = Vec::new();
-        let mut last = (0, start(&federation, me));
+        let mut last = (0, start(&federation, &public));
         let mut size = 0;
         let found = files_in(&folder).map_err(|why| at(&folder, why))?;
         for (nth, &number) in found.iter().enumerate() {
@@ -113,6 +126,12 @@ impl AuditLog {
                 let cut = OpenOptions::new().write(true).open(&path);
                 let cut = cut.and_then(|file| file.set_len(whole as u64));
                 cut.map_err(|why| at(&path, why))?;
+            }
+            for head in &heads {
+                let line = line_of(&bytes[..whole], head.lines);
+                if line.is_some_and(|line| hex(&Hash::of(line)) != head.hash) {
+                    changed.insert(head.lines);
+                }
             }
             if let Some(line) = last_line(&bytes[..whole]) {
                 let read: Line = serde_json::from_slice(line).map_err(|why| LogError::Last {
@@ -131,7 +150,9 @@ impl AuditLog {
         let path = folder.join(name(newest));
         let file = append(&path).map_err(|why| at(&path, why))?;
         let mut log = Self {
-            owner: (federation, me, key.clone()),
+            owner: (federation, key.clone()),
+            note,
+            findings: Vec::new(),
             sizes,
             files,
             file,
@@ -143,18 +164,33 @@ impl AuditLog {
             signed: None,
             folder,
         };
-        let head = read_head(&log.folder);
-        let head = head.filter(|head| head.verify(&key.public()));
-        if let Some(missing) = head.and_then(|head| head.lines.checked_sub(log.last.0))
-            && missing > 0
-        {
+        let signed = heads.iter().map(|head| head.lines).max();
+        let missing = signed.unwrap_or(0).saturating_sub(log.last.0);
+        if missing > 0 {
+            log.findings.push(format!(
+                "the last {missing} lines of the audit log are gone: an older copy of it was put back, or a power \
+                 cut took them"
+            ));
             log.add(Event::Missing { lines: missing });
+        }
+        for signed in changed {
+            log.findings.push(format!(
+                "line {signed} of the audit log is not the one that this node wrote: another log was put back, or \
+                 it was changed"
+            ));
+            log.add(Event::Changed { signed });
         }
         let program = env!("CARGO_PKG_VERSION").to_owned();
         log.add(Event::Started { program });
         log.flush().map_err(|why| at(&path, why))?;
-        log.sign().map_err(|why| at(&log.folder.join(HEAD), why))?;
+        log.sign(true)
+            .map_err(|why| at(&log.folder.join(HEAD), why))?;
         Ok(log)
+    }
+
+    /// What was wrong with the log when it was opened, in sentences.
+    pub fn findings(&self) -> &[String] {
+        &self.findings
     }
 
     /// Adds a line. [`flush`](Self::flush) writes it.
@@ -190,7 +226,7 @@ impl AuditLog {
         (self.written, self.lost) = (self.last, 0);
         match self.signed {
             Some(signed) if signed.elapsed() < SIGNED => Ok(()),
-            _ => self.sign(),
+            _ => self.sign(false),
         }
     }
 
@@ -209,19 +245,24 @@ impl AuditLog {
         self.add(Event::Lost { lines });
     }
 
-    /// Signs the number of lines and the hash of the last.
+    /// Signs the number of lines and the hash of the last, and lets the journal say it with its next
+    /// transaction, or `now`.
     ///
     /// # Errors
     /// Errors of the system.
-    pub fn sign(&mut self) -> io::Result<()> {
-        let (federation, me, key) = &self.owner;
-        let head = Head::signed(key, federation, *me, (self.last.0, &self.last.1));
+    pub fn sign(&mut self, now: bool) -> io::Result<()> {
+        let (federation, key) = &self.owner;
+        let head = Head::signed(key, federation, (self.last.0, &self.last.1));
         let json = serde_json::to_vec_pretty(&head).expect("strings and numbers are JSON");
         let (path, new) = (self.folder.join(HEAD), self.folder.join("head.json.new"));
-        fs::write(&new, json)?;
+        fs::write(&new, &json)?;
         store::close_file(&new)?;
         fs::rename(&new, &path)?;
         self.signed = Some(Instant::now());
+        let noted = self.note.as_ref().map(|note| note.note(&json, now));
+        if let Some(Err(why)) = noted {
+            tracing::warn!("the journal does not say how far the audit log has come: {why}");
+        }
         Ok(())
     }
 
@@ -229,6 +270,12 @@ impl AuditLog {
     #[cfg(test)]
     pub(super) fn swap_file(&mut self, file: File) -> File {
         std::mem::replace(&mut self.file, file)
+    }
+
+    /// Says nothing more in the journal.
+    #[cfg(test)]
+    pub(super) fn forget_journal(&mut self) {
+        self.note = None;
     }
 
     fn newest(&self) -> u64 {
@@ -260,7 +307,7 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        let ended = self.flush().and_then(|()| self.sign());
+        let ended = self.flush().and_then(|()| self.sign(true));
         if let Err(why) = ended {
             tracing::warn!("the end of the audit log is not signed: {why}");
         }
@@ -277,6 +324,14 @@ fn append(path: &Path) -> io::Result<File> {
 fn at(file: &Path, why: io::Error) -> LogError {
     let file = file.to_owned();
     LogError::File { file, why }
+}
+
+/// The line of this number in a file that begins with a whole line and ends with one.
+fn line_of(bytes: &[u8], number: u64) -> Option<&[u8]> {
+    let mut lines = bytes.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
+    let first = lines.clone().next()?;
+    let first: Line = serde_json::from_slice(first).ok()?;
+    lines.nth(usize::try_from(number.checked_sub(first.line)?).ok()?)
 }
 
 fn last_line(bytes: &[u8]) -> Option<&[u8]> {
@@ -299,10 +354,4 @@ pub(super) fn files_in(folder: &Path) -> io::Result<Vec<u64>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
-}
-
-/// The signed head, if there is one.
-pub(super) fn read_head(folder: &Path) -> Option<Head> {
-    let bytes = file::read(&folder.join(HEAD), file::CONFIGURATION).ok()?;
-    serde_json::from_slice(&bytes).ok()
 }

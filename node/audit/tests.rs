@@ -13,7 +13,10 @@ use protocol::{Epoch, Hash, MemberIndex, SecretKey, envelope};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
+use silo::Journal;
+
 use super::*;
+use crate::store::{DiskJournal, Owner};
 
 const ME: MemberIndex = MemberIndex(1);
 
@@ -47,7 +50,7 @@ fn epoch() -> Epoch {
 }
 
 fn open(folder: &Path, sizes: Sizes) -> AuditLog {
-    AuditLog::open(folder, &epoch(), ME, &key(1), sizes).unwrap()
+    AuditLog::open(folder, epoch().federation, &key(1), sizes, None).unwrap()
 }
 
 fn event(number: u64) -> Event {
@@ -93,7 +96,8 @@ fn a_log_goes_on_after_a_restart_and_is_whole() {
     assert_eq!((found.lines, found.signed), ((1, 15), 15));
     assert_eq!(found.sent["north"]["blob"], (13, 45 + 10));
     assert_eq!(found.silo, "south");
-    assert!(found.notes.is_empty());
+    let alone = "there is no journal beside it, so an older copy of the log would not be noticed";
+    assert_eq!(found.notes, [alone]);
 }
 
 /// A copy of a log of twenty lines, after `change`: what the check says.
@@ -131,7 +135,7 @@ fn a_line_that_was_changed_cut_out_added_or_moved_is_named() {
 fn a_log_that_was_cut_off_at_its_end_or_beginning_is_noticed() {
     let said = after(|folder| edit(folder, 1, |lines| lines.truncate(15)));
     assert!(
-        said.contains("lines 16 to 20 are cut off at the end"),
+        said.contains("lines 16 to 20 are cut off at the end, or an older copy"),
         "{said}"
     );
     // The last line, changed: nothing follows it.
@@ -155,7 +159,8 @@ fn a_log_that_was_cut_off_at_its_end_or_beginning_is_noticed() {
     let said = after(|folder| {
         let head = folder.join(AUDIT).join("head.json");
         let text = fs::read_to_string(&head).unwrap();
-        fs::write(head, text.replace("\"member\": 1", "\"member\": 2")).unwrap();
+        let (own, other) = (key(1).public(), key(2).public());
+        fs::write(head, text.replace(&format!("{own}"), &format!("{other}"))).unwrap();
     });
     assert!(said.contains("is not signed by a member"), "{said}");
 }
@@ -175,7 +180,7 @@ fn the_oldest_files_are_removed_and_the_chain_goes_on() {
     assert_eq!(kept, 3 + 1);
     let found = checked(folder.path()).unwrap();
     assert!(found.lines.0 > 50 && found.lines.1 > 80, "{found:?}");
-    let note = &found.notes[0];
+    let note = &found.notes[1];
     assert!(note.contains("the log had its full size"), "{note}");
     // One more is not what the node removed.
     let first = (1..).find(|number| file(folder.path(), *number).exists());
@@ -196,7 +201,7 @@ fn lines_that_a_power_cut_took_are_noted_and_a_part_of_a_line_is_none() {
     let found = checked(folder.path()).unwrap();
     assert_eq!(found.lines, (1, 22));
     assert!(
-        found.notes[0].starts_with("2 lines before line 19 were gone"),
+        found.notes[1].starts_with("2 lines before line 19 were gone"),
         "{found:?}"
     );
 }
@@ -220,12 +225,139 @@ fn lines_that_could_not_be_written_are_counted() {
     log.flush().unwrap();
     drop(log);
     let found = checked(folder.path()).unwrap();
-    assert_eq!(found.notes.len(), 1, "{found:?}");
+    assert_eq!(found.notes.len(), 2, "{found:?}");
     assert!(
-        found.notes[0].starts_with("2 lines before line 3"),
+        found.notes[1].starts_with("2 lines before line 3"),
         "{found:?}"
     );
     assert_eq!(found.sent["north"]["blob"].0, 2);
+}
+
+/// The journal in a folder of this silo.
+fn journal(folder: &Path) -> DiskJournal {
+    let owner = Owner {
+        federation: epoch().federation,
+        me: ME,
+        key: key(1),
+    };
+    DiskJournal::open(folder, &owner).unwrap()
+}
+
+/// Writes so many lines, as a running node does, whose journal has a transaction after the first
+/// `before` of them. Gives what was found at the start.
+fn run(folder: &Path, lines: u64, before: u64) -> String {
+    let mut journal = journal(folder);
+    let note = Some(journal.log_note());
+    let federation = epoch().federation;
+    let mut log = AuditLog::open(folder, federation, &key(1), Sizes::default(), note).unwrap();
+    for number in 1..lines {
+        log.add(event(number));
+        log.flush().unwrap();
+        log.sign(false).unwrap();
+        if number == before {
+            journal.commit(vec![silo::Record::Begun]).unwrap();
+        }
+    }
+    // As when the process is killed.
+    log.forget_journal();
+    log.findings().join("; ")
+}
+
+fn copy(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let aside = tempfile::tempdir().unwrap();
+    let audit = folder.path().join(AUDIT);
+    let older = aside.path().join("older");
+    run(folder.path(), 10, 5);
+    let found = checked(folder.path()).unwrap();
+    // The transaction came after the first line, which says that the node started, and five more.
+    assert_eq!((found.lines, found.journal), ((1, 10), Some(6)));
+    assert!(found.notes.is_empty(), "{found:?}");
+    copy(&audit, &older);
+    run(folder.path(), 20, 15);
+    assert_eq!(checked(folder.path()).unwrap().journal, Some(26));
+    copy(&older, &audit);
+    let said = checked(folder.path()).unwrap_err();
+    let expected = "lines 11 to 26 are cut off at the end, or an older copy of the log was put back: the \
+                    journal beside it names line 26";
+    assert!(said.contains(expected), "{said}");
+    // Written on by somebody without the key, past that line: the head is signed for the first ten.
+    let path = file(folder.path(), 1);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut line: Line = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut more = text.clone();
+    for _ in 0..30 {
+        line.before = format!("{:#}", Hash::of(&line.bytes()));
+        line.line += 1;
+        more += &(serde_json::to_string(&line).unwrap() + "\n");
+    }
+    fs::write(&path, &more).unwrap();
+    let said = checked(folder.path()).unwrap_err();
+    assert!(
+        said.contains("line 26 is not the one that the journal beside it names"),
+        "{said}"
+    );
+    // The node finds both when it starts, and the log says so from then on.
+    let found = run(folder.path(), 3, 2);
+    assert!(
+        found.contains("line 26 of the audit log is not the one"),
+        "{found}"
+    );
+    let notes = checked(folder.path()).unwrap().notes;
+    assert!(notes[0].starts_with("line 26 was not the one"), "{notes:?}");
+    fs::write(&path, text).unwrap();
+    fs::copy(older.join("head.json"), audit.join("head.json")).unwrap();
+    let found = run(folder.path(), 3, 2);
+    assert!(found.contains("lines of the audit log are gone"), "{found}");
+}
+
+/// What is put back together is older and whole; only other members can tell.
+#[test]
+fn a_log_and_a_journal_that_are_put_back_together_are_not_noticed_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let older = tempfile::tempdir().unwrap();
+    run(folder.path(), 10, 5);
+    copy(&folder.path().join(AUDIT), &older.path().join(AUDIT));
+    let name = "journal.redb";
+    fs::copy(folder.path().join(name), older.path().join(name)).unwrap();
+    run(folder.path(), 20, 15);
+    let found = checked(older.path()).unwrap();
+    assert_eq!((found.lines, found.journal), ((1, 10), Some(6)));
+    let mut said = Vec::new();
+    found.write(&mut said).unwrap();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("only other members can tell"), "{said}");
+    // A newer log than the journal is what a killed node leaves.
+    copy(&folder.path().join(AUDIT), &older.path().join(AUDIT));
+    assert_eq!(checked(older.path()).unwrap().journal, Some(6));
+}
+
+/// The end of the log is in the journal at once, without a transaction of the silo.
+#[test]
+fn the_end_of_a_log_is_named_by_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = journal(folder.path());
+    let note = Some(journal.log_note());
+    let federation = epoch().federation;
+    let mut log =
+        AuditLog::open(folder.path(), federation, &key(1), Sizes::default(), note).unwrap();
+    // The silo ends before the network.
+    drop(journal);
+    log.add(event(1));
+    log.add(event(2));
+    drop(log);
+    let found = checked(folder.path()).unwrap();
+    assert_eq!((found.lines, found.journal), ((1, 3), Some(3)));
 }
 
 /// What a tap wrote about these commands, and passed on.

@@ -3,6 +3,7 @@
 
 mod admission;
 mod amendments;
+mod audited;
 mod columns;
 pub mod config;
 mod consent;
@@ -29,6 +30,7 @@ mod unreachable;
 mod usage;
 mod waiting;
 mod watch;
+mod weaknesses;
 
 pub use amendments::{Amendments, KnownAmendment};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};

@@ -21,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::admission;
 use super::amendments::{Amendments, HeardOf};
+use super::audited;
 use super::columns::Columns;
 use super::config::{Configured, Institution, SetupError};
 use super::error::NodeError;
@@ -42,7 +43,8 @@ use super::signals::{Signal, Signals};
 use super::unreachable::Unreachable;
 use super::waiting::Waiting;
 use super::watch::Watch;
-use crate::audit::{AuditLog, Questions, Sizes, Tap};
+use super::weaknesses::weaknesses;
+use crate::audit::{Questions, Tap};
 use crate::identity;
 use crate::model::{self, Held};
 use crate::pool::Workers;
@@ -296,10 +298,10 @@ fn run_epoch(
         output.print(SystemTime::now(), document, &format!("note: {line}"));
     }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
-    if let Some(weakness) = weakness(&epoch) {
+    for weakness in weaknesses(&epoch) {
         let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
         output.print(SystemTime::now(), document, &format!("warning: {weakness}"));
-        warnings.push(weakness.to_owned());
+        warnings.push(weakness);
     }
     let peers = mesh.peers.clone();
     let health = Health::new(epoch.clone(), institution.me, mesh.addresses.clone(), peers);
@@ -312,7 +314,7 @@ fn run_epoch(
         epoch.clone(),
         equipment.clone(),
         health.clone(),
-        institution.state.clone(),
+        (institution.state.clone(), present.lineage.clone()),
     );
     let (reporter, ending) = Reporter::start(news, output.clone());
 
@@ -361,15 +363,9 @@ fn run_epoch(
     let (events, to_silo) = mpsc::channel(EVENTS);
     let (commands, sent) = mpsc::channel(COMMANDS);
     let questions = Questions::default();
+    let log = audited::open(institution, journal.log_note(), (output, &health))?;
     let tap = Tap {
-        log: AuditLog::open(
-            &institution.state,
-            &epoch,
-            // The log is one through all epochs, in which its member's position may change.
-            first.me,
-            &institution.key,
-            Sizes::default(),
-        )?,
+        log,
         questions: questions.clone(),
         names: names(&epoch),
         me: institution.me,
@@ -522,7 +518,10 @@ async fn run_silo(
 /// Waits for the network to close its connections. Work that still runs is abandoned.
 fn goodbye(outer: Runtime, log: JoinHandle<()>, mesh: JoinHandle<()>) {
     outer.block_on(async {
+        let ending = log.abort_handle();
         if timeout(GOODBYE, log).await.is_err() {
+            // It shares the journal, which the next epoch opens again.
+            ending.abort();
             tracing::warn!("the end of the audit log was not written in time");
         }
         if timeout(GOODBYE, mesh).await.is_err() {
@@ -536,24 +535,6 @@ fn goodbye(outer: Runtime, log: JoinHandle<()>, mesh: JoinHandle<()>) {
 fn names(epoch: &Epoch) -> Vec<String> {
     let silos = epoch.roster.silos().iter();
     silos.map(|silo| silo.name.clone()).collect()
-}
-
-/// What a federation too small to tolerate a Byzantine member cannot protect against.
-fn weakness(epoch: &Epoch) -> Option<&'static str> {
-    match epoch.roster.len() {
-        1 => Some(
-            "this federation has one member: it learns alone, and no other member checks its work",
-        ),
-        2 => Some(
-            "with 2 members this federation has no protection against a Byzantine member, and \
-             no round becomes final while one of the two is down",
-        ),
-        3 => Some(
-            "with 3 members this federation has no protection against a Byzantine member, and \
-             no round becomes final while two of them are down",
-        ),
-        _ => None,
-    }
 }
 
 fn print_note(output: &Output, note: &Note) -> String {

@@ -8,13 +8,13 @@
 //! A MAC is BLAKE3 with a key that only this member can derive. The MAC of a record covers the MAC of
 //! the record before it; the MAC of the head covers the number of records and the MAC of the last one.
 //! So a changed, removed, swapped, added or truncated record is detected. A complete older copy of
-//! the journal is not detected.
+//! the journal is not detected here; the other members notice it when its silo runs.
 
 use protocol::{Hash, MemberIndex, PublicKey, SecretKey, codec};
 use serde::{Deserialize, Serialize};
 
 /// The format that is written, and the newest that is read.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// Bytes of a MAC.
 const MAC: usize = 32;
@@ -46,6 +46,8 @@ pub(super) struct Head {
     pub(super) records: u64,
     /// The MAC of the last record; of an empty journal, [`Framer::start`].
     pub(super) last: Mac,
+    /// How far the audit log beside it has come, as that log says it; empty where there is none.
+    pub(super) log: Vec<u8>,
 }
 
 /// Why bytes cannot be read as a head.
@@ -155,6 +157,11 @@ pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
     if format > FORMAT {
         return Err(Unread::Newer(format));
     }
+    if format < FORMAT {
+        return Err(Unread::Damaged(
+            "it has the format of an earlier version of this program",
+        ));
+    }
     let (head, _) = split(rest).map_err(Unread::Damaged)?;
     codec::decode(head, codec::LIMIT).map_err(|_| Unread::Damaged("the head cannot be read"))
 }
@@ -202,6 +209,7 @@ mod tests {
             key: owner(1).key.public(),
             records: 1,
             last,
+            log: b"12 lines".to_vec(),
         };
         let bytes = framer.head(&head);
         assert_eq!(read_head(&bytes), Ok(head.clone()));
@@ -232,6 +240,7 @@ mod tests {
             key: owner.key.public(),
             records: 1,
             last,
+            log: b"12 lines".to_vec(),
         });
         let start = framer.start().to_vec();
         let parts = [("start", start), ("record", record), ("head", head)];

@@ -7,6 +7,8 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use protocol::codec;
 use redb::{
@@ -31,14 +33,92 @@ const NEW: &str = "journal.redb.new";
 /// Bytes of pages that redb keeps in memory. Few suffice: a record is written once and read once.
 const CACHE: usize = 4 << 20;
 
-/// A journal on disk, verified when it is opened. It is locked until it is dropped.
+/// How long what is noted of the audit log may wait for a transaction of the silo.
+const NOTED: Duration = Duration::from_secs(60);
+
+/// A journal on disk, verified when it is opened. It is locked until it and its [`LogNote`]s are dropped.
 pub struct DiskJournal {
     path: PathBuf,
+    core: Arc<Mutex<Core>>,
+    adoptions: Adoptions,
+}
+
+/// The file, and what was written into it.
+struct Core {
     database: Database,
     framer: Framer,
     head: Head,
-    adoptions: Adoptions,
+    /// What the next head says of the audit log.
+    log: Vec<u8>,
+    /// When the head was written last.
+    written: Instant,
     _lock: folder::Lock,
+}
+
+/// Says in a journal how far the audit log beside it has come, so that an older copy of that log is
+/// noticed.
+#[derive(Clone)]
+pub struct LogNote {
+    path: PathBuf,
+    core: Arc<Mutex<Core>>,
+}
+
+fn locked(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
+    // A step that panicked has not changed the head, which follows its transaction.
+    core.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LogNote {
+    /// What was noted last; empty for nothing.
+    pub fn said(&self) -> Vec<u8> {
+        locked(&self.core).log.clone()
+    }
+
+    /// Notes how far the log has come. It is durable with the next transaction of the silo, at once if
+    /// `now`, and at the latest with the first note a minute after the last transaction.
+    ///
+    /// # Errors
+    /// [`StoreError`]: it is not durable.
+    pub fn note(&self, log: &[u8], now: bool) -> Result<(), StoreError> {
+        let mut core = locked(&self.core);
+        core.log = log.to_vec();
+        let due = now || core.written.elapsed() >= NOTED;
+        let head = core.head.clone();
+        match due && head.log != log {
+            true => core.transact(&self.path, head, &[]),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Core {
+    /// One transaction: records behind those that `head` counts, in place of any others.
+    fn transact(
+        &mut self,
+        path: &Path,
+        mut head: Head,
+        records: &[Record],
+    ) -> Result<(), StoreError> {
+        head.log.clone_from(&self.log);
+        let transaction = durable(&self.database).map_err(at(path))?;
+        append(&transaction, &self.framer, &mut head, records).map_err(at(path))?;
+        transaction.commit().map_err(at(path))?;
+        self.head = head;
+        self.written = Instant::now();
+        Ok(())
+    }
+
+    /// The MAC that a record at this position follows.
+    fn mac_before(&self, path: &Path, position: u64) -> Result<Mac, OpenError> {
+        let Some(before) = position.checked_sub(1) else {
+            return Ok(self.framer.start());
+        };
+        let transaction = self.database.begin_read().map_err(at(path))?;
+        let table = transaction.open_table(RECORDS).map_err(at(path))?;
+        let row = table.get(before).map_err(at(path))?;
+        let mac = row.and_then(|row| mac_of(row.value()));
+        mac.ok_or_else(|| damaged(path, format!("record {before}: it is missing")))
+    }
 }
 
 impl DiskJournal {
@@ -77,50 +157,57 @@ impl DiskJournal {
         }
         let (database, head, adoptions) = whole(&path, owner, &framer)?;
         folder::close(&path, notes)?;
-        Ok(Self {
-            path,
+        let core = Core {
             database,
             framer,
+            log: head.log.clone(),
             head,
-            adoptions,
+            written: Instant::now(),
             _lock: lock,
+        };
+        Ok(Self {
+            path,
+            core: Arc::new(Mutex::new(core)),
+            adoptions,
         })
     }
 
-    /// One transaction: replaces the records from position `from` on by these.
-    fn write(&mut self, from: u64, records: &[Record]) -> Result<(), StoreError> {
+    /// Where the audit log says how far it has come.
+    pub fn log_note(&self) -> LogNote {
+        LogNote {
+            path: self.path.clone(),
+            core: self.core.clone(),
+        }
+    }
+
+    /// One transaction: replaces the records from position `from` on by these, if there are so many;
+    /// behind the last one without `from`.
+    fn write(&mut self, from: Option<u64>, records: &[Record]) -> Result<(), StoreError> {
+        let core = self.core.clone();
+        let mut core = locked(&core);
+        let mut head = core.head.clone();
+        let few = head.records;
+        let from = from.unwrap_or(few);
+        if few < from {
+            let why = format!("it has {few} records, and {from} should stay");
+            return Err(self.refused(why));
+        }
         // Most transactions only add.
-        let cut = (from < self.head.records).then(|| self.adoptions.before(from));
+        let cut = (from < few).then(|| self.adoptions.before(from));
         if let Some(block) = cut.as_ref().unwrap_or(&self.adoptions).again(records) {
             return Err(self.refused(format!(
                 "the outcome of block {block} was adopted before, it must be adopted once"
             )));
         }
-        let mut head = self.head.clone();
-        if from < head.records {
-            (head.records, head.last) = (from, self.mac_before(from)?);
+        if from < few {
+            (head.records, head.last) = (from, core.mac_before(&self.path, from)?);
         }
-        let transaction = durable(&self.database).map_err(at(&self.path))?;
-        append(&transaction, &self.framer, &mut head, records).map_err(at(&self.path))?;
-        transaction.commit().map_err(at(&self.path))?;
-        self.head = head;
+        core.transact(&self.path, head, records)?;
         if let Some(cut) = cut {
             self.adoptions = cut;
         }
         self.adoptions.take(records);
         Ok(())
-    }
-
-    /// The MAC that a record at this position follows.
-    fn mac_before(&self, position: u64) -> Result<Mac, OpenError> {
-        let Some(before) = position.checked_sub(1) else {
-            return Ok(self.framer.start());
-        };
-        let transaction = self.database.begin_read().map_err(at(&self.path))?;
-        let table = transaction.open_table(RECORDS).map_err(at(&self.path))?;
-        let row = table.get(before).map_err(at(&self.path))?;
-        let mac = row.and_then(|row| mac_of(row.value()));
-        mac.ok_or_else(|| damaged(&self.path, format!("record {before}: it is missing")))
     }
 
     fn refused(&self, why: String) -> StoreError {
@@ -135,22 +222,17 @@ impl Journal for DiskJournal {
     fn load(&mut self) -> Result<Vec<Record>, StoreError> {
         let mut records = Vec::new();
         let keep = |record| records.push(record);
-        read(&self.database, &self.path, &self.framer, &self.head, keep)?;
+        let core = locked(&self.core);
+        read(&core.database, &self.path, &core.framer, &core.head, keep)?;
         Ok(records)
     }
 
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
-        self.write(self.head.records, &records)
+        self.write(None, &records)
     }
 
     fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
-        match self.head.records {
-            few if few < from => {
-                let why = format!("it has {few} records, and {from} should stay");
-                Err(self.refused(why))
-            }
-            _ => self.write(from, &records),
-        }
+        self.write(Some(from), &records)
     }
 }
 
@@ -235,6 +317,7 @@ fn begin(
         key: owner.key.public(),
         records: 0,
         last: framer.start(),
+        log: Vec::new(),
     };
     let transaction = durable(&database).map_err(at(&new))?;
     let records: &[_] = if lost { &[Record::Lost] } else { &[] };

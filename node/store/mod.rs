@@ -34,7 +34,7 @@ use std::path::Path;
 pub use blobs::DiskBlobs;
 pub use error::OpenError;
 pub use frame::Owner;
-pub use journal::DiskJournal;
+pub use journal::{DiskJournal, LogNote};
 pub use kept::{Kept, blob, close_file, found, keep_file, kept_file, subfolder};
 pub use note::Note;
 use note::Notes;

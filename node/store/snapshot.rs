@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use learn::file;
-use protocol::{Hash, MemberIndex, codec};
+use protocol::{Hash, MemberIndex, PublicKey, codec};
 use redb::backends::InMemoryBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend};
 use silo::Record;
@@ -30,6 +30,10 @@ pub struct Snapshot {
     pub federation: Hash,
     /// The member that wrote it.
     pub member: MemberIndex,
+    /// The key that it names as its owner's.
+    pub key: PublicKey,
+    /// How far the audit log beside it had come, as that log said it; empty for nothing.
+    pub log: Vec<u8>,
     /// Its records, oldest first.
     pub records: Vec<Record>,
 }
@@ -102,6 +106,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
     Ok(Snapshot {
         federation: head.federation,
         member: head.member,
+        key: head.key,
+        log: head.log,
         records,
     })
 }

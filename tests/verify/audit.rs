@@ -87,7 +87,48 @@ fn a_line_that_was_changed_or_cut_is_named() {
     assert_eq!(code, 0, "the rest of the state is as it was");
     fs::remove_dir_all(&log).unwrap();
     let done = output(&["audit", folder.to_str().unwrap()]);
+    assert_eq!(done.status.code(), Some(1));
+    let said = text_of(&done.stderr);
+    assert!(said.contains("the journal beside it names it"), "{said}");
+    fs::remove_file(folder.join("journal.redb")).unwrap();
+    let done = output(&["audit", folder.to_str().unwrap()]);
     assert_eq!(done.status.code(), Some(2));
+}
+
+/// Somebody without the key, who wants a line to be gone.
+#[test]
+fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
+    let folder = copied("audit-older");
+    let log = folder.join("audit");
+    fs::create_dir_all(&log).unwrap();
+    for name in ["000001.jsonl", "head.json"] {
+        fs::copy(state(1).join("audit").join(name), log.join(name)).unwrap();
+    }
+    let said = good(&["audit", folder.to_str().unwrap()]);
+    assert!(said.contains("the journal beside it names line"), "{said}");
+    assert!(said.contains("only other members can tell"), "{said}");
+    // The log of the first 20 lines, signed for that many, as it was once.
+    let institution = Institution::load(&ENDED.configs[1]).unwrap();
+    let text = fs::read_to_string(log.join("000001.jsonl")).unwrap();
+    let older: String = text
+        .lines()
+        .take(20)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    fs::write(log.join("000001.jsonl"), older).unwrap();
+    fs::remove_file(log.join("head.json")).unwrap();
+    let federation = institution.agreement.epoch.federation;
+    let (key, sizes) = (&institution.key, rota::audit::Sizes::default());
+    let signed = rota::audit::AuditLog::open(&folder, federation, key, sizes, None).unwrap();
+    drop(signed);
+    let done = output(&["audit", folder.to_str().unwrap()]);
+    let said = text_of(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("the journal beside it names line"), "{said}");
+    // A copy of all of it that has no journal can still be checked.
+    fs::remove_file(folder.join("journal.redb")).unwrap();
+    let said = good(&["audit", folder.to_str().unwrap()]);
+    assert!(said.contains("there is no journal beside it"), "{said}");
 }
 
 fn text_of(bytes: &[u8]) -> String {
