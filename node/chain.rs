@@ -1,23 +1,28 @@
 //! The agreed chain in a node's journal, as text or JSON: for each block its view, lead, outcome and
-//! the members that contributed. The chain is the same at every member, so the outputs of two nodes
-//! can be compared byte by byte, up to the shorter one.
+//! the members that contributed.
+//!
+//! The chain is the same at every member, so the outputs of two nodes can be compared byte by byte, up
+//! to the shorter one. What a node did not hear before the agreement changed it never gets, though: then
+//! the output says which rounds are [`Missing`] here, and who has them.
+
+mod links;
+mod missing;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use protocol::certificate::Certificate;
-use protocol::identity::Strict;
-use protocol::message::{Block, Content, Passage, Recovery};
-use protocol::rotation::Turns;
-use protocol::{Epoch, Hash, MemberIndex};
+use protocol::{Epoch, Hash};
 use serde::Serialize;
-use silo::Record;
 
 use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
 use agreement::{Agreement, ConfigError};
+
+pub use missing::Missing;
+pub(crate) use missing::before;
 
 /// Why the chain cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +72,8 @@ pub struct Chain {
     pub members: Option<Vec<String>>,
     /// Oldest first.
     pub blocks: Vec<Link>,
+    /// What the chain lacks here, oldest first.
+    pub missing: Vec<Missing>,
     /// Who was left out how often in the rounds of which lead; only leads that left somebody out. `None`
     /// without the agreement, and where plans name some members only.
     pub left_out: Option<Vec<LeftOutBy>>,
@@ -171,22 +178,12 @@ impl Chain {
             .as_ref()
             .is_some_and(|of| of.strategy.draws_members());
         let epoch = agreement.map(|agreement| agreement.epoch);
-        let mut parts = Vec::new();
-        for record in journal.records {
-            match record {
-                // This record starts the chain again, so earlier blocks are dropped.
-                Record::Lost => parts.clear(),
-                Record::Protocol(protocol::Record::Final { blocks, proof }) => {
-                    parts.push((blocks, proof))
-                }
-                _ => {}
-            }
-        }
-        let blocks = links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
+        let parts = links::parts(journal.records);
+        let found = links::links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
             folder: folder.to_owned(),
             why,
         })?;
-        let mut blocks: Vec<Link> = blocks;
+        let (mut blocks, missing) = found;
         if drawn {
             let drawn = |link: &mut Link| link.others = link.left_out.take();
             blocks.iter_mut().for_each(drawn);
@@ -201,6 +198,7 @@ impl Chain {
             federation: format!("{:#}", journal.federation),
             members: epoch.as_deref().map(names),
             blocks,
+            missing,
             left_out,
         })
     }
@@ -213,6 +211,9 @@ impl Chain {
         let count = self.blocks.len();
         writeln!(out, "federation {}, {count} final blocks", self.federation)?;
         for link in &self.blocks {
+            for missing in self.missing.iter().filter(|gap| gap.before == link.block) {
+                writeln!(out, "missing      {}", missing.sentence())?;
+            }
             let what = match link.round {
                 Some(round) => format!("round {round:>4}"),
                 None if link.recovery => "recovery  ".into(),
@@ -282,11 +283,11 @@ impl Who {
 }
 
 /// Members by the rounds in which they are missing.
-type Missing<'a> = BTreeMap<&'a Who, Vec<u64>>;
+type Absent<'a> = BTreeMap<&'a Who, Vec<u64>>;
 
 /// Who was left out how often in the rounds of each lead.
 fn left_out_by(blocks: &[Link]) -> Vec<LeftOutBy> {
-    let mut leads: BTreeMap<Option<&Who>, (usize, Missing<'_>)> = BTreeMap::new();
+    let mut leads: BTreeMap<Option<&Who>, (usize, Absent<'_>)> = BTreeMap::new();
     for link in blocks {
         let (Some(round), Some(left_out)) = (link.round, &link.left_out) else {
             continue;
@@ -320,211 +321,4 @@ fn all(members: &[Who]) -> String {
 
 fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
-}
-
-/// The links of all blocks, after verifying that each follows the one before it, and its certificate.
-fn links(
-    parts: &[(Vec<Block>, Certificate)],
-    mut epoch: Option<Arc<Epoch>>,
-) -> Result<Vec<Link>, String> {
-    let mut parent = epoch.as_ref().map(|epoch| epoch.id);
-    let mut links = Vec::new();
-    let mut leads = epoch.clone().map(Leads::new);
-    for (blocks, proof) in parts {
-        let passage = Passage::among(blocks, proof);
-        let count = blocks.len() - passage.as_ref().map_or(0, |passage| passage.blocks.len());
-        for block in &blocks[..count] {
-            if parent.is_some_and(|parent| parent != block.parent) {
-                return Err(format!(
-                    "the block of view {} does not follow the block before it",
-                    block.view
-                ));
-            }
-            parent = Some(block.hash());
-            let lead = leads.as_mut().and_then(|leads| leads.of(block));
-            links.push(link(block, epoch.as_deref(), lead));
-        }
-        if let Some(passage) = passage {
-            // Empty blocks after the change only made it final. A member that was away lacks the
-            // blocks before it.
-            let change = &passage.blocks[0];
-            let leads_it = leads.as_ref().filter(|_| passage.recovery().is_none());
-            let lead = leads_it.map(|leads| leads.turns.lead(&leads.epoch, change.view));
-            links.push(link(change, epoch.as_deref(), lead));
-            parent = Some(change.hash());
-            if let Some(old) = &epoch {
-                let next = passage
-                    .verify(old, &Strict)
-                    .map_err(|error| error.to_string())?;
-                epoch = Some(Arc::new(next));
-                leads = epoch.clone().map(Leads::new);
-            }
-            continue;
-        }
-        if proof.verdict.block() != parent {
-            return Err(format!(
-                "the certificate of view {} is of another block",
-                proof.view
-            ));
-        }
-        if let Some(epoch) = &epoch {
-            let verified = proof.verify(epoch, &Strict);
-            verified.map_err(|error| error.to_string())?;
-        }
-    }
-    Ok(links)
-}
-
-/// The leads of a chain's blocks, asked for in order.
-struct Leads {
-    epoch: Arc<Epoch>,
-    turns: Turns,
-    /// Who led before the last learning block, if the block before was that one.
-    before: Option<Turns>,
-}
-
-impl Leads {
-    fn new(epoch: Arc<Epoch>) -> Self {
-        Self {
-            turns: epoch.turns(),
-            epoch,
-            before: None,
-        }
-    }
-
-    /// The lead of a block. An empty block after a learning block was proposed before that one was
-    /// known to be final; for one after an empty block the chain does not tell, unless the view
-    /// alone does.
-    fn of(&mut self, block: &Block) -> Option<MemberIndex> {
-        let Some(learning) = block.learning() else {
-            let before = self.before.take();
-            let turns = match self.epoch.charter.rotation.follows_rounds() {
-                true => before?,
-                false => self.turns.clone(),
-            };
-            return Some(turns.lead(&self.epoch, block.view));
-        };
-        let lead = self.turns.lead(&self.epoch, block.view);
-        let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
-        self.before = Some(self.turns.clone());
-        self.turns.advance(&self.epoch, block.view, &authors);
-        Some(lead)
-    }
-}
-
-/// What a recovery says, a few words each.
-fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
-    let name = |member: MemberIndex| match epoch {
-        Some(epoch) => plain(epoch.roster.name(member)),
-        None => format!("#{}", member.0),
-    };
-    let lost = recovery
-        .lost
-        .iter()
-        .map(|lost| format!("lost {}", name(*lost)));
-    let by: Vec<_> = recovery
-        .standings
-        .iter()
-        .map(|(by, ..)| name(*by))
-        .collect();
-    let mut words: Vec<_> = lost.collect();
-    words.push(format!(
-        "without a quorum, signed by all that remain ({}), after round {}",
-        by.join(", "),
-        recovery.after.round
-    ));
-    for round in recovery.rounds_lost() {
-        words.push(format!(
-            "round {round} was final and nobody that remains has its models"
-        ));
-    }
-    if let Some(view) = recovery.notarised() {
-        words.push(format!(
-            "the block of view {view} was notarised and may be final for a lost member"
-        ));
-    }
-    words
-}
-
-/// What a change changes, a few words each.
-fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<String> {
-    let Some(epoch) = epoch else {
-        return Vec::new();
-    };
-    let (old, new) = (epoch.roster.silos(), &change.amendment.silos);
-    let mut words = Vec::new();
-    for silo in new {
-        match old.iter().find(|before| before.name == silo.name) {
-            None => words.push(format!("admits {}", plain(&silo.name))),
-            Some(before) if before.key != silo.key => {
-                words.push(format!("another key of {}", plain(&silo.name)));
-            }
-            Some(_) => {}
-        }
-    }
-    let gone = old
-        .iter()
-        .filter(|before| new.iter().all(|silo| silo.name != before.name));
-    words.extend(gone.map(|silo| format!("without {}", plain(&silo.name))));
-    let (before, after) = (&epoch.charter, &change.amendment.charter);
-    if before.rounds != after.rounds {
-        words.push(format!("{} rounds", after.rounds));
-    }
-    if before.work != after.work && before.rounds == after.rounds {
-        words.push("other options".into());
-    }
-    let rounds = protocol::Charter {
-        rounds: after.rounds,
-        // Holds the number of rounds too.
-        work: after.work.clone(),
-        ..before.for_members(old.len(), new.len())
-    };
-    if rounds != *after {
-        words.push("other rules".into());
-    }
-    if words.is_empty() {
-        words.push("other addresses".into());
-    }
-    words
-}
-
-fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
-    let who = |member: protocol::MemberIndex| match epoch {
-        Some(epoch) => Who::Name(epoch.roster.name(member).to_owned()),
-        None => Who::Position(member.0),
-    };
-    let learning = block.learning();
-    let signers: Vec<_> = learning
-        .map(|learning| {
-            learning
-                .inclusions
-                .iter()
-                .map(|(member, _)| *member)
-                .collect()
-        })
-        .unwrap_or_default();
-    let left_out = epoch.filter(|_| learning.is_some()).map(|epoch| {
-        let others = epoch
-            .roster
-            .members()
-            .filter(|other| !signers.contains(other));
-        others.map(who).collect()
-    });
-    Link {
-        round: learning.map(|learning| learning.round),
-        change: match &block.content {
-            Content::Change(change) => Some(changed(epoch, change)),
-            Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
-            Content::Learning(_) | Content::Empty => None,
-        },
-        recovery: block.recovery().is_some(),
-        view: block.view,
-        lead: lead.map(who),
-        block: format!("{:#}", block.hash()),
-        parent: format!("{:#}", block.parent),
-        outcome: learning.map(|learning| format!("{:#}", learning.outcome)),
-        included: signers.iter().copied().map(who).collect(),
-        left_out,
-        others: None,
-    }
 }

@@ -9,6 +9,8 @@ use protocol::message::{Block, Content, Passage};
 use protocol::verify::inclusions_hold;
 use protocol::{Epoch, Hash};
 
+use crate::chain::{Missing, Who, before};
+
 /// A round or a view, for people.
 pub(super) fn place(block: &Block) -> String {
     match &block.content {
@@ -28,8 +30,14 @@ pub(super) struct Chain {
     /// All blocks with their hashes, oldest first. Empty ones that only made a change final are left
     /// out.
     pub(super) blocks: Vec<(Hash, Block)>,
+    /// What is missing before the end of an epoch, oldest first.
+    pub(super) missing: Vec<Missing>,
     /// The last round.
     last: u64,
+    /// Number of blocks where the present epoch began, and the round before it.
+    began: (usize, u64),
+    /// Whether the journal was lost since.
+    lost: bool,
     /// Certificates that were verified.
     pub(super) certificates: usize,
 }
@@ -40,8 +48,11 @@ impl Chain {
             tip: epoch.id,
             epochs: vec![epoch],
             last: 0,
+            began: (0, 0),
+            lost: false,
             view: 0,
             blocks: Vec::new(),
+            missing: Vec::new(),
             certificates: 0,
         }
     }
@@ -51,9 +62,22 @@ impl Chain {
         self.last
     }
 
+    /// How many learning rounds are in it.
+    pub(super) fn rounds(&self) -> usize {
+        let blocks = self.blocks.iter();
+        blocks
+            .filter(|(_, block)| block.learning().is_some())
+            .count()
+    }
+
     /// The epoch that the chain has reached.
     pub(super) fn epoch(&self) -> Arc<Epoch> {
         self.epochs[self.epochs.len() - 1].clone()
+    }
+
+    /// The journal was lost here: the blocks of the present epoch may follow again, from its first.
+    pub(super) fn lose(&mut self) {
+        self.lost = true;
     }
 
     /// Adds blocks that one certificate makes final.
@@ -61,6 +85,12 @@ impl Chain {
     /// # Errors
     /// The first thing that is wrong, as a sentence.
     pub(super) fn add(&mut self, blocks: Vec<Block>, proof: &Certificate) -> Result<(), String> {
+        let begins = blocks.first().map(|block| block.parent) == Some(self.epoch().id);
+        if self.lost && begins {
+            let (blocks, last) = self.began;
+            self.blocks.truncate(blocks);
+            (self.tip, self.view, self.last) = (self.epoch().id, 0, last);
+        }
         let last = blocks.last().map(place).unwrap_or_default();
         if let Some(passage) = Passage::among(&blocks, proof) {
             let before = blocks.len() - passage.blocks.len();
@@ -101,8 +131,14 @@ impl Chain {
                 next.began.round, self.last
             )));
         }
+        let epoch = self.epoch();
+        let who = |by| Who::Name(epoch.roster.name(by).to_owned());
+        let missing = before(&passage, Some(self.tip), self.last, who);
+        self.missing.extend(missing);
         (self.tip, self.view, self.last) = (next.id, 0, next.began.round);
         self.blocks.push((next.id, block));
+        self.began = (self.blocks.len(), self.last);
+        self.lost = false;
         self.epochs.push(Arc::new(next));
         self.certificates += 1;
         Ok(())

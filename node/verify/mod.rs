@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `evidence` | evidence as a file, and what it proves |
 //! | `state` | the journal and blobs of a node, up to the first thing that is wrong |
+//! | `words` | what was verified, as text |
 //! | `chain` | the final blocks with their signatures and certificates |
 //! | `rounds` | rounds computed again from their sheets and models |
 
@@ -12,6 +13,7 @@ mod chain;
 mod evidence;
 mod rounds;
 mod state;
+mod words;
 
 pub use evidence::{Accused, EVIDENCE, EvidenceError, EvidenceFile, Proof};
 pub use rounds::NotComputed;

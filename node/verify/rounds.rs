@@ -144,8 +144,7 @@ pub(super) fn compute(
             computed.left_out.insert(round, names.collect());
         }
         let Some(adopted) = adopted.get(&round) else {
-            let why = "this silo was away and adopted a later round";
-            computed.skip(round, why);
+            computed.skip(round, not_noted(round, adopted));
             continue;
         };
         let Some(sheet) = sheet(folder, adopted, learning) else {
@@ -178,6 +177,22 @@ pub(super) fn compute(
     Ok(computed)
 }
 
+/// Why the journal does not say what the silo adopted in a round. It says so for the last rounds only,
+/// whoever was there; and a silo that has several final rounds before it adopts the last of them.
+fn not_noted(round: u64, adopted: &BTreeMap<u64, &Adopted>) -> &'static str {
+    let earlier = adopted.range(..round).next().is_some();
+    let later = adopted.range(round..).next().is_some();
+    match (earlier, later) {
+        (true, true) => {
+            "this silo heard of a newer final round before it adopted this one, and adopted the newer one"
+        }
+        (false, true) => {
+            "what this silo adopted then is not noted any more: the journal says so of the last rounds only"
+        }
+        (_, false) => "this silo has not adopted it yet",
+    }
+}
+
 /// The sheet of a round, among the blobs of the round.
 fn sheet(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<Sheet> {
     let document = store::blob(folder, &Hash(adopted.outcome))?;
@@ -191,4 +206,34 @@ fn sheet(folder: &Path, adopted: &Adopted, learning: &Learning) -> Option<Sheet>
         let sheet = read_sheet(&store::blob(folder, &hash)?)?;
         (sheet.root() == learning.sheet).then_some(sheet)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_silo_is_said_to_have_been_away_when_its_journal_is_only_trimmed() {
+        let of = |round: u64| Adopted {
+            round,
+            block: [0; 32],
+            outcome: [0; 32],
+            coalition: 0,
+            personal: [0; 32],
+            blobs: Vec::new(),
+        };
+        let kept = [of(4), of(5), of(8)];
+        let kept = kept
+            .iter()
+            .map(|adopted| (adopted.round, adopted))
+            .collect();
+        let said = |round| not_noted(round, &kept);
+        assert!(said(1).contains("not noted any more"));
+        assert_eq!(said(3), said(1));
+        assert!(said(6).contains("adopted the newer one"));
+        assert_eq!(said(7), said(6));
+        assert!(said(9).contains("not adopted it yet"));
+        // A node that has adopted nothing.
+        assert_eq!(not_noted(1, &BTreeMap::new()), said(9));
+    }
 }

@@ -2,7 +2,6 @@
 //! and the rounds themselves, computed again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError};
@@ -10,14 +9,14 @@ use protocol::envelope::{self, OpenError as FrameError};
 use protocol::identity::Strict;
 use protocol::message::{Content, Learning, Message};
 use protocol::verify::Known;
-use protocol::{Epoch, Hash, MemberIndex};
+use protocol::{Epoch, Hash, MemberIndex, PublicKey};
 use serde::Serialize;
 use silo::outcome::Document;
 use silo::{Adopted, Record};
 
 use super::chain::Chain;
 use super::rounds::{self, Computed, NotComputed};
-use crate::report::numbers::plain;
+use crate::chain::Missing;
 use crate::store::{self, AGREEMENT, Kept, OpenError};
 
 /// Why a state folder was not verified, or what is wrong in it.
@@ -70,8 +69,11 @@ pub struct Verified {
     pub silo: String,
     /// Final blocks.
     pub blocks: usize,
-    /// Final rounds.
-    pub rounds: u64,
+    /// Final rounds in it.
+    pub rounds: usize,
+    /// What the chain lacks here, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
     /// Certificates of a quorum that were verified.
     pub certificates: usize,
     /// Messages that the silo signed and the journal keeps, with their signatures.
@@ -122,6 +124,7 @@ pub fn verify(
         folder,
         agreement: &agreement,
         me: journal.member,
+        key: journal.key,
     };
     let found = state.verify(journal.records, data);
     found.map_err(|what| VerifyError::Wrong {
@@ -133,7 +136,10 @@ pub fn verify(
 struct State<'a> {
     folder: &'a Path,
     agreement: &'a Agreement,
+    /// Its place in the first agreement, or behind all members.
     me: MemberIndex,
+    /// The key that the journal says is its owner's.
+    key: PublicKey,
 }
 
 impl State<'_> {
@@ -144,14 +150,14 @@ impl State<'_> {
     fn verify(&self, records: Vec<Record>, data: Option<&Path>) -> Result<Verified, String> {
         let epoch = self.epoch();
         let mut chain = Chain::new(self.agreement.epoch.clone());
-        let mut me = None;
+        let mut me = None::<MemberIndex>;
         let mut adoptions: Vec<Adopted> = Vec::new();
         let (mut signed, mut certificates) = (0, 0);
         for record in records {
             match record {
                 // This record starts the journal again.
                 Record::Lost => {
-                    chain = Chain::new(self.agreement.epoch.clone());
+                    chain.lose();
                     me = None;
                     adoptions.clear();
                 }
@@ -174,7 +180,11 @@ impl State<'_> {
                     | protocol::Record::Proposed(message)
                     | protocol::Record::Contributed(message)
                     | protocol::Record::Standing(message) => {
-                        let of = *me.get_or_insert(self.position(&chain.epoch(), &message));
+                        let of = match me {
+                            Some(of) => of,
+                            None => self.position(&chain.epoch())?,
+                        };
+                        me = Some(of);
                         Self::signed(&chain.epoch(), of, &message)?;
                         signed += 1;
                     }
@@ -193,16 +203,13 @@ impl State<'_> {
             not,
             left_out,
         } = self.rounds(&chain, &adopted, data)?;
-        let name = |member: &MemberIndex| epoch.roster.name(*member).to_owned();
         Ok(Verified {
             federation_name: epoch.charter.name.clone(),
             federation: format!("{:#}", epoch.federation),
-            silo: match self.me.at() < epoch.roster.len() {
-                true => name(&self.me),
-                false => "a silo that joined later".into(),
-            },
+            silo: self.name(&chain),
             blocks: chain.blocks.len(),
-            rounds: chain.round(),
+            rounds: chain.rounds(),
+            missing: chain.missing.clone(),
             certificates: certificates + chain.certificates,
             signed,
             blobs,
@@ -252,12 +259,24 @@ impl State<'_> {
         Ok(all)
     }
 
-    /// The silo's position in an epoch in which it signed this message. Its position in the first
-    /// agreement is known; elsewhere its messages tell.
-    fn position(&self, epoch: &Epoch, message: &Message) -> MemberIndex {
-        let first = self.epoch().roster.silos().get(self.me.at());
-        let known = first.and_then(|silo| epoch.roster.position(&silo.key));
-        known.unwrap_or(message.sender)
+    /// The silo's position in an epoch.
+    fn position(&self, epoch: &Epoch) -> Result<MemberIndex, String> {
+        let found = epoch.roster.position(&self.key);
+        found.ok_or_else(|| {
+            format!(
+                "the journal is that of the key {}, which no member has in an epoch in which it signed",
+                self.key
+            )
+        })
+    }
+
+    /// The silo's name, as the newest agreement has it that names its key.
+    fn name(&self, chain: &Chain) -> String {
+        let named = chain.epochs.iter().rev().find_map(|epoch| {
+            let member = epoch.roster.position(&self.key)?;
+            Some(epoch.roster.name(member).to_owned())
+        });
+        named.unwrap_or_else(|| format!("the silo with the key {}", self.key))
     }
 
     /// Checks a message that the silo signed in an epoch.
@@ -396,102 +415,4 @@ fn recoveries(chain: &Chain) -> BTreeMap<u64, Vec<String>> {
         }
     }
     found
-}
-
-impl Verified {
-    /// Writes what was verified, as text.
-    ///
-    /// # Errors
-    /// Errors of the writer.
-    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let Self {
-            federation_name,
-            federation,
-            silo,
-            blocks,
-            rounds,
-            certificates,
-            signed,
-            blobs,
-            missing_blobs,
-            ..
-        } = self;
-        let (name, silo) = (plain(federation_name), plain(silo));
-        writeln!(out, "{silo} in the federation {name} ({federation})")?;
-        writeln!(
-            out,
-            "chain     {blocks} final blocks with {rounds} rounds, each after the one before it; the authors \
-             of every round signed for its sheet"
-        )?;
-        writeln!(
-            out,
-            "quorum    {certificates} certificates, all signatures verified; {signed} messages of this silo, \
-             signed by it"
-        )?;
-        for (round, lost) in &self.recoveries {
-            let lost: Vec<_> = lost.iter().map(|member| plain(member)).collect();
-            let lost = lost.join(", ");
-            writeln!(
-                out,
-                "recovery  after round {round} the other members went on without {lost} and without a \
-                 quorum; all of them signed for it"
-            )?;
-        }
-        let missing = match missing_blobs {
-            0 => String::new(),
-            some => format!("; {some} that the journal names are not here"),
-        };
-        writeln!(
-            out,
-            "blobs     {blobs} models, outcomes and sheets have the hashes that were agreed on{missing}"
-        )?;
-        let computed = spans(&self.computed);
-        match self.computed.is_empty() {
-            true => writeln!(out, "rounds    none could be computed again")?,
-            false => writeln!(
-                out,
-                "rounds    {computed} computed again: plan, decision and outcome are what was agreed on"
-            )?,
-        }
-        for not in &self.not_computed {
-            let which: Vec<_> = (not.from..=not.to).collect();
-            writeln!(out, "          {} not: {}", spans(&which), plain(&not.why))?;
-        }
-        for (round, members) in self.left_out.iter().filter(|(_, left)| !left.is_empty()) {
-            let members: Vec<_> = members.iter().map(|member| plain(member)).collect();
-            let members = members.join(", ");
-            writeln!(
-                out,
-                "          round {round} was asked of, and is without: {members}"
-            )?;
-        }
-        Ok(())
-    }
-}
-
-/// Ascending numbers, as `1 to 4, 6`.
-fn spans(rounds: &[u64]) -> String {
-    let mut spans: Vec<(u64, u64)> = Vec::new();
-    for &round in rounds {
-        match spans.last_mut() {
-            Some((_, to)) if *to + 1 == round => *to = round,
-            _ => spans.push((round, round)),
-        }
-    }
-    let words = spans.iter().map(|(from, to)| match from == to {
-        true => from.to_string(),
-        false => format!("{from} to {to}"),
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_joined_to_spans() {
-        assert_eq!(spans(&[1, 2, 3, 5, 7, 8]), "1 to 3, 5, 7 to 8");
-        assert_eq!(spans(&[]), "");
-    }
 }

@@ -179,6 +179,32 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     assert!(all.iter().any(whole), "{all:#?}");
     let said = verified(&config);
     assert!(said.contains("4 to 5 computed again"), "{said}");
+    assert!(said.starts_with("newcomer in the federation"), "{said}");
+    assert!(!said.contains("away and adopted"), "{said}");
+    // It has none of the rounds before it was admitted, and says who has.
+    assert!(
+        said.contains("missing   rounds 1 to 3 are not in"),
+        "{said}"
+    );
+    let state = config.with_file_name("state");
+    let state = state.to_str().unwrap();
+    let said: Value = serde_json::from_str(&good(&["chain", "--json", "--state", state])).unwrap();
+    let missing = &said["missing"][0];
+    assert_eq!((&missing["from"], &missing["to"]), (&1.into(), &3.into()));
+    assert!(
+        missing["members"].as_array().unwrap().len() >= 3,
+        "{said:#}"
+    );
+    let said = good(&["chain", "--state", state]);
+    assert!(
+        said.contains("missing      rounds 1 to 3 are not in"),
+        "{said}"
+    );
+    assert!(!chains[0].contains("missing "), "{}", chains[0]);
+    // Its log is that of a member, too.
+    let said = good(&["audit", state]);
+    assert!(said.starts_with("newcomer: lines 1 to"), "{said}");
+    assert!(said.contains("the journal beside it names line"), "{said}");
     let said = good(&["model", "list", "--config", config.to_str().unwrap()]);
     assert!(said.contains('5'), "{said}");
     // A node that starts again is in the last epoch at once.

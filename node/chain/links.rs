@@ -1,0 +1,269 @@
+//! The links of a chain, from the final blocks in a journal.
+
+use std::sync::Arc;
+
+use protocol::certificate::Certificate;
+use protocol::identity::Strict;
+use protocol::message::{Block, Content, Passage, Recovery};
+use protocol::rotation::Turns;
+use protocol::{Epoch, MemberIndex};
+use silo::Record;
+
+use super::{Link, Missing, Who, before};
+use crate::report::numbers::plain;
+
+/// Blocks that became final together, and the certificate of the last.
+pub(super) type Part = (Vec<Block>, Certificate);
+
+/// The final blocks among the records of a journal. One that was lost while an epoch was under way has the
+/// blocks of that epoch again, from its first.
+pub(super) fn parts(records: Vec<Record>) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let (mut epoch, mut lost) = (0, false);
+    for record in records {
+        match record {
+            Record::Lost => lost = true,
+            Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+                let parent = |part: &Part| part.0.first().map(|block| block.parent);
+                let before = parts.get(epoch).and_then(parent);
+                let again = lost && before.is_some() && before == blocks.first().map(|b| b.parent);
+                if again {
+                    parts.truncate(epoch);
+                }
+                let over = Passage::among(&blocks, &proof).is_some();
+                parts.push((blocks, proof));
+                if over {
+                    epoch = parts.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// The links of all blocks, after verifying that each follows the one before it, and its certificate;
+/// and what is missing between them.
+pub(super) fn links(
+    parts: &[Part],
+    mut epoch: Option<Arc<Epoch>>,
+) -> Result<(Vec<Link>, Vec<Missing>), String> {
+    let mut parent = epoch.as_ref().map(|epoch| epoch.id);
+    let (mut links, mut missing): (Vec<Link>, Vec<Missing>) = (Vec::new(), Vec::new());
+    let mut last = 0;
+    let mut leads = epoch.clone().map(Leads::new);
+    for (blocks, proof) in parts {
+        let passage = Passage::among(blocks, proof);
+        let count = blocks.len() - passage.as_ref().map_or(0, |passage| passage.blocks.len());
+        for block in &blocks[..count] {
+            if parent.is_some_and(|parent| parent != block.parent) {
+                return Err(format!(
+                    "the block of view {} does not follow the block before it",
+                    block.view
+                ));
+            }
+            parent = Some(block.hash());
+            last = block.learning().map_or(last, |learning| learning.round);
+            let lead = leads.as_mut().and_then(|leads| leads.of(block));
+            links.push(link(block, epoch.as_deref(), lead));
+        }
+        if let Some(passage) = passage {
+            // Empty blocks after the change only made it final. A member that was away lacks the
+            // blocks before it.
+            let change = &passage.blocks[0];
+            let gap = before(&passage, parent, last, |by| who(epoch.as_deref(), by));
+            // Who led is known without the rounds before only if it follows from the view alone.
+            let known =
+                |leads: &&Leads| gap.is_none() || !leads.epoch.charter.rotation.follows_rounds();
+            let leads_it = leads.as_ref().filter(known);
+            let leads_it = leads_it.filter(|_| passage.recovery().is_none());
+            let lead = leads_it.map(|leads| leads.turns.lead(&leads.epoch, change.view));
+            missing.extend(gap);
+            last = match (change.change(), change.recovery()) {
+                (Some(change), _) => change.after.round,
+                (_, Some(recovery)) => recovery.after.round,
+                _ => last,
+            };
+            links.push(link(change, epoch.as_deref(), lead));
+            parent = Some(change.hash());
+            if let Some(old) = &epoch {
+                let next = passage
+                    .verify(old, &Strict)
+                    .map_err(|error| error.to_string())?;
+                epoch = Some(Arc::new(next));
+                leads = epoch.clone().map(Leads::new);
+            }
+            continue;
+        }
+        if proof.verdict.block() != parent {
+            return Err(format!(
+                "the certificate of view {} is of another block",
+                proof.view
+            ));
+        }
+        if let Some(epoch) = &epoch {
+            let verified = proof.verify(epoch, &Strict);
+            verified.map_err(|error| error.to_string())?;
+        }
+    }
+    Ok((links, missing))
+}
+
+/// The leads of a chain's blocks, asked for in order.
+struct Leads {
+    epoch: Arc<Epoch>,
+    turns: Turns,
+    /// Who led before the last learning block, if the block before was that one.
+    before: Option<Turns>,
+}
+
+impl Leads {
+    fn new(epoch: Arc<Epoch>) -> Self {
+        Self {
+            turns: epoch.turns(),
+            epoch,
+            before: None,
+        }
+    }
+
+    /// The lead of a block. An empty block after a learning block was proposed before that one was
+    /// known to be final; for one after an empty block the chain does not tell, unless the view
+    /// alone does.
+    fn of(&mut self, block: &Block) -> Option<MemberIndex> {
+        let Some(learning) = block.learning() else {
+            let before = self.before.take();
+            let turns = match self.epoch.charter.rotation.follows_rounds() {
+                true => before?,
+                false => self.turns.clone(),
+            };
+            return Some(turns.lead(&self.epoch, block.view));
+        };
+        let lead = self.turns.lead(&self.epoch, block.view);
+        let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        self.before = Some(self.turns.clone());
+        self.turns.advance(&self.epoch, block.view, &authors);
+        Some(lead)
+    }
+}
+
+/// What a recovery says, a few words each.
+fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
+    let name = |member: MemberIndex| match epoch {
+        Some(epoch) => plain(epoch.roster.name(member)),
+        None => format!("#{}", member.0),
+    };
+    let lost = recovery
+        .lost
+        .iter()
+        .map(|lost| format!("lost {}", name(*lost)));
+    let by: Vec<_> = recovery
+        .standings
+        .iter()
+        .map(|(by, ..)| name(*by))
+        .collect();
+    let mut words: Vec<_> = lost.collect();
+    words.push(format!(
+        "without a quorum, signed by all that remain ({}), after round {}",
+        by.join(", "),
+        recovery.after.round
+    ));
+    for round in recovery.rounds_lost() {
+        words.push(format!(
+            "round {round} was final and nobody that remains has its models"
+        ));
+    }
+    if let Some(view) = recovery.notarised() {
+        words.push(format!(
+            "the block of view {view} was notarised and may be final for a lost member"
+        ));
+    }
+    words
+}
+
+/// What a change changes, a few words each.
+fn changed(epoch: Option<&Epoch>, change: &protocol::message::Change) -> Vec<String> {
+    let Some(epoch) = epoch else {
+        return Vec::new();
+    };
+    let (old, new) = (epoch.roster.silos(), &change.amendment.silos);
+    let mut words = Vec::new();
+    for silo in new {
+        match old.iter().find(|before| before.name == silo.name) {
+            None => words.push(format!("admits {}", plain(&silo.name))),
+            Some(before) if before.key != silo.key => {
+                words.push(format!("another key of {}", plain(&silo.name)));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = old
+        .iter()
+        .filter(|before| new.iter().all(|silo| silo.name != before.name));
+    words.extend(gone.map(|silo| format!("without {}", plain(&silo.name))));
+    let (before, after) = (&epoch.charter, &change.amendment.charter);
+    if before.rounds != after.rounds {
+        words.push(format!("{} rounds", after.rounds));
+    }
+    if before.work != after.work && before.rounds == after.rounds {
+        words.push("other options".into());
+    }
+    let rounds = protocol::Charter {
+        rounds: after.rounds,
+        // Holds the number of rounds too.
+        work: after.work.clone(),
+        ..before.for_members(old.len(), new.len())
+    };
+    if rounds != *after {
+        words.push("other rules".into());
+    }
+    if words.is_empty() {
+        words.push("other addresses".into());
+    }
+    words
+}
+
+/// A member of an epoch.
+fn who(epoch: Option<&Epoch>, member: MemberIndex) -> Who {
+    match epoch {
+        Some(epoch) => Who::Name(epoch.roster.name(member).to_owned()),
+        None => Who::Position(member.0),
+    }
+}
+
+fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
+    let who = |member| who(epoch, member);
+    let learning = block.learning();
+    let signers: Vec<_> = learning
+        .map(|learning| {
+            learning
+                .inclusions
+                .iter()
+                .map(|(member, _)| *member)
+                .collect()
+        })
+        .unwrap_or_default();
+    let left_out = epoch.filter(|_| learning.is_some()).map(|epoch| {
+        let others = epoch
+            .roster
+            .members()
+            .filter(|other| !signers.contains(other));
+        others.map(who).collect()
+    });
+    Link {
+        round: learning.map(|learning| learning.round),
+        change: match &block.content {
+            Content::Change(change) => Some(changed(epoch, change)),
+            Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
+            Content::Learning(_) | Content::Empty => None,
+        },
+        recovery: block.recovery().is_some(),
+        view: block.view,
+        lead: lead.map(who),
+        block: format!("{:#}", block.hash()),
+        parent: format!("{:#}", block.parent),
+        outcome: learning.map(|learning| format!("{:#}", learning.outcome)),
+        included: signers.iter().copied().map(who).collect(),
+        left_out,
+        others: None,
+    }
+}
