@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use agreement::confusing;
 use protocol::charter::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
@@ -62,6 +63,8 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
             "a federation of fewer than four has no protection against a member that breaks the rules",
         ));
     }
+    let alike = confusing(epoch.roster.silos()).into_iter();
+    findings.extend(alike.map(|why| Finding::note("agreement", why)));
     findings
 }
 

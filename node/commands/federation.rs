@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use rota::agreement::{Agreement, Draft, Invitation, Joining, read_configuration};
+use rota::agreement::{Agreement, Draft, Invitation, Joining, confusing, read_configuration};
 use rota::federation::{addresses, consents_beside, draft_words, own_rows, recomputed, words};
 use rota::init::{self, Ask, Wanted};
 use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
@@ -241,6 +241,9 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
         epoch.charter.rounds
     )?;
     writeln!(out, "id {:#}", epoch.federation)?;
+    for line in confusing(epoch.roster.silos()) {
+        writeln!(out, "{}", wrapped(&format!("warning: {line}")))?;
+    }
     let start = recomputed(&agreement);
     if let Ok(said) = &start {
         writeln!(out, "{said}")?;

@@ -1,6 +1,6 @@
 //! An agreement in words, for those who sign it.
 
-use agreement::{Agreement, Draft};
+use agreement::{Agreement, Draft, confusing};
 use learn::TaskConfig;
 use learn::data::Target;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
@@ -29,6 +29,11 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
     for (silo, addresses) in roster.silos().iter().zip(&agreement.addresses) {
         lines.extend(member(&silo.name, &silo.key.to_string(), addresses));
     }
+    lines.extend(
+        confusing(roster.silos())
+            .iter()
+            .map(|pair| format!("  warning: {pair}")),
+    );
     lines.push(String::new());
     let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
     lines.extend(task(

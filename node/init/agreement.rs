@@ -1,10 +1,11 @@
 //! The agreement of a new federation: from a scenario and the members known so far, without their
 //! data.
 
-use ::agreement::{Draft, Joining, NewDraft, enough_patience};
+use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience};
 use learn::external::external_study;
 use learn::{DataError, TaskConfig};
 use methods::strategy::Names;
+use protocol::roster::Silo;
 use simulations::Scenario;
 
 use crate::federation::{First, FirstError, first, first_of};
@@ -23,7 +24,7 @@ pub enum NewError {
     First(#[from] FirstError),
     /// A member that does not go with the others.
     #[error(transparent)]
-    Member(#[from] ::agreement::AddError),
+    Member(#[from] AddError),
     /// A task of a benchmark, which has silos of its own.
     #[error(
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
@@ -85,6 +86,12 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
     // Where every member's domain is given, all members are written at once.
     if domains {
         let members = members.to_vec();
+        let silos = members.iter().map(|member| Silo {
+            name: member.name.clone(),
+            key: member.key,
+        });
+        let silos: Vec<_> = silos.collect();
+        check_new(&[], &silos).map_err(AddError::Look)?;
         return Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml);
     }
     let mut text = Draft::text(&new).map_err(NewError::Toml)?;

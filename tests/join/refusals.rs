@@ -125,6 +125,12 @@ fn a_member_that_does_not_go_with_the_others_is_not_added() {
             "where a node listens, and not where others reach it",
         ),
         (["so\u{202e}uth", &key, "south.example:4001"], "U+202E"),
+        // Cyrillic о in a Latin word, and all of it in letters that look like others.
+        (["s\u{43e}uth", &key, "south.example:4001"], "U+043E"),
+        (
+            ["n0rth", &key, "south.example:4001"],
+            "looks like \"north\"",
+        ),
     ] {
         let mut words = vec!["federation", "add"];
         words.extend(member);

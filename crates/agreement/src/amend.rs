@@ -9,6 +9,7 @@ use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
 
 use crate::agreement::{Agreement, ConfigError};
+use crate::alike::{LookError, check_new};
 use crate::canonical::Canonical;
 
 /// Why a text cannot be an amendment.
@@ -31,6 +32,9 @@ pub enum AmendError {
         /// The names that there are.
         members: String,
     },
+    /// A new name that looks like another one.
+    #[error(transparent)]
+    Look(#[from] LookError),
     /// A change that breaks a rule.
     #[error(transparent)]
     Change(#[from] protocol::change::ChangeError),
@@ -95,6 +99,7 @@ impl Agreement {
             text: text.as_bytes().to_vec(),
         };
         amendment.check(&self.epoch)?;
+        check_new(self.epoch.roster.silos(), &amendment.silos)?;
         Ok(amendment)
     }
 

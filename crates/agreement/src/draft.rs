@@ -13,6 +13,7 @@ use protocol::{Hash, PublicKey};
 use crate::agreement::{
     Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,
 };
+use crate::alike::{LookError, check_new};
 use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable};
 use crate::rotation::RotationName;
 use crate::source::Source;
@@ -102,6 +103,9 @@ pub enum AddError {
         /// What is wrong.
         why: RosterError,
     },
+    /// Its name looks like another one.
+    #[error(transparent)]
+    Look(#[from] LookError),
     /// The members are not written as tables of their own.
     #[error(
         "the members of this file are not tables `[[silo]]`: write them so, and add the member again"
@@ -211,10 +215,12 @@ impl Draft {
             })
             .collect();
         let count = silos.len();
-        Roster::new(silos).map_err(|why| AddError::Member {
+        let before = &silos[..count - 1];
+        Roster::new(silos.clone()).map_err(|why| AddError::Member {
             name: member.name.clone(),
             why,
         })?;
+        check_new(before, &silos)?;
         let added = table(member).map_err(|_| AddError::Form)?;
         let longer = format!("{}\n{added}", text.trim_end());
         let longer = with_id(&longer);

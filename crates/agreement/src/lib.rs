@@ -13,6 +13,7 @@
 //! seed of a silo ([`silo_seed`]).
 
 mod agreement;
+mod alike;
 mod amend;
 mod canonical;
 mod consent;
@@ -33,6 +34,7 @@ pub use agreement::{
     Agreement, ConfigError, LINE_MBIT, default_min_contributions, default_view_timeout,
     enough_patience, models_take, public_key, read_configuration,
 };
+pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
 pub use consent::{Consent, ConsentError};
