@@ -74,5 +74,8 @@ pub mod verify;
 #[cfg(test)]
 #[path = "../tests/golden/mod.rs"]
 mod golden;
+#[cfg(test)]
+#[path = "../tests/skipped/mod.rs"]
+mod skipped;
 
 pub use {agreement, learn, mesh, methods, protocol, silo, simulations};

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod skipped;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::{env, fs};
@@ -447,7 +449,7 @@ fn a_warning_names_silo_round_and_view() {
 #[test]
 fn the_digits_scenario_reproduces_the_models_of_the_benchmark() {
     let Some(data) = env::var_os("ROTA_DATA") else {
-        eprintln!("skipped: ROTA_DATA is not set");
+        skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
     };
     for (name, expected) in [("digits20", 610.335), ("digits100", 574.564)] {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod skipped;
+
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -108,7 +110,7 @@ fn the_diabetes_federation_learns_the_same_models_over_sockets() {
 #[test]
 fn data_from_files_give_the_same_models_over_sockets() {
     if env::var_os("ROTA_DATA").is_none() {
-        eprintln!("SKIPPED: ROTA_DATA is not set");
+        skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
     }
     same_models(&built_in("heart", &Overrides::default()));

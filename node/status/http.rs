@@ -315,7 +315,7 @@ mod tests {
         let names = ["chromium", "chromium-browser", "google-chrome"];
         let there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
         let Some(browser) = names.into_iter().find(there) else {
-            println!("skipped: there is no Chromium here");
+            crate::skipped::skipped("there is no Chromium here");
             return;
         };
         let asked = Arc::new(AtomicU64::new(0));

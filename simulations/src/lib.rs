@@ -108,3 +108,7 @@ pub use run::{run, run_study};
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use summary::Summary;
 pub use tamper::Tamper;
+
+#[cfg(test)]
+#[path = "../../tests/skipped/mod.rs"]
+mod skipped;

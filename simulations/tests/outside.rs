@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../tests/skipped/mod.rs"]
+mod skipped;
+
 use std::path::PathBuf;
 
 use simulations::{Options, Scenario, Summary, run};
@@ -65,7 +68,7 @@ fn a_group_of_silos_stays_outside_and_gets_models() {
 #[test]
 fn states_that_only_test_are_given_a_model_and_states_that_only_train_are_not_measured() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: needs the temperatures, and ROTA_DATA is not set");
+        skipped::skipped("needs the temperatures, and ROTA_DATA is not set");
         return;
     };
     let head = "[task.table]

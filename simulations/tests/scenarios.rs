@@ -1,7 +1,10 @@
 //! The built-in scenarios on their real data. Those with data in files need the folder `ROTA_DATA`,
-//! and print that they are skipped where it is not set.
+//! and say that they are skipped where it is not set.
 
 #![allow(clippy::unwrap_used)]
+
+#[path = "../../tests/skipped/mod.rs"]
+mod skipped;
 
 use std::path::PathBuf;
 
@@ -10,7 +13,7 @@ use simulations::{Options, Overrides, Scenario, Summary, run};
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
     if folder.is_none() {
-        println!("skipped: ROTA_DATA is not set");
+        skipped::skipped("needs the data sets, and ROTA_DATA is not set");
     }
     folder
 }

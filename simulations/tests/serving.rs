@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "../../tests/skipped/mod.rs"]
+mod skipped;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +43,7 @@ fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
 #[test]
 fn no_hospital_serves_a_worse_model_than_its_own() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: needs the hospitals' rows, and ROTA_DATA is not set");
+        skipped::skipped("needs the hospitals' rows, and ROTA_DATA is not set");
         return;
     };
     let strategies = [

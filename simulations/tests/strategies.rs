@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "../../tests/skipped/mod.rs"]
+mod skipped;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -262,7 +264,7 @@ fn finding_coalitions_needs_at_least_two_rounds() {
 #[test]
 fn every_strategy_learns_real_digits() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("skipped: needs the digits, and ROTA_DATA is not set");
+        skipped::skipped("needs the digits, and ROTA_DATA is not set");
         return;
     };
     for info in STRATEGIES {

@@ -42,3 +42,27 @@ fn nothing_says_that_anybody_is_anonymous() {
         .for_each(|place| lines(&root.join(place), &mut found));
     assert!(found.is_empty(), "{found:#?}");
 }
+
+/// The test runner calls a skipped test "ok" and hides what it prints.
+#[test]
+fn skipped_tests_are_reported_by_the_one_function_that_is_not_hidden() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for place in ["tests", "node", "crates", "simulations", "examples"] {
+        for file in crate::rust_files(&root.join(place)) {
+            let text =
+                std::fs::read_to_string(&file).expect("a file of this repository can be read");
+            let prints = text.lines().filter(|line| {
+                let line = line.to_lowercase();
+                line.contains("println!(\"skip") || line.contains("print!(\"skip")
+            });
+            found.extend(prints.map(|line| format!("{}: {}", file.display(), line.trim())));
+        }
+    }
+    let this = |line: &&String| !line.contains("words.rs");
+    let found: Vec<_> = found.iter().filter(this).collect();
+    assert!(
+        found.is_empty(),
+        "use `skipped` of tests/skipped: {found:#?}"
+    );
+}

@@ -229,7 +229,7 @@ lasts = '3s'
     let done = started.wait_with_output().unwrap();
     let said = text(&done.stderr);
     if done.status.code() == Some(2) && said.contains("--network namespaces: ") {
-        println!("skipped: {said}");
+        crate::skipped::skipped(said);
         return;
     }
     assert_eq!(done.status.code(), Some(0), "{said}");

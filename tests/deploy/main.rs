@@ -9,6 +9,8 @@ mod lab;
 mod nat;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+#[path = "../skipped/mod.rs"]
+mod skipped;
 mod ssh;
 
 use std::fs;
@@ -39,7 +41,7 @@ fn analyze(arguments: &[&str]) -> Option<Output> {
         .arg(&unit)
         .output();
     if output.is_err() {
-        println!("skipped: there is no systemd-analyze here");
+        skipped::skipped("there is no systemd-analyze here");
     }
     output.ok()
 }

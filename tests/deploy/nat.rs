@@ -221,7 +221,7 @@ fn can_connect(what: &str) -> Result<(), String> {
 /// `None`, with a message, where no namespaces can be made.
 fn federation(what: &str, open: usize, n: usize, ports: Ports) -> Option<Federation> {
     if let Err(why) = can_connect(what) {
-        println!("skipped: no network namespaces can be made here ({why})");
+        crate::skipped::skipped(format!("no network namespaces can be made here ({why})"));
         return None;
     }
     let net = Net::new(what, open, n, ports).unwrap();
@@ -391,7 +391,7 @@ fn two_members_whose_nats_keep_ports_get_a_direct_connection() {
         return;
     };
     if !all.net.translates {
-        return println!("skipped: without translation of addresses there is no way to make");
+        return crate::skipped::skipped("without translation of addresses there is no way to make");
     }
     all.until(|all| all.is_direct(1, 2) && all.is_direct(2, 1));
     all.finish(&[0, 1, 2]);

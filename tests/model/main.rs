@@ -8,6 +8,8 @@ mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod python;
+#[path = "../skipped/mod.rs"]
+mod skipped;
 mod taking_out;
 
 use hospitals::Hospitals;

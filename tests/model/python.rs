@@ -15,7 +15,9 @@ fn python(modules: &str) -> Option<Command> {
     if found.is_ok_and(|found| found.status.success()) {
         return Some(Command::new(program));
     }
-    eprintln!("skipped: needs a Python with {modules} (ROTA_PYTHON names another than python3)");
+    skipped::skipped(format!(
+        "needs a Python with {modules} (ROTA_PYTHON names another than python3)"
+    ));
     None
 }
 

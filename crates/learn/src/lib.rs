@@ -67,3 +67,7 @@ pub use task::{
     FarColumn, ModelConfig, Pool, RowCounts, Silo, Source, Study, TableTask, TaskConfig,
     far_columns,
 };
+
+#[cfg(test)]
+#[path = "../../../tests/skipped/mod.rs"]
+mod skipped;

@@ -399,7 +399,7 @@ fn errors_name_the_strategy_and_the_key() {
 #[test]
 fn the_silos_that_built_in_experiments_name_exist() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("skipped: needs the data sets, and ROTA_DATA is not set");
+        crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
     };
     for (name, _) in BUILT_IN {
@@ -513,7 +513,7 @@ fn a_lie_of_an_unknown_silo_is_refused() {
 #[test]
 fn a_constant_is_measured_at_silos_outside_that_have_no_training_rows() {
     let Some(data) = std::env::var_os("ROTA_DATA").map(std::path::PathBuf::from) else {
-        eprintln!("skipped: needs the data sets, and ROTA_DATA is not set");
+        crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
     };
     let choices = Choices {

@@ -265,7 +265,7 @@ mod tests {
     fn real() -> Option<std::path::PathBuf> {
         let folder = std::env::var_os("ROTA_DATA").map(Into::into);
         if folder.is_none() {
-            eprintln!("skipped: ROTA_DATA is not set");
+            crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         }
         folder
     }

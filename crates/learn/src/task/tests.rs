@@ -14,11 +14,11 @@ mod devices;
 mod networks;
 mod sources;
 
-/// The folder of data files; prints a note if it is not set and the test is skipped.
+/// The folder of data files; says so if it is not set and the test is skipped.
 fn real_data() -> Option<PathBuf> {
     let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
     if folder.is_none() {
-        eprintln!("skipped: ROTA_DATA is not set");
+        crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
     }
     folder
 }

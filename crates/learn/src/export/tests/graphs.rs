@@ -37,7 +37,7 @@ print(json.dumps(session.run(None, {'features': rows.astype(numpy.float32)})[0].
         .output()
         .is_ok_and(|found| found.status.success());
     if !has {
-        eprintln!("skipped in part: needs a Python with numpy and onnxruntime (ROTA_PYTHON)");
+        crate::skipped::skipped("in part: needs a Python with numpy and onnxruntime (ROTA_PYTHON)");
         return None;
     }
     let folder = folder("onnxruntime");

@@ -209,12 +209,12 @@ fn an_absent_set_says_how_to_get_it() {
 #[test]
 fn the_public_sets_have_their_known_sizes() {
     let Some(folder) = std::env::var_os("ROTA_DATA") else {
-        eprintln!("skipped: ROTA_DATA is not set");
+        crate::skipped::skipped("needs the data sets, and ROTA_DATA is not set");
         return;
     };
     let folder = Path::new(&folder);
     if !folder.join("pacs").is_dir() {
-        eprintln!("skipped: the images are not in {}", folder.display());
+        crate::skipped::skipped(format!("the images are not in {}", folder.display()));
         return;
     }
     let found = |text: &str| {
