@@ -121,7 +121,7 @@ impl Tap {
                 }
             }
             // These say nothing to anybody.
-            Command::Judge { .. } | Command::Mute { .. } => {}
+            Command::Judge { .. } | Command::Await { .. } | Command::Mute { .. } => {}
         }
     }
 

@@ -159,7 +159,7 @@ fn recovered(epoch: Option<&Epoch>, recovery: &Recovery) -> Vec<String> {
     let by: Vec<_> = recovery
         .standings
         .iter()
-        .map(|(by, ..)| name(*by))
+        .map(|signed| name(signed.by))
         .collect();
     let mut words: Vec<_> = lost.collect();
     words.push(format!(

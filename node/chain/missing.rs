@@ -60,7 +60,10 @@ pub(crate) fn before(
         }
         (_, Some(recovery)) => {
             let signers = recovery.standings.iter();
-            (recovery.after.round, signers.map(|(by, ..)| *by).collect())
+            (
+                recovery.after.round,
+                signers.map(|signed| signed.by).collect(),
+            )
         }
         _ => return None,
     };

@@ -89,6 +89,10 @@ pub(crate) struct Recover {
     /// Name of a member that is gone for good; may be repeated
     #[arg(long, value_name = "NAME", required = true)]
     pub(crate) lost: Vec<String>,
+    /// Go back on what this node has confirmed: all members whose confirmation it lacks are among the
+    /// lost now, and will never come back
+    #[arg(long)]
+    pub(crate) abandon: bool,
     /// Where and how
     #[command(flatten)]
     pub(crate) here: Here,

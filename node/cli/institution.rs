@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use rota::agreement::Span;
+use rota::agreement::{Span, public_key};
 use rota::learn::schema::MissingRule;
-use rota::protocol::PublicKey;
+use rota::protocol::{Hash, PublicKey};
 use rota::simulations::Overrides;
 
 use super::{Amend, TransportKind, key};
@@ -35,10 +35,10 @@ pub(crate) struct Run {
     /// Wait until the members admit this institution, if its key is in no agreement yet
     #[arg(long)]
     pub(crate) wait_for_admission: bool,
-    /// Follow this recovery, by which other members went on without this institution; its id, of at
-    /// least 8 digits, stands in the line that says so
+    /// Follow this recovery, by which other members went on without this institution; its id, of 64
+    /// digits, stands in the line that says so
     #[arg(long, value_name = "ID", value_parser = recovery)]
-    pub(crate) follow_recovery: Option<String>,
+    pub(crate) follow_recovery: Option<Hash>,
     /// Address for a page with the node's status and for metrics, such as 127.0.0.1:9600
     /// [default: `listen` of [http] in the configuration; none without it]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
@@ -504,12 +504,11 @@ fn loopback(text: &str) -> Result<SocketAddr, String> {
     rota::status::http::address(text).map_err(|error| error.to_string())
 }
 
-/// The beginning of the id of a recovery.
-fn recovery(text: &str) -> Result<String, String> {
-    let digits = text.chars().all(|digit| digit.is_ascii_hexdigit());
-    match digits && (8..=64).contains(&text.len()) {
-        true => Ok(text.to_ascii_lowercase()),
-        false => Err("expected 8 to 64 hexadecimal digits".into()),
+/// The whole id of a recovery: what only begins alike may be another one, which the node has not met.
+fn recovery(text: &str) -> Result<Hash, String> {
+    match public_key(text) {
+        Some(PublicKey(id)) => Ok(Hash(id)),
+        None => Err("expected the whole id of the recovery, 64 hexadecimal digits".into()),
     }
 }
 

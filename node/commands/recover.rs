@@ -72,7 +72,9 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
     line(
         &mut out,
         "All members that go on have to sign the same. From its signature on this node does nothing more \
-         in the present epoch, and that cannot be taken back.",
+         in the present epoch, and that cannot be taken back. Whoever named the wrong members calls this \
+         command again with the right ones, any number of times, also while the node runs: the last one \
+         counts, until all have signed for the same and their nodes have confirmed it.",
     )?;
     if rest.len() >= epoch.roster.quorum() {
         line(
@@ -84,10 +86,16 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
     }
     out.flush()?;
     drop(out);
+    if options.abandon {
+        let mut out = io::stdout().lock();
+        let text = "--abandon: this node goes back on what it has confirmed. If a member whose confirmation it \
+                    lacks is not gone, that one may have gone on, and there are two federations.";
+        writeln!(out, "{}", wrapped(text))?;
+    }
     if !agreed(&options.here, "Sign it")? {
         return Ok(());
     }
-    Wish::of(&institution.state, epoch).ask(&names)?;
+    Wish::of(&institution.state, epoch).ask(&names, options.abandon)?;
     let mut out = io::stdout().lock();
     let next = match &rest[..] {
         [_] => "Its node goes on alone as soon as it runs; `rota federation admit` lets others in again."
@@ -95,8 +103,8 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
         _ => {
             let lost: String = names.iter().map(|name| format!(" --lost {name}")).collect();
             format!(
-                "Its node signs as soon as it runs. The others that remain sign with `rota recover{lost}`; \
-                 when all have, their nodes go on."
+                "Its node signs at once if it runs, otherwise when it starts. The others that remain sign with \
+                 `rota recover{lost}`; when all have, their nodes confirm it to each other and go on."
             )
         }
     };

@@ -14,7 +14,7 @@ pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
         grace: run.grace,
         journal_lost: run.journal_lost,
         wait_for_admission: run.wait_for_admission,
-        follow_recovery: run.follow_recovery.clone(),
+        follow_recovery: run.follow_recovery,
         http: run.http,
     };
     let (output, writer) = Output::start(run.json);

@@ -33,7 +33,7 @@ pub(super) fn wait(
     institution: &Institution,
     epochs: &Epochs,
     runtime: &Runtime,
-    (mut signal, follow): (Signal, Option<&str>),
+    (mut signal, follow): (Signal, Option<Hash>),
     output: &Output,
 ) -> Result<Option<Vec<Passage>>, NodeError> {
     let first = &institution.agreement.epoch;
@@ -116,21 +116,21 @@ pub(super) fn wait(
 
 /// What to print of a recovery that is not followed: its members went on without a quorum, so whoever
 /// joins them has to be sure that they are the right ones.
-fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<&str>) -> Option<String> {
+fn unfollowed(epoch: &Epoch, passage: &Passage, id: Hash, follow: Option<Hash>) -> Option<String> {
     let recovery = passage.recovery()?;
-    if follow.is_some_and(|follow| format!("{id:#}").starts_with(follow)) {
+    if follow == Some(id) {
         return None;
     }
     let names = |members: &mut dyn Iterator<Item = MemberIndex>| {
         let names: Vec<_> = members.map(|member| epoch.roster.name(member)).collect();
         names.join(", ")
     };
-    let by = names(&mut recovery.standings.iter().map(|(by, ..)| *by));
+    let by = names(&mut recovery.standings.iter().map(|signed| signed.by));
     let lost = names(&mut recovery.lost.iter().copied());
     Some(format!(
-        "warning: {by} went on without {lost} and without a quorum after round {} (recovery {id}). This \
+        "warning: {by} went on without {lost} and without a quorum after round {} (recovery {id:#}). This \
          node does not follow by itself: ask them, and the others, and start it again with \
-         --follow-recovery {id} if that is the federation to join",
+         --follow-recovery {id:#} if that is the federation to join",
         recovery.after.round
     ))
 }

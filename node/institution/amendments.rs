@@ -172,6 +172,7 @@ impl HeardOf {
             amendment,
             approved,
             needed,
+            ..
         }) = notice
         else {
             return;

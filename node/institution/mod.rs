@@ -43,7 +43,7 @@ pub use news::phase_name;
 pub use output::Output;
 pub use own_learner::OwnLearner;
 pub use present::{Place, Present, PresentError, place, present, protocol_records};
-pub use recovery::Wish;
+pub use recovery::{Wanted, Wish};
 pub use run::{Options, run, run_with};
 pub use usage::parsed as cpu_seconds;
 

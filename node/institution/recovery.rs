@@ -2,11 +2,12 @@
 //! and the lines about it.
 //!
 //! ```text
-//! STATE/recovery/EPOCH.lost   the members declared lost in that epoch, a name a line; written by
-//!                             `rota recover`
+//! STATE/recovery/EPOCH.lost   the members declared lost in that epoch, a name a line, behind a first line
+//!                             that says `abandon` or nothing; written by `rota recover`
 //! ```
 //!
-//! A node looks for it while it runs, so it may be written before the node starts.
+//! A node looks at it while it runs, so it may be written before the node starts, and again while it runs:
+//! the last one counts.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ use silo::Notice;
 use super::config::Institution;
 use super::output::Output;
 
+/// The first line, where what was confirmed is abandoned.
+const ABANDON: &str = "abandon";
 /// Name of the folder.
 const FOLDER: &str = "recovery";
 
@@ -32,10 +35,28 @@ fn names(epoch: &Epoch, members: &[MemberIndex]) -> String {
     names.join(", ")
 }
 
-/// What an institution asked for in one epoch.
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match name.chars().all(plain) {
+        true => name.to_owned(),
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
+}
+
+/// Where the wish of an institution in one epoch is kept.
 #[derive(Debug, Clone)]
 pub struct Wish {
     file: PathBuf,
+}
+
+/// What an institution asked for: to go on without these members.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The members declared lost, ascending.
+    pub lost: Vec<MemberIndex>,
+    /// See [`Input::Recover`](protocol::Input::Recover).
+    pub abandon: bool,
 }
 
 impl Wish {
@@ -46,28 +67,34 @@ impl Wish {
         }
     }
 
-    /// The members declared lost, ascending; none if nothing was asked for.
-    pub fn lost(&self, epoch: &Epoch) -> Option<Vec<MemberIndex>> {
+    /// What was asked for last; `None` if nothing was.
+    pub fn wanted(&self, epoch: &Epoch) -> Option<Wanted> {
         let text = fs::read_to_string(&self.file).ok()?;
         let position = |name: &str| {
             let silos = epoch.roster.silos();
             let at = silos.iter().position(|silo| silo.name == name)?;
             Some(MemberIndex(at as u16))
         };
-        let lost: Option<BTreeSet<_>> = text.lines().map(position).collect();
-        lost.map(|lost| lost.into_iter().collect())
+        let mut lines = text.lines();
+        let abandon = lines.next()? == ABANDON;
+        let lost: Option<BTreeSet<_>> = lines.map(position).collect();
+        Some(Wanted {
+            lost: lost?.into_iter().collect(),
+            abandon,
+        })
     }
 
-    /// Asks for it: the node signs it, and that cannot be taken back.
+    /// Asks for it: the node signs it, also while it runs. What was asked for before counts no more.
     ///
     /// # Errors
     /// An error of the system.
-    pub fn ask(&self, lost: &[String]) -> io::Result<()> {
+    pub fn ask(&self, lost: &[String], abandon: bool) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
         }
         let new = self.file.with_extension("new");
-        fs::write(&new, lost.join("\n") + "\n")?;
+        let first = if abandon { ABANDON } else { "" };
+        fs::write(&new, format!("{first}\n{}\n", lost.join("\n")))?;
         fs::rename(new, &self.file)
     }
 }
@@ -98,6 +125,7 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
         Report::Recovery {
             lost,
             signed,
+            confirmed,
             needed,
             round,
             notarised,
@@ -108,12 +136,21 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
                 (false, _) => {
                     let each = lost
                         .iter()
-                        .map(|lost| format!(" --lost {}", epoch.roster.name(*lost)));
+                        .map(|lost| format!(" --lost {}", quoted(epoch.roster.name(*lost))));
                     let each: String = each.collect();
                     format!("; if they are gone for good, `rota recover{each}` signs it here too")
                 }
-                (true, true) => "; this node does nothing more in the present epoch".to_owned(),
-                (true, false) => String::new(),
+                (true, true) => "; this node does nothing more in the present epoch. If these are not the \
+                                 members that are gone, `rota recover` with the right ones corrects it"
+                    .to_owned(),
+                (true, false) => format!(
+                    "; {} of {needed} have confirmed that these are all signatures ({})",
+                    confirmed.len(),
+                    match confirmed.is_empty() {
+                        true => "none yet".into(),
+                        false => names(epoch, confirmed),
+                    }
+                ),
             };
             let risk = match notarised {
                 Some(view) => format!(
@@ -128,7 +165,20 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
             );
             let document = json!({
                 "event": "recovery", "lost": gone, "signed": by, "needed": needed,
-                "round": round, "notarised": notarised,
+                "confirmed": names(epoch, confirmed), "round": round, "notarised": notarised,
+            });
+            Some((document, line))
+        }
+        Report::RecoveryHeld { confirmed, awaits } => {
+            let (gone, open) = (names(epoch, confirmed), names(epoch, awaits));
+            let line = format!(
+                "warning: this node cannot sign the correction yet: it has confirmed to go on without {gone}, \
+                 and {open} may have confirmed the same. It signs as soon as one of them has corrected itself \
+                 too; if they confirm, it goes on as confirmed. If {open} will never come back, name them as \
+                 lost too: `rota recover --abandon --lost ...`"
+            );
+            let document = json!({
+                "event": "recovery-held", "confirmed-without": gone, "awaits": open,
             });
             Some((document, line))
         }
@@ -140,8 +190,8 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
             let by = names(epoch, by);
             let line = format!(
                 "warning: {by} declared this institution lost and went on without it after round {round} \
-                 (recovery {recovery}). This node does not follow by itself. If they are right, ask them \
-                 to admit it again, and start it with `rota run --follow-recovery {recovery} \
+                 (recovery {recovery:#}). This node does not follow by itself. If they are right, ask them \
+                 to admit it again, and start it with `rota run --follow-recovery {recovery:#} \
                  --wait-for-admission`"
             );
             let document = json!({

@@ -11,7 +11,7 @@ use agreement::silo_seed;
 use mesh::Program;
 use methods::Learner;
 use methods::learner::Task;
-use protocol::{Epoch, Epochs, Record, Time, envelope, member};
+use protocol::{Epoch, Epochs, Hash, Record, Time, envelope, member};
 use serde_json::json;
 use silo::{Checks, Journal, Network, Notice, SiloConfig, Stopped, Surroundings};
 use tokio::runtime::{self, Runtime};
@@ -80,8 +80,8 @@ pub struct Options {
     pub journal_lost: bool,
     /// Whether to wait until the members admit this institution, if its key is in no agreement.
     pub wait_for_admission: bool,
-    /// The beginning of the id of a recovery to follow that this institution did not sign.
-    pub follow_recovery: Option<String>,
+    /// The id of a recovery to follow that this institution did not sign.
+    pub follow_recovery: Option<Hash>,
     /// Where to serve the page and the metrics, instead of where the configuration says.
     pub http: Option<SocketAddr>,
 }
@@ -160,7 +160,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                         && matches!(place, Place::Left)) =>
             {
                 let runtime = network_runtime()?;
-                let follow = options.follow_recovery.as_deref();
+                let follow = options.follow_recovery;
                 let signal = signals.signal();
                 let passages =
                     admission::wait(institution, &epochs, &runtime, (signal, follow), output)?;
@@ -322,7 +322,7 @@ fn run_epoch(
     getrandom::fill(&mut seed).map_err(io::Error::other)?;
     let (key, me) = (institution.key.clone(), institution.me);
     let mut member = member::Config::new(epoch.clone(), me, key, seed);
-    member.follow = options.follow_recovery.clone();
+    member.follow = options.follow_recovery;
     let config = SiloConfig {
         member,
         learner: equipment.equipped.clone(),
@@ -426,7 +426,8 @@ fn run_epoch(
         names: names(&epoch),
         amendments,
         given: BTreeSet::new(),
-        wish: Some(Wish::of(&institution.state, &epoch)),
+        wish: Wish::of(&institution.state, &epoch),
+        wanted: None,
         epoch: epoch.clone(),
     };
     let beat = epoch.beat();

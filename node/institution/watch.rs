@@ -13,7 +13,7 @@ use super::amendments::Amendments;
 use super::health::Health;
 use super::leaving::Leaving;
 use super::locked;
-use super::recovery::Wish;
+use super::recovery::{Wanted, Wish};
 use super::reporter::Reporter;
 use super::serving::Serving;
 use super::unreachable::Unreachable;
@@ -34,8 +34,10 @@ pub(super) struct Watch {
     pub(super) amendments: Amendments,
     /// Approvals that the silo has.
     pub(super) given: BTreeSet<String>,
-    /// What the institution may ask for, until the silo has it.
-    pub(super) wish: Option<Wish>,
+    /// Where the institution says that it wants to go on without members that are gone.
+    pub(super) wish: Wish,
+    /// What it said last.
+    pub(super) wanted: Option<Wanted>,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,
 }
@@ -50,17 +52,19 @@ impl Watch {
         for known in self.amendments.known() {
             let id = known.id();
             if known.epoch == self.epoch.id && new.contains(&id) && self.given.insert(id) {
-                handle.approve(known.amendment);
+                handle.approve(known.amendment, 1);
             }
         }
     }
 
     /// Passes on that the institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, handle: &SiloHandle) {
-        let wish = self.wish.as_ref();
-        if let Some(lost) = wish.and_then(|wish| wish.lost(&self.epoch)) {
-            handle.recover(lost);
-            self.wish = None;
+        let wanted = self.wish.wanted(&self.epoch);
+        if wanted != self.wanted {
+            if let Some(Wanted { lost, abandon }) = wanted.clone() {
+                handle.recover(lost, abandon);
+            }
+            self.wanted = wanted;
         }
     }
 

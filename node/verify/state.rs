@@ -154,6 +154,17 @@ impl State<'_> {
         let mut adoptions: Vec<Adopted> = Vec::new();
         let (mut signed, mut certificates) = (0, 0);
         for record in records {
+            if let Record::Protocol(record) = &record
+                && let Some(message) = record.signed()
+            {
+                let of = match me {
+                    Some(of) => of,
+                    None => self.position(&chain.epoch())?,
+                };
+                me = Some(of);
+                Self::signed(&chain.epoch(), of, message)?;
+                signed += 1;
+            }
             match record {
                 // This record starts the journal again.
                 Record::Lost => {
@@ -176,19 +187,12 @@ impl State<'_> {
                         verified.map_err(|why| why.to_string())?;
                         certificates += 1;
                     }
-                    protocol::Record::Vote(message)
-                    | protocol::Record::Proposed(message)
-                    | protocol::Record::Contributed(message)
-                    | protocol::Record::Standing(message) => {
-                        let of = match me {
-                            Some(of) => of,
-                            None => self.position(&chain.epoch())?,
-                        };
-                        me = Some(of);
-                        Self::signed(&chain.epoch(), of, &message)?;
-                        signed += 1;
-                    }
-                    protocol::Record::Block(_)
+                    protocol::Record::Vote(_)
+                    | protocol::Record::Proposed(_)
+                    | protocol::Record::Contributed(_)
+                    | protocol::Record::Standing(_)
+                    | protocol::Record::Confirmed(_)
+                    | protocol::Record::Block(_)
                     | protocol::Record::Applied { .. }
                     | protocol::Record::Outdated(_) => {}
                 },

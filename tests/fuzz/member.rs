@@ -431,7 +431,10 @@ impl World {
                     let leaver = MemberIndex(bytes.next() as u16 % 4);
                     let mut amendment = Amendment::leaving(&self.epoch, leaver);
                     amendment.charter.rounds += bytes.next() as u64;
-                    self.step(Input::Approve(Box::new(amendment)));
+                    self.step(Input::Approve {
+                        amendment: Box::new(amendment),
+                        number: 1 + bytes.next() as u64,
+                    });
                 }
                 _ => {
                     let lost = bytes.next() % 8 == 7;

@@ -97,6 +97,7 @@ impl Agreement {
             silos: new.epoch.roster.silos().to_vec(),
             charter: new.epoch.charter.clone(),
             text: text.as_bytes().to_vec(),
+            stolen: Vec::new(),
         };
         amendment.check(&self.epoch)?;
         check_new(self.epoch.roster.silos(), &amendment.silos)?;

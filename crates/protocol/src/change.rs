@@ -10,11 +10,11 @@
 use crate::certificate::{CertificateError, Verdict};
 use crate::charter::{CharterError, Checkpoint, Epoch};
 use crate::format::Formats;
-use crate::identity::Verifier;
+use crate::identity::{PublicKey, Verifier};
 use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::RecoveryError;
-use crate::roster::{MemberIndex, Roster, RosterError};
+use crate::roster::{MemberIndex, Roster, RosterError, faulty};
 use crate::verify::{approvals_hold, standings_hold};
 
 /// Most bytes of an amendment's text.
@@ -89,6 +89,23 @@ pub enum ChangeError {
         /// The last final round.
         now: u64,
     },
+    /// A stolen key that is not one of the present roster, stays in the roster, or is out of order.
+    #[error(
+        "the keys named as stolen must be keys of present members that are replaced, each once and in ascending order"
+    )]
+    Stolen,
+    /// This institution's node cannot follow it.
+    #[error("{0}")]
+    Objection(String),
+    /// As many of a member's proposals and approvals are open as are kept.
+    #[error(
+        "{kept} changes are open that this member proposed or approved, and more are not kept: \
+         withdraw one with `rota federation withdraw`"
+    )]
+    Full {
+        /// How many are kept.
+        kept: usize,
+    },
     /// The block holds no change, or is one of another epoch.
     #[error("the block does not change the agreement of this epoch")]
     NoChange,
@@ -128,10 +145,25 @@ impl Amendment {
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
         self.charter.validate(&roster)?;
-        match self.charter.start == epoch.charter.start || broken(Mutation::StartChanged) {
-            true => Ok(roster),
-            false => Err(ChangeError::Start),
+        if self.charter.start != epoch.charter.start && !broken(Mutation::StartChanged) {
+            return Err(ChangeError::Start);
         }
+        let ascending = self.stolen.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let replaced = |key: &PublicKey| {
+            epoch.roster.position(key).is_some() && roster.position(key).is_none()
+        };
+        match ascending && self.stolen.iter().all(replaced) || broken(Mutation::AnyoneStolen) {
+            true => Ok(roster),
+            false => Err(ChangeError::Stolen),
+        }
+    }
+
+    /// Keys of its roster that are not in the present one, in the order of the roster: those of new
+    /// members, and new ones of present members.
+    pub fn new_keys(&self, epoch: &Epoch) -> Vec<PublicKey> {
+        let keys = self.silos.iter().map(|silo| silo.key);
+        keys.filter(|key| epoch.roster.position(key).is_none())
+            .collect()
     }
 
     /// Number of approvals that it needs: a quorum; one where a member leaves by itself.
@@ -145,8 +177,8 @@ impl Amendment {
 
     /// The member that leaves by itself, if that is all that the amendment does: the others stay in
     /// their order, the charter stays the same (with as many contributions as there can be), and
-    /// there is no other text to approve. Where protection against lying members would be lost,
-    /// because fewer than four members remain of four, the others have to approve.
+    /// there is no other text to approve. Where fewer faulty members would be tolerated afterwards (f
+    /// of the roster falls: three of four, six of seven, nine of ten remain), the others have to approve.
     pub fn leaver(&self, epoch: &Epoch) -> Option<MemberIndex> {
         let now = epoch.roster.silos();
         let gone = now.iter().zip(self.silos.iter().map(Some).chain([None]));
@@ -155,9 +187,10 @@ impl Amendment {
         let rest = before.iter().chain(after);
         let same = now.len() == self.silos.len() + 1 && rest.eq(&self.silos);
         (self.text.is_empty()
-            && self.format == epoch.format
+            && (self.format == epoch.format || broken(Mutation::FormatRaisedLeaving))
             && same
-            && (now.len() != 4 || broken(Mutation::ProtectionLeft))
+            && self.stolen.is_empty()
+            && (faulty(now.len()) == faulty(self.silos.len()) || broken(Mutation::ProtectionLeft))
             && self.charter == epoch.charter.for_members(now.len(), self.silos.len()))
         .then_some(MemberIndex(gone as u16))
     }
@@ -171,6 +204,7 @@ impl Amendment {
             charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
             silos,
             text: Vec::new(),
+            stolen: Vec::new(),
         }
     }
 }
@@ -201,13 +235,17 @@ impl Change {
 
     fn check_approvals(&self, epoch: &Epoch) -> Result<(), ChangeError> {
         let needed = self.amendment.needed(epoch);
-        let ascending = self.approvals.windows(2).all(|pair| pair[0].0 < pair[1].0)
+        let ascending = self
+            .approvals
+            .windows(2)
+            .all(|pair| pair[0].by < pair[1].by)
             || broken(Mutation::ApprovalsRepeated);
         let leaver = self.amendment.leaver(epoch);
         let counts = |by: &MemberIndex| {
             leaver.is_none_or(|leaver| leaver == *by) || broken(Mutation::LeaverChosen)
         };
-        let got = self.approvals.iter().filter(|(by, _)| counts(by)).count();
+        let got = self.approvals.iter();
+        let got = got.filter(|approval| counts(&approval.by)).count();
         match ascending && got >= needed {
             true => Ok(()),
             false => Err(ChangeError::Approvals {
@@ -224,7 +262,8 @@ impl Epoch {
     /// # Errors
     /// [`ChangeError`]: the block holds no change, or one that breaks a rule.
     pub fn next(&self, block: &Block) -> Result<Self, ChangeError> {
-        let own = Some(block).filter(|block| block.epoch == self.id);
+        let here = |block: &&Block| block.epoch == self.id || broken(Mutation::BlockOfAnotherEpoch);
+        let own = Some(block).filter(here);
         if let Some(recovery) = own.and_then(Block::recovery) {
             let (silos, charter) = recovery.check(self, block)?;
             let unusable = |error: RosterError| ChangeError::Charter(error.into());
@@ -272,8 +311,8 @@ impl Passage {
         }
         let linked = |pair: &[Block]| {
             pair[1].parent == pair[0].hash()
-                && pair[1].epoch == epoch.id
-                && pair[1].content == Content::Empty
+                && (pair[1].epoch == epoch.id || broken(Mutation::PassageOfAnotherEpoch))
+                && (pair[1].content == Content::Empty || broken(Mutation::PassageNotEmpty))
         };
         let whole = self.blocks.windows(2).all(linked);
         if !whole || self.proof.verdict != Verdict::Final(last.hash()) {

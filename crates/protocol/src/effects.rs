@@ -12,7 +12,10 @@ use crate::envelope::Opened;
 use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
 use crate::hash::Hash;
-use crate::message::{Amendment, Block, Entry, EntryFields, Message, Passage, Phase, Sheet};
+use crate::identity::{PublicKey, Signature};
+use crate::message::{
+    Amendment, Block, Entry, EntryFields, Message, Passage, Phase, Sheet, Standing,
+};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
@@ -112,12 +115,37 @@ pub enum Input {
         result: Result<(), WorkError>,
     },
     /// This member's institution approves an amendment. Comes again after a restart.
-    Approve(Box<Amendment>),
+    Approve {
+        /// The amendment.
+        amendment: Box<Amendment>,
+        /// Counts up with every approval and withdrawal of this institution, through all epochs. The
+        /// same number with the same amendment changes nothing.
+        number: u64,
+    },
+    /// This member's institution does not approve an amendment any more. Comes again after a restart.
+    Withdraw {
+        /// Hash of the amendment.
+        amendment: Hash,
+        /// As that of [`Approve`](Self::Approve).
+        number: u64,
+    },
+    /// A node has proved that it has this key, which [`Effect::Await`] named.
+    Arrived {
+        /// The key.
+        key: PublicKey,
+    },
+    /// This member's institution has signed the agreement in force: a member that was
+    /// [paused](crate::member::Config::paused) contributes again.
+    Resume,
     /// This member's institution wants to go on without members that are gone for good. Comes again
-    /// after a restart.
+    /// after a restart. Another one takes its place, any number of times.
     Recover {
         /// The members, ascending.
         lost: Vec<MemberIndex>,
+        /// Whether the institution says that all members which may have completed an earlier recovery
+        /// (their confirmations are not known here) are among the lost, and will never come back. Only
+        /// then does a member go back on what it has confirmed without their word.
+        abandon: bool,
     },
     /// The deadline is reached or past.
     Time,
@@ -213,6 +241,12 @@ pub enum Effect {
         /// Members that may have it, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
+    /// Report when nodes with these keys connect; takes the place of earlier ones. They are new in
+    /// amendments that are known. → [`Input::Arrived`]
+    Await {
+        /// The keys, ascending.
+        keys: Vec<PublicKey>,
+    },
     /// Write to the journal, durably.
     Persist(Record),
     /// Adopt final outcomes: model, personal state, strategy state and round number, in one
@@ -271,9 +305,20 @@ pub enum Record {
     },
     /// An own standing, for going on without members that are gone.
     Standing(Message),
+    /// An own confirmation of a set of standings.
+    Confirmed(Box<OwnConfirmation>),
     /// This member's key has signed something that the journal does not hold: the journal is an older
     /// copy. It votes, proposes and contributes nothing more in this epoch.
     Outdated(Forgotten),
+}
+
+/// A member's own confirmation, with the set that it confirms.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OwnConfirmation {
+    /// The signed [`Confirmation`](crate::message::Confirmation).
+    pub message: Message,
+    /// The last standings of all that remain, ascending, with their signatures.
+    pub standings: Vec<(MemberIndex, Standing, Signature)>,
 }
 
 /// News for people and for measurements. Holds neither models nor data.
@@ -362,13 +407,21 @@ pub enum Report {
         approved: Vec<MemberIndex>,
         /// How many approvals it needs.
         needed: usize,
+        /// New keys in it whose nodes have not answered here. This member signs its approval when all
+        /// of them have.
+        awaits: Vec<PublicKey>,
+        /// Why this institution's node cannot follow it, so that this member neither approves nor
+        /// proposes it, nor votes for it.
+        objection: Option<String>,
     },
-    /// Members want to go on without others; this member signed, or another one did.
+    /// Members want to go on without others; this member signed or confirmed, or another one did.
     Recovery {
         /// The members declared lost.
         lost: Vec<MemberIndex>,
-        /// Those that have signed, ascending.
+        /// Those whose last standing names these, ascending.
         signed: Vec<MemberIndex>,
+        /// Those that have confirmed the set of these standings, ascending.
+        confirmed: Vec<MemberIndex>,
         /// How many have to sign.
         needed: usize,
         /// The newest round that one of them has adopted.
@@ -376,6 +429,15 @@ pub enum Report {
         /// A view after the last final block that one of them knows to be notarised: its block may be
         /// final for a member that is lost.
         notarised: Option<u64>,
+    },
+    /// This member's institution corrected whom it holds for lost, and this member cannot sign that yet:
+    /// it has confirmed to go on without others. As soon as one of the members that are named has
+    /// corrected itself too, or all of them have confirmed, it goes on.
+    RecoveryHeld {
+        /// The members declared lost in what was confirmed.
+        confirmed: Vec<MemberIndex>,
+        /// The members whose confirmations are not known here.
+        awaits: Vec<MemberIndex>,
     },
     /// Others have gone on without this member, which they declared lost. It does not follow.
     LeftBehind {
@@ -433,6 +495,22 @@ impl Record {
     /// Whether it says how far outcomes were adopted.
     pub fn is_adoption(&self) -> bool {
         matches!(self, Self::Applied { .. })
+    }
+
+    /// The message of this member that it keeps, if it keeps one.
+    pub fn signed(&self) -> Option<&Message> {
+        match self {
+            Self::Vote(message)
+            | Self::Proposed(message)
+            | Self::Contributed(message)
+            | Self::Standing(message) => Some(message),
+            Self::Confirmed(own) => Some(&own.message),
+            Self::Block(_)
+            | Self::Certified(_)
+            | Self::Final { .. }
+            | Self::Applied { .. }
+            | Self::Outdated(_) => None,
+        }
     }
 
     /// The bytes that a journal keeps.

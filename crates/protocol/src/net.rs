@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::hash::Hash;
+use crate::identity::PublicKey;
 use crate::roster::MemberIndex;
 
 /// A blob to fetch.
@@ -56,6 +57,12 @@ pub enum Command {
         /// Whether it may be passed on.
         verdict: Acceptance,
     },
+    /// Report when nodes with these keys connect, which are in a proposed roster and not in the present
+    /// one. Takes the place of the keys that were named before. → [`Event::Arrived`]
+    Await {
+        /// The keys.
+        keys: Vec<PublicKey>,
+    },
     /// Mute a member: what it sends is read slowly and dropped before it costs anything.
     Mute {
         /// The member.
@@ -103,6 +110,12 @@ pub enum Event {
     Down {
         /// The member.
         peer: MemberIndex,
+    },
+    /// A node proved, when it connected, that it has this key, which [`Command::Await`] has named. Comes
+    /// again while it goes on to connect, at most about once a second.
+    Arrived {
+        /// The key.
+        key: PublicKey,
     },
     /// Blobs arrived, and match the hashes that they were asked for by.
     Fetched {

@@ -1,18 +1,17 @@
 //! Recovery: what it takes to go on without members that are gone for good, where no quorum is left.
 //!
 //! Every member that remains signs a [`Standing`]: whom it holds for lost, and the last final block that
-//! it knows. When all have signed for the same lost members, a block with a [`Recovery`] follows from
-//! their standings. It ends the epoch after the newest round that one of them has adopted, and begins
+//! it knows. It may correct itself with another one. When the last standings of all name the same lost
+//! members, each signs a [`Confirmation`] of this set. When all have confirmed it, a block with a
+//! [`Recovery`] follows from their standings. It ends the epoch after the newest round that one of them has adopted, and begins
 //! the next one with their roster. Nothing in it protects against a member that lies, and members that
 //! were declared lost and are not may go on by themselves: see `docs/protocol.md`.
 
-use std::collections::BTreeMap;
-
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::{Charter, Checkpoint, Epoch};
+use crate::codec;
 use crate::hash::Hash;
-use crate::identity::Signature;
-use crate::message::{Block, Body, Content, Passage, Recovery, Standing};
+use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Recovery, Standing};
 use crate::mutation::{Mutation, broken};
 use crate::roster::{MemberIndex, Silo};
 
@@ -38,8 +37,8 @@ pub enum RecoveryError {
         /// Members that remain.
         needed: usize,
     },
-    /// A standing is not its member's signature.
-    #[error("a standing in the recovery is not its member's signature")]
+    /// A standing or a confirmation is not its member's signature.
+    #[error("a standing or a confirmation in the recovery is not its member's signature")]
     Signature,
     /// The standings contradict each other, or no signer has any outcome of this epoch.
     #[error("the signed standings of the members do not fit together")]
@@ -80,6 +79,12 @@ pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>
     }
 }
 
+/// What members confirm: the hash of a set of standings, in ascending order of the members.
+pub fn set<'a>(standings: impl IntoIterator<Item = (MemberIndex, &'a Standing)>) -> Hash {
+    let all: Vec<_> = standings.into_iter().collect();
+    Hash::labelled("standings", &[&codec::encode(&all)])
+}
+
 /// Where these standings agree to go on.
 ///
 /// # Errors
@@ -100,7 +105,9 @@ pub fn ground<'a>(
             continue;
         };
         let same_view = own.view == ground.view && own.block != ground.block;
-        let same_round = own.after.round == ground.after.round && own.after != ground.after;
+        let same_round = own.after.round == ground.after.round
+            && own.after != ground.after
+            && !broken(Mutation::StandingsContradict);
         if same_view || same_round {
             return Err(RecoveryError::Standings);
         }
@@ -127,12 +134,9 @@ impl Recovery {
         epoch: &Epoch,
         lost: &[MemberIndex],
         ground: &Ground,
-        standings: &BTreeMap<MemberIndex, (Standing, Signature)>,
+        standings: Vec<Confirmed>,
         head: Vec<Block>,
     ) -> Block {
-        let standings = standings.iter();
-        let standings =
-            standings.map(|(by, (standing, signature))| (*by, standing.clone(), *signature));
         Block {
             epoch: epoch.id,
             view: ground.view + 1,
@@ -141,7 +145,7 @@ impl Recovery {
                 lost: lost.to_vec(),
                 after: ground.after,
                 head,
-                standings: standings.collect(),
+                standings,
             })),
         }
     }
@@ -158,7 +162,7 @@ impl Recovery {
     /// The highest view later than the newest final block of which a signer knows a notarisation. Its
     /// block may be final for a member that is lost.
     pub fn notarised(&self) -> Option<u64> {
-        let views = self.standings.iter().map(|(_, standing, _)| standing);
+        let views = self.standings.iter().map(|signed| &signed.standing);
         let newest = views.clone().map(|standing| standing.view).max()?;
         let views = views.map(|standing| standing.notarised);
         views.max().filter(|view| *view > newest)
@@ -183,8 +187,8 @@ impl Recovery {
     ) -> Result<(Vec<Silo>, Charter), RecoveryError> {
         let remaining = remaining(epoch, &self.lost)?;
         let signers = self.standings.iter();
-        let signers = signers.filter(|(_, standing, _)| standing.lost == self.lost);
-        let signers: Vec<_> = signers.map(|(by, ..)| *by).collect();
+        let signers = signers.filter(|signed| signed.standing.lost == self.lost);
+        let signers: Vec<_> = signers.map(|signed| signed.by).collect();
         let all = signers == remaining && self.standings.len() == remaining.len();
         if !all && !broken(Mutation::StandingsMissing) {
             return Err(RecoveryError::Signers {
@@ -192,7 +196,7 @@ impl Recovery {
                 needed: remaining.len(),
             });
         }
-        let standings = self.standings.iter().map(|(_, standing, _)| standing);
+        let standings = self.standings.iter().map(|signed| &signed.standing);
         let ground = ground(epoch, standings)?;
         if (self.after, block.parent, block.view) != (ground.after, ground.block, ground.view + 1) {
             return Err(RecoveryError::Standings);
@@ -226,7 +230,9 @@ impl Recovery {
         }
         for block in blocks {
             let plain = matches!(block.content, Content::Learning(_) | Content::Empty);
-            if block.parent != parent || block.epoch != epoch.id || !plain {
+            let foreign = block.epoch != epoch.id && !broken(Mutation::HeadOfAnotherEpoch);
+            let plain = plain || broken(Mutation::HeadWithChanges);
+            if block.parent != parent || foreign || !plain {
                 return Err(RecoveryError::Head);
             }
             parent = block.hash();
@@ -249,5 +255,12 @@ impl Standing {
     /// The message that a member signs.
     pub(crate) fn body(&self) -> Body {
         Body::Standing(Box::new(self.clone()))
+    }
+}
+
+impl Confirmation {
+    /// The message that a member signs.
+    pub(crate) fn body(&self) -> Body {
+        Body::Confirmation(Box::new(*self))
     }
 }

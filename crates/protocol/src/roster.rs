@@ -133,13 +133,18 @@ impl Roster {
     /// f = ⌊(n−1)/3⌋, the number of members that may be faulty in any way. With fewer than four
     /// members it is 0: there is no protection against a Byzantine member.
     pub fn faulty(&self) -> usize {
-        (self.len() - 1) / 3
+        faulty(self.len())
     }
 
     /// q = ⌊(n+f)/2⌋+1, the number of votes in a certificate. Two quorums share an honest member.
     pub fn quorum(&self) -> usize {
         (self.len() + self.faulty()) / 2 + 1
     }
+}
+
+/// f of this many members: see [`Roster::faulty`].
+pub fn faulty(members: usize) -> usize {
+    members.saturating_sub(1) / 3
 }
 
 #[cfg(test)]

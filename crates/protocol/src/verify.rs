@@ -8,8 +8,9 @@ use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Claim, Signature, Verifier};
-use crate::message::{Body, Change, Learning, Message, Recovery};
+use crate::message::{Body, Change, Confirmation, Learning, Message, Recovery};
 use crate::mutation::{Mutation, broken};
+use crate::recovery::set;
 use crate::roster::MemberIndex;
 use crate::statement::statement;
 
@@ -136,30 +137,32 @@ pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learni
 /// order is another question: see [`Change::check`].
 pub(crate) fn approvals_hold(epoch: &Epoch, verifier: &dyn Verifier, change: &Change) -> bool {
     let amendment = change.amendment.hash();
-    let body = Body::Approval { amendment };
-    signatures_hold(epoch, verifier, 0, &body, &change.approvals)
-        || broken(Mutation::ApprovalsUnverified)
+    let approvals = change.approvals.iter().map(|approval| {
+        let body = Body::Approval {
+            amendment,
+            number: approval.number,
+            stands: true,
+        };
+        (approval.by, body, approval.signature)
+    });
+    bodies_hold(epoch, verifier, 0, approvals) || broken(Mutation::ApprovalsUnverified)
 }
 
-/// Whether the standings of a recovery are their members' signatures.
+/// Whether the standings and confirmations of a recovery are their members' signatures.
 pub(crate) fn standings_hold(epoch: &Epoch, verifier: &dyn Verifier, recovery: &Recovery) -> bool {
-    let standings = recovery.standings.iter();
-    let statements: Vec<_> = standings
-        .map(|(by, standing, _)| statement(epoch, 0, 0, *by, &standing.body()))
-        .collect();
-    let signed = recovery.standings.iter().zip(&statements);
-    let claims: Option<Vec<_>> = signed
-        .map(|(&(by, _, signature), message)| {
-            let key = epoch.roster.key(by)?;
-            Some(Claim {
-                key,
-                message,
-                signature,
-            })
-        })
-        .collect();
-    claims.is_some_and(|claims| verifier.verify_all(&claims))
-        || broken(Mutation::StandingsUnverified)
+    let all = recovery.standings.iter();
+    let set = set(all.map(|signed| (signed.by, &signed.standing)));
+    let all = recovery.standings.iter();
+    let standings = all.map(|signed| (signed.by, signed.standing.body(), signed.signature));
+    let all = recovery.standings.iter();
+    let confirmations = all.map(|signed| {
+        let number = signed.number;
+        let body = Confirmation { number, set }.body();
+        (signed.by, body, signed.confirmation)
+    });
+    (bodies_hold(epoch, verifier, 0, standings) || broken(Mutation::StandingsUnverified))
+        && (bodies_hold(epoch, verifier, 0, confirmations)
+            || broken(Mutation::ConfirmationsUnverified))
 }
 
 /// Whether members signed the same body, each for itself, in messages without a view.
@@ -170,19 +173,29 @@ fn signatures_hold(
     body: &Body,
     signatures: &[(MemberIndex, Signature)],
 ) -> bool {
-    let statements: Vec<_> = signatures
-        .iter()
-        .map(|&(member, _)| statement(epoch, round, 0, member, body))
+    let signed = signatures.iter();
+    let signed = signed.map(|(member, signature)| (*member, body.clone(), *signature));
+    bodies_hold(epoch, verifier, round, signed)
+}
+
+/// Whether members signed these bodies in messages without a view.
+fn bodies_hold(
+    epoch: &Epoch,
+    verifier: &dyn Verifier,
+    round: u64,
+    signed: impl Iterator<Item = (MemberIndex, Body, Signature)>,
+) -> bool {
+    let statements: Vec<_> = signed
+        .map(|(by, body, signature)| (by, statement(epoch, round, 0, by, &body), signature))
         .collect();
-    let claims: Option<Vec<_>> = signatures
+    let claims: Option<Vec<_>> = statements
         .iter()
-        .zip(&statements)
-        .map(|(&(member, signature), message)| {
-            let key = epoch.roster.key(member)?;
+        .map(|(by, message, signature)| {
+            let key = epoch.roster.key(*by)?;
             Some(Claim {
                 key,
                 message,
-                signature,
+                signature: *signature,
             })
         })
         .collect();

@@ -13,16 +13,17 @@ use std::sync::Arc;
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use protocol::charter::{Charter, Rotation, Verification};
-use protocol::effects::Case;
+use protocol::effects::{Case, OwnConfirmation};
 use protocol::envelope::{self, Known, Opened};
 use protocol::evidence::Evidence;
 use protocol::forgotten::Forgotten;
 use protocol::identity::Strict;
 use protocol::message::{
-    Amendment, Block, Body, Bundle, Change, Content, Contribution, Entry, EntryFields, Kind,
-    Learning, Passage, Phase, Proposal, Recovery, Reminder, Scores, Sheet, Standing, SyncResponse,
+    Amendment, Approval, Block, Body, Bundle, Change, Confirmation, Confirmed, Content,
+    Contribution, Entry, EntryFields, Kind, Learning, Passage, Phase, Proposal, Recovery, Reminder,
+    Scores, Sheet, Standing, SyncResponse,
 };
-use protocol::recovery::ground;
+use protocol::recovery::{ground, set};
 use protocol::roster::Silo;
 use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
 
@@ -166,8 +167,20 @@ fn change(epoch: &Epoch) -> Content {
     let amendment = amendment(epoch);
     let hash = amendment.hash();
     let approval = |member| {
-        let signed = message(epoch, member, Body::Approval { amendment: hash });
-        (MemberIndex(member), signed.signature)
+        let signed = message(
+            epoch,
+            member,
+            Body::Approval {
+                amendment: hash,
+                number: 1,
+                stands: true,
+            },
+        );
+        Approval {
+            by: MemberIndex(member),
+            number: 1,
+            signature: signed.signature,
+        }
     };
     Content::Change(Box::new(Change {
         amendment,
@@ -183,6 +196,7 @@ fn change(epoch: &Epoch) -> Content {
 /// What a member signs that goes on without member 3, before any block is final.
 fn standing(epoch: &Epoch) -> Standing {
     Standing {
+        number: 1,
         lost: vec![MemberIndex(3)],
         adopted: epoch.began,
         view: 0,
@@ -193,18 +207,24 @@ fn standing(epoch: &Epoch) -> Standing {
 
 /// Members 0 to 2 go on without member 3.
 fn recovered(epoch: &Epoch) -> Passage {
-    let sign = |member| {
-        let body = Body::Standing(Box::new(standing(epoch)));
-        let signature = envelope::seal(epoch, &key(member), 0, 0, MemberIndex(member), body);
-        (
-            MemberIndex(member),
-            (standing(epoch), signature.0.signature),
-        )
+    let all = (0..3).map(MemberIndex);
+    let standing = standing(epoch);
+    let set = set(all.clone().map(|by| (by, &standing)));
+    let number = 1;
+    let confirmed = |by: MemberIndex| {
+        let sign = |body| message(epoch, by.0, body).signature;
+        Confirmed {
+            by,
+            standing: standing.clone(),
+            signature: sign(Body::Standing(Box::new(standing.clone()))),
+            number,
+            confirmation: sign(Body::Confirmation(Box::new(Confirmation { number, set }))),
+        }
     };
-    let standings = (0..3).map(sign).collect();
+    let standings = all.map(confirmed).collect();
     let lost = [MemberIndex(3)];
-    let ground = ground(epoch, [&standing(epoch)]).unwrap();
-    let block = Recovery::block(epoch, &lost, &ground, &standings, Vec::new());
+    let ground = ground(epoch, [&standing]).unwrap();
+    let block = Recovery::block(epoch, &lost, &ground, standings, Vec::new());
     Passage {
         blocks: vec![block],
         proof: Recovery::no_proof(epoch),
@@ -326,9 +346,18 @@ fn bodies(epoch: &Epoch) -> Vec<(String, Body)> {
             "approval",
             Body::Approval {
                 amendment: amendment(epoch).hash(),
+                number: 1,
+                stands: true,
             },
         ),
         ("standing", Body::Standing(Box::new(standing(epoch)))),
+        (
+            "confirmation",
+            Body::Confirmation(Box::new(Confirmation {
+                number: 1,
+                set: block_hash,
+            })),
+        ),
     ]
     .into_iter()
     .map(|(name, body)| (name.to_owned(), body))
@@ -497,6 +526,24 @@ fn journal_records_equal_their_golden_bytes_and_decode_again() {
                 1,
                 Body::Standing(Box::new(standing(&epoch))),
             )),
+        ),
+        (
+            "confirmed",
+            Record::Confirmed(Box::new(OwnConfirmation {
+                message: message(
+                    &epoch,
+                    1,
+                    Body::Confirmation(Box::new(Confirmation {
+                        number: 1,
+                        set: Hash([6; 32]),
+                    })),
+                ),
+                standings: vec![(
+                    MemberIndex(1),
+                    standing(&epoch),
+                    message(&epoch, 1, Body::Standing(Box::new(standing(&epoch)))).signature,
+                )],
+            })),
         ),
         (
             "outdated",

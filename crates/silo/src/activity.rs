@@ -49,6 +49,7 @@ impl Activity {
             Effect::Keep { .. } => Some(Self::Keep),
             Effect::Send { .. }
             | Effect::Publish { .. }
+            | Effect::Await { .. }
             | Effect::Persist(_)
             | Effect::EpochOver(_)
             | Effect::Report(_) => None,
@@ -71,7 +72,10 @@ impl Activity {
             Input::Opened(_)
             | Input::Up { .. }
             | Input::Down { .. }
-            | Input::Approve(_)
+            | Input::Approve { .. }
+            | Input::Withdraw { .. }
+            | Input::Arrived { .. }
+            | Input::Resume
             | Input::Recover { .. }
             | Input::Time => None,
         }

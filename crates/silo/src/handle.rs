@@ -3,12 +3,12 @@
 use std::rc::{Rc, Weak};
 
 use actix::Addr;
-use protocol::MemberIndex;
 use protocol::message::Amendment;
+use protocol::{Hash, Input, MemberIndex};
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
-use crate::actors::messages::{Approve, Halt, Recover, Stop};
+use crate::actors::messages::{Halt, Stop, Wish};
 use crate::actors::silo::SiloActor;
 use crate::error::Stopped;
 use crate::run_state::{Counters, Counts, RunState};
@@ -29,17 +29,35 @@ impl SiloHandle {
         self.silo.do_send(Stop);
     }
 
-    /// The institution approves an amendment of the agreement. To be said again after a restart, as
-    /// long as the amendment is not in force.
-    pub fn approve(&self, amendment: Amendment) {
-        self.silo.do_send(Approve(Box::new(amendment)));
+    /// The institution approves an amendment of the agreement. To be said again after a restart with the
+    /// same number, as long as the amendment is not in force. Numbers grow with every approval and
+    /// withdrawal of the institution.
+    pub fn approve(&self, amendment: Amendment, number: u64) {
+        let amendment = Box::new(amendment);
+        self.wish(Input::Approve { amendment, number });
+    }
+
+    /// The institution does not approve an amendment any more, of which this is the hash. To be said
+    /// again after a restart, like an approval.
+    pub fn withdraw(&self, amendment: Hash, number: u64) {
+        self.wish(Input::Withdraw { amendment, number });
+    }
+
+    /// The institution has signed the agreement in force: a paused silo contributes again.
+    pub fn resume(&self) {
+        self.wish(Input::Resume);
     }
 
     /// The institution wants to go on without these members, which are gone for good. The silo signs
     /// for it and does nothing more in this epoch; when all others that remain have signed too, the
-    /// epoch is over. To be said again after a restart.
-    pub fn recover(&self, lost: Vec<MemberIndex>) {
-        self.silo.do_send(Recover(lost));
+    /// epoch is over. Another wish takes its place, any number of times. To be said again after a
+    /// restart. `abandon` is that of [`Input::Recover`].
+    pub fn recover(&self, lost: Vec<MemberIndex>, abandon: bool) {
+        self.wish(Input::Recover { lost, abandon });
+    }
+
+    fn wish(&self, input: Input) {
+        self.silo.do_send(Wish(input));
     }
 
     /// Ends the silo like a power cut: no further effect runs.

@@ -88,5 +88,5 @@ pub use outcome::genesis_outcome;
 pub use record::{Adopted, Adoptions, Record};
 pub use replay::Replay;
 pub use run_state::Counts;
-pub use spawn::{block_on, spawn};
+pub use spawn::{block_on, bystand, spawn};
 pub use surroundings::{Blobs, Done, Job, Journal, Network, Pool, Surroundings, Work};

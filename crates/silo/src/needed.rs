@@ -86,7 +86,9 @@ pub(crate) fn current(records: &[Record], keep: usize) -> Vec<bool> {
                 message.view > tip
             }
             protocol::Record::Contributed(message) => message.round > learned,
-            protocol::Record::Standing(_) | protocol::Record::Outdated(_) => true,
+            protocol::Record::Standing(_)
+            | protocol::Record::Confirmed(_)
+            | protocol::Record::Outdated(_) => true,
         },
     };
     records.iter().enumerate().map(is_current).collect()

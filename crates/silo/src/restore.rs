@@ -7,8 +7,9 @@ use bytes::Bytes;
 use methods::Params;
 use methods::params::Gate;
 use protocol::Hash;
+use protocol::charter::Charter;
 use protocol::epochs::of_present;
-use protocol::member::Start;
+use protocol::member::{Config, Start};
 use protocol::message::Content;
 
 use crate::base::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
@@ -66,7 +67,7 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    let journal_records = load(config, journal)?;
+    let journal_records = load(&config.member.epoch.charter, config.journal_lost, journal)?;
     let contents = sorted(journal_records.clone());
     let store = Store { config, blobs };
     let keep = config.member.epoch.charter.keep_rounds as usize;
@@ -123,14 +124,48 @@ pub(crate) fn restore(
     })
 }
 
+/// The past of a silo that takes no part in rounds: nothing of its models is restored.
+pub(crate) struct Past {
+    pub(crate) start: Start,
+    /// Whether the journal is empty.
+    pub(crate) begins: bool,
+    /// What the journal holds now.
+    pub(crate) records: Vec<Record>,
+}
+
+/// Restores a silo that takes no part in rounds.
+pub(crate) fn restore_bystander(
+    config: &Config,
+    lost: bool,
+    journal: &mut dyn Journal,
+) -> Result<Past, SpawnError> {
+    let records = load(&config.epoch.charter, lost, journal)?;
+    let contents = sorted(records.clone());
+    let present = of_present(contents.records);
+    let fresh = present.is_empty() && contents.adopted.is_empty();
+    let start = match (contents.lost, fresh) {
+        (true, _) => Start::Lost,
+        (false, true) => Start::New,
+        (false, false) => Start::Kept(present),
+    };
+    Ok(Past {
+        start,
+        begins: !contents.any,
+        records,
+    })
+}
+
 /// Loads the records that are needed, and removes the others from the journal.
-fn load(config: &SiloConfig, journal: &mut dyn Journal) -> Result<Vec<Record>, SpawnError> {
+fn load(
+    charter: &Charter,
+    lost: bool,
+    journal: &mut dyn Journal,
+) -> Result<Vec<Record>, SpawnError> {
     let stored = journal.load()?;
     let mut records = stored.clone();
-    if config.journal_lost {
+    if lost {
         records.push(Record::Lost);
     }
-    let charter = &config.member.epoch.charter;
     let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
     let pairs = stored.iter().zip(&needed);
     let same = pairs

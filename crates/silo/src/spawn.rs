@@ -3,10 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Actor, System};
+use actix::{Actor, Addr, System};
+use bytes::Bytes;
 use methods::strategy::{Names, largest_contribution};
-use protocol::Member;
-use protocol::member::Start;
+use protocol::member::{Config, Start};
+use protocol::{Hash, Member};
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
@@ -19,8 +20,9 @@ use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
 use crate::handle::SiloHandle;
-use crate::notice::Notice;
-use crate::restore::restore;
+use crate::notice::{Missing, Notice};
+use crate::record::Record;
+use crate::restore::{restore, restore_bystander};
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
 use crate::surroundings::Surroundings;
@@ -32,15 +34,8 @@ use crate::trimmed::TrimmedJournal;
 /// [`SpawnError`]: no actix system, a key, strategy or initial state other than the charter's, a
 /// journal or blobs that cannot be used.
 pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
-    if System::try_current().is_none() {
-        return Err(SpawnError::NoSystem);
-    }
+    at_home(&config.member)?;
     let epoch = config.member.epoch.clone();
-    let me = config.member.me;
-    let key = epoch.roster.key(me).map(|key| key.public());
-    if key != Some(config.member.key.public()) {
-        return Err(SpawnError::Identity(me));
-    }
     if config.strategy.names() == Names::Shown && !epoch.charter.names_shown {
         return Err(SpawnError::Names(config.strategy.name()));
     }
@@ -59,18 +54,132 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         origin,
     } = surroundings;
     let restored = restore(&config, &mut *journal, &*blobs)?;
+    let last = &restored.base;
+    let mut rules = config.member.clone();
+    rules.ended = config.strategy.ends(&last.state).then_some(last.round);
+    let silo = Silo {
+        rules,
+        start: restored.start,
+        begins: restored.begins,
+        records: restored.records,
+        missing: restored.missing,
+        former: config.former.clone(),
+    };
+    let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());
+    let worker = move |around: &Around| {
+        WorkerActor {
+            config: Arc::new(config),
+            blobs: stored,
+            pool: pooled,
+            checks: checked,
+            mesh: around.mesh.clone().recipient(),
+            clock: around.clock,
+            run_state: around.run_state.clone(),
+            activities: around.activities.clone(),
+            base: restored.base,
+            own: restored.own,
+            trained: restored.trained,
+            rest: None,
+            applying: false,
+            kept: restored.kept,
+            again: restored.again,
+            round: CurrentRound::default(),
+            wants: Waiting::default(),
+        }
+        .start()
+    };
+    let surroundings = Surroundings {
+        network,
+        journal,
+        blobs,
+        pool,
+        checks,
+        feed,
+        origin,
+    };
+    Ok(start(silo, surroundings, Some(worker)))
+}
+
+/// Starts a silo that takes no part in rounds, because it cannot live under the agreement in force
+/// (`member.bystander` says why): it needs neither rows nor a strategy, adopts no model, and votes on
+/// changes of the agreement. `lost` and `former` are those of [`SiloConfig`].
+///
+/// # Errors
+/// [`SpawnError`]: no actix system, a key other than the roster's, a journal that cannot be used.
+pub fn bystand(
+    member: Config,
+    lost: bool,
+    former: Vec<(Hash, Bytes)>,
+    mut surroundings: Surroundings,
+) -> Result<SiloHandle, SpawnError> {
+    at_home(&member)?;
+    let past = restore_bystander(&member, lost, &mut *surroundings.journal)?;
+    let silo = Silo {
+        rules: member,
+        start: past.start,
+        begins: past.begins,
+        records: past.records,
+        missing: Vec::new(),
+        former,
+    };
+    let worker = None::<fn(&Around) -> Addr<WorkerActor>>;
+    Ok(start(silo, surroundings, worker))
+}
+
+/// Whether there is an actix system, and the key is that of the member.
+fn at_home(member: &Config) -> Result<(), SpawnError> {
+    if System::try_current().is_none() {
+        return Err(SpawnError::NoSystem);
+    }
+    let key = member.epoch.roster.key(member.me).map(|key| key.public());
+    match key == Some(member.key.public()) {
+        true => Ok(()),
+        false => Err(SpawnError::Identity(member.me)),
+    }
+}
+
+/// A silo as it was restored.
+struct Silo {
+    rules: Config,
+    start: Start,
+    begins: bool,
+    records: Vec<Record>,
+    missing: Vec<Missing>,
+    former: Vec<(Hash, Bytes)>,
+}
+
+/// What a worker needs of the other actors.
+struct Around {
+    mesh: Addr<MeshActor>,
+    clock: Clock,
+    run_state: Rc<RunState>,
+    activities: Activities,
+}
+
+/// Starts the actors of a silo.
+fn start(
+    silo: Silo,
+    surroundings: Surroundings,
+    worker: Option<impl FnOnce(&Around) -> Addr<WorkerActor>>,
+) -> SiloHandle {
+    let Surroundings {
+        network,
+        journal,
+        blobs,
+        pool,
+        checks,
+        feed,
+        origin,
+    } = surroundings;
+    let (epoch, me) = (silo.rules.epoch.clone(), silo.rules.me);
     let keep = epoch.charter.keep_rounds as usize;
-    let journal = TrimmedJournal::new(journal, restored.records, keep);
-    let listening = matches!(restored.start, Start::Lost).then_some(Notice::Listening);
-    let begins = restored.begins;
-    let missing = restored.missing.into_iter().map(Notice::Missing);
+    let journal = TrimmedJournal::new(journal, silo.records, keep);
+    let listening = matches!(silo.start, Start::Lost).then_some(Notice::Listening);
+    let missing = silo.missing.into_iter().map(Notice::Missing);
     let found: Vec<_> = listening.into_iter().chain(missing).collect();
     let clock = Clock(origin);
     let mut effects = Vec::new();
-    let mut rules = config.member.clone();
-    let last = &restored.base;
-    rules.ended = config.strategy.ends(&last.state).then_some(last.round);
-    let member = Member::new(rules, restored.start, clock.now(), &mut effects);
+    let member = Member::new(silo.rules, silo.start, clock.now(), &mut effects);
 
     let (end, ended) = oneshot::channel();
     let run_state = RunState::new(end);
@@ -88,9 +197,9 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let notices = observer.clone().recipient();
     let opener = Opener {
         epoch,
-        checks: checks.clone(),
+        checks,
         pool: pool.clone(),
-        former: config.former.clone().into(),
+        former: silo.former.into(),
     };
     let mesh = MeshActor::new(
         network,
@@ -101,31 +210,17 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         counters.clone(),
     )
     .start();
-    let steps = pool.clone();
-    let worker = WorkerActor {
-        config: Arc::new(config),
-        blobs: blobs.clone(),
-        pool,
-        checks,
-        mesh: mesh.clone().recipient(),
+    let around = Around {
+        mesh: mesh.clone(),
         clock,
         run_state: run_state.clone(),
         activities: activities.clone(),
-        base: restored.base,
-        own: restored.own,
-        trained: restored.trained,
-        rest: None,
-        applying: false,
-        kept: restored.kept,
-        again: restored.again,
-        round: CurrentRound::default(),
-        wants: Waiting::default(),
-    }
-    .start();
+    };
+    let worker = worker.map(|start| start(&around));
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
-        seat: Some(Seat::new(member, journal, begins, effects)),
-        pool: steps,
+        seat: Some(Seat::new(member, journal, silo.begins, effects)),
+        pool,
         blobs,
         mesh,
         worker,
@@ -138,14 +233,14 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         timer: None,
     }
     .start();
-    Ok(SiloHandle {
+    SiloHandle {
         silo,
         run_state: weak,
         ended,
         reason: None,
         counters,
         activities,
-    })
+    }
 }
 
 /// Runs `future` inside an actix system on `runtime`, whose clock the silos use. The runtime must be

@@ -252,6 +252,7 @@ pub(super) fn perform(
         }
         Effect::Send { .. }
         | Effect::Publish { .. }
+        | Effect::Await { .. }
         | Effect::Persist(_)
         | Effect::EpochOver(_)
         | Effect::Report(_) => {

@@ -194,6 +194,7 @@ impl Ledger {
             | Body::Complete
             | Body::Amendment(_)
             | Body::Approval { .. }
+            | Body::Confirmation(_)
             | Body::Standing(_) => {}
         }
         None

@@ -514,7 +514,9 @@ impl Budget {
             Kind::SyncRequest => (0, 2, 8),
             Kind::Complete => (0, 1, 8),
             // Sent every few beats, to all and to members that come back.
-            Kind::Amendment | Kind::Approval | Kind::Standing => (0, 2, 16),
+            Kind::Amendment | Kind::Standing | Kind::Confirmation => (0, 2, 16),
+            // Up to 20 at once: 4 that stand and 16 that were withdrawn.
+            Kind::Approval => (0, 8, 64),
             // These have other budgets.
             Kind::SyncResponse | Kind::Certificate | Kind::Evidence | Kind::Passage => (0, 0, 0),
         };
@@ -541,7 +543,8 @@ fn is_private(kind: Kind) -> bool {
         | Kind::Complete
         | Kind::Amendment
         | Kind::Approval
-        | Kind::Standing => true,
+        | Kind::Standing
+        | Kind::Confirmation => true,
         Kind::Bundle
         | Kind::Sheet
         | Kind::Proposal

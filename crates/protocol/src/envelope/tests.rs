@@ -11,8 +11,8 @@ use crate::charter::{Charter, Genesis, Rotation, Verification};
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
-    Amendment, Block, Bundle, Change, Content, Contribution, EntryFields, Learning, Phase,
-    Proposal, Reminder, Scores, Sheet, Standing, SyncResponse,
+    Amendment, Approval, Block, Bundle, Change, Confirmation, Content, Contribution, EntryFields,
+    Learning, Phase, Proposal, Reminder, Scores, Sheet, Standing, SyncResponse,
 };
 use crate::roster::Silo;
 
@@ -152,8 +152,16 @@ pub(crate) fn passage(epoch: &Epoch) -> Passage {
             .signature
     };
     let approval = |member| {
-        let body = Body::Approval { amendment: hash };
-        (MemberIndex(member), sign(member, 0, body))
+        let body = Body::Approval {
+            amendment: hash,
+            number: 1,
+            stands: true,
+        };
+        Approval {
+            by: MemberIndex(member),
+            number: 1,
+            signature: sign(member, 0, body),
+        }
     };
     let block = Block {
         epoch: epoch.id,
@@ -239,13 +247,21 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         Body::Amendment(Box::new(amendment(epoch))),
         Body::Approval {
             amendment: amendment(epoch).hash(),
+            number: 1,
+            stands: true,
         },
         Standing {
+            number: 1,
             lost: vec![MemberIndex(1)],
             adopted: epoch.began,
             view: 0,
             block: epoch.id,
             notarised: 0,
+        }
+        .body(),
+        Confirmation {
+            number: 1,
+            set: hash,
         }
         .body(),
     ];

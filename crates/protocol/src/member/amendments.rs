@@ -1,30 +1,38 @@
 //! Changes of the agreement: approvals are exchanged, a lead proposes what enough members approve,
-//! and the epoch ends when that is final.
+//! and the epoch ends when that is final. `approvals` keeps who approves what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ByMember, Member};
+use super::Member;
+use super::approvals::{Approvals, Word};
+use crate::change::ChangeError;
 use crate::charter::Checkpoint;
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
-use crate::identity::Signature;
+use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Body, Change, Content, Passage};
+use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
-/// Most amendments of one member that are kept, and most approvals.
-const KEPT: usize = 2;
+/// Most amendments of one member that are kept, and most words about amendments.
+pub(super) const KEPT: usize = 4;
 /// Beats after which amendments and approvals are sent again.
 const REPEAT: u32 = 4;
 
 /// The amendments that members approve.
 #[derive(Default)]
 pub(super) struct Amendments {
-    /// Those that this member's institution approves.
-    own: BTreeSet<Hash>,
     /// Known ones that may follow this epoch, each with the member that sent it first.
     known: BTreeMap<Hash, (Amendment, MemberIndex)>,
-    /// Approvals by members, newest last.
-    approvals: ByMember<Vec<(Hash, Signature)>>,
+    /// What members say of them.
+    approvals: Approvals,
+    /// Those that this member's institution approves, and whose new members have not all answered:
+    /// each with the number that the approval will have.
+    waiting: BTreeMap<Hash, u64>,
+    /// Keys that are in no present roster, and whose nodes have answered.
+    arrived: BTreeSet<PublicKey>,
+    /// The keys that the network was last asked to report.
+    awaited: Vec<PublicKey>,
     /// One with enough approvals, which waits to be proposed and to become final.
     pending: Option<Hash>,
     /// Beats until the next repetition.
@@ -37,20 +45,9 @@ impl Amendments {
         self.pending.is_some()
     }
 
-    /// Whether there is something to send again.
-    pub(super) fn repeats(&self) -> bool {
-        !self.own.is_empty()
-    }
-
-    /// The members that approve an amendment, with their signatures, ascending.
-    fn approvals_of(&self, amendment: &Hash) -> Vec<(MemberIndex, Signature)> {
-        let of = |approvals: &Vec<(Hash, Signature)>| {
-            let found = approvals.iter().find(|(hash, _)| hash == amendment);
-            found.map(|(_, signature)| *signature)
-        };
-        let all = self.approvals.iter();
-        all.filter_map(|(by, approvals)| Some((*by, of(approvals)?)))
-            .collect()
+    /// Whether there is something to send again, or an approval waits for a new member.
+    pub(super) fn repeats(&self, me: MemberIndex) -> bool {
+        !self.waiting.is_empty() || self.approvals.words_of(me).next().is_some()
     }
 
     /// The change with a known amendment, as it may follow the final round `after`.
@@ -59,31 +56,34 @@ impl Amendments {
         Some(Change {
             amendment: amendment.clone(),
             after,
-            approvals: self.approvals_of(hash).into(),
+            approvals: self.approvals.standing(hash).into(),
         })
     }
 
-    /// Keeps an approval; false if it is known.
-    fn add_approval(&mut self, by: MemberIndex, amendment: Hash, signature: Signature) -> bool {
-        let approvals = self.approvals.entry(by).or_default();
-        if approvals.iter().any(|(known, _)| *known == amendment) {
-            return false;
-        }
-        if approvals.len() == KEPT {
-            approvals.remove(0);
-        }
-        approvals.push((amendment, signature));
-        true
-    }
-
-    /// Keeps an amendment, unless its sender has sent many others; false if it is known or not kept.
-    fn add(&mut self, from: MemberIndex, hash: Hash, amendment: Amendment) -> bool {
-        let sent = self.known.values().filter(|(_, by)| *by == from).count();
-        if self.known.contains_key(&hash) || sent >= KEPT {
-            return false;
+    /// Keeps an amendment. Where its sender has sent many others, one that nobody approves any more
+    /// makes room.
+    ///
+    /// # Errors
+    /// [`ChangeError::Full`].
+    fn add(
+        &mut self,
+        from: MemberIndex,
+        hash: Hash,
+        amendment: Amendment,
+    ) -> Result<(), ChangeError> {
+        let of_sender = |(_, (_, by)): &(&Hash, &(Amendment, MemberIndex))| *by == from;
+        if self.known.iter().filter(of_sender).count() >= KEPT {
+            let useless = |hash: &&Hash| {
+                self.approvals.standing(hash).is_empty() && !self.waiting.contains_key(*hash)
+            };
+            let mut sent = self.known.iter().filter(of_sender).map(|(hash, _)| hash);
+            let Some(useless) = sent.find(useless).copied() else {
+                return Err(ChangeError::Full { kept: KEPT });
+            };
+            self.known.remove(&useless);
         }
         self.known.insert(hash, (amendment, from));
-        true
+        Ok(())
     }
 }
 
@@ -93,23 +93,113 @@ impl Member {
         self.completion.reached && !self.amendments.pending()
     }
 
+    /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
+    fn examine(&self, amendment: &Amendment, broken: Mutation) -> Result<(), ChangeError> {
+        let spoken = amendment.is_spoken(self.config.formats);
+        spoken.or_else(|why| self.unless(broken, why))?;
+        let objection = self.config.examine.ask(amendment);
+        objection
+            .map_err(ChangeError::Objection)
+            .or_else(|why| self.unless(Mutation::ObjectionIgnored, why))
+    }
+
+    /// The new keys of an amendment whose nodes have not answered yet.
+    fn awaits(&self, amendment: &Amendment) -> Vec<PublicKey> {
+        let mut keys = amendment.new_keys(&self.config.epoch);
+        let heard = self.broken(Mutation::NewKeyUnheard);
+        keys.retain(|key| !heard && !self.amendments.arrived.contains(key));
+        keys
+    }
+
     /// This member's institution approves an amendment.
-    pub(super) fn approve(&mut self, amendment: Amendment) {
-        let hash = amendment.hash();
-        if self.amendments.own.contains(&hash) {
+    pub(super) fn approve(&mut self, amendment: Amendment, number: u64) {
+        let (hash, me) = (amendment.hash(), self.me());
+        let last = self.amendments.approvals.last(me, &hash);
+        let waits = self.amendments.waiting.get(&hash);
+        if last.is_some_and(|word| word.number >= number) || waits.is_some_and(|of| *of >= number) {
             return;
         }
-        let spoken = amendment.is_spoken(self.config.formats);
-        if let Err(why) = amendment.check(&self.config.epoch).and(spoken) {
-            return self.refuse(self.me(), 0, why.into());
+        let checked = amendment.check(&self.config.epoch);
+        let known = self.amendments.known.contains_key(&hash);
+        let room = last.is_some_and(|word| word.stands)
+            || self.amendments.approvals.has_room(me)
+            || self.broken(Mutation::ApprovalsNeverFull);
+        let room = match room {
+            true => Ok(()),
+            false => Err(ChangeError::Full { kept: KEPT }),
+        };
+        let checked = checked
+            .and_then(|()| self.examine(&amendment, Mutation::UnspokenApproved))
+            .and(room);
+        let kept = checked.and_then(|()| match known {
+            true => Ok(()),
+            false => self.amendments.add(me, hash, amendment),
+        });
+        if let Err(why) = kept {
+            return self.refuse(me, 0, why.into());
         }
-        let (message, _) = self.seal(0, 0, Body::Approval { amendment: hash });
-        self.amendments.own.insert(hash);
-        let me = self.me();
-        self.amendments.add(me, hash, amendment);
-        self.amendments.add_approval(me, hash, message.signature);
-        self.send_amendments(&self.others());
+        self.amendments.waiting.insert(hash, number);
+        self.sign_approvals();
         self.follow_amendment(hash);
+    }
+
+    /// This member's institution does not approve an amendment any more.
+    pub(super) fn withdraw(&mut self, hash: Hash, number: u64) {
+        self.amendments.waiting.remove(&hash);
+        let last = self.amendments.approvals.last(self.me(), &hash);
+        if last.is_some_and(|word| word.number >= number) {
+            return;
+        }
+        self.say(hash, number, false);
+        self.follow_amendment(hash);
+    }
+
+    /// A node with this key answers.
+    pub(super) fn arrived(&mut self, key: PublicKey) {
+        // Only keys that a known amendment names, so that nobody can fill the set.
+        if self.amendments.awaited.contains(&key) && self.amendments.arrived.insert(key) {
+            self.sign_approvals();
+            let of_key =
+                self.amendments.known.iter().filter(|(_, (amendment, _))| {
+                    amendment.silos.iter().any(|silo| silo.key == key)
+                });
+            let of_key: Vec<_> = of_key.map(|(hash, _)| *hash).collect();
+            for hash in of_key {
+                self.follow_amendment(hash);
+            }
+        }
+    }
+
+    /// Signs the approvals whose new members have all answered.
+    fn sign_approvals(&mut self) {
+        let waiting: Vec<_> = self
+            .amendments
+            .waiting
+            .iter()
+            .map(|(a, b)| (*a, *b))
+            .collect();
+        for (hash, number) in waiting {
+            let Some((amendment, _)) = self.amendments.known.get(&hash) else {
+                continue;
+            };
+            if self.awaits(amendment).is_empty() {
+                self.amendments.waiting.remove(&hash);
+                self.say(hash, number, true);
+            }
+        }
+    }
+
+    /// Signs and sends a word about an amendment.
+    fn say(&mut self, hash: Hash, number: u64, stands: bool) {
+        let (message, _) = self.seal(0, 0, approval(hash, number, stands));
+        let word = Word {
+            number,
+            stands,
+            signature: message.signature,
+        };
+        let me = self.me();
+        self.amendments.approvals.add(me, hash, word);
+        self.send_amendments(&self.others());
     }
 
     /// An amendment that another member approves.
@@ -118,31 +208,65 @@ impl Member {
         if self.amendments.known.contains_key(&hash) {
             return;
         }
-        match amendment.check(&self.config.epoch) {
+        let spoken = amendment.is_spoken(self.config.formats);
+        let checked = amendment.check(&self.config.epoch);
+        match checked.and_then(|()| self.amendments.add(from, hash, amendment)) {
             Err(why) => self.refuse(from, 0, why.into()),
             Ok(()) => {
-                let spoken = amendment.is_spoken(self.config.formats);
-                if self.amendments.add(from, hash, amendment) {
-                    self.follow_amendment(hash);
-                    // It is known, so that people see it, and this member says that it cannot follow.
-                    if let Err(why) = spoken {
-                        self.refuse(from, 0, why.into());
-                    }
+                self.follow_amendment(hash);
+                // It is known, so that people see it, and this member says that it cannot follow.
+                if let Err(why) = spoken {
+                    self.refuse(from, 0, why.into());
                 }
             }
         }
     }
 
-    /// Another member approves an amendment, which may not be known yet.
+    /// What another member says of an amendment, which may not be known yet.
     pub(super) fn receive_approval(
         &mut self,
         by: MemberIndex,
         amendment: Hash,
+        (number, stands): (u64, bool),
         signature: Signature,
     ) {
-        if self.amendments.add_approval(by, amendment, signature) {
+        let word = Word {
+            number,
+            stands,
+            signature,
+        };
+        if self.amendments.approvals.add(by, amendment, word) {
             self.follow_amendment(amendment);
         }
+    }
+
+    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
+    /// withdrawn does not count.
+    pub(super) fn approvals_stand(&self, change: &Change) -> Result<(), ChangeError> {
+        let hash = change.amendment.hash();
+        let withdrawn = change.approvals.iter().filter(|approval| {
+            let last = self.amendments.approvals.last(approval.by, &hash);
+            last.is_some_and(|word| !word.stands && word.number > approval.number)
+        });
+        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
+        let needed = change.amendment.needed(&self.config.epoch);
+        match given - withdrawn >= needed || self.broken(Mutation::WithdrawalIgnored) {
+            true => Ok(()),
+            false => Err(ChangeError::Approvals {
+                got: given - withdrawn,
+                needed,
+            }),
+        }
+    }
+
+    /// Whether this member may vote for a change, beside the rules that hold for everybody.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
+    /// approvals stand.
+    pub(super) fn accepts(&self, change: &Change) -> Result<(), ChangeError> {
+        self.examine(&change.amendment, Mutation::FormatUnspoken)?;
+        self.approvals_stand(change)
     }
 
     /// A block with a change is acceptable: this member knows the amendment and its approvals now,
@@ -153,33 +277,60 @@ impl Member {
         };
         let (amendment, approvals) = (change.amendment.clone(), change.approvals.clone());
         let hash = amendment.hash();
-        for &(by, signature) in approvals.iter() {
-            self.amendments.add_approval(by, hash, signature);
+        for approval in approvals.iter() {
+            let word = Word {
+                number: approval.number,
+                stands: true,
+                signature: approval.signature,
+            };
+            self.amendments.approvals.add(approval.by, hash, word);
         }
         let me = self.me();
         if !self.amendments.known.contains_key(&hash) {
-            self.amendments.add(me, hash, amendment);
+            // A member that proposes too much itself can still vote for what others propose.
+            let _ = self.amendments.add(me, hash, amendment);
         }
         self.follow_amendment(hash);
     }
 
     /// More is known of an amendment: reports it, and wakes up if it has enough approvals.
     fn follow_amendment(&mut self, hash: Hash) {
+        self.await_keys();
         let Some(change) = self.amendments.change(&hash, self.chain.checkpoint()) else {
             return;
         };
         // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
-        let enough = change.follows(epoch, &change.after).is_ok()
-            && change.amendment.is_spoken(self.config.formats).is_ok();
+        let objection = self.examine(&change.amendment, Mutation::FormatUnspoken);
+        let enough = change.follows(epoch, &change.after).is_ok() && objection.is_ok();
         let needed = change.amendment.needed(epoch);
+        let chosen = self.amendments.pending;
         self.out.push(Effect::Report(Report::Amendment {
-            approved: change.approvals.iter().map(|(by, _)| *by).collect(),
+            approved: change
+                .approvals
+                .iter()
+                .map(|approval| approval.by)
+                .collect(),
+            awaits: self.awaits(&change.amendment),
             amendment: Box::new(change.amendment),
             needed,
+            objection: objection.err().map(|why| why.to_string()),
         }));
-        if enough {
+        if enough || chosen == Some(hash) {
             self.choose_amendment();
+        }
+    }
+
+    /// Asks the network to report nodes with new keys of the known amendments.
+    fn await_keys(&mut self) {
+        let known = self.amendments.known.values();
+        let keys: BTreeSet<_> = known
+            .flat_map(|(amendment, _)| amendment.new_keys(&self.config.epoch))
+            .collect();
+        let keys: Vec<_> = keys.into_iter().collect();
+        if keys != self.amendments.awaited {
+            self.amendments.awaited = keys.clone();
+            self.out.push(Effect::Await { keys });
         }
     }
 
@@ -192,13 +343,22 @@ impl Member {
             let Err(why) = change.follows(&epoch, &change.after) else {
                 return;
             };
-            // A round that became final in the meantime is beyond its last one.
+            if self.broken(Mutation::ChosenForEver) {
+                return;
+            }
+            // A round that became final in the meantime is beyond its last one, or an approval was
+            // withdrawn.
             self.refuse(self.me(), 0, why.into());
         }
         let amendments = &self.amendments;
         let follows = |hash: &&Hash| {
             let change = amendments.change(hash, after);
-            change.is_some_and(|change| change.follows(&epoch, &change.after).is_ok())
+            change.is_some_and(|change| {
+                change.follows(&epoch, &change.after).is_ok()
+                    && self
+                        .examine(&change.amendment, Mutation::FormatUnspoken)
+                        .is_ok()
+            })
         };
         self.amendments.pending = amendments.known.keys().find(follows).copied();
         if chosen.is_none() && self.amendments.pending() && self.completion.reached {
@@ -227,26 +387,25 @@ impl Member {
         self.propose(Content::Change(Box::new(change)), parent, proof);
     }
 
-    /// Sends what this member's institution approves.
+    /// Sends what this member's institution says of amendments.
     pub(super) fn send_amendments(&mut self, to: &[MemberIndex]) {
-        let own: Vec<_> = self.amendments.own.iter().copied().collect();
-        for hash in own {
-            let Some((amendment, first)) = self.amendments.known.get(&hash) else {
-                continue;
-            };
-            let approvals = self.amendments.approvals_of(&hash);
-            // One of those that approve sends the text, and only to members that may not have it.
-            let teller = approvals.first().is_some_and(|(by, _)| *by == self.me());
-            let teller = teller || *first == self.me();
-            let text = teller.then(|| {
-                let text = Body::Amendment(Box::new(amendment.clone()));
-                self.seal(0, 0, text).1
+        let me = self.me();
+        let own: Vec<_> = self.amendments.approvals.words_of(me).collect();
+        for (hash, word) in own {
+            let approvals = self.amendments.approvals.standing(&hash);
+            let known = self.amendments.known.get(&hash).filter(|_| word.stands);
+            let text = known.and_then(|(amendment, first)| {
+                // One of those that approve sends the text, and only to members that may not have it.
+                let teller = approvals.first().is_some_and(|first| first.by == me);
+                (teller || *first == me).then(|| {
+                    let text = Body::Amendment(Box::new(amendment.clone()));
+                    self.seal(0, 0, text).1
+                })
             });
-            let (_, approval) = self.seal(0, 0, Body::Approval { amendment: hash });
-            let me = self.me();
+            let (_, frame) = self.seal(0, 0, approval(hash, word.number, word.stands));
             for &to in to.iter().filter(|&&to| to != me) {
-                let has = approvals.iter().any(|(by, _)| *by == to);
-                let frames = [text.as_ref().filter(|_| !has), Some(&approval)];
+                let has = approvals.iter().any(|approval| approval.by == to);
+                let frames = [text.as_ref().filter(|_| !has), Some(&frame)];
                 for frame in frames.into_iter().flatten().cloned() {
                     self.out.push(Effect::Send { to, frame });
                 }
@@ -256,7 +415,7 @@ impl Member {
 
     /// Every few beats: sends again what this member's institution approves.
     pub(super) fn repeat_amendments(&mut self) {
-        if !self.amendments.repeats() {
+        if !self.amendments.repeats(self.me()) {
             return;
         }
         self.amendments.pause += 1;
@@ -288,5 +447,14 @@ impl Member {
     /// Whether the agreement has changed, so that this member does nothing more.
     pub fn epoch_over(&self) -> bool {
         self.over
+    }
+}
+
+/// What a member signs that approves an amendment, or does not any more.
+fn approval(amendment: Hash, number: u64, stands: bool) -> Body {
+    Body::Approval {
+        amendment,
+        number,
+        stands,
     }
 }

@@ -36,7 +36,7 @@ impl Member {
     /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     fn timers_off(&self) -> bool {
         let rests = self.finished() && !self.completion.unsent;
-        self.over || rests && !self.amendments.repeats() && !self.recoveries.runs()
+        self.over || rests && !self.amendments.repeats(self.me()) && !self.recoveries.runs()
     }
 
     /// A member cannot be reached. This alone does not excuse it, because it may be back within

@@ -7,6 +7,7 @@ use crate::effects::Record;
 use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
+use crate::message::Amendment;
 #[cfg(feature = "mutations")]
 use crate::mutation;
 use crate::mutation::Mutation;
@@ -25,6 +26,40 @@ pub enum Start {
     Lost,
 }
 
+/// Whether an institution's node can and may follow an amendment: a pure function of the amendment and
+/// of what the node has. Asked before a member approves or proposes it, or votes for it.
+#[derive(Clone)]
+pub struct Examine(Arc<Examiner>);
+
+type Examiner = dyn Fn(&Amendment) -> Result<(), String> + Send + Sync;
+
+impl Examine {
+    /// The answer of `function`, whose error is a sentence for people.
+    pub fn new(
+        function: impl Fn(&Amendment) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(function))
+    }
+
+    /// Asks.
+    pub(super) fn ask(&self, amendment: &Amendment) -> Result<(), String> {
+        (self.0)(amendment)
+    }
+}
+
+/// Follows every amendment.
+impl Default for Examine {
+    fn default() -> Self {
+        Self::new(|_| Ok(()))
+    }
+}
+
+impl std::fmt::Debug for Examine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Examine")
+    }
+}
+
 /// The identity of a member.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -37,9 +72,16 @@ pub struct Config {
     /// 32 random bytes, drawn anew at every start. The nonces of SyncRequests follow from them, so
     /// no member can have an answer ready.
     pub seed: [u8; 32],
-    /// The beginning of the id (64 hexadecimal digits) of a recovery that declares this member lost and
-    /// that its institution follows all the same.
-    pub follow: Option<String>,
+    /// The id of a recovery that declares this member lost and that its institution follows all the same.
+    pub follow: Option<Hash>,
+    /// Whether this institution's node can and may follow an amendment.
+    pub examine: Examine,
+    /// Why this member cannot take part in rounds under the agreement in force: it then plans, trains
+    /// and adopts nothing, and votes on changes of the agreement only, so that it can be put right.
+    pub bystander: Option<String>,
+    /// Whether this member contributes and scores nothing until [`Input::Resume`](crate::Input::Resume),
+    /// because its institution has not signed the agreement in force. It votes as ever.
+    pub paused: bool,
     /// The last adopted round, if the members' strategy ended the federation with it.
     pub ended: Option<u64>,
     /// The formats that this member's program speaks.
@@ -57,6 +99,9 @@ impl Config {
             key,
             seed,
             follow: None,
+            examine: Examine::default(),
+            bystander: None,
+            paused: false,
             ended: None,
             formats: Formats::SPOKEN,
             #[cfg(feature = "mutations")]

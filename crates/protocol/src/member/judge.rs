@@ -353,10 +353,9 @@ impl Member {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                let spoken = change.amendment.is_spoken(self.config.formats);
+                let accepted = self.accepts(change);
                 let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
-                match checked.and(spoken.or_else(|why| self.unless(Mutation::FormatUnspoken, why)))
-                {
+                match checked.and(accepted) {
                     Ok(()) => Opinion::Structure,
                     Err(why) => Opinion::Refuse(why.into()),
                 }

@@ -16,6 +16,7 @@
 //! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
 //! | `adoption` | adopting final outcomes (R4) |
 //! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
+//! | `approvals` | what members say of amendments: the last word of each counts |
 //! | `recovery` | going on without members that are gone for good |
 //! | `absences` | members that are not waited for |
 //! | `sync` | catching up with what became final elsewhere |
@@ -30,6 +31,7 @@
 mod absences;
 mod adoption;
 mod amendments;
+mod approvals;
 mod ballots;
 mod chain;
 mod clock;
@@ -66,7 +68,7 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-pub use config::{Config, Start};
+pub use config::{Config, Examine, Start};
 
 pub use crate::mutation::Mutation;
 
@@ -200,8 +202,11 @@ impl Member {
             Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
             Input::Opened(Opened::Passage(passage)) => self.pass(*passage),
             Input::Opened(Opened::Known) | Input::Time => {}
-            Input::Approve(amendment) => self.approve(*amendment),
-            Input::Recover { lost } => self.recover(lost),
+            Input::Approve { amendment, number } => self.approve(*amendment, number),
+            Input::Withdraw { amendment, number } => self.withdraw(amendment, number),
+            Input::Arrived { key } => self.arrived(key),
+            Input::Resume => self.config.paused = false,
+            Input::Recover { lost, abandon } => self.recover(lost, abandon),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),
@@ -304,6 +309,8 @@ impl Member {
                 Record::Applied { round } => applied = round,
                 Record::Standing(_) if self.broken(Mutation::StandingForgotten) => {}
                 Record::Standing(message) => self.recoveries.restore(message),
+                Record::Confirmed(_) if self.broken(Mutation::ConfirmationForgotten) => {}
+                Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
                 Record::Outdated(what) => self.stop_signing(what),
             }
         }
@@ -352,10 +359,13 @@ impl Member {
     fn drive(&mut self) {
         self.sign_standing();
         if self.recoveries.signed() {
+            self.go_on_without_the_lost();
             return self.each_beat();
         }
-        self.adopt();
-        self.request_plan();
+        if self.config.bystander.is_none() {
+            self.adopt();
+            self.request_plan();
+        }
         self.train();
         self.score();
         self.contribute();
@@ -433,8 +443,15 @@ impl Member {
             Body::Standing(standing) => {
                 self.receive_standing(sender, *standing, message.signature);
             }
-            Body::Approval { amendment } => {
-                self.receive_approval(sender, amendment, message.signature);
+            Body::Confirmation(confirmation) => {
+                self.receive_confirmation(sender, *confirmation, message.signature);
+            }
+            Body::Approval {
+                amendment,
+                number,
+                stands,
+            } => {
+                self.receive_approval(sender, amendment, (number, stands), message.signature);
             }
         }
     }

@@ -101,7 +101,8 @@ impl Member {
             return;
         };
         let round = plan.round;
-        let may_train = !self.completion.reached && !self.participation.lost_journal();
+        let may_train =
+            !self.completion.reached && !self.participation.lost_journal() && !self.config.paused;
         let due = matches!(self.round.own.training, Training::Due);
         if due && may_train && self.round.participates(self.me()) {
             self.round.own.training = Training::Running;
@@ -125,7 +126,7 @@ impl Member {
 
     /// Signs a finished training, unless this member only listens, and sends it to the lead.
     pub(super) fn contribute(&mut self) {
-        if self.participation.listening() || self.completion.reached {
+        if self.participation.listening() || self.completion.reached || self.config.paused {
             return;
         }
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {

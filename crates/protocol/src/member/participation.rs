@@ -114,6 +114,9 @@ impl Member {
 
     /// A message under this member's own key came from outside.
     pub(super) fn own_message_from_outside(&mut self, message: &Message) {
+        if let Body::Standing(standing) = &message.body {
+            self.reminded_of_standing(standing);
+        }
         let before = self.participation.lost_journal();
         self.look_at_own(message);
         if !before && self.participation.lost_journal() {

@@ -1,18 +1,24 @@
-//! Going on without members that are gone for good: this member's standing, those of others, and the
-//! recovery that follows when all that remain have signed.
+//! Going on without members that are gone for good: this member's standing, those of others, the
+//! confirmations of a set of them, and the recovery that follows when all that remain have confirmed it.
+//!
+//! An institution may correct itself any number of times: the last standing of each member counts. What
+//! keeps two recoveries from completing is the confirmation. A member confirms one set of last standings,
+//! and another one only after a member of the first set has signed a later standing: that member never
+//! confirms the first set, so it never completes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{ByMember, Member};
 use crate::certificate::Verdict;
+use crate::change::ChangeError;
 use crate::charter::Checkpoint;
-use crate::effects::{Effect, Input, Record, Report};
+use crate::effects::{Effect, Input, OwnConfirmation, Record, Report};
 use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Block, Body, Message, Passage, Recovery, Standing};
+use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
 use crate::mutation::{Mutation, broken};
-use crate::recovery::{RecoveryError, ground, remaining};
+use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -20,30 +26,53 @@ use crate::time::Time;
 const REPEAT: u32 = 4;
 /// Beats that a member waits for the outcomes of final rounds before it signs without them.
 const FETCHES: u32 = 8;
-/// Most sets of lost members for which standings of one member are kept.
-const KEPT: usize = 2;
+/// Most recoveries without this member that are reported in an epoch: whoever is left out by a few can
+/// be told of many.
+const TOLD: usize = 8;
 
 /// Members declared lost.
 type Lost = Vec<MemberIndex>;
+/// The last standings of members, with their signatures.
+type Standings = ByMember<(Standing, Signature)>;
 
 /// What members have signed about going on without others.
 #[derive(Default)]
 pub(super) struct Recoveries {
-    /// What this member's institution wants and the member has not signed yet, and since when.
-    wanted: Option<(Lost, Time)>,
-    /// What this member has signed.
-    own: BTreeMap<Lost, Message>,
-    /// The standings of members, this one included.
-    heard: BTreeMap<Lost, ByMember<(Standing, Signature)>>,
-    /// Recoveries that leave this member out and were reported.
-    told: BTreeSet<Hash>,
+    /// What this member's institution wants and the member has not signed yet.
+    wanted: Option<Wanted>,
+    /// The last standing that this member has signed.
+    pub(super) own: Option<Message>,
+    /// The last standings of members, this one included.
+    heard: Standings,
+    /// What this member has confirmed last, unless a member of it has given it up.
+    confirmed: Option<OwnConfirmation>,
+    /// Number of this member's last confirmation.
+    confirmations: u64,
+    /// The last confirmations of members: number, set and signature.
+    confirmed_by: ByMember<(u64, Hash, Signature)>,
+    /// The institution knows that what was confirmed will never be completed elsewhere.
+    abandon: bool,
+    /// Signers of recoveries that leave this member out and were reported.
+    told: BTreeSet<Vec<MemberIndex>>,
+    /// What was reported last of standings, and of a correction that waits.
+    reported: [Option<Report>; 2],
+    /// A set of standings that do not fit together, which was reported.
+    misfit: Option<Hash>,
+    /// The highest number of a standing of this member's key that is not in its journal.
+    pub(super) reminded: u64,
     pause: u32,
+}
+
+/// What an institution wants.
+struct Wanted {
+    lost: Lost,
+    since: Time,
 }
 
 impl Recoveries {
     /// Whether this member has signed, and so does nothing more in this epoch.
     pub(super) fn signed(&self) -> bool {
-        !self.own.is_empty() && !broken(Mutation::ActsAfterStanding)
+        self.own.is_some() && !broken(Mutation::ActsAfterStanding)
     }
 
     /// Whether timers have to run.
@@ -54,39 +83,109 @@ impl Recoveries {
     /// Takes back what this member signed before a restart.
     pub(super) fn restore(&mut self, message: Message) {
         if let Body::Standing(standing) = &message.body {
-            let lost = standing.lost.clone();
             self.add(message.sender, (**standing).clone(), message.signature);
-            self.own.insert(lost, message);
+            self.own = Some(message);
         }
     }
 
-    /// Keeps a standing; false if it is known, or the member has signed for other sets too.
+    /// Takes back what this member confirmed before a restart.
+    pub(super) fn restore_confirmed(&mut self, own: OwnConfirmation) {
+        for (by, standing, signature) in &own.standings {
+            self.add(*by, standing.clone(), *signature);
+        }
+        self.add_own_confirmation(own);
+    }
+
+    fn add_own_confirmation(&mut self, own: OwnConfirmation) {
+        if let Body::Confirmation(confirmation) = &own.message.body {
+            let Confirmation { number, set } = **confirmation;
+            self.confirmations = number;
+            let word = (number, set, own.message.signature);
+            self.confirmed_by.insert(own.message.sender, word);
+            self.confirmed = Some(own);
+        }
+    }
+
+    /// Keeps a standing; false if it or a later one of its member is known.
     fn add(&mut self, by: MemberIndex, standing: Standing, signature: Signature) -> bool {
-        let of_it = self.heard.values().filter(|all| all.contains_key(&by));
-        let known = self.heard.get(&standing.lost);
-        if known.is_some_and(|all| all.contains_key(&by)) || of_it.count() >= KEPT {
+        let known = self.heard.get(&by);
+        let later = known.is_some_and(|(last, _)| last.number >= standing.number);
+        if later && !broken(Mutation::OldStandingCounts) {
             return false;
         }
-        let all = self.heard.entry(standing.lost.clone()).or_default();
-        all.insert(by, (standing, signature));
+        self.heard.insert(by, (standing, signature));
         true
+    }
+
+    /// The members that this member's last standing declares lost.
+    fn lost(&self) -> Option<&Lost> {
+        match &self.own.as_ref()?.body {
+            Body::Standing(standing) => Some(&standing.lost),
+            _ => None,
+        }
+    }
+
+    /// The members of the confirmed set whose confirmation of it is not known here.
+    fn unconfirmed(&self, own: &OwnConfirmation) -> Vec<MemberIndex> {
+        let of_own = self.confirmed_by.get(&own.message.sender);
+        let set = of_own.map(|(_, set, _)| *set);
+        let members = own.standings.iter().map(|(by, ..)| *by);
+        let confirms = |by: &MemberIndex| self.confirmed_by.get(by).map(|(_, set, _)| *set) == set;
+        members.filter(|by| !confirms(by)).collect()
+    }
+
+    /// Whether this member may confirm another set than it has confirmed: it has confirmed none, a
+    /// member of it has signed a later standing and so never confirms it, or the institution knows that
+    /// all that may have completed it are gone for good and among the `lost`.
+    fn is_free(&self, lost: &[MemberIndex]) -> bool {
+        let Some(own) = &self.confirmed else {
+            return true;
+        };
+        // Its own later standing says that this member was free when it signed it.
+        let given_up = own.standings.iter().any(|(by, standing, _)| {
+            let last = self.heard.get(by);
+            last.is_some_and(|(last, _)| last.number > standing.number)
+        });
+        let abandoned = || {
+            let open = self.unconfirmed(own);
+            self.abandon && !open.is_empty() && open.iter().all(|by| lost.contains(by))
+        };
+        given_up || abandoned() || broken(Mutation::ConfirmsAgain)
+    }
+
+    /// The last standings of all that remain without these, if all name the same lost members.
+    fn complete_set(&self, remaining: &[MemberIndex], lost: &Lost) -> Option<Standings> {
+        let of = |by: &MemberIndex| {
+            let (standing, signature) = self.heard.get(by)?;
+            let same = standing.lost == *lost;
+            same.then(|| (*by, (standing.clone(), *signature)))
+        };
+        remaining.iter().map(of).collect()
     }
 }
 
 impl Member {
     /// This member's institution wants to go on without members that are gone.
-    pub(super) fn recover(&mut self, lost: Lost) {
-        if self.recoveries.own.contains_key(&lost) {
-            return self.follow_recovery(&lost);
-        }
+    pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
         let checked = remaining(&self.config.epoch, &lost);
         let checked = checked.and_then(|remaining| match remaining.contains(&self.me()) {
             true => Ok(()),
             false => Err(RecoveryError::Itself),
         });
-        match checked {
-            Ok(()) => self.recoveries.wanted = Some((lost, self.now)),
-            Err(why) => self.refuse(self.me(), 0, crate::change::ChangeError::from(why).into()),
+        if let Err(why) = checked {
+            return self.refuse(self.me(), 0, ChangeError::from(why).into());
+        }
+        let recoveries = &mut self.recoveries;
+        recoveries.abandon = abandon;
+        // What was reported before is news to whoever asks again.
+        recoveries.reported = [None, None];
+        recoveries.misfit = None;
+        let since = recoveries
+            .wanted
+            .take()
+            .map_or(self.now, |wanted| wanted.since);
+        if recoveries.lost() != Some(&lost) {
+            recoveries.wanted = Some(Wanted { lost, since });
         }
     }
 
@@ -94,9 +193,10 @@ impl Member {
     /// the epoch, and questions of others that still have to catch up.
     pub(super) fn heeds(&self, input: &Input) -> bool {
         match input {
-            Input::Opened(Opened::Message(message)) => {
-                matches!(message.body, Body::Standing(_) | Body::SyncRequest { .. })
-            }
+            Input::Opened(Opened::Message(message)) => matches!(
+                message.body,
+                Body::Standing(_) | Body::Confirmation(_) | Body::SyncRequest { .. }
+            ),
             Input::Opened(Opened::Passage(_))
             | Input::Up { .. }
             | Input::Down { .. }
@@ -106,23 +206,40 @@ impl Member {
         }
     }
 
-    /// Signs what the institution wants, as soon as everything final is adopted or cannot be.
+    /// Signs what the institution wants: at first as soon as everything final is adopted or cannot be,
+    /// later as soon as this member is free of what it has confirmed.
     pub(super) fn sign_standing(&mut self) {
-        let Some((_, since)) = &self.recoveries.wanted else {
+        let Some(wanted) = &self.recoveries.wanted else {
             return;
         };
-        let late = self.now >= *since + self.config.epoch.beat() * FETCHES;
-        let adopted = self.adoption.waiting.is_empty() || late;
-        if self.adoption.is_running() || !adopted {
-            return;
-        }
-        let Some((lost, _)) = self.recoveries.wanted.take() else {
+        let number = match &self.recoveries.own {
+            None => {
+                let late = self.now >= wanted.since + self.config.epoch.beat() * FETCHES;
+                let adopted = self.adoption.waiting.is_empty() || late;
+                if self.adoption.is_running() || !adopted {
+                    return;
+                }
+                1
+            }
+            Some(own) => {
+                if !self.recoveries.is_free(&wanted.lost) {
+                    return self.report_held();
+                }
+                match &own.body {
+                    Body::Standing(standing) => standing.number + 1,
+                    _ => 1,
+                }
+            }
+        };
+        let number = number.max(self.recoveries.reminded + 1);
+        let Some(Wanted { lost, .. }) = self.recoveries.wanted.take() else {
             return;
         };
         let tip = &self.chain.tip;
         let notarised = self.chain.newest_notarised();
         let standing = Standing {
-            lost: lost.clone(),
+            number,
+            lost,
             adopted: self.adopted_checkpoint(),
             view: tip.view,
             block: tip.hash,
@@ -132,14 +249,37 @@ impl Member {
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
         self.lead = None;
-        // Its own votes under way count no more.
-        self.loopback.clear();
-        self.early.clear();
+        if !self.broken(Mutation::VotesAfterStanding) {
+            // Its own votes under way count no more.
+            self.loopback.clear();
+            self.early.clear();
+        }
         let me = self.me();
         self.recoveries.add(me, standing, message.signature);
-        self.recoveries.own.insert(lost.clone(), message);
+        self.recoveries.own = Some(message);
         self.send_standings(&self.others());
-        self.follow_recovery(&lost);
+    }
+
+    /// Says that a correction waits, and for whom.
+    fn report_held(&mut self) {
+        let Some(own) = &self.recoveries.confirmed else {
+            return;
+        };
+        let lost = own.standings.first().map(|(_, standing, _)| &standing.lost);
+        let report = Report::RecoveryHeld {
+            confirmed: lost.cloned().unwrap_or_default(),
+            awaits: self.recoveries.unconfirmed(own),
+        };
+        self.report_recovery(1, report);
+    }
+
+    /// Reports what is known of a recovery, unless it was reported last.
+    fn report_recovery(&mut self, of: usize, report: Report) {
+        let last = &mut self.recoveries.reported[of];
+        if last.as_ref() != Some(&report) {
+            *last = Some(report.clone());
+            self.out.push(Effect::Report(report));
+        }
     }
 
     /// The last round that this member has adopted.
@@ -179,64 +319,190 @@ impl Member {
         signature: Signature,
     ) {
         let remaining = remaining(&self.config.epoch, &standing.lost);
-        match remaining {
+        let why = match remaining {
             Ok(remaining) if remaining.contains(&by) => {
                 let lost = standing.lost.clone();
+                let number = standing.number;
                 if self.recoveries.add(by, standing, signature) {
-                    self.follow_recovery(&lost);
+                    if !self.recoveries.signed() {
+                        self.report_standings(&lost);
+                    }
+                } else {
+                    self.remind_of_standing(by, number, signature);
                 }
+                return;
             }
-            Ok(_) => {
-                let why = crate::change::ChangeError::from(RecoveryError::Itself);
-                self.refuse(by, 0, why.into());
-            }
-            Err(why) => self.refuse(by, 0, crate::change::ChangeError::from(why).into()),
+            Ok(_) => RecoveryError::Itself,
+            Err(why) => why,
+        };
+        self.refuse(by, 0, ChangeError::from(why).into());
+    }
+
+    /// A member sent a standing that does not count, because a later one is known, or another one with
+    /// this number: it has lost its journal. It is shown what its key has signed.
+    fn remind_of_standing(&mut self, of: MemberIndex, number: u64, signature: Signature) {
+        let Some((last, signed)) = self.recoveries.heard.get(&of) else {
+            return;
+        };
+        if last.number == number && *signed == signature {
+            return;
+        }
+        let message = Message {
+            round: 0,
+            view: 0,
+            sender: of,
+            body: last.body(),
+            signature: *signed,
+        };
+        let frame = envelope::reseal(&self.config.epoch, &message);
+        self.out.push(Effect::Send { to: of, frame });
+    }
+
+    /// This member's key has signed a standing that is not in its journal: what it signs now has to have
+    /// a higher number to count.
+    pub(super) fn reminded_of_standing(&mut self, standing: &Standing) {
+        let own = self.recoveries.own.as_ref().map(|own| &own.body);
+        let Some(Body::Standing(own)) = own else {
+            self.recoveries.reminded = self.recoveries.reminded.max(standing.number);
+            return;
+        };
+        let (lost, number) = (own.lost.clone(), own.number);
+        if standing.number >= number && **own != *standing {
+            self.recoveries.reminded = self.recoveries.reminded.max(standing.number);
+            let since = self.now;
+            let wanted = self.recoveries.wanted.take();
+            self.recoveries.wanted = wanted.or(Some(Wanted { lost, since }));
         }
     }
 
-    /// More is known of who wants to go on without whom: reports it, and goes on if all have signed.
-    fn follow_recovery(&mut self, lost: &Lost) {
+    /// Another member's confirmation.
+    pub(super) fn receive_confirmation(
+        &mut self,
+        by: MemberIndex,
+        Confirmation { number, set }: Confirmation,
+        signature: Signature,
+    ) {
+        let last = self.recoveries.confirmed_by.get(&by);
+        if last.is_none_or(|(last, ..)| *last < number) {
+            let word = (number, set, signature);
+            self.recoveries.confirmed_by.insert(by, word);
+        }
+    }
+
+    /// After this member's standing: confirms the last standings of all that remain once they name the
+    /// same lost members, and goes on once all have confirmed them.
+    pub(super) fn go_on_without_the_lost(&mut self) {
+        let Some(lost) = self.recoveries.lost().cloned() else {
+            return;
+        };
+        let Ok(remaining) = remaining(&self.config.epoch, &lost) else {
+            return;
+        };
+        if let Some(standings) = self.recoveries.complete_set(&remaining, &lost)
+            && self.recoveries.wanted.is_none()
+        {
+            self.confirm(&lost, standings);
+        }
+        self.report_standings(&lost);
+        self.complete_recovery();
+    }
+
+    /// Signs for a set of standings, if this member is free to and they fit together.
+    fn confirm(&mut self, lost: &[MemberIndex], standings: Standings) {
+        let of_set = standings.iter().map(|(by, (standing, _))| (*by, standing));
+        let set = set(of_set);
+        let me = self.me();
+        let last = self.recoveries.confirmed_by.get(&me);
+        if last.is_some_and(|(_, last, _)| *last == set) {
+            return;
+        }
+        if !self.recoveries.is_free(lost) {
+            return self.report_held();
+        }
+        let all = standings.values().map(|(standing, _)| standing);
+        if let Err(why) = ground(&self.config.epoch, all) {
+            if self.recoveries.misfit.replace(set) != Some(set) {
+                self.refuse(me, 0, ChangeError::from(why).into());
+            }
+            return;
+        }
+        let number = self.recoveries.confirmations + 1;
+        let (message, _) = self.seal(0, 0, Confirmation { number, set }.body());
+        let standings = standings.into_iter();
+        let own = OwnConfirmation {
+            message,
+            standings: standings
+                .map(|(by, (standing, signature))| (by, standing, signature))
+                .collect(),
+        };
+        let record = Record::Confirmed(Box::new(own.clone()));
+        self.out.push(Effect::Persist(record));
+        self.recoveries.abandon = false;
+        self.recoveries.add_own_confirmation(own);
+        self.send_standings(&self.others());
+    }
+
+    /// Reports who has signed and confirmed to go on without these.
+    fn report_standings(&mut self, lost: &Lost) {
         let Ok(remaining) = remaining(&self.config.epoch, lost) else {
             return;
         };
-        let Some(standings) = self.recoveries.heard.get(lost) else {
-            return;
-        };
-        let adopted = standings
-            .values()
-            .map(|(standing, _)| standing.adopted.round);
-        let newest = standings.values().map(|(standing, _)| standing.view).max();
-        let notarised = standings
-            .values()
-            .map(|(standing, _)| standing.notarised)
-            .max();
-        self.out.push(Effect::Report(Report::Recovery {
-            lost: lost.clone(),
-            signed: standings.keys().copied().collect(),
-            needed: remaining.len(),
-            round: adopted.max().unwrap_or(0),
-            notarised: notarised.filter(|view| Some(*view) > newest),
-        }));
-        if standings.len() < remaining.len() || !self.recoveries.own.contains_key(lost) {
-            return;
-        }
-        if let Some(passage) = self.recovered(lost) {
-            let frame = envelope::seal_passage(&self.config.epoch, &passage);
-            let me = self.me();
-            for to in remaining.into_iter().filter(|&to| to != me) {
-                let frame = frame.clone();
-                self.out.push(Effect::Send { to, frame });
+        let heard = self.recoveries.heard.iter();
+        let standings = heard.filter(|(_, (standing, _))| standing.lost == *lost);
+        let standings: Vec<_> = standings
+            .map(|(by, (standing, _))| (*by, standing))
+            .collect();
+        let newest = standings.iter().map(|(_, standing)| standing.view).max();
+        let notarised = standings.iter().map(|(_, standing)| standing.notarised);
+        let notarised = notarised.max().filter(|view| Some(*view) > newest);
+        let round = standings.iter().map(|(_, standing)| standing.adopted.round);
+        let confirmed = match self.recoveries.complete_set(&remaining, lost) {
+            Some(_) => {
+                let set = set(standings.iter().copied());
+                let all = self.recoveries.confirmed_by.iter();
+                let all = all.filter(|(_, (_, of, _))| *of == set);
+                all.map(|(by, _)| *by).collect()
             }
-            self.pass(passage);
-        }
+            None => Vec::new(),
+        };
+        let report = Report::Recovery {
+            signed: standings.iter().map(|(by, _)| *by).collect(),
+            confirmed,
+            needed: remaining.len(),
+            round: round.max().unwrap_or(0),
+            notarised,
+            lost: lost.clone(),
+        };
+        self.report_recovery(0, report);
     }
 
-    /// The end of the epoch that follows from the standings of all that remain, if this member has the
+    /// Goes on, if all that remain have confirmed the same standings as this member.
+    fn complete_recovery(&mut self) {
+        let Some(own) = &self.recoveries.confirmed else {
+            return;
+        };
+        let open = self.recoveries.unconfirmed(own);
+        if !open.is_empty() && !self.broken(Mutation::ConfirmationsMissing) {
+            return;
+        }
+        let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
+        let Some(passage) = self.recovered(own) else {
+            return;
+        };
+        let frame = envelope::seal_passage(&self.config.epoch, &passage);
+        let me = self.me();
+        for to in others.into_iter().filter(|&to| to != me) {
+            let frame = frame.clone();
+            self.out.push(Effect::Send { to, frame });
+        }
+        self.pass(passage);
+    }
+
+    /// The end of the epoch that follows from a set that all have confirmed, if this member has the
     /// newest final block and its proof. Otherwise one that has them sends it.
-    fn recovered(&self, lost: &Lost) -> Option<Passage> {
+    fn recovered(&self, own: &OwnConfirmation) -> Option<Passage> {
         let epoch = &self.config.epoch;
-        let standings = self.recoveries.heard.get(lost)?;
-        let ground = ground(epoch, standings.values().map(|(standing, _)| standing)).ok()?;
+        let ground = ground(epoch, own.standings.iter().map(|(_, of, _)| of)).ok()?;
         let history = &self.chain.history;
         let (mut head, mut proof) = (Vec::new(), Recovery::no_proof(epoch));
         if ground.view > 0 {
@@ -259,22 +525,45 @@ impl Member {
             let blocks = history.get(first..=last)?.iter();
             head = blocks.map(|(block, _)| block.clone()).collect();
         }
-        let block = Recovery::block(epoch, lost, &ground, standings, head);
+        let confirmed = |(by, standing, signature): &(MemberIndex, Standing, Signature)| {
+            let (number, _, confirmation) = self.recoveries.confirmed_by.get(by)?;
+            Some(Confirmed {
+                by: *by,
+                standing: standing.clone(),
+                signature: *signature,
+                number: *number,
+                confirmation: *confirmation,
+            })
+        };
+        let standings: Option<Vec<_>> = own.standings.iter().map(confirmed).collect();
+        let lost = &own.standings.first()?.1.lost;
+        let block = Recovery::block(epoch, lost, &ground, standings?, head);
         // It is what the others check.
         epoch.next(&block).ok()?;
         let blocks = vec![block];
         Some(Passage { blocks, proof })
     }
 
-    /// Sends what this member has signed to those that have to sign too.
+    /// Sends what this member has signed to those that have to sign too; after a correction to all.
     pub(super) fn send_standings(&mut self, to: &[MemberIndex]) {
-        let own: Vec<_> = self.recoveries.own.values().cloned().collect();
-        for message in own {
-            let Body::Standing(standing) = &message.body else {
-                continue;
-            };
-            let frame = envelope::reseal(&self.config.epoch, &message);
-            for &to in to.iter().filter(|to| !standing.lost.contains(to)) {
+        let Some(standing) = &self.recoveries.own else {
+            return;
+        };
+        let lost = match &standing.body {
+            // What it said before may have reached those that it declares lost now.
+            Body::Standing(standing) if standing.number > 1 => Lost::new(),
+            Body::Standing(standing) => standing.lost.clone(),
+            _ => return,
+        };
+        let confirmed = self.recoveries.confirmed.as_ref();
+        let confirmed = confirmed.map(|own| own.message.clone());
+        let frames: Vec<_> = [Some(standing.clone()), confirmed]
+            .into_iter()
+            .flatten()
+            .map(|message| envelope::reseal(&self.config.epoch, &message))
+            .collect();
+        for &to in to.iter().filter(|to| !lost.contains(to)) {
+            for frame in &frames {
                 let frame = frame.clone();
                 self.out.push(Effect::Send { to, frame });
             }
@@ -300,14 +589,15 @@ impl Member {
             return true;
         }
         let id = block.hash();
-        let follow = self.config.follow.as_deref();
-        if follow.is_some_and(|follow| format!("{id:#}").starts_with(follow)) {
+        if self.config.follow == Some(id) {
             return true;
         }
-        if self.recoveries.told.insert(id) {
+        let by: Vec<_> = recovery.standings.iter().map(|signed| signed.by).collect();
+        // The same members can make any number of recoveries.
+        if self.recoveries.told.len() < TOLD && self.recoveries.told.insert(by.clone()) {
             self.out.push(Effect::Report(Report::LeftBehind {
                 recovery: id,
-                by: recovery.standings.iter().map(|(by, ..)| *by).collect(),
+                by,
                 round: recovery.after.round,
             }));
         }

@@ -118,6 +118,21 @@ pub struct Recovery {
     /// epoch if `after` is where it began. Rounds behind the first are final and lost, because
     /// nobody that signs has their outcome.
     pub head: Vec<Block>,
-    /// The standings of all members that are not lost, ascending, with their signatures.
-    pub standings: Vec<(MemberIndex, Standing, Signature)>,
+    /// The standings of all members that are not lost, ascending.
+    pub standings: Vec<Confirmed>,
+}
+
+/// The last standing of a member in a recovery, and its word that it goes on from the whole set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirmed {
+    /// The member.
+    pub by: MemberIndex,
+    /// Its standing.
+    pub standing: Standing,
+    /// Its signature over the standing.
+    pub signature: Signature,
+    /// The number of its confirmation.
+    pub number: u64,
+    /// Its signature over the confirmation.
+    pub confirmation: Signature,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::charter::{Charter, Checkpoint};
 use crate::codec;
 use crate::hash::Hash;
-use crate::identity::Signature;
+use crate::identity::{PublicKey, Signature};
 use crate::roster::{MemberIndex, Silo};
 
 /// An agreement that may come into force instead of the present one.
@@ -22,6 +22,20 @@ pub struct Amendment {
     /// The text that institutions read and approve, from which roster and charter follow. The
     /// protocol does not look into it. Empty where a member leaves by itself.
     pub text: Vec<u8>,
+    /// Keys of the present roster that are in this one no more because they were stolen, ascending.
+    /// Whoever has them is told nothing any more, not even that the agreement has changed.
+    pub stolen: Vec<PublicKey>,
+}
+
+/// A member's signed word that its institution approves an amendment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The member.
+    pub by: MemberIndex,
+    /// Counts up with everything that the member says of this amendment: the last word counts.
+    pub number: u64,
+    /// Its signature over [`Body::Approval`](super::Body::Approval).
+    pub signature: Signature,
 }
 
 /// The content of a block that ends an epoch.
@@ -34,7 +48,7 @@ pub struct Change {
     pub after: Checkpoint,
     /// Signatures of members that approve the amendment, ascending by member.
     #[serde(with = "codec::shared")]
-    pub approvals: Arc<[(MemberIndex, Signature)]>,
+    pub approvals: Arc<[Approval]>,
 }
 
 impl Amendment {

@@ -46,11 +46,13 @@ pub enum Kind {
     Passage = 19,
     /// [`Body::Standing`](super::Body::Standing).
     Standing = 20,
+    /// [`Body::Confirmation`](super::Body::Confirmation).
+    Confirmation = 21,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Contribution,
         Self::Receipt,
         Self::Bundle,
@@ -71,6 +73,7 @@ impl Kind {
         Self::Approval,
         Self::Passage,
         Self::Standing,
+        Self::Confirmation,
     ];
 
     /// The kind of that number, if there is one.
@@ -102,7 +105,8 @@ impl Kind {
             | Self::Amendment
             | Self::Approval
             | Self::Passage
-            | Self::Standing => (false, false),
+            | Self::Standing
+            | Self::Confirmation => (false, false),
         };
         Scope { round, view }
     }

@@ -15,12 +15,12 @@ use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::roster::MemberIndex;
 
-pub use block::{Block, Content, Learning, Proposal, Recovery};
-pub use change::{Amendment, Change};
+pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery};
+pub use change::{Amendment, Approval, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
 pub use kind::{Kind, Scope};
 pub use passage::Passage;
-pub use standing::Standing;
+pub use standing::{Confirmation, Standing};
 pub use sync::{Reminder, ReminderContent, SyncResponse};
 
 /// A message whose sender, signature and encoding were checked.
@@ -101,13 +101,20 @@ pub enum Body {
     Complete,
     /// Member → each other: an amendment that the sender's institution approves.
     Amendment(Box<Amendment>),
-    /// Member → each other: the sender's institution approves an amendment.
+    /// Member → each other: the sender's institution approves an amendment, or does not any more.
     Approval {
         /// Its hash.
         amendment: Hash,
+        /// Counts up: of what a member says of one amendment, the highest number counts.
+        number: u64,
+        /// False: an approval with a lower number is withdrawn.
+        stands: bool,
     },
     /// Member → each other that remains: the sender wants to go on without members that are gone.
     Standing(Box<Standing>),
+    /// Member → each other that remains: the sender goes on from this set of standings, and from no
+    /// other unless one that signed in the set has given it up.
+    Confirmation(Box<Confirmation>),
 }
 
 impl Body {
@@ -140,6 +147,7 @@ impl Body {
             Self::Amendment(_) => Kind::Amendment,
             Self::Approval { .. } => Kind::Approval,
             Self::Standing(_) => Kind::Standing,
+            Self::Confirmation(_) => Kind::Confirmation,
         }
     }
 }

@@ -120,15 +120,10 @@ pub(crate) struct Notices {
     pub(crate) list: Vec<Notice>,
 }
 
-/// Handle → silo: the institution approves an amendment.
+/// Handle → silo: what the institution wants, as an input of the protocol.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Approve(pub(crate) Box<protocol::message::Amendment>);
-
-/// Handle → silo: the institution wants to go on without members that are gone.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(crate) struct Recover(pub(crate) Vec<MemberIndex>);
+pub(crate) struct Wish(pub(crate) Input);
 
 /// Handle → silo: finish the current step, then stop.
 #[derive(Message)]

@@ -89,6 +89,12 @@ impl Hub {
                 self.ask(me, blobs, from);
             }
             Command::Judge { .. } | Command::Mute { .. } => {}
+            // New members are there as soon as they are proposed.
+            Command::Await { keys } => {
+                for key in keys {
+                    self.deliver(me, Event::Arrived { key });
+                }
+            }
             Command::Serve { ticket, blobs } => {
                 let Some((by, hashes, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
                     return;

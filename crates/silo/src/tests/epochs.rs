@@ -58,10 +58,11 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
             silos: silos_next,
             charter,
             text: b"text".to_vec(),
+            stolen: Vec::new(),
         };
         // Three of four are a quorum; the last learns of it from the block.
         for silo in &silos[..3] {
-            silo.approve(amendment.clone());
+            silo.approve(amendment.clone(), 1);
         }
         for silo in &mut silos {
             assert_eq!(silo.stopped().await, Stopped::EpochOver);
@@ -135,9 +136,10 @@ fn a_silo_that_was_away_is_shown_the_way_to_the_present_epoch() {
             silos: first.roster.silos().to_vec(),
             charter,
             text: Vec::new(),
+            stolen: Vec::new(),
         };
         for silo in &silos {
-            silo.approve(amendment.clone());
+            silo.approve(amendment.clone(), 1);
         }
         for silo in &mut silos {
             assert_eq!(silo.stopped().await, Stopped::EpochOver);

@@ -85,7 +85,7 @@ impl Table {
         let lost: Vec<_> = lost.iter().map(|&i| MemberIndex(i)).collect();
         let mut new = Vec::new();
         for silo in &silos {
-            silo.recover(lost.clone());
+            silo.recover(lost.clone(), false);
         }
         for (i, mut silo) in silos.into_iter().enumerate() {
             assert_eq!(silo.stopped().await, Stopped::EpochOver, "silo {i}");
@@ -211,15 +211,16 @@ fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again
             silos: members,
             charter,
             text: b"text".to_vec(),
+            stolen: Vec::new(),
         };
         for silo in &silos {
-            silo.approve(amendment.clone());
+            silo.approve(amendment.clone(), 1);
         }
         for silo in &mut silos {
             assert_eq!(silo.stopped().await, Stopped::EpochOver);
         }
         let mut silos: Vec<_> = (0..2).map(|i| table.live(i)).collect();
-        let id = format!("{:#}", recovery.id);
+        let id = recovery.id;
         let mut follower = table.live_with(2, |config| config.member.follow = Some(id));
         assert_eq!(follower.stopped().await, Stopped::EpochOver);
         assert_eq!(table.now(2).id, recovery.id);

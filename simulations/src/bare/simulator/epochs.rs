@@ -343,6 +343,7 @@ impl Simulator<'_> {
             silos,
             charter,
             text: b"amended".to_vec(),
+            stolen: Vec::new(),
         }
     }
 
@@ -356,7 +357,7 @@ impl Simulator<'_> {
         self.nodes[at].orders.push((epoch, amendment.clone()));
         self.miss_leaver(at);
         match self.nodes[at].epoch == epoch {
-            true => self.feed(at, Input::Approve(Box::new(amendment))),
+            true => self.feed(at, approval(amendment)),
             false => Ok(()),
         }
     }
@@ -424,5 +425,13 @@ impl Simulator<'_> {
         let (now, me) = (self.now, self.me(at));
         let adopted = adopted.unwrap_or(0);
         self.monitor(at).begins(now, me, adopted).map_err(violated)
+    }
+}
+
+/// What an institution that approves an amendment tells its node.
+pub(super) fn approval(amendment: Amendment) -> Input {
+    Input::Approve {
+        amendment: Box::new(amendment),
+        number: 1,
     }
 }

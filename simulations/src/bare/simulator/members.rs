@@ -13,6 +13,7 @@ use crate::byzantine::Actions;
 
 use super::super::faults::JournalLoss;
 use super::super::work::{self, Store};
+use super::epochs::approval;
 use super::scripted::Kill;
 use super::{BEAT, Event, FailureKind, Simulator, violated};
 use crate::moments::StepCut;
@@ -80,7 +81,7 @@ impl Simulator<'_> {
         let now = self.nodes[at].epoch;
         let orders = self.nodes[at].orders.clone().into_iter();
         for (_, amendment) in orders.filter(|(epoch, _)| *epoch == now) {
-            self.feed(at, Input::Approve(Box::new(amendment)))?;
+            self.feed(at, approval(amendment))?;
         }
         Ok(())
     }
@@ -272,6 +273,18 @@ impl Simulator<'_> {
             Effect::Send { to, frame } => self.send_or_tamper(at, Some(to), frame),
             Effect::Publish { frame } => self.send_or_tamper(at, None, frame),
             Effect::EpochOver(_) => self.epoch_over(at),
+            Effect::Await { keys } => {
+                for key in keys {
+                    let after = self.random.span(Duration::ZERO, 5 * BEAT);
+                    let arrives = Event::Arrives {
+                        node: at,
+                        restarts,
+                        key,
+                    };
+                    self.schedule(after, arrives);
+                }
+                Ok(())
+            }
             Effect::Report(report) => match report {
                 Report::Entered { view, lead, round } => {
                     self.ended.views = self.ended.views.max(view);

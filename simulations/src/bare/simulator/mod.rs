@@ -9,7 +9,7 @@ use protocol::effects::{Effect, Input};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
 use protocol::message::Amendment;
-use protocol::{Hash, MemberIndex, Record, SecretKey, Time};
+use protocol::{Hash, MemberIndex, PublicKey, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
 use crate::genesis::{BEAT, PATIENCE, epoch_with};
@@ -145,6 +145,12 @@ enum Event {
     Return(usize),
     /// An institution wants to go on without those that are gone.
     Recover(usize),
+    /// The node of a new member, or of one with a new key, connects to a member that waits for it.
+    Arrives {
+        node: usize,
+        restarts: u32,
+        key: PublicKey,
+    },
 }
 
 pub(super) struct Simulator<'a> {
@@ -329,6 +335,14 @@ impl<'a> Simulator<'a> {
             }
             Event::Vanish(node) => self.vanish(node),
             Event::Return(node) => self.come_back(node),
+            Event::Arrives {
+                node,
+                restarts,
+                key,
+            } => match self.nodes[node].restarts == restarts {
+                true => self.feed(node, Input::Arrived { key }),
+                false => Ok(()),
+            },
             Event::Recover(node) => {
                 self.tell(Some(node), || {
                     "is told to go on without those that are gone".into()

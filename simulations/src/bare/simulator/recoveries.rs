@@ -73,7 +73,13 @@ impl Simulator<'_> {
         let lost: Vec<_> = lost.map(|(seat, _)| MemberIndex(seat as u16)).collect();
         match lost.is_empty() {
             true => Ok(()),
-            false => self.feed(at, Input::Recover { lost }),
+            false => self.feed(
+                at,
+                Input::Recover {
+                    lost,
+                    abandon: false,
+                },
+            ),
         }
     }
 

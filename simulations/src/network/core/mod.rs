@@ -227,6 +227,12 @@ impl Core {
             } => self.fetch(from, blobs, holders),
             Command::Serve { ticket, blobs } => self.serve(ticket, blobs),
             Command::Judge { ticket, verdict } => self.judged(from, ticket, verdict),
+            // New members are there as soon as they are proposed.
+            Command::Await { keys } => {
+                for key in keys {
+                    self.deliver(from, Duration::ZERO, Event::Arrived { key });
+                }
+            }
             Command::Mute { peer, span } => {
                 let until = self.ports[from].muted.entry(peer.at());
                 let until = until.or_insert_with(Instant::now);
@@ -375,6 +381,7 @@ impl Core {
                     Event::Up { peer, .. } => (7, Hash([peer.0 as u8; 32])),
                     Event::Down { peer } => (8, Hash([peer.0 as u8; 32])),
                     Event::Received { frame, .. } => (9, Hash::of(frame)),
+                    Event::Arrived { key } => (10, Hash(key.0)),
                 };
                 self.recorder.event(kind, &[MemberIndex(to as u16)], &what);
                 self.enqueue(to, event);

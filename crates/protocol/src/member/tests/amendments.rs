@@ -9,8 +9,8 @@ use crate::change::{ChangeError, PassageError};
 use crate::charter::Epoch;
 use crate::envelope::OpenError;
 use crate::epochs::Epochs;
-use crate::identity::{Signature, Strict};
-use crate::message::{Amendment, Block, Change, Content, Passage, Proposal};
+use crate::identity::Strict;
+use crate::message::{Amendment, Approval, Block, Change, Content, Passage, Proposal};
 use crate::roster::Silo;
 
 /// The same charter with another member behind the others.
@@ -25,23 +25,53 @@ fn admitting(epoch: &Epoch, name: &str) -> Amendment {
         charter: epoch.charter.for_members(epoch.roster.len(), silos.len()),
         silos,
         text: b"text".to_vec(),
+        stolen: Vec::new(),
+    }
+}
+
+/// One round more.
+pub(super) fn longer(epoch: &Epoch) -> Amendment {
+    let mut charter = epoch.charter.clone();
+    charter.rounds += 1;
+    Amendment {
+        format: epoch.format,
+        silos: epoch.roster.silos().to_vec(),
+        charter,
+        text: b"longer".to_vec(),
+        stolen: Vec::new(),
     }
 }
 
 pub(super) fn approval(amendment: &Amendment) -> Body {
-    let amendment = amendment.hash();
-    Body::Approval { amendment }
+    word(amendment, 1, true)
+}
+
+/// What a member says of an amendment.
+fn word(amendment: &Amendment, number: u64, stands: bool) -> Body {
+    Body::Approval {
+        amendment: amendment.hash(),
+        number,
+        stands,
+    }
+}
+
+/// The institution approves an amendment for the first time.
+pub(super) fn approve(amendment: &Amendment) -> Input {
+    Input::Approve {
+        amendment: Box::new(amendment.clone()),
+        number: 1,
+    }
 }
 
 impl One {
-    fn approvals(
-        &self,
-        amendment: &Amendment,
-        by: &[MemberIndex],
-    ) -> Arc<[(MemberIndex, Signature)]> {
+    fn approvals(&self, amendment: &Amendment, by: &[MemberIndex]) -> Arc<[Approval]> {
         let mut by = by.to_vec();
         by.sort_unstable();
-        let sign = |by: MemberIndex| (by, self.sealed(by, 0, 0, approval(amendment)).0.signature);
+        let sign = |by: MemberIndex| Approval {
+            by,
+            number: 1,
+            signature: self.sealed(by, 0, 0, approval(amendment)).0.signature,
+        };
         by.into_iter().map(sign).collect()
     }
 
@@ -68,11 +98,22 @@ impl One {
     pub(super) fn knows(&self, amendment: &Amendment, by: &[MemberIndex]) -> Effect {
         let mut approved = by.to_vec();
         approved.sort_unstable();
+        let objection = amendment.is_spoken(self.member.config.formats).err();
+        let objection = objection.map(|why| why.to_string());
         Effect::Report(Report::Amendment {
             amendment: Box::new(amendment.clone()),
             approved,
             needed: amendment.needed(&self.epoch),
+            awaits: amendment.new_keys(&self.epoch),
+            objection,
         })
+    }
+
+    /// The network is asked to report the new keys of an amendment.
+    fn awaits(&self, amendment: &Amendment) -> Effect {
+        let mut keys = amendment.new_keys(&self.epoch);
+        keys.sort_unstable();
+        Effect::Await { keys }
     }
 }
 
@@ -86,7 +127,7 @@ fn change(proposal: &mut Proposal) -> &mut Change {
 #[test]
 fn an_approved_amendment_is_sent_to_all_and_again_every_four_beats() {
     let mut one = One::follower(4);
-    let amendment = admitting(&one.epoch, "new");
+    let amendment = longer(&one.epoch);
     let text = Body::Amendment(Box::new(amendment.clone()));
     let to_all = |one: &One| -> Vec<Effect> {
         let both = |to| [text.clone(), approval(&amendment)].map(|body| one.sends(to, 0, 0, body));
@@ -94,10 +135,9 @@ fn an_approved_amendment_is_sent_to_all_and_again_every_four_beats() {
     };
     let mut expected = to_all(&one);
     expected.push(one.knows(&amendment, &[one.me]));
-    let approve = || Input::Approve(Box::new(amendment.clone()));
-    assert_eq!(one.step(approve()), expected);
+    assert_eq!(one.step(approve(&amendment)), expected);
     // Once.
-    assert_eq!(one.step(approve()), []);
+    assert_eq!(one.step(approve(&amendment)), []);
     let of_it = to_all(&one);
     let sent = |effects: &[Effect]| {
         effects
@@ -125,7 +165,7 @@ fn an_approved_amendment_is_sent_to_all_and_again_every_four_beats() {
 fn a_lead_proposes_what_a_quorum_approves_before_any_round() {
     for approves_last in [false, true] {
         let mut one = One::leading(4, 1);
-        let amendment = admitting(&one.epoch, "new");
+        let amendment = longer(&one.epoch);
         let others = one.others();
         let text = Body::Amendment(Box::new(amendment.clone()));
         // In any order: an approval may come before the text.
@@ -137,7 +177,7 @@ fn a_lead_proposes_what_a_quorum_approves_before_any_round() {
         assert_eq!(effects, [one.knows(&amendment, &others[..2])]);
         let (effects, by) = if approves_last {
             let by = [others[0], others[1], one.me];
-            (one.step(Input::Approve(Box::new(amendment.clone()))), by)
+            (one.step(approve(&amendment)), by)
         } else {
             let by = [others[0], others[1], others[2]];
             (one.hear(others[2], 0, 0, approval(&amendment)), by)
@@ -166,7 +206,7 @@ fn a_change_with_enough_approvals_is_voted_for_without_a_model() {
     let proposal = one.changing(1, &amendment, &by);
     let effects = one.propose(1, &proposal);
     // It learns of the approvals from the block.
-    let mut expected = vec![one.knows(&amendment, &by)];
+    let mut expected = vec![one.awaits(&amendment), one.knows(&amendment, &by)];
     expected.extend(one.notarizes(&proposal.block, Checked::Structure));
     assert_eq!(effects, expected);
     assert_eq!(one.propose(1, &proposal), []);
@@ -244,7 +284,7 @@ fn an_approval_that_its_member_did_not_sign_does_not_open() {
     let amendment = admitting(&one.epoch, "new");
     let mut proposal = one.changing(1, &amendment, &one.others());
     let mut approvals = change(&mut proposal).approvals.to_vec();
-    approvals[1].1 = approvals[0].1;
+    approvals[1].signature = approvals[0].signature;
     change(&mut proposal).approvals = approvals.into();
     let lead = one.epoch.lead(1);
     let (_, frame) = one.sealed(lead, 0, 1, Body::Proposal(Box::new(proposal)));
@@ -261,25 +301,300 @@ pub(super) fn an_amendment_that_cannot_come_into_force_is_refused() {
     let why = || Refusal::Change(ChangeError::Start);
     let text = Body::Amendment(Box::new(amendment.clone()));
     assert_eq!(one.hear(from, 0, 0, text), [refused(from, 0, why())]);
-    let own = one.step(Input::Approve(Box::new(amendment)));
+    let own = one.step(approve(&amendment));
     assert_eq!(own, [refused(one.me, 0, why())]);
 }
 
 #[test]
-fn a_member_keeps_two_amendments_of_each_other_member() {
+fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no_more() {
     let mut one = One::follower(4);
     let from = one.others()[0];
-    let kept = ["a", "b", "c"].map(|name| {
-        let amendment = admitting(&one.epoch, name);
-        let text = Body::Amendment(Box::new(amendment.clone()));
-        one.hear(from, 0, 0, text) == [one.knows(&amendment, &[])]
+    let amendments = [1, 2, 3, 4, 5].map(|more| {
+        let mut amendment = longer(&one.epoch);
+        amendment.charter.rounds += more;
+        amendment
     });
-    assert_eq!(kept, [true, true, false]);
+    let text = |amendment: &Amendment| Body::Amendment(Box::new(amendment.clone()));
+    for amendment in &amendments[..4] {
+        one.hear(from, 0, 0, approval(amendment));
+        let known = one.hear(from, 0, 0, text(amendment));
+        assert_eq!(known, [one.knows(amendment, &[from])]);
+    }
+    let full = refused(from, 0, ChangeError::Full { kept: 4 }.into());
+    assert_eq!(one.hear(from, 0, 0, text(&amendments[4])), [full]);
+    // One that it withdraws makes room.
+    let effects = one.hear(from, 0, 0, word(&amendments[1], 2, false));
+    assert_eq!(effects, [one.knows(&amendments[1], &[])]);
+    let known = one.hear(from, 0, 0, text(&amendments[4]));
+    assert_eq!(known, [one.knows(&amendments[4], &[])]);
+    let again = one.hear(from, 0, 0, text(&amendments[1]));
+    assert_eq!(again, [one.knows(&amendments[1], &[])]);
+}
+
+#[test]
+fn an_institution_approves_four_amendments_at_a_time_and_is_told_what_is_full() {
+    let mut one = One::follower(4);
+    let amendments = [1, 2, 3, 4, 5].map(|more| {
+        let mut amendment = longer(&one.epoch);
+        amendment.charter.rounds += more;
+        amendment
+    });
+    for amendment in &amendments[..4] {
+        let effects = one.step(approve(amendment));
+        assert!(effects.contains(&one.knows(amendment, &[one.me])));
+    }
+    let full = refused(one.me, 0, ChangeError::Full { kept: 4 }.into());
+    assert_eq!(one.step(approve(&amendments[4])), [full]);
+    let withdraw = Input::Withdraw {
+        amendment: amendments[0].hash(),
+        number: 2,
+    };
+    let effects = one.step(withdraw.clone());
+    let said = one.sends(one.others()[0], 0, 0, word(&amendments[0], 2, false));
+    assert!(effects.contains(&said), "{effects:?}");
+    assert!(effects.contains(&one.knows(&amendments[0], &[])));
+    assert_eq!(one.step(withdraw), []);
+    let effects = one.step(approve(&amendments[4]));
+    assert!(effects.contains(&one.knows(&amendments[4], &[one.me])));
+}
+
+#[test]
+fn the_last_word_of_a_member_about_an_amendment_counts() {
+    let mut one = One::leading(4, 1);
+    let amendment = longer(&one.epoch);
+    let others = one.others();
+    let text = Body::Amendment(Box::new(amendment.clone()));
+    one.hear(others[0], 0, 0, text);
+    one.hear(others[0], 0, 0, word(&amendment, 1, true));
+    one.hear(others[1], 0, 0, word(&amendment, 3, false));
+    // An approval from before the withdrawal comes late, or is sent again by somebody.
+    assert_eq!(one.hear(others[1], 0, 0, word(&amendment, 2, true)), []);
+    let effects = one.hear(others[2], 0, 0, word(&amendment, 1, true));
+    assert_eq!(effects, [one.knows(&amendment, &[others[0], others[2]])]);
+    // Approved again, it is enough, and this lead proposes it.
+    let effects = one.hear(others[1], 0, 0, word(&amendment, 4, true));
+    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
+    assert!(effects.iter().any(proposed), "{effects:?}");
+}
+
+#[test]
+fn a_withdrawn_approval_does_not_count_for_a_lead_nor_for_a_voter() {
+    // The lead of view 1 does not propose what had enough approvals a moment ago.
+    let epoch = epoch(4, 5);
+    let me = epoch.lead(2);
+    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
+    let amendment = longer(&one.epoch);
+    let others = one.others();
+    let text = Body::Amendment(Box::new(amendment.clone()));
+    one.hear(others[0], 0, 0, text);
+    for &by in &others {
+        one.hear(by, 0, 0, approval(&amendment));
+    }
+    let effects = one.hear(others[0], 0, 0, word(&amendment, 2, false));
+    let why = ChangeError::Approvals { got: 2, needed: 3 };
+    assert_eq!(
+        effects,
+        [
+            one.knows(&amendment, &others[1..]),
+            refused(me, 0, why.into())
+        ]
+    );
+    let effects = one.skip(2);
+    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
+    assert!(!effects.iter().any(proposed), "{effects:?}");
+    // A voter that knows of the withdrawal refuses a block that holds the approval.
+    let mut one = One::follower(4);
+    one.hear(others[0], 0, 0, word(&amendment, 2, false));
+    let others = one.others();
+    one.hear(others[0], 0, 0, word(&amendment, 2, false));
+    let proposal = one.changing(1, &amendment, &others);
+    let why = ChangeError::Approvals { got: 2, needed: 3 };
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, why.into()));
+}
+
+#[test]
+fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
+    let mut one = One::follower(4);
+    let from = one.others()[0];
+    let amendments: Vec<_> = (1..=40)
+        .map(|more| {
+            let mut amendment = longer(&one.epoch);
+            amendment.charter.rounds += more;
+            amendment
+        })
+        .collect();
+    for (number, amendment) in (2..).step_by(2).zip(&amendments) {
+        one.hear(from, 0, 0, word(amendment, number, false));
+    }
+    // The first of 40 is forgotten, and its approval had the number 1.
+    let text = Body::Amendment(Box::new(amendments[0].clone()));
+    one.hear(from, 0, 0, word(&amendments[0], 1, true));
+    let effects = one.hear(one.others()[1], 0, 0, text);
+    assert_eq!(effects, [one.knows(&amendments[0], &[])]);
+    // What it says later counts.
+    let effects = one.hear(from, 0, 0, word(&amendments[0], 100, true));
+    assert_eq!(effects, [one.knows(&amendments[0], &[from])]);
+}
+
+#[test]
+fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
+    let mut one = One::follower(4);
+    let amendment = admitting(&one.epoch, "new");
+    let new = key(99).public();
+    // Nobody asked for it yet.
+    assert_eq!(one.step(Input::Arrived { key: new }), []);
+    let effects = one.step(approve(&amendment));
+    assert_eq!(
+        effects,
+        [one.awaits(&amendment), one.knows(&amendment, &[])]
+    );
+    assert_eq!(one.step(approve(&amendment)), []);
+    // Another key changes nothing.
+    let key = key(98).public();
+    assert_eq!(one.step(Input::Arrived { key }), []);
+    let effects = one.step(Input::Arrived { key: new });
+    let said = one.sends(one.others()[0], 0, 0, approval(&amendment));
+    assert!(effects.contains(&said), "{effects:?}");
+    let reported = effects.iter().any(|effect| {
+        matches!(effect, Effect::Report(Report::Amendment { approved, awaits, .. })
+            if *approved == [one.me] && awaits.is_empty())
+    });
+    assert!(reported, "{effects:?}");
+}
+
+#[test]
+fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_voted_for() {
+    let objecting = |one: &mut One| {
+        one.member.config.examine = Examine::new(|amendment| match amendment.text == b"longer" {
+            true => Err("blob-limit = 39 is less than the model's 396 bytes".into()),
+            false => Ok(()),
+        });
+    };
+    let why = || {
+        let text = "blob-limit = 39 is less than the model's 396 bytes".to_owned();
+        Refusal::Change(ChangeError::Objection(text))
+    };
+    let mut one = One::follower(4);
+    objecting(&mut one);
+    let amendment = longer(&one.epoch);
+    assert_eq!(one.step(approve(&amendment)), [refused(one.me, 0, why())]);
+    let proposal = one.changing(1, &amendment, &one.others());
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, why()));
+    // As lead, with the approvals of all others.
+    let mut one = One::leading(4, 1);
+    objecting(&mut one);
+    let others = one.others();
+    let text = Body::Amendment(Box::new(amendment.clone()));
+    let effects = one.hear(others[0], 0, 0, text);
+    let said = effects.iter().any(|effect| {
+        matches!(effect, Effect::Report(Report::Amendment { objection: Some(why), .. })
+            if why.contains("396"))
+    });
+    assert!(said, "{effects:?}");
+    let mut effects = Vec::new();
+    for &by in &others {
+        effects.extend(one.hear(by, 0, 0, approval(&amendment)));
+    }
+    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
+    assert!(!effects.iter().any(proposed), "{effects:?}");
+    // What a quorum has made final is final for it too.
+    let mut one = One::follower(4);
+    objecting(&mut one);
+    let proposal = one.changing(1, &amendment, &others);
+    one.propose(1, &proposal);
+    let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
+    let effects = one.add_certificate(&proof);
+    assert!(matches!(effects.last(), Some(Effect::EpochOver(_))));
+}
+
+#[test]
+fn stolen_keys_are_those_of_members_that_are_replaced() {
+    let epoch = epoch(4, 5);
+    let mut amendment = longer(&epoch);
+    let old = amendment.silos[1].key;
+    amendment.stolen = vec![old];
+    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
+    amendment.silos[1].key = key(77).public();
+    assert_eq!(amendment.check(&epoch), Ok(()));
+    amendment.stolen = vec![old, old];
+    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
+    amendment.stolen = vec![key(78).public()];
+    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
+    // Nobody leaves by itself and accuses somebody.
+    let mut leaving = Amendment::leaving(&epoch_with(3, 5, |_| {}), MemberIndex(0));
+    let three = epoch_with(3, 5, |_| {});
+    assert!(leaving.leaver(&three).is_some());
+    leaving.stolen = vec![three.roster.silos()[0].key];
+    assert_eq!(leaving.leaver(&three), None);
+}
+
+#[test]
+fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing_else() {
+    let epoch = epoch(4, 5);
+    let me = epoch.lead(1);
+    let mut config = Config::new(epoch.clone(), me, key(me.0), SEED);
+    config.bystander = Some("blob-limit".into());
+    let mut effects = Vec::new();
+    Member::new(config, Start::Kept(vec![]), Time::ZERO, &mut effects);
+    let works = |effect: &Effect| {
+        matches!(
+            effect,
+            Effect::Plan { .. } | Effect::Train { .. } | Effect::Apply { .. }
+        )
+    };
+    assert!(!effects.iter().any(works), "{effects:?}");
+    // It proposes what a quorum approves.
+    let mut one = One::leading(4, 1);
+    one.member.config.bystander = Some("blob-limit".into());
+    let amendment = longer(&one.epoch);
+    let others = one.others();
+    let text = Body::Amendment(Box::new(amendment.clone()));
+    one.hear(others[0], 0, 0, text);
+    let mut effects = Vec::new();
+    for &by in &others {
+        effects.extend(one.hear(by, 0, 0, approval(&amendment)));
+    }
+    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
+    assert!(effects.iter().any(proposed), "{effects:?}");
+    // A round that became final elsewhere is not adopted.
+    let mut one = One::follower(4).signed();
+    one.member.config.bystander = Some("blob-limit".into());
+    let view = one.member.view();
+    let proposal = one.proposal(view, &one.all());
+    let proof = one.certificate(view, Verdict::Final(proposal.block.hash()));
+    one.propose(view, &proposal);
+    let effects = one.add_certificate(&proof);
+    assert!(!effects.iter().any(works), "{effects:?}");
+}
+
+#[test]
+fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
+    let mut one = One::follower(4);
+    one.member.config.paused = true;
+    let trains = |effects: &[Effect]| effects.contains(&Effect::Train { round: 1 });
+    assert!(!trains(&one.plan()));
+    assert!(!trains(&one.pass(3_000)));
+    // It votes on changes all the same.
+    let amendment = longer(&one.epoch);
+    let proposal = one.changing(1, &amendment, &one.others());
+    let votes = one.notarizes(&proposal.block, Checked::Structure);
+    assert!(one.propose(1, &proposal).ends_with(&votes));
+    assert!(trains(&one.step(Input::Resume)));
 }
 
 #[test]
 fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
-    for (n, alone) in [(2, true), (3, true), (4, false), (5, true), (7, true)] {
+    for (n, alone) in [
+        (2, true),
+        (3, true),
+        (4, false),
+        (5, true),
+        (6, true),
+        (7, false),
+        (8, true),
+        (10, false),
+        (100, false),
+    ] {
         let epoch = epoch(n, 5);
         for at in [0, n - 1] {
             let member = MemberIndex(at);
@@ -417,7 +732,7 @@ fn a_passage_is_checked_part_by_part() {
     let forged = {
         let signed = one.approvals(&amendment, &one.others());
         let mut forged = signed.to_vec();
-        forged[2].1 = forged[1].1;
+        forged[2].signature = forged[1].signature;
         forged
     };
     change(&mut unapproved).approvals = forged.into();
@@ -503,7 +818,7 @@ fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
         one
     };
     let more = |one: &One| {
-        let mut amendment = admitting(&one.epoch, "new");
+        let mut amendment = longer(&one.epoch);
         amendment.charter.rounds = 3;
         amendment
     };
@@ -511,7 +826,7 @@ fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
     let mut one = complete();
     let amendment = more(&one);
     let others = one.others();
-    one.step(Input::Approve(Box::new(amendment.clone())));
+    one.step(approve(&amendment));
     // Its own approval is repeated until the epoch is over.
     assert!(one.member.deadline().is_some());
     one.hear(others[0], 0, 0, approval(&amendment));

@@ -1,7 +1,7 @@
 //! Formats of messages: which one is in force, and members whose program does not speak a new one.
 
 use super::super::*;
-use super::amendments::approval;
+use super::amendments::{approval, approve};
 use super::one::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
@@ -19,6 +19,7 @@ fn raising(epoch: &Epoch, format: u8) -> Amendment {
         silos: epoch.roster.silos().to_vec(),
         charter: epoch.charter.clone(),
         text: b"format = 2".to_vec(),
+        stolen: Vec::new(),
     }
 }
 
@@ -39,7 +40,7 @@ fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_vo
     let text = Body::Amendment(Box::new(amendment.clone()));
     let heard = one.hear(from, 0, 0, text);
     assert_eq!(heard, [one.knows(&amendment, &[]), refused(from, 0, why())]);
-    let own = one.step(Input::Approve(Box::new(amendment.clone())));
+    let own = one.step(approve(&amendment));
     assert_eq!(own, [refused(one.me, 0, why())]);
     let proposal = one.changing(1, &amendment, &one.others());
     let effects = one.propose(1, &proposal);
@@ -80,7 +81,7 @@ fn members_that_speak_a_new_format_use_it_from_the_next_epoch_on() {
     let mut one = One::follower(4);
     one.member.config.formats.newest = 2;
     let amendment = raising(&one.epoch, 2);
-    let own = one.step(Input::Approve(Box::new(amendment.clone())));
+    let own = one.step(approve(&amendment));
     assert!(own.contains(&one.knows(&amendment, &[one.me])));
     let proposal = one.changing(1, &amendment, &one.others());
     let votes = one.notarizes(&proposal.block, Checked::Structure);

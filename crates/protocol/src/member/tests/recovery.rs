@@ -7,15 +7,25 @@ use super::table::key;
 use crate::certificate::Verdict;
 use crate::change::{ChangeError, PassageError};
 use crate::charter::Epoch;
+use crate::effects::OwnConfirmation;
 use crate::epochs::Epochs;
 use crate::identity::Strict;
-use crate::message::{Block, Content, Passage, Proposal, Recovery, Standing};
-use crate::recovery::RecoveryError;
+use crate::message::{Block, Confirmation, Content, Passage, Proposal, Recovery, Standing};
+use crate::recovery::{RecoveryError, set};
 use crate::work::WorkError;
 
 fn recover(lost: &[MemberIndex]) -> Input {
     let lost = lost.to_vec();
-    Input::Recover { lost }
+    Input::Recover {
+        lost,
+        abandon: false,
+    }
+}
+
+/// A set of standings, as a member confirms it for the nth time.
+fn confirming(number: u64, standings: &[(MemberIndex, &Standing)]) -> Body {
+    let set = set(standings.iter().copied());
+    Confirmation { number, set }.body()
 }
 
 /// The end of the epoch among effects.
@@ -36,6 +46,7 @@ impl One {
     fn standing(&self, lost: &[MemberIndex]) -> Standing {
         let chain = &self.member.chain;
         Standing {
+            number: 1,
             lost: lost.to_vec(),
             adopted: chain.checkpoint(),
             view: chain.tip.view,
@@ -45,13 +56,30 @@ impl One {
     }
 
     fn reports(&self, lost: &[MemberIndex], signed: &[MemberIndex], round: u64) -> Effect {
+        self.reports_confirmed(lost, signed, &[], round)
+    }
+
+    fn reports_confirmed(
+        &self,
+        lost: &[MemberIndex],
+        signed: &[MemberIndex],
+        confirmed: &[MemberIndex],
+        round: u64,
+    ) -> Effect {
         Effect::Report(Report::Recovery {
             lost: lost.to_vec(),
             signed: signed.to_vec(),
+            confirmed: confirmed.to_vec(),
             needed: self.epoch.roster.len() - lost.len(),
             round,
             notarised: None,
         })
+    }
+
+    /// The standing that it has signed last.
+    fn own_standing(&self) -> Body {
+        let own = self.member.recoveries.own.as_ref();
+        own.expect("it has signed").body.clone()
     }
 
     /// Another member's standing arrives.
@@ -186,12 +214,36 @@ fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
     both.sort_unstable();
     ahead.step(recover(&lost));
     behind.step(recover(&lost));
-    // The one behind knows that all have signed, and lacks the block.
+    // With the last standing each confirms the set.
+    let mut of_both = [(me, &newer), (other, &older)];
+    of_both.sort_unstable_by_key(|(by, _)| *by);
+    let confirming = confirming(1, &of_both);
     let effects = behind.hear_standing(me, &newer);
-    assert_eq!(effects, [behind.reports(&lost, &both, 1)]);
+    let confirms = |one: &One, to, effects: &[Effect]| {
+        let Effect::Persist(Record::Confirmed(own)) = &effects[0] else {
+            panic!("{effects:?}");
+        };
+        let expected = one.sealed(one.me, 0, 0, confirming.clone()).0;
+        assert_eq!(own.message, expected);
+        assert_eq!(own.standings.len(), 2);
+        assert_eq!(effects[1], one.sends(to, 0, 0, one.own_standing()));
+        assert_eq!(effects[2], one.sends(to, 0, 0, confirming.clone()));
+        let by_itself = one.reports_confirmed(&lost, &both, &[one.me], 1);
+        assert_eq!(effects[3..], [by_itself]);
+    };
+    confirms(&behind, me, &effects);
     assert_eq!(behind.hear_standing(me, &newer), []);
-    // The other one proves it, and sends that.
     let effects = ahead.hear_standing(other, &older);
+    confirms(&ahead, other, &effects);
+    assert!(
+        over(&effects).is_none(),
+        "not without the other's confirmation"
+    );
+    // The one behind knows that all have confirmed, and lacks the block.
+    let effects = behind.hear(me, 0, 0, confirming.clone());
+    assert_eq!(effects, [behind.reports_confirmed(&lost, &both, &both, 1)]);
+    // The other one proves it, and sends that.
+    let effects = ahead.hear(other, 0, 0, confirming.clone());
     let passage = over(&effects).unwrap();
     let frame = envelope::seal_passage(&ahead.epoch, &passage);
     let record = Record::Final {
@@ -199,7 +251,7 @@ fn members_that_remain_go_on_from_the_newest_round_that_one_of_them_has() {
         proof: passage.proof.clone(),
     };
     let expected = [
-        ahead.reports(&lost, &both, 1),
+        ahead.reports_confirmed(&lost, &both, &both, 1),
         Effect::Send {
             to: other,
             frame: frame.clone(),
@@ -234,10 +286,11 @@ fn a_member_declared_lost_is_told_once_and_goes_on_as_before() {
     assert!(gone.plan().contains(&Effect::Train { round: 1 }));
     // Its institution may say that it follows.
     let mut gone = One::of(one.epoch.clone(), lost);
-    gone.member.config.follow = Some("00000000".into());
+    let mut id = passage.blocks[0].hash();
+    id.0[31] ^= 1;
+    gone.member.config.follow = Some(id);
     assert!(over(&gone.read(&frame)).is_none());
-    let id = format!("{:#}", passage.blocks[0].hash());
-    gone.member.config.follow = Some(id[..8].to_owned());
+    gone.member.config.follow = Some(passage.blocks[0].hash());
     assert_eq!(over(&gone.read(&frame)), Some(passage));
 }
 
@@ -301,7 +354,12 @@ fn a_recovery_is_checked_part_by_part() {
     let other = one.others()[2];
     let standing = one.standing(&lost);
     one.step(recover(&lost));
-    let right = over(&one.hear_standing(other, &standing)).unwrap();
+    one.hear_standing(other, &standing);
+    let own = standing.clone();
+    let mut both = [(one.me, &own), (other, &standing)];
+    both.sort_unstable_by_key(|(by, _)| *by);
+    let confirmation = confirming(1, &both);
+    let right = over(&one.hear(other, 0, 0, confirmation)).unwrap();
     one.verified(&right);
     let refused = |change: &dyn Fn(&mut Passage, &mut Recovery)| {
         let mut passage = right.clone();
@@ -335,7 +393,7 @@ fn a_recovery_is_checked_part_by_part() {
     let fewer = |recovery: &mut Recovery| {
         recovery.lost.push(other);
         recovery.lost.sort_unstable();
-        recovery.standings.retain(|(by, ..)| *by != other);
+        recovery.standings.retain(|signed| signed.by != other);
     };
     let (got, needed) = (0, 1);
     assert_eq!(
@@ -343,7 +401,17 @@ fn a_recovery_is_checked_part_by_part() {
         why(RecoveryError::Signers { got, needed })
     );
     assert_eq!(
-        refused(&|_, recovery| recovery.standings[0].1.notarised = 7),
+        refused(&|_, recovery| recovery.standings[0].standing.notarised = 7),
+        why(RecoveryError::Signature)
+    );
+    assert_eq!(
+        refused(&|_, recovery| recovery.standings[1].number = 2),
+        why(RecoveryError::Signature)
+    );
+    assert_eq!(
+        refused(&|_, recovery| {
+            recovery.standings[1].confirmation = recovery.standings[1].signature;
+        }),
         why(RecoveryError::Signature)
     );
     assert_eq!(
@@ -425,13 +493,25 @@ fn wishes_and_standings_that_name_the_wrong_members_are_refused() {
     let itself = one.standing(&[from]);
     let effects = one.hear_standing(from, &itself);
     assert_eq!(effects, [refused(from, 0, why(RecoveryError::Itself))]);
-    // One member's standings for two sets of lost members are kept, and no more.
+    // The last of one member's standings counts.
     let sets = [vec![me], vec![one.others()[1]], vec![one.others()[2]]];
-    let heard = sets.map(|lost| {
-        let standing = one.standing(&lost);
-        one.hear_standing(from, &standing).len()
+    let heard = [1, 3, 2].map(|number| {
+        let standing = Standing {
+            number,
+            ..one.standing(&sets[number as usize - 1])
+        };
+        one.hear_standing(from, &standing)
     });
-    assert_eq!(heard, [1, 1, 0]);
+    assert_eq!(heard[0], [one.reports(&sets[0], &[from], 0)]);
+    assert_eq!(heard[1], [one.reports(&sets[2], &[from], 0)]);
+    // It is shown which one counts: whoever sends an older one may have lost its journal.
+    let last = Standing {
+        number: 3,
+        ..one.standing(&sets[2])
+    };
+    let (message, _) = one.sealed(from, 0, 0, last.body());
+    let frame = envelope::reseal(&one.epoch, &message);
+    assert_eq!(heard[2], [Effect::Send { to: from, frame }]);
 }
 
 #[test]
@@ -444,6 +524,236 @@ fn standings_that_contradict_each_other_lead_nowhere() {
     standing.block = Hash::of(b"another block of that view");
     one.step(recover(&lost));
     let effects = one.hear_standing(other, &standing);
-    assert_eq!(effects.len(), 1, "{effects:?}");
-    assert!(!one.member.epoch_over());
+    let why = ChangeError::Recovery(RecoveryError::Standings);
+    let mut both = [one.me, other];
+    both.sort_unstable();
+    let expected = [refused(one.me, 0, why.into()), one.reports(&lost, &both, 1)];
+    assert_eq!(effects, expected);
+    // Two outcomes of one round neither.
+    let mut one = One::follower(4).signed();
+    one.finish_round(&one.all());
+    let mut standing = one.standing(&lost);
+    standing.adopted.outcome = Hash::of(b"another outcome of that round");
+    one.step(recover(&lost));
+    let effects = one.hear_standing(other, &standing);
+    assert_eq!(effects, expected);
+}
+
+/// One of four that goes on with another one, without two that are lost.
+struct Two {
+    one: One,
+    other: MemberIndex,
+    lost: Vec<MemberIndex>,
+}
+
+impl Two {
+    fn new() -> Self {
+        let one = One::follower(4);
+        let lost = one.first_others(2);
+        let other = one.others()[2];
+        Self { one, other, lost }
+    }
+
+    /// Its own nth standing, and the other's.
+    fn standings(&self, own: u64, others: u64) -> [Standing; 2] {
+        [own, others].map(|number| Standing {
+            number,
+            ..self.one.standing(&self.lost)
+        })
+    }
+
+    /// The other one's nth confirmation of these standings.
+    fn confirmation(&self, nth: u64, [own, others]: &[Standing; 2]) -> Body {
+        let mut both = [(self.one.me, own), (self.other, others)];
+        both.sort_unstable_by_key(|(by, _)| *by);
+        confirming(nth, &both)
+    }
+}
+
+fn confirmed(effects: &[Effect]) -> Option<OwnConfirmation> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Persist(Record::Confirmed(own)) => Some((**own).clone()),
+        _ => None,
+    })
+}
+
+fn signed(effects: &[Effect]) -> Option<Standing> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Persist(Record::Standing(message)) => match &message.body {
+            Body::Standing(standing) => Some((**standing).clone()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+#[test]
+fn an_institution_corrects_itself_any_number_of_times_while_its_node_runs() {
+    let Two {
+        mut one,
+        other,
+        lost,
+    } = Two::new();
+    // Wrong twice, then right, then wrong and right again.
+    let wrong = [vec![other], vec![lost[0]]];
+    let tries = [&wrong[0], &wrong[1], &lost, &wrong[1], &lost];
+    for (number, lost) in (1..).zip(tries) {
+        let effects = one.step(recover(lost));
+        let standing = signed(&effects).unwrap();
+        assert_eq!((standing.number, &standing.lost), (number, lost));
+        // After a correction everybody is told, also those that were to remain before.
+        let told = one
+            .others()
+            .into_iter()
+            .filter(|to| number > 1 || !lost.contains(to));
+        for to in told {
+            let sent = one.sends(to, 0, 0, standing.body());
+            assert!(effects.contains(&sent), "{number}: {effects:?}");
+        }
+    }
+    // The others need not have erred: their first standing fits to its fifth.
+    let standing = one.standing(&lost);
+    let effects = one.hear_standing(other, &standing);
+    let own = confirmed(&effects).unwrap();
+    let numbers: Vec<_> = own
+        .standings
+        .iter()
+        .map(|(by, of, _)| (*by, of.number))
+        .collect();
+    let mut expected = [(one.me, 5), (other, 1)];
+    expected.sort_unstable();
+    assert_eq!(numbers, expected);
+}
+
+#[test]
+fn whoever_has_confirmed_signs_for_another_set_only_when_one_of_it_has_given_it_up() {
+    let mut two = Two::new();
+    let first = two.standings(1, 1);
+    two.one.step(recover(&two.lost));
+    assert!(confirmed(&two.one.hear_standing(two.other, &first[1])).is_some());
+    // A correction waits, and says for whom; also after a restart.
+    let corrected = vec![two.lost[0]];
+    let held = Effect::Report(Report::RecoveryHeld {
+        confirmed: two.lost.clone(),
+        awaits: vec![two.other],
+    });
+    let effects = two.one.step(recover(&corrected));
+    assert!(
+        effects.contains(&held) && signed(&effects).is_none(),
+        "{effects:?}"
+    );
+    assert!(signed(&two.one.pass(20_000)).is_none());
+    // The other one says that it never will.
+    let later = two.standings(1, 2)[1].clone();
+    let effects = two.one.hear_standing(two.other, &later);
+    let standing = signed(&effects).unwrap();
+    assert_eq!((standing.number, standing.lost), (2, corrected));
+    // Nor does its old standing, sent again, bring the first set back.
+    let effects = two.one.hear_standing(two.other, &first[1]);
+    assert!(confirmed(&effects).is_none(), "{effects:?}");
+}
+
+#[test]
+fn a_correction_that_comes_after_all_have_confirmed_changes_nothing() {
+    let mut two = Two::new();
+    let first = two.standings(1, 1);
+    two.one.step(recover(&two.lost));
+    two.one.hear_standing(two.other, &first[1]);
+    two.one.step(recover(&[two.lost[0]]));
+    let confirmation = two.confirmation(1, &first);
+    let effects = two.one.hear(two.other, 0, 0, confirmation);
+    assert!(over(&effects).is_some(), "{effects:?}");
+}
+
+#[test]
+fn a_confirmation_of_another_set_does_not_complete_a_recovery() {
+    let mut two = Two::new();
+    let first = two.standings(1, 1);
+    two.one.step(recover(&two.lost));
+    two.one.hear_standing(two.other, &first[1]);
+    let confirmation = two.confirmation(1, &two.standings(2, 1));
+    let effects = two.one.hear(two.other, 0, 0, confirmation);
+    assert!(over(&effects).is_none(), "{effects:?}");
+    // The last confirmation of a member counts.
+    let confirmation = two.confirmation(2, &first);
+    let effects = two.one.hear(two.other, 0, 0, confirmation);
+    assert!(over(&effects).is_some(), "{effects:?}");
+}
+
+#[test]
+fn what_was_confirmed_is_remembered_through_a_restart() {
+    let mut two = Two::new();
+    let first = two.standings(1, 1);
+    let mut effects = two.one.step(recover(&two.lost));
+    effects.extend(two.one.hear_standing(two.other, &first[1]));
+    let records: Vec<_> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Persist(record) => Some(record.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(records.len(), 2);
+    let start = Start::Kept(records);
+    let (one, _) = One::start(two.one.epoch.clone(), two.one.me, start);
+    two.one = one;
+    let effects = two.one.step(recover(&[two.lost[0]]));
+    assert!(signed(&effects).is_none(), "{effects:?}");
+    let confirmation = two.confirmation(1, &first);
+    assert!(over(&two.one.hear(two.other, 0, 0, confirmation)).is_some());
+}
+
+#[test]
+fn what_was_confirmed_is_abandoned_only_where_all_that_may_have_completed_it_are_lost() {
+    let two = || {
+        let mut two = Two::new();
+        let first = two.standings(1, 1);
+        two.one.step(recover(&two.lost));
+        two.one.hear_standing(two.other, &first[1]);
+        two
+    };
+    let abandon = |lost: &[MemberIndex]| Input::Recover {
+        lost: lost.to_vec(),
+        abandon: true,
+    };
+    // The other one, whose confirmation is not here, is not among the lost.
+    let mut first = two();
+    let effects = first.one.step(abandon(&first.lost[..1]));
+    assert!(signed(&effects).is_none(), "{effects:?}");
+    // It died before it confirmed, for good: this one goes on alone.
+    let mut second = two();
+    let all = second.one.others();
+    assert!(signed(&second.one.step(recover(&all))).is_none());
+    let effects = second.one.step(abandon(&all));
+    assert_eq!(signed(&effects).map(|of| of.lost), Some(all));
+    assert!(over(&effects).is_some(), "{effects:?}");
+}
+
+#[test]
+fn a_member_that_lost_its_journal_learns_how_far_its_standings_have_come() {
+    let mut two = Two::new();
+    two.one.step(recover(&two.lost));
+    // Another one holds a third standing of its key.
+    let [third, _] = two.standings(3, 1);
+    let me = two.one.me;
+    let effects = two.one.hear(me, 0, 0, third.body());
+    let standing = signed(&effects).unwrap();
+    assert_eq!((standing.number, standing.lost), (4, two.lost.clone()));
+}
+
+#[test]
+fn a_member_left_behind_is_told_of_the_same_others_once() {
+    let mut gone = None;
+    let mut told = 0;
+    // Any number of recoveries by one other member.
+    for number in 1..20 {
+        let mut one = One::follower(2);
+        let lost = one.others();
+        one.member.recoveries.reminded = number;
+        let passage = over(&one.step(recover(&lost))).unwrap();
+        let frame = envelope::seal_passage(&one.epoch, &passage);
+        let gone = gone.get_or_insert_with(|| One::of(one.epoch.clone(), lost[0]));
+        told += gone.read(&frame).len();
+    }
+    assert_eq!(told, 1);
 }

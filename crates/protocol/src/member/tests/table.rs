@@ -223,7 +223,7 @@ impl Table {
                     self.journal[i].push(record);
                     continue;
                 }
-                Effect::EpochOver(_) => continue,
+                Effect::EpochOver(_) | Effect::Await { .. } => continue,
                 Effect::Report(report) => {
                     self.reports.push((i, report));
                     continue;

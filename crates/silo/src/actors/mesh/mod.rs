@@ -101,7 +101,10 @@ fn count(command: &Command) -> impl FnOnce(&mut Counts) + use<> {
     match command {
         Command::Send { .. } => sent = 1,
         Command::Publish { .. } => published = 1,
-        Command::Fetch { .. } | Command::Judge { .. } | Command::Mute { .. } => {}
+        Command::Fetch { .. }
+        | Command::Judge { .. }
+        | Command::Await { .. }
+        | Command::Mute { .. } => {}
         Command::Serve { blobs, .. } => {
             served = blobs.iter().flatten().count() as u64;
             unserved = blobs.len() as u64 - served;

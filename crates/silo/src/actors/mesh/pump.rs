@@ -74,6 +74,7 @@ impl Pump {
             Event::Up { peer, .. } | Event::Down { peer } if self.is_guest(peer) => None,
             Event::Up { peer, round_trip } => input(Input::Up { peer, round_trip }),
             Event::Down { peer } => input(Input::Down { peer }),
+            Event::Arrived { key } => input(Input::Arrived { key }),
             Event::Fetched { blobs } => self.arrived(blobs, Vec::new()),
             Event::Missing { blobs } => self.arrived(Vec::new(), blobs),
             Event::Wanted { by, blobs, ticket } => self.wanted(by, blobs, ticket),

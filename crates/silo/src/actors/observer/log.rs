@@ -122,6 +122,7 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             amendment,
             approved,
             needed,
+            ..
         } => {
             let (amendment, approvals) = (amendment.hash(), approved.len());
             info!(view = at_view, %amendment, approvals, needed, "an amendment");
@@ -141,6 +142,12 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
                 "members want to go on without others"
             );
         }
+        Report::RecoveryHeld { confirmed, awaits } => warn!(
+            view = at_view,
+            ?confirmed,
+            ?awaits,
+            "a correction waits: this member has confirmed to go on without others"
+        ),
         Report::LeftBehind {
             recovery,
             by,

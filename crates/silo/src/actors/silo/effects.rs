@@ -1,6 +1,6 @@
 //! Carries out effects, in order, once the records among them are durable.
 
-use actix::{ActorContext, AsyncContext, Context};
+use actix::{ActorContext, Addr, AsyncContext, Context};
 use protocol::Effect;
 use protocol::net::Command;
 
@@ -22,6 +22,7 @@ impl SiloActor {
                 Effect::EpochOver(_) => over = true,
                 Effect::Send { to, frame } => commands.push(Command::Send { to, frame }),
                 Effect::Publish { frame } => commands.push(Command::Publish { frame }),
+                Effect::Await { keys } => commands.push(Command::Await { keys }),
                 Effect::Report(report) => {
                     self.counters.follow(&report);
                     self.spans.follow(&report);
@@ -42,7 +43,10 @@ impl SiloActor {
                         self.spans.begin(activity);
                     }
                     let reply = ctx.address().recipient();
-                    self.worker.do_send(WorkRequest { effect, reply });
+                    // A member that takes no part in rounds asks for no work.
+                    if let Some(worker) = &self.worker {
+                        worker.do_send(WorkRequest { effect, reply });
+                    }
                 }
             }
         }
@@ -54,7 +58,7 @@ impl SiloActor {
             self.notify(vec![Notice::Stopped(Stopped::EpochOver)]);
             return ctx.terminate();
         }
-        if self.worker.connected() {
+        if self.worker.as_ref().is_none_or(Addr::connected) {
             self.arm(ctx);
         } else {
             self.end(Stopped::Defect("the worker ended".into()), ctx);

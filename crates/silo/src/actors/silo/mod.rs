@@ -16,8 +16,7 @@ pub(crate) use seat::Seat;
 
 use super::mesh::MeshActor;
 use super::messages::{
-    Approve, Halt, Incoming, Notices, Outgoing, Recover, Stop, Subscribe, VerifiedCertificates,
-    WorkResult,
+    Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, Wish, WorkResult,
 };
 use super::observer::ObserverActor;
 use super::worker::WorkerActor;
@@ -39,7 +38,8 @@ pub(crate) struct SiloActor {
     pub(crate) pool: Arc<dyn Pool>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
-    pub(crate) worker: Addr<WorkerActor>,
+    /// None where the silo takes no part in rounds.
+    pub(crate) worker: Option<Addr<WorkerActor>>,
     pub(crate) observer: Addr<ObserverActor>,
     pub(crate) clock: Clock,
     pub(crate) run_state: Rc<RunState>,
@@ -122,7 +122,9 @@ impl Drop for SiloActor {
     fn drop(&mut self) {
         // However it ended, even by a panic, the other actors end with it.
         self.mesh.do_send(Halt);
-        self.worker.do_send(Halt);
+        if let Some(worker) = &self.worker {
+            worker.do_send(Halt);
+        }
         self.observer.do_send(Halt);
     }
 }
@@ -167,22 +169,12 @@ impl Handler<WorkResult> for SiloActor {
     }
 }
 
-impl Handler<Recover> for SiloActor {
+impl Handler<Wish> for SiloActor {
     type Result = ();
 
-    fn handle(&mut self, Recover(lost): Recover, ctx: &mut Context<Self>) {
+    fn handle(&mut self, Wish(input): Wish, ctx: &mut Context<Self>) {
         if self.run_state.is_running() {
-            self.step(Input::Recover { lost }, ctx);
-        }
-    }
-}
-
-impl Handler<Approve> for SiloActor {
-    type Result = ();
-
-    fn handle(&mut self, Approve(amendment): Approve, ctx: &mut Context<Self>) {
-        if self.run_state.is_running() {
-            self.step(Input::Approve(amendment), ctx);
+            self.step(input, ctx);
         }
     }
 }

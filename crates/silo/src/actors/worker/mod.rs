@@ -270,6 +270,7 @@ impl WorkerActor {
             Effect::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
             Effect::Send { .. }
             | Effect::Publish { .. }
+            | Effect::Await { .. }
             | Effect::Persist(_)
             | Effect::EpochOver(_)
             | Effect::Report(_) => {}
@@ -408,6 +409,7 @@ fn round_of(effect: &Effect) -> u64 {
         Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
         Effect::Send { .. }
         | Effect::Publish { .. }
+        | Effect::Await { .. }
         | Effect::Persist(_)
         | Effect::EpochOver(_)
         | Effect::Report(_) => 0,

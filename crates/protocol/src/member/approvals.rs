@@ -1,0 +1,96 @@
+//! What members say of amendments: the last word of each about each counts.
+
+use std::collections::BTreeMap;
+
+use super::ByMember;
+use super::amendments::KEPT;
+use crate::hash::Hash;
+use crate::identity::Signature;
+use crate::message::Approval;
+use crate::mutation::{Mutation, broken};
+use crate::roster::MemberIndex;
+
+/// A member's signed word about an amendment.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
+    /// Counts up with every word about the amendment.
+    pub(super) number: u64,
+    /// Whether the member approves it.
+    pub(super) stands: bool,
+    pub(super) signature: Signature,
+}
+
+/// Most withdrawals of one member that are kept.
+const WITHDRAWN: usize = 16;
+
+/// The last words of members about amendments: of each member the [`KEPT`] newest approvals, and the
+/// [`WITHDRAWN`] newest withdrawals.
+#[derive(Default)]
+pub(super) struct Approvals(ByMember<Words>);
+
+#[derive(Default)]
+struct Words {
+    last: BTreeMap<Hash, Word>,
+    /// The highest number of a word that was dropped to make room. An older one about an unknown
+    /// amendment may have been withdrawn.
+    dropped: Option<u64>,
+}
+
+impl Approvals {
+    /// The last word of a member about an amendment.
+    pub(super) fn last(&self, by: MemberIndex, amendment: &Hash) -> Option<Word> {
+        self.0.get(&by)?.last.get(amendment).copied()
+    }
+
+    /// All words of a member.
+    pub(super) fn words_of(&self, by: MemberIndex) -> impl Iterator<Item = (Hash, Word)> {
+        let words = self.0.get(&by).into_iter().flat_map(|words| &words.last);
+        words.map(|(hash, word)| (*hash, *word))
+    }
+
+    /// Whether a member can approve one more, so that nothing which it approves is forgotten.
+    pub(super) fn has_room(&self, by: MemberIndex) -> bool {
+        self.words_of(by).filter(|(_, word)| word.stands).count() < KEPT
+    }
+
+    /// The approvals of an amendment that stand, ascending.
+    pub(super) fn standing(&self, amendment: &Hash) -> Vec<Approval> {
+        let all = self.0.iter();
+        let words = all.filter_map(|(by, words)| Some((*by, words.last.get(amendment)?)));
+        let words = words.filter(|(_, word)| word.stands);
+        words
+            .map(|(by, word)| Approval {
+                by,
+                number: word.number,
+                signature: word.signature,
+            })
+            .collect()
+    }
+
+    /// Keeps a word; false if it is no news: a later one is known, or may have been dropped.
+    pub(super) fn add(&mut self, by: MemberIndex, amendment: Hash, word: Word) -> bool {
+        let words = self.0.entry(by).or_default();
+        let old = match words.last.get(&amendment) {
+            Some(last) => last.number >= word.number,
+            None => words.dropped.is_some_and(|dropped| dropped >= word.number),
+        };
+        if old && !broken(Mutation::OldApprovalCounts) {
+            return false;
+        }
+        words.last.insert(amendment, word);
+        let (limit, alike) = match word.stands {
+            true => (KEPT, true),
+            false => (WITHDRAWN, false),
+        };
+        let alike = words.last.iter().filter(|(_, word)| word.stands == alike);
+        let alike: Vec<_> = alike.map(|(hash, word)| (word.number, *hash)).collect();
+        if alike.len() > limit
+            && !broken(Mutation::ApprovalsNeverFull)
+            && let Some((number, least)) = alike.into_iter().min()
+        {
+            words.last.remove(&least);
+            words.dropped = words.dropped.max(Some(number));
+        }
+        true
+    }
+}
