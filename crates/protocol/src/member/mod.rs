@@ -18,11 +18,13 @@
 //! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
 //! | `approvals` | what members say of amendments: the last word of each counts |
 //! | `recovery` | going on without members that are gone for good |
+//! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
 //! | `absences` | members that are not waited for |
 //! | `sync` | catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
 //! | `completion` | the end: the last round is adopted here, and at others |
 //! | `clock` | the timers |
+//! | `reporting` | evidence and refusals, in bounded number |
 //!
 //! Every input changes some of this state. Then `Member::drive` takes all steps that have become possible
 //! or due, as a function of the state alone, until nothing is left to do. So the order of messages
@@ -43,7 +45,9 @@ mod judge;
 mod lead;
 mod own;
 mod participation;
+mod recoveries;
 mod recovery;
+mod reporting;
 mod round;
 mod scoring;
 mod sheets;
@@ -61,7 +65,6 @@ use bytes::Bytes;
 use crate::certificate::Verdict;
 use crate::effects::{Effect, Input, Record, Report};
 use crate::envelope::{self, Known, Opened};
-use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Body, Kind, Message};
 use crate::refusal::Refusal;
@@ -81,7 +84,7 @@ use completion::Completion;
 use judge::Judged;
 use lead::Lead;
 use participation::{Journal, Participation};
-use recovery::Recoveries;
+use recoveries::Recoveries;
 use round::Round;
 use sync::Sync;
 
@@ -133,9 +136,6 @@ struct View {
     /// How often a message of each member was refused.
     refused: ByMember<usize>,
 }
-
-/// Most refusals of one member that are reported in a view.
-const REFUSALS: usize = 8;
 
 impl Member {
     /// Starts a member. Its first effects are added to `effects`, in the order in which to carry them
@@ -516,36 +516,6 @@ impl Member {
         };
         self.early.retain(|other| !same(other));
         self.early.push_back(message);
-    }
-
-    /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
-    /// no member can fill logs with it.
-    fn accuse(&mut self, evidence: Evidence) {
-        self.look_for_own_messages(&evidence);
-        if self.broken(Mutation::FaultUnreported) {
-            return;
-        }
-        if self.accused.insert(evidence.member) {
-            let frame = envelope::seal_evidence(&self.config.epoch, &evidence);
-            self.out.push(Effect::Publish { frame });
-            self.out
-                .push(Effect::Report(Report::Fault(Box::new(evidence))));
-        }
-    }
-
-    /// Reports that a message is not accepted: at most [`REFUSALS`] of one member in a view, so that
-    /// it cannot fill logs.
-    fn refuse(&mut self, member: MemberIndex, round: u64, reason: Refusal) {
-        let count = self.view.refused.entry(member).or_default();
-        *count += 1;
-        if *count > REFUSALS {
-            return;
-        }
-        self.out.push(Effect::Report(Report::Refused {
-            member,
-            round,
-            reason,
-        }));
     }
 
     fn me(&self) -> MemberIndex {

@@ -6,9 +6,8 @@
 //! and another one only after a member of the first set has signed a later standing: that member never
 //! confirms the first set, so it never completes.
 
-use std::collections::BTreeSet;
-
-use super::{ByMember, Member};
+use super::Member;
+use super::recoveries::{Lost, Standings, Wanted};
 use crate::certificate::Verdict;
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
@@ -17,10 +16,9 @@ use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
-use crate::mutation::{Mutation, broken};
+use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
-use crate::time::Time;
 
 /// Beats after which a standing is sent again.
 const REPEAT: u32 = 4;
@@ -29,140 +27,6 @@ const FETCHES: u32 = 8;
 /// Most recoveries without this member that are reported in an epoch: whoever is left out by a few can
 /// be told of many.
 const TOLD: usize = 8;
-
-/// Members declared lost.
-type Lost = Vec<MemberIndex>;
-/// The last standings of members, with their signatures.
-type Standings = ByMember<(Standing, Signature)>;
-
-/// What members have signed about going on without others.
-#[derive(Default)]
-pub(super) struct Recoveries {
-    /// What this member's institution wants and the member has not signed yet.
-    wanted: Option<Wanted>,
-    /// The last standing that this member has signed.
-    pub(super) own: Option<Message>,
-    /// The last standings of members, this one included.
-    heard: Standings,
-    /// What this member has confirmed last, unless a member of it has given it up.
-    confirmed: Option<OwnConfirmation>,
-    /// Number of this member's last confirmation.
-    confirmations: u64,
-    /// The last confirmations of members: number, set and signature.
-    confirmed_by: ByMember<(u64, Hash, Signature)>,
-    /// The institution knows that what was confirmed will never be completed elsewhere.
-    abandon: bool,
-    /// Signers of recoveries that leave this member out and were reported.
-    told: BTreeSet<Vec<MemberIndex>>,
-    /// What was reported last of standings, and of a correction that waits.
-    reported: [Option<Report>; 2],
-    /// A set of standings that do not fit together, which was reported.
-    misfit: Option<Hash>,
-    /// The highest number of a standing of this member's key that is not in its journal.
-    pub(super) reminded: u64,
-    pause: u32,
-}
-
-/// What an institution wants.
-struct Wanted {
-    lost: Lost,
-    since: Time,
-}
-
-impl Recoveries {
-    /// Whether this member has signed, and so does nothing more in this epoch.
-    pub(super) fn signed(&self) -> bool {
-        self.own.is_some() && !broken(Mutation::ActsAfterStanding)
-    }
-
-    /// Whether timers have to run.
-    pub(super) fn runs(&self) -> bool {
-        self.signed() || self.wanted.is_some()
-    }
-
-    /// Takes back what this member signed before a restart.
-    pub(super) fn restore(&mut self, message: Message) {
-        if let Body::Standing(standing) = &message.body {
-            self.add(message.sender, (**standing).clone(), message.signature);
-            self.own = Some(message);
-        }
-    }
-
-    /// Takes back what this member confirmed before a restart.
-    pub(super) fn restore_confirmed(&mut self, own: OwnConfirmation) {
-        for (by, standing, signature) in &own.standings {
-            self.add(*by, standing.clone(), *signature);
-        }
-        self.add_own_confirmation(own);
-    }
-
-    fn add_own_confirmation(&mut self, own: OwnConfirmation) {
-        if let Body::Confirmation(confirmation) = &own.message.body {
-            let Confirmation { number, set } = **confirmation;
-            self.confirmations = number;
-            let word = (number, set, own.message.signature);
-            self.confirmed_by.insert(own.message.sender, word);
-            self.confirmed = Some(own);
-        }
-    }
-
-    /// Keeps a standing; false if it or a later one of its member is known.
-    fn add(&mut self, by: MemberIndex, standing: Standing, signature: Signature) -> bool {
-        let known = self.heard.get(&by);
-        let later = known.is_some_and(|(last, _)| last.number >= standing.number);
-        if later && !broken(Mutation::OldStandingCounts) {
-            return false;
-        }
-        self.heard.insert(by, (standing, signature));
-        true
-    }
-
-    /// The members that this member's last standing declares lost.
-    fn lost(&self) -> Option<&Lost> {
-        match &self.own.as_ref()?.body {
-            Body::Standing(standing) => Some(&standing.lost),
-            _ => None,
-        }
-    }
-
-    /// The members of the confirmed set whose confirmation of it is not known here.
-    fn unconfirmed(&self, own: &OwnConfirmation) -> Vec<MemberIndex> {
-        let of_own = self.confirmed_by.get(&own.message.sender);
-        let set = of_own.map(|(_, set, _)| *set);
-        let members = own.standings.iter().map(|(by, ..)| *by);
-        let confirms = |by: &MemberIndex| self.confirmed_by.get(by).map(|(_, set, _)| *set) == set;
-        members.filter(|by| !confirms(by)).collect()
-    }
-
-    /// Whether this member may confirm another set than it has confirmed: it has confirmed none, a
-    /// member of it has signed a later standing and so never confirms it, or the institution knows that
-    /// all that may have completed it are gone for good and among the `lost`.
-    fn is_free(&self, lost: &[MemberIndex]) -> bool {
-        let Some(own) = &self.confirmed else {
-            return true;
-        };
-        // Its own later standing says that this member was free when it signed it.
-        let given_up = own.standings.iter().any(|(by, standing, _)| {
-            let last = self.heard.get(by);
-            last.is_some_and(|(last, _)| last.number > standing.number)
-        });
-        let abandoned = || {
-            let open = self.unconfirmed(own);
-            self.abandon && !open.is_empty() && open.iter().all(|by| lost.contains(by))
-        };
-        given_up || abandoned() || broken(Mutation::ConfirmsAgain)
-    }
-
-    /// The last standings of all that remain without these, if all name the same lost members.
-    fn complete_set(&self, remaining: &[MemberIndex], lost: &Lost) -> Option<Standings> {
-        let of = |by: &MemberIndex| {
-            let (standing, signature) = self.heard.get(by)?;
-            let same = standing.lost == *lost;
-            same.then(|| (*by, (standing.clone(), *signature)))
-        };
-        remaining.iter().map(of).collect()
-    }
-}
 
 impl Member {
     /// This member's institution wants to go on without members that are gone.

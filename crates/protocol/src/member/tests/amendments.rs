@@ -2,7 +2,6 @@
 
 use super::super::*;
 use super::one::*;
-use super::sync::{answers, two_rounds, up};
 use super::table::{epoch, epoch_with, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::{ChangeError, PassageError};
@@ -14,7 +13,7 @@ use crate::message::{Amendment, Approval, Block, Change, Content, Passage, Propo
 use crate::roster::Silo;
 
 /// The same charter with another member behind the others.
-fn admitting(epoch: &Epoch, name: &str) -> Amendment {
+pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     let mut silos = epoch.roster.silos().to_vec();
     silos.push(Silo {
         name: name.into(),
@@ -47,7 +46,7 @@ pub(super) fn approval(amendment: &Amendment) -> Body {
 }
 
 /// What a member says of an amendment.
-fn word(amendment: &Amendment, number: u64, stands: bool) -> Body {
+pub(super) fn word(amendment: &Amendment, number: u64, stands: bool) -> Body {
     Body::Approval {
         amendment: amendment.hash(),
         number,
@@ -110,7 +109,7 @@ impl One {
     }
 
     /// The network is asked to report the new keys of an amendment.
-    fn awaits(&self, amendment: &Amendment) -> Effect {
+    pub(super) fn awaits(&self, amendment: &Amendment) -> Effect {
         let mut keys = amendment.new_keys(&self.epoch);
         keys.sort_unstable();
         Effect::Await { keys }
@@ -306,283 +305,6 @@ pub(super) fn an_amendment_that_cannot_come_into_force_is_refused() {
 }
 
 #[test]
-fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no_more() {
-    let mut one = One::follower(4);
-    let from = one.others()[0];
-    let amendments = [1, 2, 3, 4, 5].map(|more| {
-        let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
-        amendment
-    });
-    let text = |amendment: &Amendment| Body::Amendment(Box::new(amendment.clone()));
-    for amendment in &amendments[..4] {
-        one.hear(from, 0, 0, approval(amendment));
-        let known = one.hear(from, 0, 0, text(amendment));
-        assert_eq!(known, [one.knows(amendment, &[from])]);
-    }
-    let full = refused(from, 0, ChangeError::Full { kept: 4 }.into());
-    assert_eq!(one.hear(from, 0, 0, text(&amendments[4])), [full]);
-    // One that it withdraws makes room.
-    let effects = one.hear(from, 0, 0, word(&amendments[1], 2, false));
-    assert_eq!(effects, [one.knows(&amendments[1], &[])]);
-    let known = one.hear(from, 0, 0, text(&amendments[4]));
-    assert_eq!(known, [one.knows(&amendments[4], &[])]);
-    let again = one.hear(from, 0, 0, text(&amendments[1]));
-    assert_eq!(again, [one.knows(&amendments[1], &[])]);
-}
-
-#[test]
-fn an_institution_approves_four_amendments_at_a_time_and_is_told_what_is_full() {
-    let mut one = One::follower(4);
-    let amendments = [1, 2, 3, 4, 5].map(|more| {
-        let mut amendment = longer(&one.epoch);
-        amendment.charter.rounds += more;
-        amendment
-    });
-    for amendment in &amendments[..4] {
-        let effects = one.step(approve(amendment));
-        assert!(effects.contains(&one.knows(amendment, &[one.me])));
-    }
-    let full = refused(one.me, 0, ChangeError::Full { kept: 4 }.into());
-    assert_eq!(one.step(approve(&amendments[4])), [full]);
-    let withdraw = Input::Withdraw {
-        amendment: amendments[0].hash(),
-        number: 2,
-    };
-    let effects = one.step(withdraw.clone());
-    let said = one.sends(one.others()[0], 0, 0, word(&amendments[0], 2, false));
-    assert!(effects.contains(&said), "{effects:?}");
-    assert!(effects.contains(&one.knows(&amendments[0], &[])));
-    assert_eq!(one.step(withdraw), []);
-    let effects = one.step(approve(&amendments[4]));
-    assert!(effects.contains(&one.knows(&amendments[4], &[one.me])));
-}
-
-#[test]
-fn the_last_word_of_a_member_about_an_amendment_counts() {
-    let mut one = One::leading(4, 1);
-    let amendment = longer(&one.epoch);
-    let others = one.others();
-    let text = Body::Amendment(Box::new(amendment.clone()));
-    one.hear(others[0], 0, 0, text);
-    one.hear(others[0], 0, 0, word(&amendment, 1, true));
-    one.hear(others[1], 0, 0, word(&amendment, 3, false));
-    // An approval from before the withdrawal comes late, or is sent again by somebody.
-    assert_eq!(one.hear(others[1], 0, 0, word(&amendment, 2, true)), []);
-    let effects = one.hear(others[2], 0, 0, word(&amendment, 1, true));
-    assert_eq!(effects, [one.knows(&amendment, &[others[0], others[2]])]);
-    // Approved again, it is enough, and this lead proposes it.
-    let effects = one.hear(others[1], 0, 0, word(&amendment, 4, true));
-    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
-    assert!(effects.iter().any(proposed), "{effects:?}");
-}
-
-#[test]
-fn a_withdrawn_approval_does_not_count_for_a_lead_nor_for_a_voter() {
-    // The lead of view 1 does not propose what had enough approvals a moment ago.
-    let epoch = epoch(4, 5);
-    let me = epoch.lead(2);
-    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
-    let amendment = longer(&one.epoch);
-    let others = one.others();
-    let text = Body::Amendment(Box::new(amendment.clone()));
-    one.hear(others[0], 0, 0, text);
-    for &by in &others {
-        one.hear(by, 0, 0, approval(&amendment));
-    }
-    let effects = one.hear(others[0], 0, 0, word(&amendment, 2, false));
-    let why = ChangeError::Approvals { got: 2, needed: 3 };
-    assert_eq!(
-        effects,
-        [
-            one.knows(&amendment, &others[1..]),
-            refused(me, 0, why.into())
-        ]
-    );
-    let effects = one.skip(2);
-    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
-    assert!(!effects.iter().any(proposed), "{effects:?}");
-    // A voter that knows of the withdrawal refuses a block that holds the approval.
-    let mut one = One::follower(4);
-    one.hear(others[0], 0, 0, word(&amendment, 2, false));
-    let others = one.others();
-    one.hear(others[0], 0, 0, word(&amendment, 2, false));
-    let proposal = one.changing(1, &amendment, &others);
-    let why = ChangeError::Approvals { got: 2, needed: 3 };
-    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, why.into()));
-}
-
-#[test]
-fn withdrawals_that_were_forgotten_do_not_let_older_approvals_count_again() {
-    let mut one = One::follower(4);
-    let from = one.others()[0];
-    let amendments: Vec<_> = (1..=40)
-        .map(|more| {
-            let mut amendment = longer(&one.epoch);
-            amendment.charter.rounds += more;
-            amendment
-        })
-        .collect();
-    for (number, amendment) in (2..).step_by(2).zip(&amendments) {
-        one.hear(from, 0, 0, word(amendment, number, false));
-    }
-    // The first of 40 is forgotten, and its approval had the number 1.
-    let text = Body::Amendment(Box::new(amendments[0].clone()));
-    one.hear(from, 0, 0, word(&amendments[0], 1, true));
-    let effects = one.hear(one.others()[1], 0, 0, text);
-    assert_eq!(effects, [one.knows(&amendments[0], &[])]);
-    // What it says later counts.
-    let effects = one.hear(from, 0, 0, word(&amendments[0], 100, true));
-    assert_eq!(effects, [one.knows(&amendments[0], &[from])]);
-}
-
-#[test]
-fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
-    let mut one = One::follower(4);
-    let amendment = admitting(&one.epoch, "new");
-    let new = key(99).public();
-    // Nobody asked for it yet.
-    assert_eq!(one.step(Input::Arrived { key: new }), []);
-    let effects = one.step(approve(&amendment));
-    assert_eq!(
-        effects,
-        [one.awaits(&amendment), one.knows(&amendment, &[])]
-    );
-    assert_eq!(one.step(approve(&amendment)), []);
-    // Another key changes nothing.
-    let key = key(98).public();
-    assert_eq!(one.step(Input::Arrived { key }), []);
-    let effects = one.step(Input::Arrived { key: new });
-    let said = one.sends(one.others()[0], 0, 0, approval(&amendment));
-    assert!(effects.contains(&said), "{effects:?}");
-    let reported = effects.iter().any(|effect| {
-        matches!(effect, Effect::Report(Report::Amendment { approved, awaits, .. })
-            if *approved == [one.me] && awaits.is_empty())
-    });
-    assert!(reported, "{effects:?}");
-}
-
-#[test]
-fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_voted_for() {
-    let objecting = |one: &mut One| {
-        one.member.config.examine = Examine::new(|amendment| match amendment.text == b"longer" {
-            true => Err("blob-limit = 39 is less than the model's 396 bytes".into()),
-            false => Ok(()),
-        });
-    };
-    let why = || {
-        let text = "blob-limit = 39 is less than the model's 396 bytes".to_owned();
-        Refusal::Change(ChangeError::Objection(text))
-    };
-    let mut one = One::follower(4);
-    objecting(&mut one);
-    let amendment = longer(&one.epoch);
-    assert_eq!(one.step(approve(&amendment)), [refused(one.me, 0, why())]);
-    let proposal = one.changing(1, &amendment, &one.others());
-    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, why()));
-    // As lead, with the approvals of all others.
-    let mut one = One::leading(4, 1);
-    objecting(&mut one);
-    let others = one.others();
-    let text = Body::Amendment(Box::new(amendment.clone()));
-    let effects = one.hear(others[0], 0, 0, text);
-    let said = effects.iter().any(|effect| {
-        matches!(effect, Effect::Report(Report::Amendment { objection: Some(why), .. })
-            if why.contains("396"))
-    });
-    assert!(said, "{effects:?}");
-    let mut effects = Vec::new();
-    for &by in &others {
-        effects.extend(one.hear(by, 0, 0, approval(&amendment)));
-    }
-    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
-    assert!(!effects.iter().any(proposed), "{effects:?}");
-    // What a quorum has made final is final for it too.
-    let mut one = One::follower(4);
-    objecting(&mut one);
-    let proposal = one.changing(1, &amendment, &others);
-    one.propose(1, &proposal);
-    let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
-    let effects = one.add_certificate(&proof);
-    assert!(matches!(effects.last(), Some(Effect::EpochOver(_))));
-}
-
-#[test]
-fn stolen_keys_are_those_of_members_that_are_replaced() {
-    let epoch = epoch(4, 5);
-    let mut amendment = longer(&epoch);
-    let old = amendment.silos[1].key;
-    amendment.stolen = vec![old];
-    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
-    amendment.silos[1].key = key(77).public();
-    assert_eq!(amendment.check(&epoch), Ok(()));
-    amendment.stolen = vec![old, old];
-    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
-    amendment.stolen = vec![key(78).public()];
-    assert_eq!(amendment.check(&epoch), Err(ChangeError::Stolen));
-    // Nobody leaves by itself and accuses somebody.
-    let mut leaving = Amendment::leaving(&epoch_with(3, 5, |_| {}), MemberIndex(0));
-    let three = epoch_with(3, 5, |_| {});
-    assert!(leaving.leaver(&three).is_some());
-    leaving.stolen = vec![three.roster.silos()[0].key];
-    assert_eq!(leaving.leaver(&three), None);
-}
-
-#[test]
-fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing_else() {
-    let epoch = epoch(4, 5);
-    let me = epoch.lead(1);
-    let mut config = Config::new(epoch.clone(), me, key(me.0), SEED);
-    config.bystander = Some("blob-limit".into());
-    let mut effects = Vec::new();
-    Member::new(config, Start::Kept(vec![]), Time::ZERO, &mut effects);
-    let works = |effect: &Effect| {
-        matches!(
-            effect,
-            Effect::Plan { .. } | Effect::Train { .. } | Effect::Apply { .. }
-        )
-    };
-    assert!(!effects.iter().any(works), "{effects:?}");
-    // It proposes what a quorum approves.
-    let mut one = One::leading(4, 1);
-    one.member.config.bystander = Some("blob-limit".into());
-    let amendment = longer(&one.epoch);
-    let others = one.others();
-    let text = Body::Amendment(Box::new(amendment.clone()));
-    one.hear(others[0], 0, 0, text);
-    let mut effects = Vec::new();
-    for &by in &others {
-        effects.extend(one.hear(by, 0, 0, approval(&amendment)));
-    }
-    let proposed = |effect: &Effect| matches!(effect, Effect::Persist(Record::Proposed(_)));
-    assert!(effects.iter().any(proposed), "{effects:?}");
-    // A round that became final elsewhere is not adopted.
-    let mut one = One::follower(4).signed();
-    one.member.config.bystander = Some("blob-limit".into());
-    let view = one.member.view();
-    let proposal = one.proposal(view, &one.all());
-    let proof = one.certificate(view, Verdict::Final(proposal.block.hash()));
-    one.propose(view, &proposal);
-    let effects = one.add_certificate(&proof);
-    assert!(!effects.iter().any(works), "{effects:?}");
-}
-
-#[test]
-fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
-    let mut one = One::follower(4);
-    one.member.config.paused = true;
-    let trains = |effects: &[Effect]| effects.contains(&Effect::Train { round: 1 });
-    assert!(!trains(&one.plan()));
-    assert!(!trains(&one.pass(3_000)));
-    // It votes on changes all the same.
-    let amendment = longer(&one.epoch);
-    let proposal = one.changing(1, &amendment, &one.others());
-    let votes = one.notarizes(&proposal.block, Checked::Structure);
-    assert!(one.propose(1, &proposal).ends_with(&votes));
-    assert!(trains(&one.step(Input::Resume)));
-}
-
-#[test]
 fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
     for (n, alone) in [
         (2, true),
@@ -612,6 +334,9 @@ fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
         let mut text = Amendment::leaving(&epoch, MemberIndex(0));
         text.text = b"text".to_vec();
         assert_eq!(text.leaver(&epoch), None);
+        let mut newer = Amendment::leaving(&epoch, MemberIndex(0));
+        newer.format += 1;
+        assert_eq!(newer.leaver(&epoch), None);
         let mut two = Amendment::leaving(&epoch, MemberIndex(0));
         two.silos.pop();
         assert_eq!(two.leaver(&epoch), None);
@@ -719,6 +444,28 @@ fn a_passage_is_checked_part_by_part() {
         refused(&|passage| passage.proof.votes = passage.proof.votes[1..].into()),
         PassageError::Certificate(_)
     ));
+    // Blocks after the change are empty ones of this epoch.
+    let other_second = |change: &dyn Fn(&mut Block)| {
+        refused(&|passage| {
+            change(&mut passage.blocks[1]);
+            let last = &passage.blocks[1];
+            passage.proof = one.certificate(2, Verdict::Final(last.hash()));
+        })
+    };
+    let elsewhere = Hash::of(b"another epoch");
+    assert_eq!(
+        other_second(&|block| block.epoch = elsewhere),
+        PassageError::Blocks
+    );
+    let again = one.changing(2, &amendment, &one.others()).block.content;
+    assert_eq!(
+        other_second(&|block| block.content = again.clone()),
+        PassageError::Blocks
+    );
+    // Nor does a change of another epoch begin the next one.
+    let mut foreign = one.changing(1, &amendment, &one.others()).block;
+    foreign.epoch = elsewhere;
+    assert_eq!(one.epoch.next(&foreign).unwrap_err(), ChangeError::NoChange);
     // A certificate of members that vote for a block without approvals.
     let mut unapproved = one.changing(1, &amendment, &one.others()[..2]);
     let view = unapproved.block.view;
@@ -856,40 +603,4 @@ fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
     let effects = other.pass(60_000);
     let against = |effect: &Effect| matches!(effect, Effect::Report(Report::Nullifying { .. }));
     assert!(effects.iter().any(against), "{effects:?}");
-}
-
-#[test]
-fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more() {
-    let epoch = epoch(4, 5);
-    let me = epoch.lead(3);
-    let (mut one, _) = One::start(epoch, me, Start::Kept(vec![]));
-    let mut short = admitting(&one.epoch, "short");
-    short.charter.rounds = 1;
-    let other = admitting(&one.epoch, "other");
-    let others = one.others();
-    for amendment in [&short, &other] {
-        let text = Body::Amendment(Box::new(amendment.clone()));
-        one.hear(others[0], 0, 0, text);
-        for &by in &others {
-            one.hear(by, 0, 0, approval(amendment));
-        }
-    }
-    // Two rounds became final, and the first amendment allows one. This member leads the next view.
-    up(&mut one, others[0]);
-    let answer = two_rounds(&one);
-    let effects = answers(&mut one, others[0], answer);
-    assert_eq!((one.member.view(), one.member.lead_now()), (3, me));
-    let proposed = effects.iter().find_map(|effect| match effect {
-        Effect::Persist(Record::Proposed(message)) => match &message.body {
-            Body::Proposal(proposal) => proposal.block.change(),
-            _ => None,
-        },
-        _ => None,
-    });
-    let change = proposed.expect("a proposal of the other amendment");
-    assert_eq!(change.amendment, other);
-    // It says why the first is not proposed.
-    let (last, now) = (1, 2);
-    let why = Refusal::Change(ChangeError::Rounds { last, now });
-    assert!(effects.contains(&refused(me, 0, why)), "{effects:?}");
 }

@@ -3,6 +3,7 @@
 use super::super::*;
 use super::one::*;
 use crate::certificate::{Certificate, Checked};
+use crate::evidence::Evidence;
 use crate::message::{Block, Phase, Proposal};
 
 impl One {

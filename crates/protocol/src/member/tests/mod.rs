@@ -5,8 +5,10 @@
 mod adopt;
 mod amendments;
 mod answer;
+mod approvals;
 mod audit;
 mod clock;
+mod corrections;
 mod expected;
 mod federations;
 mod formats;

@@ -5,6 +5,7 @@ use super::one::*;
 use super::sync::{answers, chain, proof, up};
 use super::table::epoch;
 use crate::certificate::Verdict;
+use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
 use crate::message::{Content, Reminder, SyncResponse};
 

@@ -4,6 +4,7 @@ use super::super::*;
 use super::one::*;
 use super::table::epoch;
 use crate::certificate::{Checked, Verdict};
+use crate::evidence::Evidence;
 use crate::message::{Block, Proposal};
 
 fn block(name: &[u8]) -> Hash {
