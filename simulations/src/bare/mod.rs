@@ -56,6 +56,10 @@ pub struct Options {
     /// Whether so many members are gone from a drawn time on that no quorum is left, and the others go
     /// on without them. Some come back when that is decided.
     pub recoveries: bool,
+    /// Whether the people who then say who is gone err: they name the wrong members, once or several
+    /// times, each different ones at different times, before they name the right ones, and some again
+    /// afterwards.
+    pub errors: bool,
     /// What goes wrong.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
@@ -85,6 +89,7 @@ impl fmt::Debug for Options {
             .field("verification", &self.verification)
             .field("changes", &self.changes)
             .field("recoveries", &self.recoveries)
+            .field("errors", &self.errors)
             .field("faults", &self.faults)
             .field("script", &self.script)
             .finish_non_exhaustive()
@@ -103,6 +108,7 @@ impl Options {
             verification: Verification::Full,
             changes: 0,
             recoveries: false,
+            errors: false,
             faults,
             script: Vec::new(),
             configure: None,

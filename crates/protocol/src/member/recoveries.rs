@@ -137,7 +137,7 @@ impl Recoveries {
             let open = self.unconfirmed(own);
             self.abandon && !open.is_empty() && open.iter().all(|by| lost.contains(by))
         };
-        given_up || abandoned() || broken(Mutation::ConfirmsAgain)
+        given_up || abandoned()
     }
 
     /// The last standings of all that remain without these, if all name the same lost members.

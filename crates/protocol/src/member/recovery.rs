@@ -86,7 +86,7 @@ impl Member {
                 1
             }
             Some(own) => {
-                if !self.recoveries.is_free(&wanted.lost) {
+                if !self.is_free(&wanted.lost) {
                     return self.report_held();
                 }
                 match &own.body {
@@ -122,6 +122,11 @@ impl Member {
         self.recoveries.add(me, standing, message.signature);
         self.recoveries.own = Some(message);
         self.send_standings(&self.others());
+    }
+
+    /// Whether this member may sign for another set than it has confirmed.
+    fn is_free(&self, lost: &[MemberIndex]) -> bool {
+        self.recoveries.is_free(lost) || self.broken(Mutation::ConfirmsAgain)
     }
 
     /// Says that a correction waits, and for whom.
@@ -280,7 +285,7 @@ impl Member {
         if last.is_some_and(|(_, last, _)| *last == set) {
             return;
         }
-        if !self.recoveries.is_free(lost) {
+        if !self.is_free(lost) {
             return self.report_held();
         }
         let all = standings.values().map(|(standing, _)| standing);

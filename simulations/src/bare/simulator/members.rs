@@ -74,9 +74,7 @@ impl Simulator<'_> {
         self.excuse_unaware();
         self.perform(at, effects)?;
         self.set_timer(at);
-        if self.nodes[at].recovers {
-            self.recover(at)?;
-        }
+        self.recover(at)?;
         // Institutions tell a node that restarts again what they approve.
         let now = self.nodes[at].epoch;
         let orders = self.nodes[at].orders.clone().into_iter();

@@ -63,8 +63,8 @@ struct Node {
     given_up: bool,
     /// Whether it cannot start.
     away: bool,
-    /// Whether its institution wants to go on without those that are gone.
-    recovers: bool,
+    /// What its institution last said of members that are gone: in which epoch, and which nodes.
+    wish: Option<(usize, Vec<usize>)>,
     /// When it last answered a node in another epoch, by node.
     answered: BTreeMap<usize, Time>,
     /// The last reason why it refused something or voted against a view.
@@ -88,7 +88,7 @@ impl Node {
             byzantine: None,
             given_up: false,
             away: false,
-            recovers: false,
+            wish: None,
             answered: BTreeMap::new(),
             last: String::new(),
         }
@@ -143,8 +143,11 @@ enum Event {
     Vanish(usize),
     /// A node that stopped is back.
     Return(usize),
-    /// An institution wants to go on without those that are gone.
-    Recover(usize),
+    /// An institution wants to go on without these nodes.
+    Recover {
+        node: usize,
+        lost: Vec<usize>,
+    },
     /// The node of a new member, or of one with a new key, connects to a member that waits for it.
     Arrives {
         node: usize,
@@ -343,10 +346,12 @@ impl<'a> Simulator<'a> {
                 true => self.feed(node, Input::Arrived { key }),
                 false => Ok(()),
             },
-            Event::Recover(node) => {
-                self.tell(Some(node), || {
-                    "is told to go on without those that are gone".into()
-                });
+            Event::Recover { node, lost } => {
+                self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+                // Where a node has gone on, its institution sees that and says nothing more.
+                if self.nodes[node].epoch == 0 {
+                    self.nodes[node].wish = Some((0, lost));
+                }
                 self.recover(node)
             }
         }

@@ -24,6 +24,7 @@ impl Simulator<'_> {
         random.shuffle(&mut all);
         let fewest = n - quorum + 1;
         let remaining = all.split_off(fewest + random.below(n - fewest));
+        let gone = all.clone();
         let (mut decided, mut back) = (Duration::ZERO, 0);
         for at in all {
             let from = random.span(Duration::ZERO, LONGEST);
@@ -39,9 +40,20 @@ impl Simulator<'_> {
         }
         decided += random.span(Duration::ZERO, LONGEST);
         for at in remaining {
-            let after = decided + random.span(Duration::ZERO, LONGEST);
-            self.recovering = self.recovering.max(Time::ZERO + after);
-            self.schedule(after, Event::Recover(at));
+            let mut after = decided + random.span(Duration::ZERO, LONGEST);
+            let mut says = vec![gone.clone()];
+            if self.options.errors {
+                let before = random.below(3);
+                says.splice(0..0, (0..before).map(|_| wrong(&mut random, n, at, &gone)));
+                if random.chance(0.3) {
+                    says.extend([wrong(&mut random, n, at, &gone), gone.clone()]);
+                }
+            }
+            for lost in says {
+                self.recovering = self.recovering.max(Time::ZERO + after);
+                self.schedule(after, Event::Recover { node: at, lost });
+                after += random.span(Duration::ZERO, LONGEST);
+            }
         }
     }
 
@@ -62,14 +74,16 @@ impl Simulator<'_> {
         self.relink()
     }
 
-    /// An institution wants to go on without those that are gone, and says so again at each restart.
+    /// An institution wants to go on without others, and says so again at each restart in this epoch.
     pub(super) fn recover(&mut self, at: usize) -> Result<(), FailureKind> {
-        self.nodes[at].recovers = true;
-        let Some((run, _)) = self.seat(at) else {
+        let Some((epoch, wish)) = &self.nodes[at].wish else {
+            return Ok(());
+        };
+        let Some((run, _)) = self.seat(at).filter(|_| self.nodes[at].epoch == *epoch) else {
             return Ok(());
         };
         let seats = run.nodes.iter().enumerate();
-        let lost = seats.filter(|(_, node)| self.nodes[**node].given_up);
+        let lost = seats.filter(|(_, node)| wish.contains(node));
         let lost: Vec<_> = lost.map(|(seat, _)| MemberIndex(seat as u16)).collect();
         match lost.is_empty() {
             true => Ok(()),
@@ -104,4 +118,12 @@ impl Simulator<'_> {
         }
         Ok(())
     }
+}
+
+/// Whom somebody names by mistake: some members, not itself, and not all of those that are gone. What is
+/// wrong can so never be completed, because one that is gone does not sign for it.
+fn wrong(random: &mut Random, n: usize, at: usize, gone: &[usize]) -> Vec<usize> {
+    let forgotten = gone[random.below(gone.len())];
+    let others = (0..n).filter(|other| *other != at && *other != forgotten);
+    others.filter(|_| random.chance(0.5)).collect()
 }

@@ -85,3 +85,22 @@ fn records_that_are_durable_too_late_or_lost_are_detected() {
     (forget.persist_last, forget.journals_vanish) = (false, true);
     assert!(noticed(&late) && noticed(&forget));
 }
+
+#[test]
+fn two_recoveries_of_one_epoch_are_detected() {
+    for rule in [Mutation::ConfirmsAgain, Mutation::ConfirmationsMissing] {
+        let faults = Faults {
+            deaths: Deaths::None,
+            byzantine: Byzantine::None,
+            ..Faults::all()
+        };
+        let mut options = Options {
+            rounds: 6,
+            recoveries: true,
+            errors: true,
+            ..Options::new(5, faults)
+        };
+        options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
+        assert!(noticed(&options), "{rule:?}");
+    }
+}

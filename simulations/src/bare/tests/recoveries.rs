@@ -30,3 +30,24 @@ fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
         );
     }
 }
+
+#[test]
+fn those_that_remain_go_on_however_often_their_people_name_the_wrong_members() {
+    for (members, usual) in [(3, 40), (4, 120), (5, 60), (7, 40), (10, 10)] {
+        let options = Options {
+            errors: true,
+            ..gone(members)
+        };
+        let ended = run_all(&options, seeds(usual));
+        let recovered = ended.iter().filter(|ended| ended.epochs == 2).count();
+        println!(
+            "{members} members: {recovered} of {} recovered",
+            ended.len()
+        );
+        assert!(
+            2 * recovered > ended.len(),
+            "{recovered} of {}",
+            ended.len()
+        );
+    }
+}
