@@ -30,27 +30,8 @@ pub struct Changed {
     pub weaker: Option<&'static str>,
     /// Whether it has to stay as long as the federation runs.
     pub fixed: bool,
-    /// What it is about.
-    pub about: About,
     /// Whether the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
-}
-
-/// What a changed key is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
-    /// The number of rounds.
-    Rounds,
-    /// Which members there are, and what follows from their number.
-    Members,
-    /// The name, key, place or rows of a member that stays.
-    Identity,
-    /// Where members are reached.
-    Addresses,
-    /// The epochs of local training.
-    Epochs,
-    /// Any other rule.
-    Rules,
 }
 
 /// The numbers that follow from the members.
@@ -144,7 +125,7 @@ impl Agreement {
             _ => false,
         };
         if same {
-            (change.weaker, change.about) = (None, About::Members);
+            change.weaker = None;
         }
     }
 
@@ -272,20 +253,8 @@ impl Found {
             words: known.map(|key| key.words),
             weaker,
             fixed: known.is_none_or(|key| key.fixed),
-            about: about(&path.listed),
             hidden: after.is_some_and(hidden),
         });
-    }
-}
-
-fn about(path: &str) -> About {
-    match path {
-        "rounds" => About::Rounds,
-        "silo" | "silo.*" => About::Members,
-        "silo.*.addresses" => About::Addresses,
-        "strategy.training.epochs" => About::Epochs,
-        path if path.starts_with("silo.") => About::Identity,
-        _ => About::Rules,
     }
 }
 

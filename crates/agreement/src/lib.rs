@@ -42,7 +42,7 @@ pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
 pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
-pub use difference::{About, Changed, Difference, Sizes};
+pub use difference::{Changed, Difference, Sizes};
 pub use draft::{AddError, Draft, Joining, NewDraft};
 pub use invitation::{Invitation, TokenError};
 pub use rotation::RotationName;

@@ -287,10 +287,7 @@ fn members_are_matched_by_name_then_by_key() {
     let more = agreement(&old.admitting("new one", key, Vec::new()).unwrap());
     let difference = old.difference(&more);
     let come = &difference.changes[0];
-    assert_eq!(
-        (&*come.key, come.about),
-        ("silo.\"new one\"", About::Members)
-    );
+    assert_eq!(come.key, "silo.\"new one\"");
     assert_eq!(come.before, None);
     assert!(come.after.as_ref().unwrap().contains(&key.to_string()));
     assert_eq!(
@@ -308,7 +305,7 @@ fn members_are_matched_by_name_then_by_key() {
         .collect();
     assert_eq!(keys, ["charter.min-contributions", "silo.south"]);
     // It follows from the number of members, and f falls from 1 to 0.
-    assert_eq!(difference.changes[0].about, About::Members);
+    assert_eq!(difference.changes[0].weaker, None);
     assert!(difference.lowers_protection() && difference.weakens());
 
     // North and south exchange their places, and nothing else.
