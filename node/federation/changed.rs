@@ -1,6 +1,8 @@
 //! What another agreement changes, in words, for those who approve it.
 
 use agreement::{Agreement, Changed, Difference};
+use protocol::message::Amendment;
+use protocol::name::printable;
 
 use super::words::words;
 use crate::report::numbers;
@@ -97,13 +99,33 @@ fn consequences(old: &Agreement, new: &Agreement) -> Vec<String> {
     let shown = |agreement: &Agreement| -> Vec<String> {
         let lines = words(agreement).into_iter();
         let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with("id "));
-        lines.map(|line| line.trim().to_owned()).collect()
+        lines.map(|line| visible(line.trim())).collect()
     };
     let (before, after) = (shown(old), shown(new));
     let gone = before.iter().filter(|line| !after.contains(line));
     let come = after.iter().filter(|line| !before.contains(line));
     let gone = gone.map(|line| format!("- {line}"));
     gone.chain(come.map(|line| format!("+ {line}"))).collect()
+}
+
+/// The whole text that members approve with an amendment of `agreement`, line by line. What is invisible
+/// or would steer a terminal is shown by its number; no text that has it can be approved.
+///
+/// # Errors
+/// It is no text.
+pub fn whole_text(agreement: &Agreement, amendment: &Amendment) -> Result<Vec<String>, String> {
+    let text = agreement.amendment_text(amendment);
+    let text = text.map_err(|error| error.to_string())?;
+    Ok(text.lines().map(visible).collect())
+}
+
+/// A line in which every character can be seen.
+fn visible(line: &str) -> String {
+    let shown = |c: char| match c == '\t' || printable(c) {
+        true => c.to_string(),
+        false => format!("\\u{{{:04X}}}", u32::from(c)),
+    };
+    line.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -269,6 +291,40 @@ mod tests {
         assert_eq!(
             lines[1],
             "weaker: of 6 members only one may break the rules, of 7 before 2"
+        );
+    }
+
+    #[test]
+    fn the_whole_text_is_shown_and_nothing_in_it_is_invisible() {
+        let old = example();
+        let text = EXAMPLE.replacen("rounds = 6", "rounds = 7", 1);
+        let mut amendment = old.amended("new.toml", &text).unwrap();
+        let lines = whole_text(&old, &amendment).unwrap();
+        assert_eq!(lines, text.lines().collect::<Vec<_>>());
+        let odd = text.replacen("rounds = 7", "rounds = 7 # \u{1b}[2J\u{202e}", 1);
+        amendment.text = odd.into();
+        let lines = whole_text(&old, &amendment).unwrap();
+        let found = lines.iter().find(|line| line.starts_with("rounds = 7"));
+        assert!(
+            found
+                .unwrap()
+                .starts_with("rounds = 7 # \\u{001B}[2J\\u{202E}"),
+            "{found:?}"
+        );
+        assert!(lines.iter().all(|line| line.chars().all(printable)));
+        amendment.text = vec![0xff];
+        assert!(whole_text(&old, &amendment).unwrap_err().contains("UTF-8"));
+        // An address is part of what follows in words, too.
+        let odd = ("rota.north.example/udp", "rota.north\\u202E.example/udp");
+        let lines = shown(&[odd]);
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with("+ at /dns/rota.north\\u{202E}"))
+        );
+        assert!(
+            lines.iter().all(|line| line.chars().all(printable)),
+            "{lines:#?}"
         );
     }
 }

@@ -13,7 +13,7 @@ mod trial;
 mod words;
 
 pub use address::{addresses, is_loopback};
-pub use changed::{changed_words, protection, sentence};
+pub use changed::{changed_words, protection, sentence, whole_text};
 pub use consents::{Signed, consents_beside};
 pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
