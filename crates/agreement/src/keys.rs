@@ -101,6 +101,7 @@ pub(crate) const KEYS: &[Key] = &[
         "its model may weigh more than before",
     ),
     // ---- The charter.
+    key("charter", "the rules of the rounds"),
     key("charter.beat", "the unit of all timers"),
     key("charter.patience", "the beats that a round waits for a slow member"),
     key("charter.view-timeout", "the beats after which a lead is replaced"),

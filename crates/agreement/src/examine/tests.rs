@@ -149,7 +149,12 @@ fn rules_rounds_members_and_options_may_change() {
     let text = old.rekeyed("south", key).unwrap();
     assert!(old.examine(&by_hand(&text)).is_ok());
     // A stop that is there may get other numbers.
-    let with = |stop: &str| edited(&[("personal = []", stop)]);
+    let with = |stop: &str| {
+        edited(&[
+            ("personal = []", stop),
+            ("blob-limit = 312", "blob-limit = 999"),
+        ])
+    };
     let stops = Agreement::parse("f", &with("stop = { patience = 3 }")).unwrap();
     assert!(
         stops
