@@ -147,6 +147,7 @@ pub fn continued(
         max_model_norm: earlier.max_model_norm,
         continues: Some(continues),
         addresses,
+        unfit: None,
     })
 }
 

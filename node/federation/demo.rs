@@ -231,6 +231,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         max_model_norm: scenario.charter.max_model_norm,
         continues: None,
         addresses: vec![Vec::new(); federation.members.len()],
+        unfit: None,
     }
 }
 

@@ -2,19 +2,23 @@
 //! comes to the members and is signed, and a whole federation on one machine to try out.
 
 mod address;
+mod changed;
 mod consents;
 mod continuing;
 mod demo;
 mod disclosure;
 mod join;
 mod start;
+mod trial;
 mod words;
 
 pub use address::{addresses, is_loopback};
+pub use changed::{changed_words, protection, sentence, whole_text};
 pub use consents::{Signed, consents_beside};
 pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, own_rows, sign};
 pub use start::{First, FirstError, first, first_of, recomputed};
-pub use words::{changed_words, draft_words, rotation, verification, words};
+pub use trial::{examined, tried};
+pub use words::{draft_words, rotation, verification, words};

@@ -75,25 +75,6 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
     lines
 }
 
-/// What another agreement changes, one line each: `-` before what goes, `+` before what comes.
-pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
-    let shown = |agreement: &Agreement| -> Vec<String> {
-        let lines = words(agreement).into_iter();
-        let lines = lines.filter(|line| !line.trim().is_empty() && !line.starts_with("id "));
-        lines.map(|line| line.trim().to_owned()).collect()
-    };
-    let (mut before, mut after) = (shown(old), shown(new));
-    let (was, is) = (old.epoch.format, new.epoch.format);
-    if was != is {
-        before.push(format!("messages in format {was}"));
-        after.push(format!("messages in format {is}"));
-    }
-    let gone = before.iter().filter(|line| !after.contains(line));
-    let come = after.iter().filter(|line| !before.contains(line));
-    let gone = gone.map(|line| format!("- {line}"));
-    gone.chain(come.map(|line| format!("+ {line}"))).collect()
-}
-
 /// Who leads, in a sentence.
 pub fn rotation(rotation: Rotation, roster: &Roster) -> String {
     let first = roster.silos().first().map_or("", |silo| &silo.name);

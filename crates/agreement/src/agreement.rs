@@ -60,6 +60,19 @@ pub struct Agreement {
     pub continues: Option<Continues>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
+    /// Why nobody can take part under it, where it came into force all the same; `None` for every
+    /// agreement that was read from a file.
+    pub unfit: Option<Unfit>,
+}
+
+/// Why nobody can take part under an agreement that members brought into force.
+#[derive(Clone)]
+pub struct Unfit {
+    /// The reason, in a sentence.
+    pub why: String,
+    /// The last agreement before it under which members could take part: what has to stay is compared
+    /// with that one, so that a change can be undone.
+    pub last: Arc<Agreement>,
 }
 
 impl Agreement {
@@ -186,6 +199,7 @@ impl Agreement {
             max_model_norm,
             continues,
             addresses,
+            unfit: None,
         })
     }
 
@@ -194,9 +208,18 @@ impl Agreement {
     /// # Errors
     /// A value that cannot be written in TOML, such as a seed of 2⁶³ or more.
     pub fn to_toml(&self) -> Result<String, String> {
+        let text = toml::to_string(&self.file()).map_err(|error| error.to_string())?;
+        Ok(format!(
+            "{}\n{ID}{:#}\n\n{text}",
+            "# The agreement of this federation, the same at every member.", self.epoch.federation
+        ))
+    }
+
+    /// It as it is written.
+    pub(crate) fn file(&self) -> FederationFile {
         let charter = &self.epoch.charter;
         let silos = self.epoch.roster.silos();
-        let raw = FederationFile {
+        FederationFile {
             format: self.epoch.format.into(),
             name: charter.name.clone(),
             rounds: charter.rounds,
@@ -236,12 +259,7 @@ impl Agreement {
                     addresses: addresses.cloned().unwrap_or_default(),
                 })
                 .collect(),
-        };
-        let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
-        Ok(format!(
-            "{}\n{ID}{:#}\n\n{text}",
-            "# The agreement of this federation, the same at every member.", self.epoch.federation
-        ))
+        }
     }
 }
 

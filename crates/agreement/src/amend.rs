@@ -8,9 +8,8 @@ use protocol::message::{Amendment, Block};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
 
-use crate::agreement::{Agreement, ConfigError};
+use crate::agreement::{Agreement, ConfigError, Unfit};
 use crate::alike::{LookError, check_new};
-use crate::canonical::Canonical;
 
 /// Why a text cannot be an amendment.
 #[derive(Debug, thiserror::Error)]
@@ -20,10 +19,53 @@ pub enum AmendError {
     Config(#[from] ConfigError),
     /// It changes what has to stay.
     #[error(
-        "an amendment cannot change {0}: a new federation can, which goes on from a model of this \
-         one (`rota federation continue`)"
+        "an amendment cannot change {what} (`{key}`: {before} before, {after} after): a new federation \
+         can, which goes on from a model of this one (`rota federation continue`)"
     )]
-    Fixed(&'static str),
+    Fixed {
+        /// What it is, in words.
+        what: &'static str,
+        /// The key.
+        key: String,
+        /// Its value in the agreement in force.
+        before: String,
+        /// Its value in the amendment.
+        after: String,
+    },
+    /// A character in the text that nobody sees, or that changes how the rest is shown.
+    #[error(
+        "line {line} of the text has the character U+{code:04X}, which is invisible or changes how the \
+         rest is shown: write the text without it"
+    )]
+    Hidden {
+        /// The line, from 1.
+        line: usize,
+        /// The character.
+        code: u32,
+    },
+    /// The same in a value, where it is written as an escape.
+    #[error(
+        "the value of `{key}` has a character that is invisible or changes how the rest is shown: write \
+         it without"
+    )]
+    HiddenValue {
+        /// The key.
+        key: String,
+    },
+    /// The largest contribution is not allowed.
+    #[error(
+        "`charter.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \
+         member could take part; set it to {size} or more"
+    )]
+    Limit {
+        /// Bytes of a contribution.
+        size: u64,
+        /// The charter's limit.
+        limit: u64,
+    },
+    /// A strategy that cannot work with the agreed model.
+    #[error("`strategy`: {0}")]
+    Strategy(String),
     /// There is no member of that name.
     #[error("there is no member {name:?}; there are {members}")]
     NoMember {
@@ -41,6 +83,9 @@ pub enum AmendError {
     /// A roster or charter that cannot be used.
     #[error(transparent)]
     Charter(#[from] CharterError),
+    /// A text that is not what it has to be.
+    #[error("the amendment cannot be accepted: {0}")]
+    Differs(&'static str),
     /// A value that cannot be written.
     #[error("the amended agreement cannot be written: {0}")]
     Text(String),
@@ -52,46 +97,31 @@ pub enum AmendError {
     Unreadable(String),
 }
 
+impl AmendError {
+    pub(crate) fn fixed(
+        what: &'static str,
+        key: &str,
+        (before, after): (Option<String>, Option<String>),
+    ) -> Self {
+        let set = |value: Option<String>| value.unwrap_or_else(|| "not set".into());
+        Self::Fixed {
+            what,
+            key: key.into(),
+            before: set(before),
+            after: set(after),
+        }
+    }
+}
+
 impl Agreement {
     /// The amendment that replaces this agreement, which is in force, by the one in `text`; errors
     /// name `file`. Members, rules of the rounds, the number of rounds, and options of the strategy
-    /// may change.
+    /// may change. It is [examined](Self::examine) as that of any other member.
     ///
     /// # Errors
     /// [`AmendError`]: an error in the text, or something changes that has to stay.
     pub fn amended(&self, file: &str, text: &str) -> Result<Amendment, AmendError> {
         let new = Self::parse(file, text)?;
-        let charter = &self.epoch.charter;
-        let task = Canonical::of(&self.task) == Canonical::of(&new.task);
-        let fixed = [
-            ("the task", task),
-            (
-                "the strategy",
-                self.strategy_config.name() == new.strategy_config.name(),
-            ),
-            // They change the tensors of every model.
-            (
-                "which layers stay with each silo (`personal`)",
-                self.strategy_config.personal == new.strategy_config.personal,
-            ),
-            (
-                "which layers are trained (`trained`)",
-                self.strategy_config.trained == new.strategy_config.trained,
-            ),
-            (
-                "whether the federation may end early (`stop`; its numbers may change)",
-                self.strategy_config.stop.is_some() == new.strategy_config.stop.is_some(),
-            ),
-            ("the seed", self.seed == new.seed),
-            ("the start", charter.start == new.epoch.charter.start),
-            (
-                "the federation that it continues",
-                self.continues == new.continues,
-            ),
-        ];
-        if let Some((what, _)) = fixed.into_iter().find(|(_, same)| !same) {
-            return Err(AmendError::Fixed(what));
-        }
         let amendment = Amendment {
             format: new.epoch.format,
             silos: new.epoch.roster.silos().to_vec(),
@@ -99,7 +129,7 @@ impl Agreement {
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
         };
-        amendment.check(&self.epoch)?;
+        self.examine(&amendment)?;
         check_new(self.epoch.roster.silos(), &amendment.silos)?;
         Ok(amendment)
     }
@@ -178,14 +208,14 @@ impl Agreement {
         Amendment::leaving(&self.epoch, member)
     }
 
-    /// The text of the agreement that an amendment of this one brings into force.
+    /// The text of the agreement that an amendment of this one brings into force, as members approve it.
     ///
     /// # Errors
-    /// [`AmendError`]: the text cannot be read, or says something else than what was approved.
+    /// [`AmendError`]: it is no text.
     pub fn amendment_text(&self, amendment: &Amendment) -> Result<String, AmendError> {
         if !amendment.text.is_empty() {
             let text = String::from_utf8(amendment.text.clone());
-            return text.map_err(|error| AmendError::Unreadable(error.to_string()));
+            return text.map_err(|_| AmendError::Differs("its text is not UTF-8"));
         }
         // A member leaves by itself.
         let mut members = self.members();
@@ -193,34 +223,48 @@ impl Agreement {
         self.with_members(members)
     }
 
-    /// The agreement that an amendment of this one brings into force, in `epoch`.
+    /// The agreement that an amendment of this one brings into force, in `epoch`, whether an institution
+    /// may accept it or not; [`examine`](Self::examine) says that.
     ///
     /// # Errors
     /// [`AmendError`]: the text cannot be read, or says something else than what was approved.
     pub fn after(&self, amendment: &Amendment, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+        let read = self.read(amendment, epoch);
+        read.map_err(|error| AmendError::Unreadable(error.to_string()))
+    }
+
+    pub(crate) fn read(
+        &self,
+        amendment: &Amendment,
+        epoch: Arc<Epoch>,
+    ) -> Result<Self, AmendError> {
         let text = self.amendment_text(amendment)?;
-        let unreadable = |why: String| AmendError::Unreadable(why);
-        let new = Self::parse("the amendment", &text);
-        let new = new.map_err(|error| unreadable(error.to_string()))?;
+        let new = Self::parse("the amendment", &text)?;
         let agreed =
             new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
-        let agreed = agreed && new.epoch.format == amendment.format;
-        if !agreed {
-            let why = "its text gives other members or rules than its approved values";
-            return Err(unreadable(why.into()));
+        match agreed && new.epoch.format == amendment.format {
+            true => Ok(Self { epoch, ..new }),
+            false => Err(AmendError::Differs(
+                "its text gives other members or rules than the values that are signed with it",
+            )),
         }
-        Ok(Self { epoch, ..new })
     }
 
     /// The agreement of the members that remain after a recovery, in `epoch`.
     ///
     /// # Errors
-    /// [`AmendError`]: the strategy cannot be used by so few members.
+    /// [`AmendError`]: the strategy cannot be used by so few members, or nobody could take part before.
     fn remaining(&self, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
         let mut members = self.members();
         members.retain(|(silo, _)| epoch.roster.position(&silo.key).is_some());
         let text = self.with_members(members)?;
         let new = Self::parse("the agreement of the members that remain", &text)?;
+        if new.epoch.charter.work != epoch.charter.work {
+            return Err(AmendError::Differs(
+                "it goes on from an agreement that this program cannot read",
+            ));
+        }
+        self.accepts(&new)?;
         Ok(Self { epoch, ..new })
     }
 
@@ -241,22 +285,58 @@ impl Agreement {
         )?)
     }
 
-    /// The agreement that a block which ends this epoch brings into force, in `epoch`.
+    /// The agreement that a block which ends this epoch brings into force, in `epoch`. What a quorum
+    /// made final is in force, whatever this program thinks of it: where no institution should have
+    /// accepted it, or it cannot be read here, the agreement says so
+    /// ([`unfit`](Self::unfit)). What cannot be read is as it was before.
     ///
     /// # Errors
-    /// [`AmendError`]: the text of a change cannot be read.
+    /// [`AmendError`]: the block ends no epoch.
     pub fn following(&self, block: &Block, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
-        match (block.change(), block.recovery()) {
-            (Some(change), _) => self.after(&change.amendment, epoch),
-            (None, Some(_)) => self.remaining(epoch),
-            (None, None) => Err(protocol::change::ChangeError::NoChange.into()),
+        let (accepted, amendment) = match (block.change(), block.recovery()) {
+            (Some(change), _) => (self.examine(&change.amendment), Some(&change.amendment)),
+            (None, Some(_)) => (self.remaining(epoch.clone()), None),
+            (None, None) => return Err(protocol::change::ChangeError::NoChange.into()),
+        };
+        let why = match accepted {
+            Ok(new) => return Ok(Self { epoch, ..new }),
+            Err(why) => why,
+        };
+        let read = amendment.and_then(|amendment| self.after(amendment, epoch.clone()).ok());
+        let unfit = Some(Unfit {
+            why: why.to_string(),
+            last: self
+                .unfit
+                .as_ref()
+                .map_or_else(|| Arc::new(self.clone()), |unfit| unfit.last.clone()),
+        });
+        let new = read.unwrap_or_else(|| self.with_roster_of(&epoch));
+        Ok(Self {
+            epoch,
+            unfit,
+            ..new
+        })
+    }
+
+    /// This agreement with the addresses of the members of another epoch, as far as they are known.
+    fn with_roster_of(&self, epoch: &Epoch) -> Self {
+        let members = self.members();
+        let of = |silo: &Silo| {
+            let same = |(own, _): &&(Silo, Vec<String>)| own.key == silo.key;
+            let found = members.iter().find(same);
+            found.map(|(_, addresses)| addresses.clone())
+        };
+        let silos = epoch.roster.silos().iter();
+        Self {
+            addresses: silos.map(|silo| of(silo).unwrap_or_default()).collect(),
+            ..self.clone()
         }
     }
 
     /// The agreement in force after all changes that a journal holds; this is the first one.
     ///
     /// # Errors
-    /// [`AmendError`]: the text of a change cannot be read.
+    /// [`AmendError`]: a passage of the journal ends no epoch.
     pub fn in_force(&self, epochs: &Epochs) -> Result<Self, AmendError> {
         let mut agreement = self.clone();
         let over = epochs.former.iter().map(|(epoch, _)| epoch.clone());
@@ -331,7 +411,16 @@ mod tests {
         assert!(written.contains(&seed));
         let other = written.replace(&seed, "seed = 991\n");
         let error = old.amended("new.toml", &other).unwrap_err();
-        assert!(matches!(error, AmendError::Fixed("the seed")), "{error}");
+        assert!(
+            matches!(
+                error,
+                AmendError::Fixed {
+                    what: "the seed",
+                    ..
+                }
+            ),
+            "{error}"
+        );
         assert!(error.to_string().contains("`rota federation continue`"));
         let stops = EXAMPLE.replace("[strategy]", "[strategy]\nstop = { patience = 3 }");
         assert_ne!(stops, EXAMPLE);

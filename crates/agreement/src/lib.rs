@@ -18,9 +18,12 @@ mod amend;
 mod canonical;
 mod consent;
 mod continues;
+mod difference;
 mod draft;
+mod examine;
 mod file;
 mod invitation;
+mod keys;
 mod rotation;
 mod schema;
 mod seed;
@@ -31,7 +34,7 @@ mod verification;
 mod work;
 
 pub use agreement::{
-    Agreement, ConfigError, LINE_MBIT, default_min_contributions, default_view_timeout,
+    Agreement, ConfigError, LINE_MBIT, Unfit, default_min_contributions, default_view_timeout,
     enough_patience, models_take, public_key, read_configuration,
 };
 pub use alike::{LookError, check_new, confusing};
@@ -39,6 +42,7 @@ pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
 pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
+pub use difference::{Changed, Difference, Sizes};
 pub use draft::{AddError, Draft, Joining, NewDraft};
 pub use invitation::{Invitation, TokenError};
 pub use rotation::RotationName;

@@ -1,0 +1,132 @@
+//! Whether an institution may accept an amendment: all that can be said of its bytes without anybody's
+//! rows. Proposing, showing, approving and voting ask the same questions.
+
+use std::sync::Arc;
+
+use learn::TaskConfig;
+use methods::strategy::largest_contribution;
+use protocol::message::Amendment;
+use protocol::name::printable;
+use protocol::{Epoch, Formats, Genesis};
+
+use crate::agreement::Agreement;
+use crate::amend::AmendError;
+
+impl Agreement {
+    /// The agreement that an amendment of this one would bring into force, if an institution may
+    /// accept it: this program speaks its format, it may follow this epoch, its text is plain and says what
+    /// roster and charter of the amendment say, what has to stay stays, and the largest contribution
+    /// is allowed. Whether a node can live under it with its own rows and state is another question.
+    ///
+    /// What has to stay is compared with the last agreement under which members could take part, so a
+    /// change that was a mistake can be undone.
+    ///
+    /// # Errors
+    /// [`AmendError`]: the first thing that is wrong.
+    pub fn examine(&self, amendment: &Amendment) -> Result<Self, AmendError> {
+        amendment.is_spoken(Formats::SPOKEN)?;
+        amendment.check(&self.epoch)?;
+        if let Ok(text) = std::str::from_utf8(&amendment.text) {
+            plain(text)?;
+        }
+        let genesis = Genesis {
+            silos: amendment.silos.clone(),
+            charter: amendment.charter.clone(),
+        };
+        let epoch = Epoch::first_in(amendment.format, &genesis)?;
+        let new = self.read(amendment, Arc::new(epoch))?;
+        self.accepts(&new)?;
+        Ok(new)
+    }
+
+    /// Whether members can go on from this agreement with another one that was read.
+    pub(crate) fn accepts(&self, new: &Self) -> Result<(), AmendError> {
+        self.last_fit().may_become(new)?;
+        new.allows_its_models()
+    }
+
+    /// The last agreement under which members could take part: this one, as a rule.
+    fn last_fit(&self) -> &Self {
+        self.unfit.as_ref().map_or(self, |unfit| &unfit.last)
+    }
+
+    /// Whether all that has to stay stays, and every value is plain.
+    fn may_become(&self, new: &Self) -> Result<(), AmendError> {
+        let stops = |agreement: &Self| agreement.strategy_config.stop.is_some();
+        if stops(self) != stops(new) {
+            let written = |agreement| stops(agreement).then(|| "{ … }".to_owned());
+            return Err(AmendError::fixed(
+                "whether the federation may end early (`stop`; its numbers may change)",
+                "strategy.stop",
+                (written(self), written(new)),
+            ));
+        }
+        let difference = self.difference(new);
+        if let Some(change) = difference.first_fixed() {
+            let unknown = "a key for which this version of Rota has no rule";
+            return Err(AmendError::fixed(
+                change.words.unwrap_or(unknown),
+                &change.key,
+                (change.before.clone(), change.after.clone()),
+            ));
+        }
+        // Values can have characters that no editor shows, where the text has their escapes.
+        let hidden = difference.changes.iter().find(|change| change.hidden);
+        match hidden {
+            Some(change) => Err(AmendError::HiddenValue {
+                key: change.key.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the charter allows what the agreed model and strategy send, where that can be told
+    /// without data and programs.
+    fn allows_its_models(&self) -> Result<(), AmendError> {
+        let name = "silo".to_owned();
+        let (stand_in, complete) = match &self.task {
+            TaskConfig::Table(task) => {
+                let mut task = task.clone();
+                task.domains = None;
+                (task.stand_ins(&[name], self.seed), true)
+            }
+            TaskConfig::External(task) => (task.stand_ins(&[name]), false),
+            TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Ok(()),
+        };
+        let learner = stand_in
+            .ok()
+            .and_then(|study| study.silos.into_iter().next());
+        let Some(learner) = learner else {
+            return Ok(());
+        };
+        let learner = match self.strategy.equip(learner.learner) {
+            Ok(learner) => learner,
+            // A program may have what its stand-in lacks.
+            Err(_) if !complete => return Ok(()),
+            Err(error) => return Err(AmendError::Strategy(error.to_string())),
+        };
+        let size = largest_contribution(&*self.strategy, &*learner);
+        let limit = self.epoch.charter.blob_limit;
+        match size > limit {
+            true => Err(AmendError::Limit { size, limit }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Refuses a text with characters that are invisible, or that change how the rest of it is shown.
+fn plain(text: &str) -> Result<(), AmendError> {
+    let lines = text
+        .split('\n')
+        .map(|line| line.strip_suffix('\r').unwrap_or(line));
+    for (line, text) in (1..).zip(lines) {
+        if let Some(odd) = text.chars().find(|&c| c != '\t' && !printable(c)) {
+            let code = odd.into();
+            return Err(AmendError::Hidden { line, code });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::fs;
+
+use agreement::AmendError;
+use protocol::SecretKey;
+use silo::{Blobs, Journal};
+use store::{Opened, Owner};
+use tempfile::TempDir;
+
+use super::*;
+use crate::identity;
+
+const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+/// The key of north in the example.
+const NORTH: &str = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
+
+/// North with rows of its own, whose node has not run yet.
+struct North {
+    folder: TempDir,
+    institution: Institution,
+}
+
+fn key() -> SecretKey {
+    SecretKey::from_bytes(&[9; 32])
+}
+
+/// The example with north's key.
+fn text() -> String {
+    EXAMPLE.replace(NORTH, &key().public().to_string())
+}
+
+impl North {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("federation.toml"), text()).unwrap();
+        let mut rows = "age,severity,ward,days\n".to_owned();
+        for row in 0..40 {
+            let ward = ["general", "intensive"][row % 2];
+            let (age, severity) = (20 + row, row % 5);
+            writeln!(rows, "{age},{severity},{ward},{}", 3 + row % 7).unwrap();
+        }
+        fs::write(at("rows.csv"), rows).unwrap();
+        identity::write(&at("identity.key"), &key()).unwrap();
+        let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
+                    listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
+        fs::write(at("silo.toml"), silo).unwrap();
+        let institution = Institution::load(&at("silo.toml")).unwrap();
+        Self {
+            folder,
+            institution,
+        }
+    }
+
+    /// Has adopted a round whose only model has this layout, and these values everywhere.
+    fn adopted(self, round: u64, layout: &Arc<Layout>, value: f32) -> Self {
+        let owner = Owner {
+            federation: self.institution.agreement.epoch.federation,
+            me: self.institution.me,
+            key: key(),
+        };
+        let opened = store::open(&self.institution.state, &owner, 1 << 20).unwrap();
+        let Opened {
+            mut journal, blobs, ..
+        } = opened;
+        let model = Params::from_values(layout, &vec![value; layout.len()]).document();
+        let hash = Hash::of(&model);
+        let document = Document {
+            round,
+            entries: Vec::new(),
+            assignment: Vec::new(),
+            models: vec![hash],
+            memory: Default::default(),
+            tables: Default::default(),
+        };
+        let document = document.encode();
+        let outcome = Hash::of(&document);
+        blobs.put(hash, model).unwrap();
+        blobs.put(outcome, document).unwrap();
+        journal.load().unwrap();
+        let adopted = Adopted {
+            round,
+            block: [1; 32],
+            outcome: outcome.0,
+            coalition: 0,
+            personal: [2; 32],
+            blobs: vec![hash.0, outcome.0],
+        };
+        journal.commit(vec![Record::Adopted(adopted)]).unwrap();
+        self
+    }
+
+    fn layout(&self) -> Arc<Layout> {
+        let equipment = self.institution.equipment(None).unwrap();
+        equipment.equipped.layout()
+    }
+
+    /// What would keep north from living under its agreement with these edits, as they are read.
+    fn tried(&self, edits: &[(&str, &str)]) -> Vec<String> {
+        tried(&self.institution, &edited(edits))
+    }
+}
+
+fn edited(edits: &[(&str, &str)]) -> Agreement {
+    let mut text = text();
+    for (from, to) in edits {
+        assert!(text.contains(from), "the example has no {from:?}");
+        text = text.replacen(from, to, 1);
+    }
+    Agreement::parse("f.toml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn one(found: Vec<String>) -> String {
+    let [only] = &found[..] else {
+        panic!("one sentence was expected: {found:#?}");
+    };
+    only.clone()
+}
+
+#[test]
+fn a_node_that_could_go_on_has_nothing_against_it() {
+    let north = North::new();
+    let none: [String; 0] = [];
+    assert_eq!(north.tried(&[]), none);
+    let other = [
+        ("rounds = 6", "rounds = 9"),
+        ("blob-limit = 312", "blob-limit = 3120"),
+        ("verification = \"full\"", "verification = \"committee-3\""),
+        ("max-model-norm = 1000.0", "max-model-norm = 500"),
+        ("epochs = 10", "epochs = 3"),
+    ];
+    assert_eq!(north.tried(&other), none);
+    let layout = north.layout();
+    let north = north.adopted(6, &layout, 0.5);
+    assert_eq!(north.tried(&other), none);
+    // Where it is no member, it lives under nothing.
+    let key = SecretKey::from_bytes(&[8; 32]).public();
+    let text = north.institution.agreement.rekeyed("north", key).unwrap();
+    let without = Agreement::parse("f.toml", &text).unwrap();
+    assert_eq!(tried(&north.institution, &without), none);
+}
+
+#[test]
+fn a_limit_below_a_contribution_is_named_with_the_remedy() {
+    let north = North::new();
+    let said = one(north.tried(&[("blob-limit = 312", "blob-limit = 31")]));
+    assert_eq!(
+        said,
+        "`charter.blob-limit` is 31, and a contribution of this institution has 312 bytes: set it to 312 \
+         or more"
+    );
+    // With numbers beside the model, what was enough is too little.
+    let stop = (
+        "personal = []",
+        "stop = { patience = 3, measure = \"loss\" }",
+    );
+    let split = ("validation = 0.0", "validation = 0.2");
+    let said = north.tried(&[stop, split]);
+    assert!(
+        said[0].contains("blob-limit` is 312, and a contribution"),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn a_norm_below_that_of_the_newest_models_is_named_with_the_remedy() {
+    let north = North::new();
+    let layout = north.layout();
+    let north = north.adopted(3, &layout, 2.0);
+    let said = one(north.tried(&[("max-model-norm = 1000.0", "max-model-norm = 1")]));
+    assert!(
+        said.starts_with("`charter.max-model-norm` is 1, and a model of round 3 has the norm "),
+        "{said}"
+    );
+    assert!(said.contains("set it well above"), "{said}");
+}
+
+#[test]
+fn rounds_that_are_final_already_cannot_be_cut() {
+    let north = North::new();
+    let layout = north.layout();
+    let north = north.adopted(5, &layout, 0.5);
+    let said = one(north.tried(&[("rounds = 6", "rounds = 4")]));
+    assert_eq!(
+        said,
+        "`rounds` is 4, and round 5 is final already: set it to 5 or more"
+    );
+    assert!(north.tried(&[("rounds = 6", "rounds = 5")]).is_empty());
+}
+
+#[test]
+fn another_model_than_that_of_the_newest_round_is_named() {
+    let north = North::new();
+    let layout = north.layout();
+    let north = north.adopted(3, &layout, 0.5);
+    let said = north.tried(&[("personal = []", "personal = [\"intercept\"]")]);
+    assert!(
+        said.iter()
+            .any(|why| why.contains("federation would have started from")),
+        "{said:#?}"
+    );
+    assert!(
+        said.iter()
+            .any(|why| why.starts_with("`strategy` cannot go on from the models of round 3")),
+        "{said:#?}"
+    );
+}
+
+#[test]
+fn rows_that_do_not_fit_keep_a_node_from_taking_part() {
+    let north = North::new();
+    let said = one(north.tried(&[("min-rows = 10", "min-rows = 1000")]));
+    assert!(
+        said.starts_with("this institution's node could not take part under it: "),
+        "{said}"
+    );
+    assert!(said.contains("1000"), "{said}");
+    // A member too few for the domains that the task lists.
+    let gone = north.institution.agreement.without("south").unwrap();
+    let gone = Agreement::parse("f.toml", &gone).unwrap();
+    let said = one(tried(&north.institution, &gone));
+    assert!(said.contains("domains"), "{said}");
+    fs::remove_file(north.folder.path().join("rows.csv")).unwrap();
+    assert!(one(north.tried(&[])).contains("rows.csv"));
+}
+
+#[test]
+fn an_address_that_no_node_can_use_is_refused_without_rows() {
+    let old = Agreement::parse("f.toml", EXAMPLE).unwrap();
+    let with = |from: &str, to: &str| {
+        let text = EXAMPLE.replacen(from, to, 1);
+        old.amended("new.toml", &text)
+    };
+    let odd = with(
+        "/dns/rota.north.example/tcp/4001",
+        "/dns/rota.north.example/tcp",
+    )
+    .unwrap();
+    let why = examined(&old, &odd).err().unwrap();
+    assert!(why.starts_with("`addresses` of north holds "), "{why}");
+    let good = with("rounds = 6", "rounds = 7").unwrap();
+    assert_eq!(examined(&old, &good).unwrap().epoch.charter.rounds, 7);
+    let small = with("blob-limit = 312", "blob-limit = 31").err().unwrap();
+    assert!(
+        matches!(
+            small,
+            AmendError::Limit {
+                size: 312,
+                limit: 31
+            }
+        ),
+        "{small}"
+    );
+}
