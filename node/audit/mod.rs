@@ -6,6 +6,10 @@
 //! STATE/audit/head.json      how many lines there are, and the hash of the last, signed by the silo
 //! ```
 //!
+//! The journal names the same head, as of its last transaction and at the end of a run, so that an older
+//! copy of the log beside it is noticed. A log and a journal that are put back together are not noticed
+//! here: then other members show the node that its journal is an older copy.
+//!
 //! The log is kept up to 256 MiB: then the oldest file is removed, and a line says which lines it held and
 //! the hash of the last of them, so that the chain goes on without a gap.
 //!

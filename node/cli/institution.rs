@@ -117,9 +117,9 @@ pub(crate) struct Verify {
 
 /// Options of `rota audit`.
 ///
-/// Every line of the log holds the hash of the line before it, and the silo signs the last: a line that
-/// was changed, cut out or added is named, with exit code 1. Needs no key and changes nothing; the node
-/// may run.
+/// Every line of the log holds the hash of the line before it, the silo signs the last, and the journal
+/// names it too: a line that was changed, cut out or added is named, and so is an older copy of the log
+/// beside a newer journal, with exit code 1. Needs no key and changes nothing; the node may run.
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     /// State folder of the node: `state` in its silo.toml

@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
+use protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use protocol::charter::{Genesis, Rotation, Verification};
-use protocol::message::Body;
+use protocol::message::{Amendment, Approval, Block, Body, Change, Content, Passage};
 use protocol::{Epochs, MemberIndex, SecretKey};
 
 use super::*;
@@ -129,6 +130,116 @@ fn changed_evidence_proves_nothing() {
     let mut changed = good;
     changed.changes.push(changed.messages[0].clone());
     assert!(why(changed, &of).contains("change 1 of the agreement is not proven"));
+}
+
+/// The same federation after its first three members admitted a fifth.
+fn admitted(first: &Epochs) -> Epochs {
+    let epoch = &first.now;
+    let mut silos = epoch.roster.silos().to_vec();
+    silos.push(protocol::roster::Silo {
+        name: "silo 4".into(),
+        key: key(4).public(),
+    });
+    let amendment = Amendment {
+        charter: epoch.charter.for_members(4, 5),
+        silos,
+        text: b"text".to_vec(),
+        ..Amendment::leaving(epoch, MemberIndex(0))
+    };
+    let signature = |by: u16, view, body| {
+        let me = MemberIndex(by);
+        envelope::seal(epoch, &key(by as u8), 0, view, me, body).0.signature
+    };
+    let approval = |by: u16| Approval {
+        by: MemberIndex(by),
+        number: 1,
+        signature: signature(
+            by,
+            0,
+            Body::Approval {
+                amendment: amendment.hash(),
+                number: 1,
+                stands: true,
+            },
+        ),
+    };
+    let block = Block {
+        epoch: epoch.id,
+        view: 3,
+        parent: epoch.id,
+        content: Content::Change(Box::new(Change {
+            after: epoch.began,
+            approvals: [0, 1, 2].map(approval).into(),
+            amendment: amendment.clone(),
+        })),
+    };
+    let verdict = Verdict::Final(block.hash());
+    let checked = Checked::Structure;
+    let vote = |by: u16| Vote {
+        member: MemberIndex(by),
+        checked,
+        signature: signature(by, 3, Body::vote(verdict, checked)),
+    };
+    let proof = Certificate {
+        view: 3,
+        verdict,
+        votes: [0, 1, 2].map(vote).into(),
+    };
+    let passage = Passage {
+        blocks: vec![block],
+        proof,
+    };
+    let next = passage.verify(epoch, &Strict).unwrap();
+    Epochs {
+        former: vec![(epoch.clone(), passage)],
+        now: next.into(),
+        records: Vec::new(),
+    }
+}
+
+#[test]
+fn evidence_against_a_member_that_was_admitted_later_needs_no_other_agreement() {
+    let first = epochs("north");
+    let later = admitted(&first);
+    let path = Path::new("x.json");
+    let file = evidence(&later, 4);
+    // With the first agreement, which does not name it, and to a stranger.
+    for agreed in [Some(&*first.now), None] {
+        let proof = file.check(path, agreed).unwrap();
+        assert_eq!((&*proof.member, proof.epoch), ("silo 4", 1));
+        assert_eq!(proof.key, key(4).public().to_string());
+        let said = proof.sentence();
+        assert!(said.contains("after one change of the agreement"), "{said}");
+    }
+    let why = |file: &EvidenceFile| file.check(path, None).unwrap_err().to_string();
+    // Without the change, or with one that other members approved.
+    let mut without = file.clone();
+    without.changes.clear();
+    let said = why(&without);
+    assert!(said.contains("do not lead to"), "{said}");
+    let mut other = file.clone();
+    let south = admitted(&epochs("south"));
+    other.changes = evidence(&south, 4).changes;
+    assert!(why(&other).contains("change 1 of the agreement is not proven"));
+    // Every byte of the proof of a change counts.
+    let length = file.changes[0].len() / 2;
+    for at in (0..length).step_by(7) {
+        let mut changed = bytes("it", &file.changes[0]).unwrap();
+        changed[at] ^= 1;
+        let mut bad = file.clone();
+        bad.changes[0] = hex(&changed);
+        why(&bad);
+    }
+    // A member of both epochs that signed one message in each.
+    let (before, after) = (evidence(&first, 2), evidence(&later, 2));
+    let mut two = after.clone();
+    two.messages[0] = before.messages[0].clone();
+    let said = why(&two);
+    assert!(said.contains("are of different epochs"), "{said}");
+    // Both of the earlier one are evidence, in a file that says so.
+    two.messages = before.messages.clone();
+    let proof = two.check(path, None).unwrap();
+    assert_eq!((&*proof.member, proof.epoch), ("silo 2", 0));
 }
 
 #[test]
