@@ -8,7 +8,7 @@ use agreement::{Agreement, AmendError};
 use bytes::Bytes;
 use mesh::Contact;
 use protocol::accusation::Lineage;
-use protocol::{Epochs, Hash, MemberIndex, PublicKey, Record};
+use protocol::{Epochs, Hash, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
 use crate::store;
@@ -16,9 +16,10 @@ use crate::store;
 /// An institution in the epoch in force.
 pub struct Present {
     /// Its configuration, with the agreement in force, its position in it, and all members with their
-    /// addresses. Behind them stand guests: former members, which may still have to learn that they
-    /// are none any more.
+    /// addresses.
     pub institution: Institution,
+    /// Former members, which may still have to learn that they are none any more.
+    pub guests: Vec<PublicKey>,
     /// What members of former epochs are answered.
     pub former: Vec<(Hash, Bytes)>,
     /// Where the epoch comes from.
@@ -51,20 +52,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
     };
     let first = &institution.agreement;
     let agreement = first.in_force(epochs)?;
-    let mut roster = contacts(institution, &agreement);
-    let mut known: BTreeSet<PublicKey> = roster.iter().map(|contact| contact.key).collect();
-    let former = epochs.former.iter();
-    let silos = former.flat_map(|(epoch, _)| epoch.roster.silos());
-    for silo in silos {
-        if known.insert(silo.key) {
-            roster.push(Contact {
-                member: MemberIndex(roster.len() as u16),
-                key: silo.key,
-                // It finds the members.
-                addresses: Vec::new(),
-            });
-        }
-    }
+    let roster = contacts(institution, &agreement);
     Ok(Place::Member(Box::new(Present {
         institution: Institution {
             agreement,
@@ -72,9 +60,19 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
             roster,
             ..institution.clone()
         },
+        guests: guests(epochs),
         former: epochs.answers(),
         lineage: Lineage::of(epochs),
     })))
+}
+
+/// Former members, which are told that they are none any more.
+fn guests(epochs: &Epochs) -> Vec<PublicKey> {
+    let members = |epoch: &protocol::Epoch| epoch.roster.silos().iter().map(|silo| silo.key);
+    let members = |epoch| members(epoch).collect::<Vec<_>>();
+    let mut known: BTreeSet<_> = members(&epochs.now).into_iter().collect();
+    let former = epochs.former.iter().flat_map(|(epoch, _)| members(epoch));
+    former.filter(|key| known.insert(*key)).collect()
 }
 
 /// An institution with the agreement in force as far as its journal knows, which a running node may
