@@ -237,7 +237,6 @@ impl Node {
             Command::Publish { frame } => self.publish(frame),
             Command::Serve { ticket, blobs } => self.desk.answer(ticket, blobs),
             Command::Judge { ticket, verdict } => self.judged(ticket, verdict),
-            Command::Await { keys } => tracing::debug!(keys = keys.len(), "keys are awaited"),
             Command::Mute { peer, span } => {
                 if let Some(peer) = self.members.at(peer).cloned() {
                     peer.pace.mute(span);
