@@ -163,6 +163,7 @@ mod tests {
             quorum,
             listening: None,
             outdated: None,
+            doubled: false,
             fetching: None,
             reported: None,
         }

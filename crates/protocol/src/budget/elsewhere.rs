@@ -2,7 +2,8 @@
 //!
 //! A frame of another epoch is not opened; its neighbour is answered with what leads it to the present
 //! epoch. An honest neighbour that is behind sends what it repeats with every beat, until it has the
-//! answer. A former member sends nothing of the present epoch.
+//! answer. A former member that waits to be admitted again asks now and then in the present epoch,
+//! where it gets no answer.
 
 use super::bucket::{Bucket, Offences, Rate};
 use super::{Budget, Denied, EXCESS, Neighbour, OFFENCE, OFFENCES};

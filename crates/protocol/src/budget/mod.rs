@@ -109,14 +109,14 @@ pub enum Denied {
 impl Denied {
     /// Whether an honest neighbour never causes it.
     fn is_offence(self) -> bool {
-        matches!(self, Self::Foreign | Self::Private(_) | Self::Guest)
+        matches!(self, Self::Foreign | Self::Private(_))
     }
 
     /// Whether a budget is exceeded.
     fn is_excess(self) -> bool {
         matches!(
             self,
-            Self::Checks | Self::TooMany(_) | Self::Unasked | Self::Elsewhere
+            Self::Checks | Self::TooMany(_) | Self::Unasked | Self::Elsewhere | Self::Guest
         )
     }
 }
