@@ -23,10 +23,14 @@ use std::time::{Duration, Instant};
 use nodes::{Demo, Nodes, log, scenario};
 use rota::institution::Institution;
 use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
-use rota::protocol::envelope::{seal, seal_evidence};
+use rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
+use rota::protocol::charter::Checkpoint;
+use rota::protocol::envelope::{self, seal, seal_evidence};
 use rota::protocol::evidence::Evidence;
-use rota::protocol::message::{Body, Phase};
-use rota::protocol::{Hash, SecretKey};
+use rota::protocol::message::{
+    Amendment, Block, Body, Change, Confirmation, Content, Passage, Phase, Standing,
+};
+use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
 /// What the attacker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +49,23 @@ enum Flood {
     Large,
     /// Requests for blobs that no member has.
     Blobs,
+    /// Signed amendments, each another one.
+    Amendments,
+    /// Signed approvals of amendments that nobody knows.
+    Approvals,
+    /// Forged proofs that the epoch is over.
+    Passages,
+    /// Signed words that others are lost.
+    Standings,
+    /// Signed confirmations of standings that nobody knows.
+    Confirmations,
+    /// Small frames of epochs that nobody knows.
+    OtherEpochs,
+    /// The same, of as many bytes as gossip carries.
+    LargeOfOtherEpochs,
 }
 
-const FLOODS: [Flood; 7] = [
+const FLOODS: [Flood; 14] = [
     Flood::Evidence,
     Flood::Sync,
     Flood::Progress,
@@ -55,6 +73,13 @@ const FLOODS: [Flood; 7] = [
     Flood::Garbage,
     Flood::Large,
     Flood::Blobs,
+    Flood::Amendments,
+    Flood::Approvals,
+    Flood::Passages,
+    Flood::Standings,
+    Flood::Confirmations,
+    Flood::OtherEpochs,
+    Flood::LargeOfOtherEpochs,
 ];
 
 const SCENARIO: &str = "name = 'flood'
@@ -118,6 +143,73 @@ impl Drop for Attacker {
     }
 }
 
+/// A message with another number in it every time, which one neighbour need not answer.
+fn said(flood: Flood, epoch: &Epoch, me: MemberIndex, number: u64) -> Body {
+    let hash = Hash::of(&number.to_le_bytes());
+    match flood {
+        Flood::Amendments => {
+            let mut amendment = Amendment::leaving(epoch, me);
+            amendment.charter.rounds += number;
+            amendment.text = vec![b'#'; 20_000];
+            Body::Amendment(Box::new(amendment))
+        }
+        Flood::Approvals => Body::Approval {
+            amendment: hash,
+            number,
+            stands: true,
+        },
+        Flood::Standings => {
+            let lost = epoch.roster.members().filter(|member| *member != me);
+            Body::Standing(Box::new(Standing {
+                number,
+                lost: lost.collect(),
+                adopted: Checkpoint {
+                    round: 0,
+                    block: epoch.id,
+                    outcome: Hash([0; 32]),
+                },
+                view: 0,
+                block: epoch.id,
+                notarised: 0,
+            }))
+        }
+        _ => Body::Confirmation(Box::new(Confirmation { number, set: hash })),
+    }
+}
+
+/// The proof of a change that nobody has signed, different for every number.
+fn forged(epoch: &Epoch, me: MemberIndex, number: u64) -> bytes::Bytes {
+    let mut amendment = Amendment::leaving(epoch, me);
+    amendment.charter.rounds += number;
+    let change = Change {
+        amendment,
+        after: Checkpoint {
+            round: 0,
+            block: epoch.id,
+            outcome: Hash([0; 32]),
+        },
+        approvals: Vec::new().into(),
+    };
+    let block = Block {
+        epoch: epoch.id,
+        view: number,
+        parent: epoch.id,
+        content: Content::Change(Box::new(change)),
+    };
+    let vote = |member| Vote {
+        member,
+        checked: Checked::Structure,
+        signature: SecretKey::from_bytes(&[9; 32]).sign(&number.to_le_bytes()),
+    };
+    let proof = Certificate {
+        view: number,
+        verdict: Verdict::Final(block.hash()),
+        votes: epoch.roster.members().map(vote).collect(),
+    };
+    let blocks = vec![block];
+    envelope::seal_passage(epoch, &Passage { blocks, proof })
+}
+
 /// A sync request for the whole chain, different for every nonce.
 fn question(nonce: u64) -> Body {
     let (after, from) = (0, 1);
@@ -137,7 +229,8 @@ async fn attack(
     let epoch = institution.agreement.epoch.clone();
     let (me, key) = (institution.me, institution.key.clone());
     let other = SecretKey::from_bytes(&[9; 32]);
-    let config = Config::new(epoch.federation, institution.listen.clone());
+    let mut config = Config::new(epoch.federation, institution.listen.clone());
+    config.epoch = epoch.id;
     let handle = tokio::runtime::Handle::current();
     let mesh = mesh::spawn(&handle, config, key.to_bytes(), institution.roster.clone());
     let mut mesh = mesh.await.unwrap();
@@ -190,6 +283,18 @@ async fn attack(
                 garbage.into()
             }
             Flood::Large => large.clone(),
+            Flood::Passages => forged(&epoch, me, number),
+            Flood::Amendments | Flood::Approvals | Flood::Standings | Flood::Confirmations => {
+                sealed(&key, 0, self::said(flood, &epoch, me, number))
+            }
+            Flood::OtherEpochs | Flood::LargeOfOtherEpochs => {
+                let mut bytes = sealed(&key, view, progress).to_vec();
+                bytes[33..41].copy_from_slice(&number.to_le_bytes());
+                if flood == Flood::LargeOfOtherEpochs {
+                    bytes.resize(50_000, 7);
+                }
+                bytes.into()
+            }
             Flood::Blobs => {
                 let wish = |part: u64| BlobRequest {
                     hash: Hash::of(&[number.to_le_bytes(), part.to_le_bytes()].concat()),
@@ -203,7 +308,15 @@ async fn attack(
             }
         };
         said.fetch_add(1, Ordering::Relaxed);
-        if matches!(flood, Flood::Evidence | Flood::Progress | Flood::Garbage) {
+        let published = [
+            Flood::Evidence,
+            Flood::Progress,
+            Flood::Garbage,
+            Flood::Passages,
+            Flood::OtherEpochs,
+            Flood::LargeOfOtherEpochs,
+        ];
+        if published.contains(&flood) {
             let frame = frame.clone();
             let _ = mesh.commands.send(Command::Publish { frame }).await;
         }
@@ -318,8 +431,9 @@ fn under_any_flood_rounds_continue_and_memory_and_logs_are_bounded() {
     for flood in FLOODS {
         let (quiet, disturbed, said) = compare(flood, [4.0, 6.0]);
         eprintln!("{flood:?}: {said} messages, {quiet:?}, {disturbed:?}");
-        // Half, because other tests run on this machine. Without budgets there are few rounds or none.
-        assert!(disturbed.rounds >= quiet.rounds / 2.0, "{flood:?}");
+        // Nearly all; the rest, because other tests run on this machine. Without budgets there are few
+        // rounds or none.
+        assert!(disturbed.rounds >= quiet.rounds * 0.8, "{flood:?}");
         assert_eq!((quiet.wrong, disturbed.wrong), (0, 0), "{flood:?}");
         assert!(disturbed.lines < 100, "{flood:?}");
         assert!(disturbed.logged < 20_000, "{flood:?}");

@@ -47,7 +47,10 @@ pub(super) fn wait(
         });
     }
     let mut config = mesh::Config::new(first.federation, institution.listen.clone());
+    config.epoch = first.id;
     config.frame = envelope::limit(first);
+    // Its members notice it by its attempts, and do not approve it before.
+    config.last_retry = PAUSE * 5;
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let secret = institution.key.to_bytes();
     let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;

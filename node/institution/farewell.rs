@@ -52,6 +52,7 @@ pub(super) fn say(
         addresses: Vec::new(),
     });
     let mut config = mesh::Config::new(former.federation, institution.listen.clone());
+    config.epoch = former.id;
     config.frame = envelope::limit(former);
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let secret = institution.key.to_bytes();

@@ -63,6 +63,44 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                     json!({ "event": "stranger", "at": at, "address": address, "key": key });
                 output.print(SystemTime::now(), document, &format!("warning: {line}"));
             }
+            Notice::Crowd { from, turned_away } => {
+                let line = format!(
+                    "many connections from {from} say nothing: {turned_away} were turned away within a \
+                     minute, so that others get in. Whoever is responsible for {from} can stop them, or \
+                     a firewall here"
+                );
+                let document = json!({
+                    "event": "crowd", "at": at, "from": from, "turned-away": turned_away,
+                });
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+            }
+            Notice::Twins {
+                member,
+                addresses: [one, other],
+            } => {
+                let name = epoch.roster.name(member);
+                let line = format!(
+                    "two processes use the key of {name} at the same time, at {one} and at {other}: \
+                     tell {name}. If it has started only one of them, its key was copied and has to be \
+                     replaced (`rota federation rekey`)"
+                );
+                let document = json!({
+                    "event": "twins", "at": at, "member": name, "addresses": [one, other],
+                });
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+            }
+            Notice::KeyElsewhere { address } => {
+                let line = match &address {
+                    Some(address) => {
+                        format!("another process with this node's key is at {address}")
+                    }
+                    None => {
+                        "other members are connected to another process with this node's key".into()
+                    }
+                };
+                let document = json!({ "event": "other-process", "at": at, "address": address });
+                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+            }
         }
     }
 }

@@ -263,6 +263,11 @@ impl News {
                 let document = json!({ "why": line });
                 self.print(at, "key-used-before", document, format!("warning: {line}"));
             }
+            Report::KeyElsewhere => {
+                let line = waiting::DOUBLED;
+                let document = json!({ "why": line });
+                self.print(at, "key-elsewhere", document, format!("warning: {line}"));
+            }
             Report::Outdated(what) => {
                 let line = waiting::outdated(*what);
                 let document = json!({

@@ -8,7 +8,7 @@ use agreement::{Agreement, AmendError};
 use bytes::Bytes;
 use mesh::Contact;
 use protocol::accusation::Lineage;
-use protocol::{Epochs, Hash, MemberIndex, PublicKey, Record};
+use protocol::{Epochs, Hash, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
 use crate::store;
@@ -16,9 +16,11 @@ use crate::store;
 /// An institution in the epoch in force.
 pub struct Present {
     /// Its configuration, with the agreement in force, its position in it, and all members with their
-    /// addresses. Behind them stand guests: former members, which may still have to learn that they
-    /// are none any more.
+    /// addresses.
     pub institution: Institution,
+    /// Former members, which may still have to learn that they are none any more; without those whose
+    /// key was stolen.
+    pub guests: Vec<PublicKey>,
     /// What members of former epochs are answered.
     pub former: Vec<(Hash, Bytes)>,
     /// Where the epoch comes from.
@@ -51,20 +53,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
     };
     let first = &institution.agreement;
     let agreement = first.in_force(epochs)?;
-    let mut roster = contacts(institution, &agreement);
-    let mut known: BTreeSet<PublicKey> = roster.iter().map(|contact| contact.key).collect();
-    let former = epochs.former.iter();
-    let silos = former.flat_map(|(epoch, _)| epoch.roster.silos());
-    for silo in silos {
-        if known.insert(silo.key) {
-            roster.push(Contact {
-                member: MemberIndex(roster.len() as u16),
-                key: silo.key,
-                // It finds the members.
-                addresses: Vec::new(),
-            });
-        }
-    }
+    let roster = contacts(institution, &agreement);
     Ok(Place::Member(Box::new(Present {
         institution: Institution {
             agreement,
@@ -72,9 +61,29 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
             roster,
             ..institution.clone()
         },
+        guests: guests(epochs),
         former: epochs.answers(),
         lineage: Lineage::of(epochs),
     })))
+}
+
+/// Former members that are told that they are none any more. One whose key was stolen is not: whoever
+/// has the key would be told.
+fn guests(epochs: &Epochs) -> Vec<PublicKey> {
+    let changes = epochs
+        .former
+        .iter()
+        .flat_map(|(_, passage)| &passage.blocks);
+    let amendments = changes.filter_map(|block| Some(&block.change()?.amendment));
+    let stolen = amendments.flat_map(|amendment| amendment.stolen.iter().copied());
+    let mut known: BTreeSet<_> = keys(&epochs.now).chain(stolen).collect();
+    let former = epochs.former.iter().flat_map(|(epoch, _)| keys(epoch));
+    former.filter(|key| known.insert(*key)).collect()
+}
+
+/// The keys of the members of an epoch.
+fn keys(epoch: &protocol::Epoch) -> impl Iterator<Item = PublicKey> {
+    epoch.roster.silos().iter().map(|silo| silo.key)
 }
 
 /// An institution with the agreement in force as far as its journal knows, which a running node may
@@ -155,4 +164,83 @@ pub fn protocol_records(records: Vec<silo::Record>) -> impl Iterator<Item = Reco
         silo::Record::Protocol(record) => Some(record),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use protocol::certificate::{Certificate, Verdict};
+    use protocol::charter::{Charter, Checkpoint, Genesis, Rotation, Verification};
+    use protocol::message::{Amendment, Block, Change, Content, Passage};
+    use protocol::roster::Silo;
+    use protocol::{Epoch, MemberIndex, SecretKey};
+
+    use super::*;
+
+    fn key(number: u8) -> PublicKey {
+        SecretKey::from_bytes(&[number; 32]).public()
+    }
+
+    #[test]
+    fn former_members_are_guests_and_those_whose_key_was_stolen_are_not() {
+        let silo = |number: u8| Silo {
+            name: format!("silo {number}"),
+            key: key(number),
+        };
+        let charter = Charter {
+            name: "guests".into(),
+            work: "toy".into(),
+            start: Hash::of(b"start"),
+            rounds: 3,
+            beat_ms: 1000,
+            patience: 20,
+            view_timeout: 200,
+            min_contributions: 4,
+            rotation: Rotation::EveryRound,
+            verification: Verification::Full,
+            names_shown: false,
+            blob_limit: 100,
+            keep_rounds: 2,
+            discovery: false,
+        };
+        let silos = (0..4).map(silo).collect();
+        let first = Arc::new(Epoch::first(&Genesis { silos, charter }).unwrap());
+        // One leaves; the key of another one was lost, that of a third stolen.
+        let mut amendment = Amendment::leaving(&first, MemberIndex(3));
+        (amendment.silos[1].key, amendment.silos[2].key) = (key(11), key(12));
+        amendment.stolen = vec![key(2)];
+        let after = Checkpoint {
+            round: 0,
+            block: first.id,
+            outcome: first.charter.start,
+        };
+        let approvals = Vec::new().into();
+        let block = Block {
+            epoch: first.id,
+            view: 1,
+            parent: first.id,
+            content: Content::Change(Box::new(Change {
+                amendment,
+                after,
+                approvals,
+            })),
+        };
+        let proof = Certificate {
+            view: 1,
+            verdict: Verdict::Final(block.hash()),
+            votes: Vec::new().into(),
+        };
+        let now = Arc::new(first.next(&block).unwrap());
+        let blocks = vec![block];
+        let former = vec![(first.clone(), Passage { blocks, proof })];
+        let records = Vec::new();
+        let epochs = Epochs {
+            former,
+            now,
+            records,
+        };
+        assert_eq!(guests(&epochs), [key(1), key(3)]);
+    }
 }

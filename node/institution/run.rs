@@ -266,6 +266,10 @@ fn run_epoch(
     }
     let outer = network_runtime()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    config.epoch = epoch.id;
+    config.guests = present.guests.clone();
+    config.stay = config.stay.max(8 * epoch.beat());
+    config.witnesses = epoch.roster.faulty() + 1;
     config.program = Program::this(Some(epoch.format));
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(&epoch);

@@ -18,6 +18,8 @@ pub(super) struct Waiting {
     listening: Option<Listening>,
     /// What the journal lacks, which is an older copy.
     outdated: Option<Forgotten>,
+    /// Whether another process uses the key.
+    doubled: bool,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
     /// The reason that was reported last, and when.
@@ -50,6 +52,7 @@ impl Waiting {
             quorum: epoch.roster.quorum(),
             listening: None,
             outdated: None,
+            doubled: false,
             fetching: None,
             reported: None,
         }
@@ -65,12 +68,13 @@ impl Waiting {
                 let (answers, until) = (*answers, *until);
                 self.listening = Some(Listening { answers, until });
             }
+            Notice::Protocol(Report::KeyElsewhere) => self.doubled = true,
             Notice::Protocol(Report::Outdated(what)) => self.outdated = Some(*what),
             Notice::Missing(Missing::Outcome { round, .. }) => self.fetching = Some(*round),
             Notice::Recovered { .. } | Notice::Adopted { .. } => self.fetching = None,
             // A member that has all rounds has nothing to sign any more.
             Notice::Protocol(Report::TakingPart | Report::Complete { .. }) => {
-                (self.listening, self.outdated) = (None, None);
+                (self.listening, self.outdated, self.doubled) = (None, None, false);
             }
             _ => {}
         }
@@ -102,6 +106,9 @@ impl Waiting {
         if let Some(what) = self.outdated {
             return Some(format!("only listening: {}", outdated(what)));
         }
+        if self.doubled {
+            return Some(format!("only listening: {DOUBLED}"));
+        }
         if self.listening.is_some() && quorum >= members {
             return Some(format!(
                 "only listening: the journal was lost, and before this node votes again {quorum} \
@@ -129,6 +136,12 @@ impl Waiting {
     }
 }
 
+/// What it means that another process uses the key, and what to do.
+pub(super) const DOUBLED: &str = "another process uses this institution's key at the same time, and \
+     this node signs nothing more until it is started again; find and stop the other one first, and if \
+     nobody of this institution has started it, the key was stolen: ask another member to propose \
+     `rota federation rekey` with a new key";
+
 /// What it means that the journal lacks something that was signed, and what to do.
 pub(super) fn outdated(what: Forgotten) -> String {
     format!(
@@ -150,6 +163,7 @@ mod tests {
             quorum,
             listening: None,
             outdated: None,
+            doubled: false,
             fetching: None,
             reported: None,
         }

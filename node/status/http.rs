@@ -2,12 +2,14 @@
 //!
 //! The server knows two paths and the methods GET and HEAD. It refuses requests for another host than
 //! this machine, so that a web page elsewhere cannot read it through a name that leads here (DNS
-//! rebinding). Connections are few, short, and one request long.
+//! rebinding). Connections are few, short, and one request long. Where there are too many, the oldest
+//! gives way to a new one: an ordinary client is done after a moment, so the oldest are those that
+//! hold their connection without asking.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,18 +20,20 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::{Source, metrics, page};
 
-/// Connections at the same time; more wait.
-const CONNECTIONS: usize = 32;
+/// Connections at the same time; for one more, the oldest is closed.
+const CONNECTIONS: usize = 64;
 /// How long a client may take to send its request.
-const REQUEST: Duration = Duration::from_secs(5);
+const REQUEST: Duration = Duration::from_secs(2);
 /// How long a connection may last.
-const CONNECTION: Duration = Duration::from_secs(20);
+const CONNECTION: Duration = Duration::from_secs(5);
+/// Pause after the system could not accept a connection, because too many files are open for example.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Largest head of a request, in bytes.
 const HEAD: usize = 16 << 10;
 
@@ -85,36 +89,47 @@ pub async fn serve(address: SocketAddr, source: Source) -> Result<SocketAddr, Ht
     let refused = |reason| HttpError::Listen { address, reason };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
-    tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(CONNECTIONS));
-        loop {
-            let Ok(place) = places.clone().acquire_owned().await else {
-                return;
-            };
-            let Ok((stream, _)) = listener.accept().await else {
-                // Too many open files, for example.
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                continue;
-            };
-            let source = source.clone();
-            tokio::spawn(async move {
-                let _place = place;
-                let service = service_fn(|request: Request<Incoming>| {
-                    let answer = answer(&request, bound.port(), &source);
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                let served = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(REQUEST)
-                    .max_buf_size(HEAD)
-                    .keep_alive(false)
-                    .serve_connection(TokioIo::new(stream), service);
-                // Clients that go away are no concern of the node.
-                let _ = timeout(CONNECTION, served).await;
-            });
-        }
-    });
+    tokio::spawn(accept(listener, bound.port(), source));
     Ok(bound)
+}
+
+/// Accepts connections, and serves each in a task of its own.
+async fn accept(listener: TcpListener, port: u16, source: Source) {
+    // Oldest first.
+    let mut open = VecDeque::new();
+    let mut tasks = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = tasks.join_next() => continue,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        open.retain(|connection: &AbortHandle| !connection.is_finished());
+        if open.len() >= CONNECTIONS
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+        }
+        open.push_back(tasks.spawn(converse(stream, port, source.clone())));
+    }
+}
+
+/// Answers one request. Clients that go away are no concern of the node.
+async fn converse(stream: TcpStream, port: u16, source: Source) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let answer = answer(&request, port, &source);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(REQUEST)
+        .max_buf_size(HEAD)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let _ = timeout(CONNECTION, served).await;
 }
 
 fn answer<B>(request: &Request<B>, port: u16, source: &Source) -> Response<Full<Bytes>> {
@@ -196,10 +211,10 @@ fn is_here<B>(request: &Request<B>, port: u16) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::process::{Command, Stdio};
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
 
     use super::*;
     use crate::status::fixture;
@@ -253,6 +268,42 @@ mod tests {
             assert!(answer.starts_with(&format!("HTTP/1.1 {code} ")), "{answer}");
             assert!(!answer.contains("north"), "{answer}");
         }
+    }
+
+    #[tokio::test]
+    async fn clients_that_say_nothing_or_little_do_not_keep_others_from_the_page() {
+        let at = server().await;
+        let ask = format!("GET /metrics HTTP/1.1\r\nHost: {at}\r\n\r\n");
+        let mut slow = Vec::new();
+        for count in 0..200 {
+            let mut stream = TcpStream::connect(at).await.unwrap();
+            if count % 2 == 0 {
+                // The node may have closed it already.
+                let _ = stream.write_all(b"GET / HTTP/1.1\r\nX-Slow: ").await;
+            }
+            slow.push(stream);
+            if count % 50 == 49 {
+                let answer = timeout(Duration::from_secs(1), exchange(at, &ask)).await;
+                let answer = answer.unwrap();
+                assert!(answer.ends_with("# EOF\n"), "{count}: {answer}");
+            }
+        }
+        // A client that asks and does not read its answer gives way, too.
+        let mut deaf = Vec::new();
+        for _ in 0..2 * CONNECTIONS {
+            let mut stream = TcpStream::connect(at).await.unwrap();
+            let _ = stream.write_all(ask.as_bytes()).await;
+            deaf.push(stream);
+        }
+        let answer = timeout(Duration::from_secs(1), exchange(at, &ask)).await;
+        assert!(answer.unwrap().ends_with("# EOF\n"));
+        // Of those that hold their connection, only some are left.
+        let mut left = 0;
+        for stream in &mut slow {
+            let read = timeout(Duration::from_millis(1), stream.read(&mut [0; 1])).await;
+            left += usize::from(read.is_err());
+        }
+        assert!(left <= CONNECTIONS, "{left}");
     }
 
     #[tokio::test]

@@ -25,7 +25,8 @@ patience = 1
 async fn contradict(institution: Institution, until: &Path) {
     let epoch = institution.agreement.epoch.clone();
     let (me, key) = (institution.me, institution.key.clone());
-    let config = Config::new(epoch.federation, institution.listen.clone());
+    let mut config = Config::new(epoch.federation, institution.listen.clone());
+    config.epoch = epoch.id;
     let handle = tokio::runtime::Handle::current();
     let mesh = mesh::spawn(&handle, config, key.to_bytes(), institution.roster.clone());
     let mesh = mesh.await.unwrap();

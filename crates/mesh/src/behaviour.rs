@@ -19,8 +19,10 @@ use libp2p::{PeerId, Swarm, Transport, gossipsub, mdns, memory_connection_limits
 use libp2p::{dcutr, quic, relay, tcp, yamux};
 
 use crate::config::{Config, MeshError};
+use crate::door::{Door, Doorway};
 use crate::gossip;
 use crate::members::Members;
+use crate::only::Only;
 use crate::pace::{Pace, Paced, Paces};
 use crate::relaying;
 use crate::streams::{self, Opener};
@@ -31,8 +33,9 @@ const STREAMS: usize = 128;
 /// the member may already have lost the second. Two more while a direct connection takes the place of
 /// a relayed one.
 const CONNECTIONS: u32 = 5;
-/// Incoming connections that are not authenticated yet.
-const PENDING: u32 = 128;
+/// How long a connection that this node dials may take to prove the other's key. Connections that
+/// come in have less time: see [`door`](crate::door).
+const DIAL: Duration = Duration::from_secs(10);
 /// Bytes that one call of the system reads from a TCP connection at most.
 const READ: usize = 64 << 10;
 /// How often round trips are measured, and when an answer is overdue. Guesses: a lead is replaced
@@ -47,34 +50,36 @@ pub(crate) struct Behaviour {
     limits: connection_limits::Behaviour,
     memory: memory_connection_limits::Behaviour,
     pub(crate) streams: streams::Behaviour,
-    pub(crate) gossip: gossipsub::Behaviour,
+    /// With members only.
+    pub(crate) gossip: Only<gossipsub::Behaviour>,
     ping: ping::Behaviour,
     pub(crate) discovery: Toggle<mdns::tokio::Behaviour>,
     /// Relays between members.
-    relay: Toggle<relay::Behaviour>,
+    relay: Only<Toggle<relay::Behaviour>>,
     /// Makes and accepts connections that a member relays. On at every node, see [`Paced::new`].
     through: relay::client::Behaviour,
     /// Tries to replace a relayed connection by a direct one.
     upgrade: dcutr::Behaviour,
 }
 
-/// The swarm of one node, and the opener of its streams.
+/// The swarm of one node, and the opener of its streams. `own_probe` is this node's own key for checking
+/// addresses, with which it may meet another process that has its key.
 pub(crate) fn swarm(
     config: &Config,
-    key: &Keypair,
-    members: &Members,
+    (key, own_probe): (&Keypair, Option<PeerId>),
+    (members, door): (&Members, Door),
     topic: &IdentTopic,
 ) -> Result<(Swarm<Behaviour>, Opener), MeshError> {
     let me = key.public().to_peer_id();
     let mut allowed = allow_block_list::Behaviour::<AllowedPeers>::default();
-    for peer in members.all() {
-        allowed.allow_peer(peer.id);
+    for peer in members.all().map(|peer| peer.id).chain(own_probe) {
+        allowed.allow_peer(peer);
     }
-    let others = members.all().count() as u32;
+    let others = members.present().count();
+    let all = members.all().count() as u32;
     let limits = ConnectionLimits::default()
-        .with_max_pending_incoming(Some(PENDING))
         // Members, and what they check their addresses with.
-        .with_max_established(Some((CONNECTIONS + 1) * others))
+        .with_max_established(Some((CONNECTIONS + 1) * (all + 1)))
         .with_max_established_per_peer(Some(CONNECTIONS));
     let discovery = match config.discovery {
         true => Some(
@@ -84,25 +89,25 @@ pub(crate) fn swarm(
         ),
         false => None,
     };
-    let (streams, opener) = streams::Behaviour::new(config.federation);
+    let present = || members.present().map(|peer| peer.id);
+    let guests = || members.guests().map(|peer| peer.id);
+    let names = (config.federation, config.epoch);
+    let (streams, opener) = streams::Behaviour::new(names, present(), guests());
     let (circuits, through) = relay::client::new(me);
-    let relay = config
-        .relay
-        .then(|| relaying::server(me, others as usize))
-        .into();
+    let relay = config.relay.then(|| relaying::server(me, others)).into();
     let behaviour = Behaviour {
         members: allowed,
         limits: connection_limits::Behaviour::new(limits),
         memory: memory_connection_limits::Behaviour::with_max_percentage(config.memory),
         streams,
-        gossip: gossip::behaviour(topic)?,
+        gossip: Only::with(gossip::behaviour(topic)?, present()),
         ping: ping::Behaviour::new(
             ping::Config::new()
                 .with_interval(PING.0)
                 .with_timeout(PING.1),
         ),
         discovery: discovery.into(),
-        relay,
+        relay: Only::without(relay, guests()),
         through,
         upgrade: dcutr::Behaviour::new(me),
     };
@@ -111,13 +116,9 @@ pub(crate) fn swarm(
         .with_notify_handler_buffer_size(NonZeroUsize::new(32).expect("not zero"))
         .with_per_connection_event_buffer_size(32)
         .with_max_negotiating_inbound_streams(STREAMS);
+    let transport = Doorway::new(transport(key, members.paces(), circuits)?, door);
     Ok((
-        Swarm::new(
-            transport(key, members.paces(), circuits)?,
-            behaviour,
-            me,
-            swarm_config,
-        ),
+        Swarm::new(transport.boxed(), behaviour, me, swarm_config),
         opener,
     ))
 }
@@ -144,12 +145,12 @@ pub(crate) fn transport(
         .upgrade(Version::V1Lazy)
         .authenticate(noise.clone())
         .multiplex(yamux.clone())
-        .timeout(Duration::from_secs(10));
+        .outbound_timeout(DIAL);
     let circuits = circuits
         .upgrade(Version::V1Lazy)
         .authenticate(noise)
         .multiplex(yamux)
-        .timeout(Duration::from_secs(10));
+        .outbound_timeout(DIAL);
     // A connection from outside the roster is denied before anything is read from it.
     let pace = move |peer: &PeerId| -> Arc<Pace> { paces.get(peer).cloned().unwrap_or_default() };
     Ok(circuits
@@ -192,9 +193,10 @@ mod tests {
             addresses: Vec::new(),
         };
         let start = |config: &Config| {
-            let members = Members::new(&[&contact], |_| queue(1, 1).0).expect("a key");
-            let topic = gossip::topic(config.federation);
-            swarm(config, &key, &members, &topic).map(|(swarm, _)| swarm)
+            let members = Members::new(&[&contact], [], |_| queue(1, 1).0).expect("a key");
+            let topic = gossip::topic(config.epoch);
+            let here = (&members, Door::new(1).0);
+            swarm(config, (&key, None), here, &topic).map(|(swarm, _)| swarm)
         };
         let swarm = start(&silent).expect("starting without discovery needs no network");
         assert!(!swarm.behaviour().discovery.is_enabled());

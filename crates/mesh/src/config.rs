@@ -1,7 +1,8 @@
 //! The configuration of a mesh, and the errors of its start.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use libp2p::multiaddr::{Multiaddr, Protocol};
@@ -62,8 +63,27 @@ fn is_host(part: &Protocol<'_>) -> bool {
 /// source is named they are guesses.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The federation's id: names its gossip topic and its protocols.
+    /// The federation's id: greetings have it, and the protocol between nodes in different epochs.
     pub federation: Hash,
+    /// The epoch in force, which names the gossip topic and the protocols of what only its members
+    /// get. Default: the federation's id, for a network without epochs.
+    pub epoch: Hash,
+    /// Former members, which may have to learn that they are none any more. Those that were replaced
+    /// because their key was stolen are left out: they are refused as strangers are. The first has the
+    /// position behind the last of the roster.
+    pub guests: Vec<PublicKey>,
+    /// How long a former member stays connected. It is refused for [`AWAY`](crate::AWAY) then.
+    /// Default 60 s.
+    pub stay: Duration,
+    /// A number that no other process has, by which others notice that two processes have one key.
+    /// Default: drawn once for each process.
+    pub instance: u64,
+    /// How many members have to say that this node's key is used by another process, too, before the
+    /// silo is told: one more than those that may be Byzantine. Default 1.
+    pub witnesses: usize,
+    /// How often the node tries its own addresses of the roster, to find another process with its key.
+    /// Default 60 s.
+    pub look: Duration,
     /// What this node says of its program. Default: this program, with an unknown format in force.
     pub program: Program,
     /// Default: both.
@@ -114,6 +134,12 @@ impl Config {
     pub fn new(federation: Hash, listen: Vec<String>) -> Self {
         Self {
             federation,
+            epoch: federation,
+            guests: Vec::new(),
+            stay: Duration::from_secs(60),
+            instance: instance(),
+            witnesses: 1,
+            look: Duration::from_secs(60),
             program: Program::this(None),
             transport: Transport::default(),
             listen,
@@ -133,6 +159,13 @@ impl Config {
             spool: None,
         }
     }
+}
+
+/// The number of this process.
+fn instance() -> u64 {
+    static DRAWN: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+    // 0 stands for none.
+    (*DRAWN).max(1)
 }
 
 /// A member of the roster, with its addresses.

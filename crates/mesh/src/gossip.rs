@@ -1,7 +1,7 @@
 //! Publishes frames to all members.
 //!
 //! Small ones go by gossipsub: without an author (its signed mode would name the author of every message),
-//! message ids are content hashes, one topic for the federation. Large frames, frames that gossip
+//! message ids are content hashes, one topic for the epoch. Large frames, frames that gossip
 //! cannot carry at the moment, and repeated frames go directly to every member. Each is passed to
 //! the silo once, however it arrives.
 
@@ -106,9 +106,9 @@ impl PublishedFrames {
     }
 }
 
-/// The topic of a federation.
-pub(crate) fn topic(federation: Hash) -> IdentTopic {
-    IdentTopic::new(format!("rota/{federation:#}"))
+/// The topic of an epoch.
+pub(crate) fn topic(epoch: Hash) -> IdentTopic {
+    IdentTopic::new(format!("rota/{epoch:#}"))
 }
 
 /// Gossipsub, subscribed to that topic. Messages are passed on only after

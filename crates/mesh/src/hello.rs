@@ -8,23 +8,27 @@
 //! ```text
 //! layout 1 │ flags 1 │ federation 32 │ key for checks 32 │ clock 8, little-endian, Unix ms │
 //! length of the version 1 │ version, at most 32 │ length of the rest 1 │ rest
-//! rest: oldest format 1 │ newest format 1 │ format in force 1, 0 if unknown │ anything newer
+//! rest: oldest format 1 │ newest format 1 │ format in force 1, 0 if unknown │
+//!       number of the process 8 │ two numbers heard under the other's key 8 + 8 │ anything newer
 //! ```
 //!
 //! The first flag says that the program only checks addresses, the second that the length and the rest
 //! are there. So that any two versions can tell each other what they speak, the layout stays the same
 //! for ever: what is new is added to the end of the rest, and what a program does not know there is
 //! passed over. A greeting without the rest is that of a program which speaks format 1.
+//!
+//! The numbers, little-endian and 0 for none, show two processes with one key ([`Twins`](crate::twins)).
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use libp2p::{PeerId, Stream};
+use libp2p::{Multiaddr, PeerId};
 use protocol::{Formats, Hash, PublicKey, SecretKey};
 use tokio::time::timeout;
 
-use crate::streams::{Kind, OpenError, Opener};
+use crate::streams::{Inbound, Kind, OpenError, Opener};
+use crate::twins::Pair;
 
 /// The layout of a greeting.
 const LAYOUT: u8 = 1;
@@ -57,6 +61,10 @@ pub struct Hello {
     pub clock: SystemTime,
     /// Its program.
     pub program: Program,
+    /// The number of its process; 0 if it has none.
+    pub instance: u64,
+    /// The numbers of two processes that it has met under the key of the node it greets; 0 for none.
+    pub twins: (u64, u64),
 }
 
 /// The program of a node: what others need to know to tell whether they understand each other.
@@ -102,25 +110,43 @@ pub(crate) struct Card {
     pub(crate) program: Program,
     probe: PublicKey,
     probing: bool,
+    pub(crate) instance: u64,
+    twins: Pair,
 }
 
 impl Card {
-    /// Of the node with this secret key.
-    pub(crate) fn new(federation: Hash, program: Program, secret: &[u8; 32]) -> Self {
+    /// Of the node with this secret key, in the process with this number.
+    pub(crate) fn new(
+        federation: Hash,
+        program: Program,
+        secret: &[u8; 32],
+        instance: u64,
+    ) -> Self {
         let probe = SecretKey::from_bytes(&probe_key(secret)).public();
         Self {
             federation,
             program,
             probe,
             probing: false,
+            instance,
+            twins: (0, 0),
         }
     }
 
-    /// As [`new`](Self::new), of a program that only checks its addresses.
-    pub(crate) fn probing(federation: Hash, secret: &[u8; 32]) -> Self {
+    /// For a node under whose key these two processes were met.
+    pub(crate) fn telling(&self, twins: Option<Pair>) -> Self {
+        Self {
+            twins: twins.unwrap_or_default(),
+            ..self.clone()
+        }
+    }
+
+    /// As [`new`](Self::new), of a program that only checks its addresses. `instance` if that is a
+    /// running node.
+    pub(crate) fn probing(federation: Hash, secret: &[u8; 32], instance: u64) -> Self {
         Self {
             probing: true,
-            ..Self::new(federation, Program::this(None), secret)
+            ..Self::new(federation, Program::this(None), secret, instance)
         }
     }
 
@@ -132,6 +158,8 @@ impl Card {
             probing: self.probing,
             clock: SystemTime::now(),
             program: self.program.clone(),
+            instance: self.instance,
+            twins: self.twins,
         }
     }
 }
@@ -141,14 +169,19 @@ impl Card {
 pub(crate) struct Greeted {
     pub(crate) peer: PeerId,
     pub(crate) hello: Hello,
+    /// A time at which the connection was already made, and before which the greeting was not sent.
+    pub(crate) since: Instant,
+    /// Where the other end is.
+    pub(crate) remote: Multiaddr,
 }
 
 /// Greets the node at the other end of the newest connection. Also returns the round trip.
 pub(crate) async fn ask(
     opener: Opener,
-    peer: PeerId,
+    (peer, remote): (PeerId, Multiaddr),
     card: Card,
 ) -> Result<(Greeted, Duration), OpenError> {
+    let since = Instant::now();
     let failed = |error: io::Error| OpenError::Failed(error.to_string());
     let exchange = async {
         let mut stream = opener.open(peer, Kind::Hello).await?;
@@ -157,22 +190,40 @@ pub(crate) async fn ask(
         let hello = read(&mut stream).await.map_err(failed)?;
         let round_trip = began.elapsed();
         let _ = stream.close().await;
-        Ok((Greeted { peer, hello }, round_trip))
+        let greeted = Greeted {
+            peer,
+            hello,
+            since,
+            remote,
+        };
+        Ok((greeted, round_trip))
     };
     let late = || OpenError::Failed("no answer in time".into());
     timeout(PATIENCE, exchange).await.map_err(|_| late())?
 }
 
 /// Answers a greeting; `None` if what came was none.
-pub(crate) async fn answer(peer: PeerId, mut stream: Stream, card: Card) -> Option<Greeted> {
+pub(crate) async fn answer(inbound: Inbound, card: Card) -> Option<Greeted> {
+    let Inbound {
+        peer,
+        mut stream,
+        remote,
+        since,
+        ..
+    } = inbound;
     let exchange = async {
         let hello = read(&mut stream).await?;
         write(&mut stream, &card.now()).await?;
         let _ = stream.close().await;
-        Ok::<_, io::Error>(Greeted { peer, hello })
+        Ok::<_, io::Error>(hello)
     };
     match timeout(PATIENCE, exchange).await {
-        Ok(Ok(greeted)) => Some(greeted),
+        Ok(Ok(hello)) => Some(Greeted {
+            peer,
+            hello,
+            since,
+            remote,
+        }),
         Ok(Err(error)) => {
             tracing::debug!(%peer, "a greeting failed: {error}");
             None
@@ -198,11 +249,15 @@ fn encode(hello: &Hello) -> Vec<u8> {
     bytes.push(version.len() as u8);
     bytes.extend_from_slice(version);
     let formats = program.formats;
-    let rest = [
+    let mut rest = vec![
         formats.oldest,
         formats.newest,
         program.in_force.unwrap_or(0),
     ];
+    let (one, other) = hello.twins;
+    for number in [hello.instance, one, other] {
+        rest.extend_from_slice(&number.to_le_bytes());
+    }
     bytes.push(rest.len() as u8);
     bytes.extend_from_slice(&rest);
     bytes
@@ -227,15 +282,20 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     let version = String::from_utf8(version).ok();
     let version = version.filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
     let version = version.ok_or_else(|| wrong("a version that is no text"))?;
-    let (mut formats, mut in_force) = (FIRST, None);
+    let (mut formats, mut in_force, mut numbers) = (FIRST, None, [0; 3]);
     if start[1] & FORMATS != 0 {
         let mut length = [0];
         from.read_exact(&mut length).await?;
         let mut rest = vec![0; usize::from(length[0])];
         from.read_exact(&mut rest).await?;
-        let &[oldest, newest, now, ..] = &rest[..] else {
+        let [oldest, newest, now, ref rest @ ..] = rest[..] else {
             return Err(wrong("a greeting without message formats"));
         };
+        // An older program says fewer of these.
+        let said = rest.as_chunks().0.iter();
+        for (number, said) in numbers.iter_mut().zip(said) {
+            *number = u64::from_le_bytes(*said);
+        }
         formats = Formats { oldest, newest };
         in_force = Some(now).filter(|now| *now != 0);
     }
@@ -253,6 +313,8 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
             formats,
             in_force,
         },
+        instance: numbers[0],
+        twins: (numbers[1], numbers[2]),
     })
 }
 
@@ -263,13 +325,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
-        let card = Card::probing(Hash::of(b"federation"), &[7; 32]);
+        let card = Card::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
         let hello = Hello {
             clock: UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
             ..card.now()
         };
         let bytes = encode(&hello);
         assert_eq!(read(&mut &bytes[..]).await.unwrap(), hello);
+        assert_eq!((hello.instance, hello.twins), (9, (9, 10)));
         assert_eq!(
             hello.probe,
             SecretKey::from_bytes(&probe_key(&[7; 32])).public()
@@ -286,23 +349,29 @@ mod tests {
 
     #[tokio::test]
     async fn greetings_of_older_and_newer_programs_are_read() {
-        let card = Card::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32]);
+        let card = Card::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
         let hello = Hello {
             clock: UNIX_EPOCH,
             ..card.now()
         };
         let bytes = encode(&hello);
         // An older program ends with its version, and does not close the stream.
-        let mut older = bytes[..bytes.len() - 4].to_vec();
+        let at = bytes.len() - 28;
+        let mut older = bytes[..at].to_vec();
         older[1] = 0;
         let read_older = read(&mut &older[..]).await.unwrap();
         assert_eq!(read_older.program.formats, FIRST);
         assert_eq!(read_older.program.in_force, None);
         assert_eq!(read_older.program.version, hello.program.version);
+        // One that has no numbers.
+        let mut older = bytes[..at + 4].to_vec();
+        older[at] = 3;
+        let read_older = read(&mut &older[..]).await.unwrap();
+        assert_eq!(read_older.program, hello.program);
+        assert_eq!((read_older.instance, read_older.twins), (0, (0, 0)));
         // A newer one says more.
         let mut newer = bytes.clone();
-        let at = bytes.len() - 4;
-        newer[at] = 5;
+        newer[at] = 29;
         newer.extend_from_slice(&[8, 9]);
         let mut rest = &newer[..];
         assert_eq!(read(&mut rest).await.unwrap(), hello);

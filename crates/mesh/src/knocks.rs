@@ -46,13 +46,40 @@ pub enum Notice {
         /// The address that it came from.
         address: String,
     },
+    /// Many connections from one place proved no key, and were turned away for others.
+    Crowd {
+        /// A net, or the address of a member.
+        from: String,
+        /// Connections that were turned away in the last minute.
+        turned_away: u64,
+    },
+    /// Two processes have the key of a member.
+    Twins {
+        /// The member.
+        member: MemberIndex,
+        /// Where the two are.
+        addresses: [String; 2],
+    },
+    /// Another process has this node's own key.
+    KeyElsewhere {
+        /// Where it is, if this node has met it itself; else other members have said so.
+        address: Option<String>,
+    },
+}
+
+/// Whom a notice is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum About {
+    Node(PeerId),
+    Net(String),
+    Twins(MemberIndex),
 }
 
 /// Decides which notices are worth a line.
 pub(crate) struct Knocks {
     notices: mpsc::Sender<Notice>,
-    /// When a notice about a node was last given.
-    seen: BTreeMap<PeerId, Instant>,
+    /// When a notice about each was last given.
+    seen: BTreeMap<About, Instant>,
     /// Beginning of the present span, and notices in it.
     span: (Instant, usize),
 }
@@ -60,7 +87,8 @@ pub(crate) struct Knocks {
 impl Knocks {
     /// With the end at which notices are received.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Notice>) {
-        let (notices, received) = mpsc::channel(NOTICES);
+        // One more for what is said once.
+        let (notices, received) = mpsc::channel(NOTICES + 1);
         let knocks = Self {
             notices,
             seen: BTreeMap::new(),
@@ -77,7 +105,7 @@ impl Knocks {
         federation: Hash,
         probing: bool,
     ) {
-        if self.is_worth(id) {
+        if self.is_worth(About::Node(*id)) {
             tracing::info!(%member, %federation, "the member has another agreement");
             let _ = self.notices.try_send(Notice::OtherAgreement {
                 member,
@@ -89,7 +117,7 @@ impl Knocks {
 
     /// A member's program and this one do not understand each other.
     pub(crate) fn other_format(&mut self, id: &PeerId, member: MemberIndex, program: Program) {
-        if self.is_worth(id) {
+        if self.is_worth(About::Node(*id)) {
             tracing::info!(%member, version = program.version, "the member has another format");
             let notice = Notice::OtherFormat { member, program };
             let _ = self.notices.try_send(notice);
@@ -98,7 +126,7 @@ impl Knocks {
 
     /// A node outside the roster was refused.
     pub(crate) fn stranger(&mut self, id: &PeerId, address: &Multiaddr) {
-        if self.is_worth(id) {
+        if self.is_worth(About::Node(*id)) {
             let key = key_of(id);
             tracing::info!(%address, key = %id, "a node that is not in the roster was refused");
             let address = address.to_string();
@@ -106,13 +134,40 @@ impl Knocks {
         }
     }
 
-    /// Whether a notice about this node is due, which is then noted.
-    fn is_worth(&mut self, id: &PeerId) -> bool {
+    /// Many connections from one place were turned away.
+    pub(crate) fn crowd(&mut self, from: String, turned_away: u64) {
+        if self.is_worth(About::Net(from.clone())) {
+            tracing::warn!(from, turned_away, "many connections proved no key");
+            let _ = self.notices.try_send(Notice::Crowd { from, turned_away });
+        }
+    }
+
+    /// Two processes have a member's key.
+    pub(crate) fn twins(&mut self, member: MemberIndex, addresses: [String; 2]) {
+        if self.is_worth(About::Twins(member)) {
+            tracing::warn!(%member, ?addresses, "two processes have the member's key");
+            let _ = self.notices.try_send(Notice::Twins { member, addresses });
+        }
+    }
+
+    /// Another process has this node's key. The caller says it once.
+    pub(crate) fn key_elsewhere(&mut self, address: Option<String>) {
+        tracing::error!(address, "another process has this node's key");
+        let _ = self.notices.try_send(Notice::KeyElsewhere { address });
+    }
+
+    /// Whether a notice about this is due, which is then noted.
+    fn is_worth(&mut self, about: About) -> bool {
         let now = Instant::now();
         if now - self.span.0 >= SPAN {
             self.span = (now, 0);
         }
-        if self.seen.get(id).is_some_and(|last| now - *last < AGAIN) || self.span.1 >= NOTICES {
+        if self
+            .seen
+            .get(&about)
+            .is_some_and(|last| now - *last < AGAIN)
+            || self.span.1 >= NOTICES
+        {
             return false;
         }
         if self.seen.len() >= NODES {
@@ -121,7 +176,7 @@ impl Knocks {
                 return false;
             }
         }
-        self.seen.insert(*id, now);
+        self.seen.insert(about, now);
         self.span.1 += 1;
         true
     }

@@ -22,6 +22,8 @@
 //! - A published frame that a member passed on has a ticket. It is passed on to others only after the
 //!   silo has accepted it ([`Command::Judge`]) within [`protocol::net::JUDGED`].
 //! - No frame of a muted member ([`Command::Mute`]) is delivered until its mute ends.
+//! - A node that proves an awaited key ([`Command::Await`]) when it connects is reported, about once a
+//!   second, whether it is let in or not.
 //! - Commands that do not fit into the channel are lost, and the protocol sends them again. Events wait
 //!   for the silo and are never lost.
 //!
@@ -29,8 +31,10 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | admission | members of the roster only; others are denied before any protocol runs |
-//! | greeting | on every new connection: each side's federation, version, message formats and clock, see [`Hello`] |
+//! | admission | members of the roster, and former members for a while; others are denied before any protocol runs |
+//! | strangers | connections that have proved no key are limited by address and net, and members' addresses have places of their own |
+//! | epochs | the names of the gossip topic and of the protocols of frames and blobs have the epoch; former members get none of these |
+//! | greeting | on every new connection: each side's federation, version, message formats, clock and number of its process, see [`Hello`] |
 //! | connections | QUIC, or TCP with Noise and Yamux; one per member, dialled again with back-off |
 //! | NAT | a member that no other can dial is reached through a member that is connected to both, or directly where both sides can make their NATs let packets through |
 //! | rates | streams that a member opened are read at a fixed rate; a frame over the limit ends its stream |
@@ -45,23 +49,29 @@ mod blobs;
 mod config;
 mod dial;
 mod direct;
+mod door;
 mod gossip;
+mod guests;
 mod hello;
 mod knocks;
+mod listening;
 mod members;
 mod node;
+mod only;
 mod pace;
 mod peers;
 mod probe;
 mod queue;
 mod relaying;
 mod streams;
+mod twins;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use blobs::{Place, Spool};
 pub use config::{Config, Contact, MeshError, Transport, check};
+pub use guests::AWAY;
 pub use hello::{Hello, Program, probe_key};
 pub use knocks::Notice;
 pub use peers::{PeerState, Peers, Problem};

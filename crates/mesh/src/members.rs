@@ -30,6 +30,8 @@ pub(crate) struct Peer {
     connections: AtomicU64,
     /// Frames that wait to be sent to it.
     pub(crate) queue: QueueSender,
+    /// Whether it is a former member.
+    pub(crate) guest: bool,
     /// How fast its streams are read.
     pub(crate) pace: Arc<Pace>,
     /// Permits for blob streams to it.
@@ -61,7 +63,7 @@ impl Peer {
     }
 }
 
-/// All members but this one.
+/// All members but this one, and former members.
 #[derive(Debug)]
 pub(crate) struct Members {
     by_position: BTreeMap<MemberIndex, Arc<Peer>>,
@@ -69,24 +71,33 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// The other members of the roster. `queue` makes the sending end of a member's queue.
+    /// The other members of the roster, and former members. `queue` makes the sending end of the queue
+    /// of each.
     pub(crate) fn new(
         others: &[&Contact],
+        guests: impl IntoIterator<Item = (MemberIndex, PublicKey)>,
         mut queue: impl FnMut(MemberIndex) -> QueueSender,
     ) -> Result<Self, MeshError> {
         let mut by_position = BTreeMap::new();
-        for contact in others {
+        let others = others.iter().map(|one| (one.member, one.key, false));
+        let guests = guests.into_iter().map(|(member, key)| (member, key, true));
+        for (member, key, guest) in others.chain(guests) {
+            let pace = match guest {
+                true => Pace::of_guest(),
+                false => Pace::default(),
+            };
             let peer = Peer {
-                member: contact.member,
-                id: id(contact.member, &contact.key)?,
+                member,
+                id: id(member, &key)?,
                 connected: watch::Sender::new(false),
                 connections: AtomicU64::new(0),
-                queue: queue(contact.member),
-                pace: Arc::default(),
+                queue: queue(member),
+                guest,
+                pace: Arc::new(pace),
                 fetching: Semaphore::new(FETCHING),
                 serving: Arc::new(Semaphore::new(SERVING)),
             };
-            by_position.insert(contact.member, Arc::new(peer));
+            by_position.insert(member, Arc::new(peer));
         }
         let by_id = by_position
             .values()
@@ -109,8 +120,19 @@ impl Members {
         self.by_id.iter().map(pace).collect()
     }
 
+    /// Members and former members.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Peer>> {
         self.by_position.values()
+    }
+
+    /// The other members of the roster.
+    pub(crate) fn present(&self) -> impl Iterator<Item = &Arc<Peer>> {
+        self.all().filter(|peer| !peer.guest)
+    }
+
+    /// Former members.
+    pub(crate) fn guests(&self) -> impl Iterator<Item = &Arc<Peer>> {
+        self.all().filter(|peer| peer.guest)
     }
 }
 

@@ -38,6 +38,12 @@ const STREAM: u64 = 1 << 10;
 /// Frames and published frames of one member: ten views in which a hundred members vote against the
 /// view, at once.
 const FRAMES: Rate = Rate::per_second(1000, 2000);
+/// What a former member may send: a few of the frames that it sends in its epoch, until it knows that
+/// this is over.
+const GUEST: (Rate, Rate) = (
+    Rate::per_second(128 << 10, 1 << 20),
+    Rate::per_second(10, 100),
+);
 /// Least time between two warnings about one member.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -45,6 +51,8 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Pace {
     origin: Instant,
+    /// Bytes and frames.
+    rates: (Rate, Rate),
     state: Mutex<State>,
 }
 
@@ -63,12 +71,23 @@ struct State {
 
 impl Default for Pace {
     fn default() -> Self {
+        Self::with((BYTES, FRAMES))
+    }
+}
+
+impl Pace {
+    /// Of a former member.
+    pub(crate) fn of_guest() -> Self {
+        Self::with(GUEST)
+    }
+
+    fn with(rates: (Rate, Rate)) -> Self {
         let now = Time::ZERO;
         let second = Duration::from_secs(1);
         let state = State {
-            bytes: Bucket::full(&BYTES, now),
+            bytes: Bucket::full(&rates.0, now),
             trickle: Bucket::full(&TRICKLE, now),
-            frames: Bucket::full(&FRAMES, now),
+            frames: Bucket::full(&rates.1, now),
             streams: Offences::tolerating(1, 1, WARNING_INTERVAL, now),
             flood: Offences::tolerating(100, 10, second, now),
             muted: now,
@@ -76,12 +95,11 @@ impl Default for Pace {
         };
         Self {
             origin: Instant::now(),
+            rates,
             state: Mutex::new(state),
         }
     }
-}
 
-impl Pace {
     fn now(&self) -> Time {
         Time::since_start(self.origin.elapsed())
     }
@@ -118,9 +136,9 @@ impl Pace {
     pub(crate) fn published(&self) -> bool {
         let now = self.now();
         let mut state = self.state();
-        state.frames.refill(&FRAMES, now, 0);
+        state.frames.refill(&self.rates.1, now, 0);
         if state.frames.is_open() {
-            state.frames.take(&FRAMES, 1);
+            state.frames.take(&self.rates.1, 1);
             return true;
         }
         let span = state.flood.another(now);
@@ -135,9 +153,9 @@ impl Pace {
     pub(crate) fn frame(&self) -> Duration {
         let now = self.now();
         let mut state = self.state();
-        state.frames.refill(&FRAMES, now, 0);
-        state.frames.take(&FRAMES, 1);
-        state.frames.wait(&FRAMES)
+        state.frames.refill(&self.rates.1, now, 0);
+        state.frames.take(&self.rates.1, 1);
+        state.frames.wait(&self.rates.1)
     }
 
     /// Whether the next warning about it may be logged.
@@ -161,13 +179,13 @@ impl Pace {
             state.trickle.refill(&TRICKLE, now, 0);
             return state.trickle.wait(&TRICKLE);
         }
-        state.bytes.refill(&BYTES, now, 0);
-        state.bytes.wait(&BYTES)
+        state.bytes.refill(&self.rates.0, now, 0);
+        state.bytes.wait(&self.rates.0)
     }
 
     fn read(&self, bytes: u64) {
         let mut state = self.state();
-        state.bytes.take(&BYTES, bytes);
+        state.bytes.take(&self.rates.0, bytes);
         state.trickle.take(&TRICKLE, bytes);
     }
 }

@@ -14,15 +14,15 @@ use libp2p::multiaddr::{Multiaddr, Protocol};
 use libp2p::swarm::dial_opts::{DialOpts, PeerCondition};
 use libp2p::swarm::{self, DialError, NetworkBehaviour, SwarmEvent};
 use libp2p::{PeerId, Swarm, relay};
-use protocol::{Hash, PublicKey};
+use protocol::{Hash, PublicKey, SecretKey};
 use tokio::time::{sleep, timeout};
 
 use crate::behaviour::transport;
 use crate::config::{MeshError, parse};
 use crate::dial::{innermost, resolve};
 use crate::hello::{self, Card, Greeted, Program};
+use crate::listening::listening;
 use crate::members::{id_of, key_of};
-use crate::node::listening;
 use crate::pace::Paces;
 use crate::relaying;
 use crate::streams::{self, OpenError};
@@ -43,6 +43,8 @@ pub struct Met {
     pub round_trip: Duration,
     /// How far its clock is ahead of this machine's, in seconds; known to half a round trip.
     pub ahead: f64,
+    /// The number of its process; 0 if it has none.
+    pub instance: u64,
 }
 
 /// Why a member was not met at an address.
@@ -94,15 +96,24 @@ pub async fn probe(
     patience: Duration,
 ) -> Result<Met, ProbeError> {
     let addresses = resolved(address).await?;
-    meet(
-        key,
-        federation,
-        identified(peer)?,
-        None,
-        addresses,
-        patience,
-    )
-    .await
+    let (peer, card) = (identified(peer)?, Card::probing(federation, &key, 0));
+    meet((key, card), peer, None, addresses, patience).await
+}
+
+/// Looks which process answers at an address of this node's own: `secret` is its key, `instance` the
+/// number of its process.
+pub(crate) async fn own(
+    secret: [u8; 32],
+    federation: Hash,
+    instance: u64,
+    address: &str,
+    patience: Duration,
+) -> Result<Met, ProbeError> {
+    let addresses = resolved(address).await?;
+    let peer = identified(&SecretKey::from_bytes(&secret).public())?;
+    let card = Card::probing(federation, &secret, instance);
+    let key = hello::probe_key(&secret);
+    meet((key, card), peer, None, addresses, patience).await
 }
 
 /// As [`probe`], of a member without an address, through the member with key `relay`, which answers at
@@ -121,7 +132,8 @@ pub async fn probe_through(
     let addresses = resolved(address).await?.into_iter();
     let through = |address| relaying::slot(address, relay).with(Protocol::P2p(peer));
     let addresses = addresses.map(through).collect();
-    meet(key, federation, peer, Some(relay), addresses, patience).await
+    let card = Card::probing(federation, &key, 0);
+    meet((key, card), peer, Some(relay), addresses, patience).await
 }
 
 fn unusable(error: impl std::fmt::Display) -> ProbeError {
@@ -150,14 +162,12 @@ struct Behaviour {
 }
 
 async fn meet(
-    key: [u8; 32],
-    federation: Hash,
+    (key, card): ([u8; 32], Card),
     peer: PeerId,
     relay: Option<PeerId>,
     addresses: Vec<Multiaddr>,
     patience: Duration,
 ) -> Result<Met, ProbeError> {
-    let card = Card::probing(federation, &key);
     let pair = Keypair::ed25519_from_bytes(key).map_err(unusable)?;
     let (streams, opener) = streams::Behaviour::greeting();
     let me = pair.public().to_peer_id();
@@ -188,6 +198,7 @@ async fn meet(
                         handshake: handshake.unwrap_or_default(),
                         round_trip,
                         ahead: ahead(hello.clock, round_trip),
+                        instance: hello.instance,
                     })
                 }
                 Err(OpenError::Unsupported) => Err(ProbeError::Mute),
@@ -196,10 +207,12 @@ async fn meet(
             event = swarm.select_next_some() => match event {
                 // The member that relays is greeted, too, so that it knows that this only checks.
                 SwarmEvent::ConnectionEstablished { peer_id, .. } if Some(peer_id) == relay => {
-                    tokio::spawn(hello::ask(opener.clone(), peer_id, card.clone()));
+                    let relay = (peer_id, Multiaddr::empty());
+                    tokio::spawn(hello::ask(opener.clone(), relay, card.clone()));
                 }
                 SwarmEvent::ConnectionEstablished { .. } if handshake.is_none() => {
                     handshake = Some(began.elapsed());
+                    let peer = (peer, Multiaddr::empty());
                     let ask = hello::ask(opener.clone(), peer, card.clone());
                     greeting = Some(Box::pin(ask));
                 }

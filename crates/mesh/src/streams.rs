@@ -1,10 +1,16 @@
 //! Byte streams between members: one protocol for frames, one for blobs, one for greetings, one for
-//! what a node wants to know about its own address.
+//! what a node wants to know about its own address, and one for frames between nodes in different
+//! epochs.
+//!
+//! The protocols of frames and blobs have the epoch in their names, so that nodes in different epochs
+//! exchange neither. What they still have to tell each other, above all that an epoch is over, goes by
+//! the protocol between epochs, whose name has the federation. Former members are offered that
+//! protocol and greetings, and nothing else; who is none of both only greetings.
 //!
 //! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
 //! [`Inbound`] events, those that this node opens through [`Opener::open`]. It keeps connections alive.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::task::{Context, Poll};
@@ -36,8 +42,10 @@ const ADDRESS: StreamProtocol = StreamProtocol::new("/rota/address/1");
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Frames in one direction.
+    /// Frames in one direction, between members in the same epoch.
     Frames,
+    /// Frames in one direction, between nodes in different epochs.
+    Between,
     /// A fetch of blobs.
     Blob,
     /// A greeting, whose protocol is the same in every federation.
@@ -67,6 +75,8 @@ pub(crate) struct Inbound {
     pub(crate) stream: Stream,
     /// Where the connection comes from.
     pub(crate) remote: Multiaddr,
+    /// When the connection was made.
+    pub(crate) since: Instant,
 }
 
 type Reply = oneshot::Sender<Result<Stream, OpenError>>;
@@ -84,7 +94,8 @@ pub(crate) struct Open {
 pub(crate) struct Opener(mpsc::Sender<Open>);
 
 impl Opener {
-    /// A new stream on the newest direct connection to `peer`, or on the newest relayed one.
+    /// A new stream on the newest direct connection to `peer`, or on the newest relayed one. One for
+    /// frames is one between epochs where the peer is in another epoch.
     pub(crate) async fn open(&self, peer: PeerId, kind: Kind) -> Result<Stream, OpenError> {
         let (reply, answer) = oneshot::channel();
         let open = Open { peer, kind, reply };
@@ -111,7 +122,10 @@ struct Made {
 }
 
 pub(crate) struct Behaviour {
-    offer: Offer,
+    /// What members, former members, and others are offered.
+    offers: [Offer; 3],
+    members: BTreeSet<PeerId>,
+    guests: BTreeSet<PeerId>,
     wishes: mpsc::Receiver<Open>,
     /// Oldest first.
     connections: BTreeMap<PeerId, Vec<Made>>,
@@ -121,33 +135,49 @@ pub(crate) struct Behaviour {
 }
 
 impl Behaviour {
-    /// With the federation in the protocol names, so that nodes of two federations with common members
-    /// do not connect by mistake.
-    pub(crate) fn new(federation: Hash) -> (Self, Opener) {
+    /// For members and former members. The names have the federation, so that nodes of two federations
+    /// with common members do not connect by mistake, and those of what only members get the epoch.
+    pub(crate) fn new(
+        (federation, epoch): (Hash, Hash),
+        members: impl IntoIterator<Item = PeerId>,
+        guests: impl IntoIterator<Item = PeerId>,
+    ) -> (Self, Opener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
-        let name = |what| {
-            StreamProtocol::try_from_owned(format!("/rota/{federation:#}/{what}/1"))
+        let name = |of: Hash, what| {
+            StreamProtocol::try_from_owned(format!("/rota/{of:#}/{what}/1"))
                 .expect("a protocol's name begins with a slash")
         };
-        let offer = vec![
-            (name("frames"), Kind::Frames),
-            (name("blob"), Kind::Blob),
+        let between = (name(federation, "between"), Kind::Between);
+        let member = vec![
+            (name(epoch, "frames"), Kind::Frames),
+            between.clone(),
+            (name(epoch, "blob"), Kind::Blob),
             (HELLO, Kind::Hello),
             (ADDRESS, Kind::Address),
         ];
-        (Self::offering(offer, wishes), Opener(opener))
+        let guest = vec![between, (HELLO, Kind::Hello)];
+        let other = vec![(HELLO, Kind::Hello)];
+        let behaviour = Self {
+            members: members.into_iter().collect(),
+            guests: guests.into_iter().collect(),
+            ..Self::offering([member, guest, other].map(Offer), wishes)
+        };
+        (behaviour, Opener(opener))
     }
 
     /// For greetings alone.
     pub(crate) fn greeting() -> (Self, Opener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
-        let offer = vec![(HELLO, Kind::Hello)];
-        (Self::offering(offer, wishes), Opener(opener))
+        let hello = || Offer(vec![(HELLO, Kind::Hello)]);
+        let offers = [hello(), hello(), hello()];
+        (Self::offering(offers, wishes), Opener(opener))
     }
 
-    fn offering(offer: Vec<(StreamProtocol, Kind)>, wishes: mpsc::Receiver<Open>) -> Self {
+    fn offering(offers: [Offer; 3], wishes: mpsc::Receiver<Open>) -> Self {
         Self {
-            offer: Offer(offer),
+            offers,
+            members: BTreeSet::new(),
+            guests: BTreeSet::new(),
             wishes,
             connections: BTreeMap::new(),
             inbound: VecDeque::new(),
@@ -218,9 +248,17 @@ impl Behaviour {
         self.candidates.push_back(address);
     }
 
-    fn handler(&self) -> Handler {
+    fn handler(&self, peer: &PeerId) -> Handler {
+        let [member, guest, other] = &self.offers;
+        let offer = if self.members.contains(peer) {
+            member
+        } else if self.guests.contains(peer) {
+            guest
+        } else {
+            other
+        };
         Handler {
-            offer: self.offer.clone(),
+            offer: offer.clone(),
             events: VecDeque::new(),
         }
     }
@@ -233,22 +271,22 @@ impl NetworkBehaviour for Behaviour {
     fn handle_established_inbound_connection(
         &mut self,
         _: ConnectionId,
-        _: PeerId,
+        peer: PeerId,
         _: &Multiaddr,
         _: &Multiaddr,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(self.handler())
+        Ok(self.handler(&peer))
     }
 
     fn handle_established_outbound_connection(
         &mut self,
         _: ConnectionId,
-        _: PeerId,
+        peer: PeerId,
         _: &Multiaddr,
         _: Endpoint,
         _: PortUse,
     ) -> Result<THandler<Self>, ConnectionDenied> {
-        Ok(self.handler())
+        Ok(self.handler(&peer))
     }
 
     fn on_swarm_event(&mut self, event: FromSwarm<'_>) {
@@ -290,6 +328,7 @@ impl NetworkBehaviour for Behaviour {
             kind,
             stream,
             remote: made.map_or_else(Multiaddr::empty, |made| made.address.clone()),
+            since: made.map_or_else(Instant::now, |made| made.at),
         });
     }
 
@@ -392,11 +431,14 @@ impl ConnectionHandler for Handler {
 pub(crate) struct Offer(Vec<(StreamProtocol, Kind)>);
 
 impl Offer {
+    /// What is offered for this: for frames both protocols, that of the epoch first.
     fn only(&self, kind: Kind) -> Self {
+        let fits =
+            |offered: Kind| offered == kind || (kind == Kind::Frames && offered == Kind::Between);
         Self(
             self.0
                 .iter()
-                .filter(|(_, offered)| *offered == kind)
+                .filter(|(_, offered)| fits(*offered))
                 .cloned()
                 .collect(),
         )

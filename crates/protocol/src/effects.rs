@@ -147,6 +147,8 @@ pub enum Input {
         /// then does a member go back on what it has confirmed without their word.
         abandon: bool,
     },
+    /// Another process uses this member's key at the same time.
+    KeyElsewhere,
     /// The deadline is reached or past.
     Time,
 }
@@ -454,6 +456,9 @@ pub enum Report {
     /// before: the journal was lost, or another process uses the key. From now on this member behaves
     /// as one that lost its journal.
     KeyUsedBefore,
+    /// Another process uses this member's key at the same time. Until it is started again, this one
+    /// votes, proposes and contributes nothing.
+    KeyElsewhere,
     /// This member's key has signed something that its journal does not hold: an older copy of the
     /// journal was put back, or another process uses the key. From now on, also after a restart, this
     /// member votes, proposes and contributes nothing more in this epoch. Reported again at every start.

@@ -117,6 +117,8 @@ pub enum Event {
         /// The key.
         key: PublicKey,
     },
+    /// Another process uses this node's key at the same time: one that has copied it. Comes once.
+    KeyElsewhere,
     /// Blobs arrived, and match the hashes that they were asked for by.
     Fetched {
         /// Hashes and bytes.

@@ -76,6 +76,7 @@ impl Activity {
             | Input::Withdraw { .. }
             | Input::Arrived { .. }
             | Input::Resume
+            | Input::KeyElsewhere
             | Input::Recover { .. }
             | Input::Time => None,
         }

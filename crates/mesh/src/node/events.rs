@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use libp2p::gossipsub::{self, MessageAcceptance, MessageId};
 use libp2p::multiaddr::Protocol;
-use libp2p::swarm::{ConnectionId, ListenError, SwarmEvent};
+use libp2p::swarm::{ConnectionId, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, mdns, ping};
 use protocol::Hash;
 use protocol::net::{Acceptance, Event};
@@ -50,7 +50,7 @@ impl Node {
                     self.directly_connected(peer_id, endpoint.is_dialer());
                 }
                 if endpoint.is_dialer() {
-                    self.greet(peer_id);
+                    self.greet(peer_id, endpoint.get_remote_address().clone());
                 }
             }
             SwarmEvent::ConnectionClosed {
@@ -120,8 +120,13 @@ impl Node {
         };
         let member = peer.member;
         tracing::debug!(%member, %address, "connected");
-        self.links.entry(member).or_default().renewed = true;
         peer.set_connected(true);
+        if peer.guest {
+            self.guest_came(id);
+        } else {
+            self.links.entry(member).or_default().renewed = true;
+            self.door.know(member, address);
+        }
         // If both members dialled at the same time, the newest connection is kept, and the first of
         // the two in the roster closes the other, so that both keep the same. A member dials only
         // without a connection: if the same side dialled both, or the old connection is older, the
@@ -145,6 +150,9 @@ impl Node {
             return;
         };
         peer.set_connected(false);
+        if peer.guest {
+            return self.guests.went(&id);
+        }
         let link = self.links.remove(&peer.member);
         let probing = link.as_ref().is_some_and(|link| link.probing);
         if link.is_some_and(|link| link.round_trip.is_some()) {
@@ -163,15 +171,16 @@ impl Node {
     }
 
     fn accept(&mut self, inbound: Inbound) {
+        if inbound.kind == Kind::Hello {
+            return self.answer(inbound);
+        }
         let Inbound {
             peer,
             kind,
             stream,
             remote,
+            ..
         } = inbound;
-        if kind == Kind::Hello {
-            return self.answer(peer, stream);
-        }
         let Some(peer) = self.members.of(&peer) else {
             return;
         };
@@ -180,7 +189,7 @@ impl Node {
             return;
         }
         match kind {
-            Kind::Frames => {
+            Kind::Frames | Kind::Between => {
                 let reader = self.readers.get(&member);
                 if reader.is_none_or(|reader| reader.try_send(stream).is_err()) {
                     tracing::debug!(%member, "one more stream of frames is closed");
@@ -273,7 +282,7 @@ impl Node {
     }
 
     fn report(&mut self, id: &MessageId, source: &PeerId, acceptance: MessageAcceptance) {
-        let gossip = &mut self.swarm.behaviour_mut().gossip;
+        let gossip = &mut self.swarm.behaviour_mut().gossip.inner;
         gossip.report_message_validation_result(id, source, acceptance);
     }
 
@@ -286,7 +295,8 @@ impl Node {
         let until = Instant::now() + left;
         if self.muted.insert(peer.member, until).is_none() {
             tracing::debug!(member = %peer.member, ?left, "a member is muted");
-            self.swarm.behaviour_mut().gossip.blacklist_peer(&peer.id);
+            let gossip = &mut self.swarm.behaviour_mut().gossip.inner;
+            gossip.blacklist_peer(&peer.id);
         }
     }
 
@@ -306,7 +316,7 @@ impl Node {
                 self.muted.insert(peer.member, now + left);
             } else {
                 self.muted.remove(&peer.member);
-                let gossip = &mut self.swarm.behaviour_mut().gossip;
+                let gossip = &mut self.swarm.behaviour_mut().gossip.inner;
                 gossip.remove_blacklisted_peer(&peer.id);
             }
         }
@@ -362,14 +372,6 @@ impl Node {
             return;
         };
         self.dialer.found(peer.member, address, peer.is_connected());
-    }
-
-    /// Reports a connection from outside the roster, and logs any other that was refused.
-    fn refused(&mut self, id: Option<PeerId>, address: &Multiaddr, error: &ListenError) {
-        match id.filter(|id| self.members.of(id).is_none()) {
-            Some(id) => self.knocks.stranger(&id, address),
-            None => tracing::debug!(%address, "a connection was refused: {error}"),
-        }
     }
 }
 

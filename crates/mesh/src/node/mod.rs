@@ -7,6 +7,7 @@
 mod events;
 mod greeting;
 mod judging;
+mod outside;
 mod relays;
 mod start;
 
@@ -32,7 +33,9 @@ use crate::behaviour::Behaviour;
 use crate::blobs::{Desk, Fetcher};
 use crate::config::{Transport, is_relayed, socket};
 use crate::dial::{self, Dialer, Resolved};
+use crate::door::{Crowd, Door};
 use crate::gossip::{self, PublishBy, PublishedFrames};
+use crate::guests::Guests;
 use crate::hello::{Card, Greeted};
 use crate::knocks::{Knocks, Notice};
 use crate::members::{Members, Peer};
@@ -40,9 +43,11 @@ use crate::peers::Peers;
 use crate::queue::Addressed;
 use crate::relaying::Slots;
 use crate::streams::Opener;
+use crate::twins::Twins;
 
+use greeting::OwnKey;
 use judging::Judging;
-pub(crate) use start::listening;
+use outside::Awaited;
 
 /// Fetches that are under way at the same time; more are answered with `Missing`.
 const FETCHES: usize = 256;
@@ -108,6 +113,18 @@ pub(crate) struct Node {
     /// The other key with which each member checks addresses while its node runs.
     probes: BTreeMap<MemberIndex, PeerId>,
     knocks: Knocks,
+    /// Limits connections that have proved no key.
+    door: Door,
+    crowds: mpsc::Receiver<Crowd>,
+    /// How long former members stay.
+    guests: Guests,
+    /// Keys whose nodes are reported when they connect.
+    awaited: Awaited,
+    /// Processes that share a key, and how many members have to say so of this node's.
+    twins: Twins,
+    witnesses: usize,
+    /// What this node does to find another process with its own key.
+    own_key: OwnKey,
     judging: Judging,
     /// Whether no other node can dial this one.
     dials_only: bool,
@@ -130,6 +147,7 @@ impl Node {
             let due = self.dialer.next();
             let unmute = self.muted.values().min().copied();
             let slots = self.slots.next();
+            let (guests, look) = (self.guests.next(), self.own_key.due());
             tokio::select! {
                 command = self.commands.recv() => match command {
                     Some(command) => self.command(command),
@@ -151,6 +169,12 @@ impl Node {
                 }
                 () = at(unmute) => self.unmute(),
                 () = at(slots) => self.take_slots(),
+                () = at(guests) => self.turn_guests(),
+                () = at(look) => self.own_key.look(&self.card),
+                Some(found) = self.own_key.found() => self.looked(found),
+                Some(Crowd { from, turned_away }) = self.crowds.recv() => {
+                    self.knocks.crowd(from, turned_away);
+                }
                 Some(told) = self.told.join_next() => {
                     if let Ok(Some(address)) = told {
                         self.seen_at(address);
@@ -213,13 +237,13 @@ impl Node {
             Command::Publish { frame } => self.publish(frame),
             Command::Serve { ticket, blobs } => self.desk.answer(ticket, blobs),
             Command::Judge { ticket, verdict } => self.judged(ticket, verdict),
-            Command::Await { keys } => tracing::debug!(keys = keys.len(), "keys are awaited"),
             Command::Mute { peer, span } => {
                 if let Some(peer) = self.members.at(peer).cloned() {
                     peer.pace.mute(span);
                     self.mute_gossip(&peer);
                 }
             }
+            Command::Await { keys } => self.awaits(&keys),
             Command::Fetch { blobs, from } => {
                 if self.fetches.len() < FETCHES {
                     self.fetches.spawn(self.fetcher.clone().fetch(blobs, from));
@@ -262,7 +286,7 @@ impl Node {
         let topic = self.topic.hash();
         let subscribed: BTreeSet<PeerId> = match gossiped {
             true => {
-                let peers = self.swarm.behaviour().gossip.all_peers();
+                let peers = self.swarm.behaviour().gossip.inner.all_peers();
                 peers
                     .filter(|(_, topics)| topics.contains(&&topic))
                     .map(|(id, _)| *id)
@@ -272,7 +296,7 @@ impl Node {
         };
         for peer in self
             .members
-            .all()
+            .present()
             .filter(|peer| !subscribed.contains(&peer.id))
         {
             offer(peer, Addressed::Published, frame.clone());
@@ -285,6 +309,7 @@ impl Node {
             .swarm
             .behaviour_mut()
             .gossip
+            .inner
             .publish(self.topic.clone(), frame.to_vec())
         {
             Ok(_) => true,
@@ -323,6 +348,9 @@ impl Node {
         if addresses.is_empty() {
             let why = format!("cannot be found: {}", problems.join("; "));
             return self.failed(member, why, true);
+        }
+        for address in &addresses {
+            self.door.know(member, address);
         }
         if !problems.is_empty() {
             tracing::debug!(%member, "some addresses cannot be used: {}", problems.join("; "));

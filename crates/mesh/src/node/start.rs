@@ -1,33 +1,37 @@
 //! Starts a node.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
 use libp2p::identity::Keypair;
-use libp2p::multiaddr::Multiaddr;
 use libp2p::swarm::SwarmEvent;
-use protocol::PublicKey;
+use protocol::{MemberIndex, PublicKey};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::greeting::OwnKey;
 use super::judging::Judging;
+use super::outside::Awaited;
 use super::{Ends, Node};
 use crate::behaviour;
 use crate::blobs::{Desk, Fetcher};
-use crate::config::{Config, Contact, MeshError, parse, socket};
+use crate::config::{Config, Contact, MeshError, parse};
 use crate::dial::Dialer;
 use crate::direct::{self, Reader};
+use crate::door::Door;
 use crate::gossip;
+use crate::guests::Guests;
 use crate::hello::Card;
 use crate::knocks::Knocks;
+use crate::listening::listening;
 use crate::members::Members;
 use crate::peers::Peers;
 use crate::queue::queue;
 use crate::relaying::Slots;
+use crate::twins::Twins;
 
 /// How long the operating system may take to give an address.
 const LISTEN: Duration = Duration::from_secs(5);
@@ -38,12 +42,15 @@ impl Node {
         key: [u8; 32],
         roster: Vec<Contact>,
     ) -> Result<(Self, Ends), MeshError> {
-        let card = Card::new(config.federation, config.program.clone(), &key);
+        let (secret, instance) = (key, config.instance);
+        let card = Card::new(config.federation, config.program.clone(), &key, instance);
         let key = Keypair::ed25519_from_bytes(key)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let own = own_key(&key)?;
         let me = roster.iter().find(|contact| contact.key == own);
-        let me = me.ok_or(MeshError::NotAMember(own))?.member;
+        let me = me.ok_or(MeshError::NotAMember(own))?;
+        let own_key = OwnKey::new(secret, me.addresses.clone(), config.look);
+        let me = me.member;
         let others: Vec<_> = roster
             .iter()
             .filter(|contact| contact.member != me)
@@ -62,19 +69,29 @@ impl Node {
             .iter()
             .filter(|(_, used): &&(_, Vec<_>)| !used.is_empty());
         let addressed = addressed.map(|(member, _)| *member).collect();
+        let (door, crowds) = Door::new(others.len());
+        for (member, used) in &targets {
+            used.iter().for_each(|address| door.know(*member, address));
+        }
         let dialer = Dialer::new(me, (config.first_retry, config.last_retry), targets);
 
+        let behind = roster.iter().map(|contact| 1 + contact.member.0).max();
+        let positions = (behind.unwrap_or(0)..).map(MemberIndex);
+        let known = |key: &PublicKey| roster.iter().any(|contact| contact.key == *key);
+        let guests = config.guests.iter().copied().filter(|key| !known(key));
+        let guests = positions.zip(guests);
         let mut queues = BTreeMap::new();
-        let members = Arc::new(Members::new(&others, |member| {
+        let members = Arc::new(Members::new(&others, guests, |member| {
             let (sender, receiver) = queue(config.queue, config.queue_bytes);
             queues.insert(member, receiver);
             sender
         })?);
         let (commands_in, commands) = mpsc::channel(config.commands.max(1));
         let (events, events_out) = mpsc::channel(config.events.max(1));
-        let topic = gossip::topic(config.federation);
+        let topic = gossip::topic(config.epoch);
         let peers = Peers::new(others.iter().map(|contact| contact.member));
-        let (swarm, opener) = behaviour::swarm(&config, &key, &members, &topic)?;
+        let keys = (&key, own_key.probe);
+        let (swarm, opener) = behaviour::swarm(&config, keys, (&members, door.clone()), &topic)?;
 
         let seen = Arc::new(Mutex::default());
         let (mut tasks, mut readers) = (JoinSet::new(), BTreeMap::new());
@@ -132,6 +149,13 @@ impl Node {
             card,
             probes: BTreeMap::new(),
             knocks,
+            door,
+            crowds,
+            guests: Guests::new(config.stay),
+            awaited: Awaited::new(),
+            twins: Twins::default(),
+            witnesses: config.witnesses,
+            own_key,
             judging: Judging::default(),
             dials_only: config.dials_only,
             addressed,
@@ -213,29 +237,4 @@ fn own_key(key: &Keypair) -> Result<PublicKey, MeshError> {
     let key = key.public().try_into_ed25519();
     let key = key.map_err(|error| MeshError::Start(format!("its key: {error}")))?;
     Ok(PublicKey(key.to_bytes()))
-}
-
-/// Checks that a node can listen at an address. libp2p's own errors hide the system's message, and it
-/// shares a TCP port with any process that allows it.
-pub(crate) fn listening(address: &Multiaddr) -> Result<(), String> {
-    let Some((ip, port, udp)) = socket(address) else {
-        let why = "a node listens at an IP address, not at a name: /ip4/0.0.0.0/... is all of them";
-        return Err(why.into());
-    };
-    let bound = match udp {
-        true => std::net::UdpSocket::bind((ip, port)).map(drop),
-        false => std::net::TcpListener::bind((ip, port)).map(drop),
-    };
-    let Err(error) = bound else { return Ok(()) };
-    let advice = match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "another program uses this port; stop it, or choose another port"
-        }
-        io::ErrorKind::AddrNotAvailable => {
-            "this machine does not have that address; /ip4/0.0.0.0/... listens at all it has"
-        }
-        io::ErrorKind::PermissionDenied => "ports below 1024 need privileges; choose a higher one",
-        _ => return Err(error.to_string()),
-    };
-    Err(format!("{error}: {advice}"))
 }

@@ -10,6 +10,8 @@
 //! | a neighbour | signature checks | by [`CHECKS`] a second, and with every view entered by what one view of all members costs |
 //! | a neighbour | evidence and passages; requests for blobs | a little every beat; for blobs also with every view |
 //! | a neighbour | SyncResponses | by one for every question that was sent to it |
+//! | a neighbour | frames of other epochs, of whatever kind; answers to them | with every beat |
+//! | all former members | answers to frames of other epochs | a few with every beat |
 //! | a signer | each kind of message | by what an honest member sends in one beat, and in one view |
 //!
 //! Budgets are also refilled by views, because a fast federation ends hundreds of views in one beat.
@@ -29,6 +31,7 @@
 //! Time is an argument; no clock is read.
 
 mod bucket;
+mod elsewhere;
 #[cfg(test)]
 mod tests;
 
@@ -95,6 +98,12 @@ pub enum Denied {
     /// Evidence against a member against whom there is evidence already.
     #[error("evidence against a member against whom there is evidence already")]
     Repeated,
+    /// More messages of other epochs than a neighbour may send that is behind.
+    #[error("more messages of other epochs than a member that is behind sends")]
+    Elsewhere,
+    /// A message of this epoch from a neighbour that is no member of it.
+    #[error("a message of this epoch from a former member")]
+    Guest,
 }
 
 impl Denied {
@@ -105,7 +114,10 @@ impl Denied {
 
     /// Whether a budget is exceeded.
     fn is_excess(self) -> bool {
-        matches!(self, Self::Checks | Self::TooMany(_) | Self::Unasked)
+        matches!(
+            self,
+            Self::Checks | Self::TooMany(_) | Self::Unasked | Self::Elsewhere | Self::Guest
+        )
     }
 }
 
@@ -167,10 +179,20 @@ struct Neighbour {
     checks: Bucket,
     evidence: Bucket,
     blobs: Bucket,
+    /// Frames of other epochs.
+    elsewhere: Bucket,
+    /// Answers to those, which lead it to this epoch.
+    led: Bucket,
     /// Questions that it has not answered.
     answers: u8,
     offences: Offences,
     excess: Offences,
+}
+
+impl Neighbour {
+    fn is_muted(&self, now: Time) -> bool {
+        self.offences.is_muted(now) || self.excess.is_muted(now)
+    }
 }
 
 /// What is left of a signer's budgets.
@@ -192,8 +214,11 @@ pub struct Budget {
     last_final: u64,
     /// Number of views entered.
     views: u64,
+    /// Of members, and behind them of former members that came.
     neighbours: Vec<Neighbour>,
     signers: Vec<Signer>,
+    /// Answers to former members.
+    guests: Bucket,
     /// Members against whom evidence was opened.
     accused: BTreeSet<MemberIndex>,
 }
@@ -212,21 +237,11 @@ impl Budget {
             views: 0,
             neighbours: Vec::new(),
             signers: Vec::new(),
+            guests: Bucket::full(&Rate::per_second(0, 0), now),
             accused: BTreeSet::new(),
         };
-        let (checks, evidence, blobs) = (
-            budget.check_rate(),
-            budget.evidence_rate(),
-            budget.blob_rate(),
-        );
-        let neighbour = || Neighbour {
-            checks: Bucket::full(&checks, now),
-            evidence: Bucket::full(&evidence, now),
-            blobs: Bucket::full(&blobs, now),
-            answers: 0,
-            offences: Offences::tolerating(OFFENCES, 1, OFFENCE, now),
-            excess: Offences::tolerating(EXCESS.0, EXCESS.1, Duration::from_secs(1), now),
-        };
+        budget.fill_guests(now);
+        let neighbour = || budget.new_neighbour(now);
         let signer = || Signer {
             kinds: Kind::ALL.map(|kind| Bucket::full(&budget.kind_rate(kind), now)),
             asked: 0,
@@ -262,9 +277,11 @@ impl Budget {
         bytes: &[u8],
     ) -> Result<Admitted, Denied> {
         let header = Header::read(bytes, self.members);
-        let muted = |of: &Neighbour| of.offences.is_muted(now) || of.excess.is_muted(now);
-        if self.neighbours.get(from.at()).is_none_or(muted) {
+        if self.neighbour(now, from).is_muted(now) {
             return Err(Denied::Muted);
+        }
+        if from.at() >= self.members {
+            return Err(Denied::Guest);
         }
         self.check_path(from, path, &header)?;
         self.charge_kind(now, from, path, &header)?;
@@ -455,7 +472,8 @@ impl Budget {
     /// Whether a member may request this many blobs. Charges for them.
     pub fn admit_blob_request(&mut self, now: Time, by: MemberIndex, blobs: usize) -> bool {
         let (rate, views) = (self.blob_rate(), self.views);
-        let Some(neighbour) = self.neighbours.get_mut(by.at()) else {
+        let member = self.neighbours.get_mut(by.at());
+        let Some(neighbour) = member.filter(|_| by.at() < self.members) else {
             return false;
         };
         neighbour.blobs.refill(&rate, now, views);

@@ -431,6 +431,77 @@ fn a_neighbour_that_passes_on_bad_inner_signatures_is_charged_and_not_muted() {
 }
 
 #[test]
+fn frames_of_other_epochs_have_a_budget_of_each_neighbour_and_a_flood_of_them_mutes() {
+    let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
+    let (one, other) = (MemberIndex(1), MemberIndex(2));
+    // What a member repeats that is behind, for ten minutes.
+    for beat in 0..120u32 {
+        let now = at(BEAT * beat);
+        for _ in 0..24 {
+            assert_eq!(budget.admit_elsewhere(now, other), Ok(()), "beat {beat}");
+        }
+    }
+    // A thousand a second.
+    let (mut seen, mut muted) = (0, 0);
+    for frame in 0..60_000u32 {
+        let now = at(BEAT * 120 + Duration::from_millis(1) * frame);
+        match budget.admit_elsewhere(now, one) {
+            Ok(()) => seen += 1,
+            Err(denied) => muted += u64::from(budget.denied(now, one, denied).is_some()),
+        }
+    }
+    let beats = 60 / BEAT.as_secs();
+    assert!((160..=161 + 32 * (beats + 1)).contains(&seen), "{seen}");
+    assert!(muted >= 4, "{muted}");
+    let now = at(BEAT * 120 + Duration::from_secs(60));
+    assert_eq!(
+        budget.admit(now, one, Path::Direct, &[]).err(),
+        Some(Denied::Muted)
+    );
+    assert_eq!(budget.admit_elsewhere(now, other), Ok(()));
+}
+
+#[test]
+fn answers_to_other_epochs_are_few_for_each_neighbour_and_for_all_former_members() {
+    let n = 4;
+    let mut budget = Budget::new(&epoch(n), at(Duration::ZERO));
+    let mut answers = [0; 30];
+    let beats = 10;
+    for tick in 0..beats * 50u32 {
+        let now = at(BEAT / 50 * tick);
+        for (to, count) in answers.iter_mut().enumerate() {
+            *count += u64::from(budget.may_answer(now, MemberIndex(to as u16)));
+        }
+    }
+    let beats = u64::from(beats);
+    let (members, guests) = answers.split_at(usize::from(n));
+    assert!(
+        members.iter().all(|of| (beats..=beats + 2).contains(of)),
+        "{members:?}"
+    );
+    let guests: u64 = guests.iter().sum();
+    assert!((4 * beats..=4 * (beats + 2)).contains(&guests), "{guests}");
+}
+
+#[test]
+fn what_a_former_member_sends_of_this_epoch_is_dropped_and_mutes_it() {
+    let mut budget = Budget::new(&epoch(4), at(Duration::ZERO));
+    let (now, guest) = (at(Duration::ZERO), MemberIndex(5));
+    let mut mutes = 0;
+    for kind in Kind::ALL.into_iter().cycle().take(1000) {
+        for path in [Path::Direct, Path::Gossip] {
+            let denied = budget.admit(now, guest, path, &frame(1, 1, kind, 300));
+            let denied = denied.expect_err("it is no member");
+            assert!(matches!(denied, Denied::Guest | Denied::Muted), "{kind:?}");
+            mutes += u64::from(budget.denied(now, guest, denied).is_some());
+        }
+    }
+    assert_eq!(mutes, 1);
+    assert_eq!(budget.admit_elsewhere(now, guest), Err(Denied::Muted));
+    assert!(!budget.admit_blob_request(now, guest, 1));
+}
+
+#[test]
 fn the_budget_of_blob_requests_covers_every_round() {
     let epoch = epoch(100);
     let mut budget = Budget::new(&epoch, Time::ZERO);

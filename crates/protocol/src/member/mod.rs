@@ -207,6 +207,7 @@ impl Member {
             Input::Arrived { key } => self.arrived(key),
             Input::Resume => self.config.paused = false,
             Input::Recover { lost, abandon } => self.recover(lost, abandon),
+            Input::KeyElsewhere => self.key_elsewhere(),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),

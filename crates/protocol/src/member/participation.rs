@@ -30,6 +30,10 @@ pub(super) enum Participation {
     /// Its journal lacks something that its key has signed. In this epoch that cannot change: what else
     /// is missing is not known, and the newer journal may still exist.
     Outdated,
+    /// Another process uses its key at the same time. That cannot be undone while this one runs: what
+    /// the other has signed is not known. After a restart the journal is compared with what others
+    /// hold, as always.
+    Doubled,
 }
 
 /// The journal that a member starts with.
@@ -69,14 +73,15 @@ impl Participation {
         !matches!(self, Self::Full)
     }
 
-    /// Whether this member's journal is lost, or an older copy. Such a member does not train either.
+    /// Whether this member's journal lacks what its key has signed, or may: it is lost, or an older
+    /// copy, or another process signs too. Such a member does not train either.
     pub(super) fn lost_journal(&self) -> bool {
-        matches!(self, Self::JournalLost { .. } | Self::Outdated)
+        matches!(self, Self::JournalLost { .. }) || self.outdated()
     }
 
-    /// Whether this member's journal is an older copy.
+    /// Whether this member's journal is an older copy, or may be one because another process signs too.
     pub(super) fn outdated(&self) -> bool {
-        matches!(self, Self::Outdated)
+        matches!(self, Self::Outdated | Self::Doubled)
     }
 
     /// A member has answered: it proved a certificate of view `highest`, and may know `more`.
@@ -89,7 +94,7 @@ impl Participation {
             Self::KeyCheck { answers } if !more => {
                 answers.insert(by);
             }
-            Self::Full | Self::KeyCheck { .. } | Self::Outdated => {}
+            Self::Full | Self::KeyCheck { .. } | Self::Outdated | Self::Doubled => {}
         }
     }
 }
@@ -183,7 +188,9 @@ impl Member {
     /// this epoch.
     fn has_forgotten(&mut self, what: Forgotten) {
         match self.participation {
-            Participation::JournalLost { .. } | Participation::Outdated => return,
+            Participation::JournalLost { .. }
+            | Participation::Outdated
+            | Participation::Doubled => return,
             Participation::Full if self.broken(Mutation::OutdatedJournalTrusted) => return,
             Participation::KeyCheck { .. } if self.broken(Mutation::KeyUseIgnored) => return,
             Participation::KeyCheck { .. } => {
@@ -204,6 +211,16 @@ impl Member {
         self.out.push(Effect::Report(Report::Outdated(what)));
     }
 
+    /// Another process uses this member's key: two that sign would contradict each other. Its
+    /// votes, proposals and contributions end here; what the institution wants is still signed.
+    pub(super) fn key_elsewhere(&mut self) {
+        if !self.participation.outdated() {
+            self.participation = Participation::Doubled;
+            self.lead = None;
+            self.out.push(Effect::Report(Report::KeyElsewhere));
+        }
+    }
+
     /// Lets a member that only listens take part, if it may.
     ///
     /// With an empty journal it may when f + 1 others, at least one of them honest, know of nothing
@@ -213,7 +230,7 @@ impl Member {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
         match &mut self.participation {
-            Participation::Full | Participation::Outdated => {}
+            Participation::Full | Participation::Outdated | Participation::Doubled => {}
             Participation::KeyCheck { answers } => {
                 let needed = (roster.faulty() + 1).min(roster.len() - 1);
                 if answers.len() >= needed {
@@ -273,7 +290,7 @@ impl Member {
     /// part.
     pub(super) fn answered_by(&self, peer: MemberIndex) -> bool {
         match &self.participation {
-            Participation::Full | Participation::Outdated => true,
+            Participation::Full | Participation::Outdated | Participation::Doubled => true,
             Participation::KeyCheck { answers } => answers.contains(&peer),
             Participation::JournalLost { answers, .. } => {
                 answers.len() >= self.config.epoch.roster.quorum() || answers.contains_key(&peer)

@@ -55,6 +55,7 @@ impl Simulator<'_> {
             }
             Report::Complete { last } => format!("has all rounds, {last} in all"),
             Report::KeyUsedBefore => "learns that it has signed before".into(),
+            Report::KeyElsewhere => "learns that another process has its key".into(),
             Report::Outdated(what) => format!("learns that its journal lacks {what}"),
             Report::TakingPart => "takes part again".into(),
             _ => return,

@@ -382,6 +382,7 @@ impl Core {
                     Event::Down { peer } => (8, Hash([peer.0 as u8; 32])),
                     Event::Received { frame, .. } => (9, Hash::of(frame)),
                     Event::Arrived { key } => (10, Hash(key.0)),
+                    Event::KeyElsewhere => (11, Hash([0; 32])),
                 };
                 self.recorder.event(kind, &[MemberIndex(to as u16)], &what);
                 self.enqueue(to, event);

@@ -309,3 +309,20 @@ fn an_outdated_journal_stays_outdated_after_a_restart() {
     let (mut one, _) = kept(vec![Record::Outdated(what)]);
     signs_nothing(&mut one);
 }
+
+#[test]
+fn a_member_whose_key_another_process_uses_signs_nothing_more_and_says_so_once() {
+    let (mut one, _) = kept(vec![]);
+    let told = one.step(Input::KeyElsewhere);
+    assert_eq!(told, [Effect::Report(Report::KeyElsewhere)]);
+    assert_eq!(one.step(Input::KeyElsewhere), []);
+    assert!(one.member.lead.is_none());
+    signs_nothing(&mut one);
+    // Nothing of it is written down, because after a restart the journal says what was signed.
+    let (mut one, effects) = kept(vec![Record::Outdated(vote(Kind::Finalize, 3))]);
+    assert_eq!(
+        effects[0],
+        Effect::Report(Report::Outdated(vote(Kind::Finalize, 3)))
+    );
+    assert_eq!(one.step(Input::KeyElsewhere), []);
+}

@@ -31,9 +31,9 @@ struct Complaint {
 /// The budget of every member, and the complaints about them.
 pub(super) struct Guard {
     budget: Budget,
+    /// Members of this epoch. Neighbours behind them are former members, which have no name.
+    members: usize,
     complaints: BTreeMap<(MemberIndex, About), Complaint>,
-    /// When each neighbour in another epoch was answered last.
-    answered: BTreeMap<MemberIndex, Time>,
     counters: Rc<Counters>,
 }
 
@@ -49,8 +49,8 @@ impl Guard {
     pub(super) fn new(epoch: &Epoch, now: Time, counters: Rc<Counters>) -> Self {
         Self {
             budget: Budget::new(epoch, now),
+            members: epoch.roster.len(),
             complaints: BTreeMap::new(),
-            answered: BTreeMap::new(),
             counters,
         }
     }
@@ -123,16 +123,14 @@ impl Guard {
         self.follow(from, times.map(dropped), mute)
     }
 
-    /// Whether a neighbour in another epoch may be answered: once in `pause`.
-    pub(super) fn may_answer(&mut self, now: Time, to: MemberIndex, pause: Duration) -> bool {
-        let due = self
-            .answered
-            .get(&to)
-            .is_none_or(|last| now - *last >= pause);
-        if due {
-            self.answered.insert(to, now);
-        }
-        due
+    /// Whether a frame of another epoch may be looked at.
+    pub(super) fn admit_elsewhere(&mut self, now: Time, from: MemberIndex) -> Result<(), Denied> {
+        self.budget.admit_elsewhere(now, from)
+    }
+
+    /// Whether a neighbour in another epoch may be answered now.
+    pub(super) fn may_answer(&mut self, now: Time, to: MemberIndex) -> bool {
+        self.budget.may_answer(now, to)
     }
 
     /// Whether a member may ask for this many blobs.
@@ -152,8 +150,10 @@ impl Guard {
             self.counters.add(|counts| counts.mutes += 1);
             Notice::Muted { member, span }
         });
+        let named = member.at() < self.members;
+        let notices = notice.into_iter().chain(muted).filter(|_| named);
         Consequence {
-            notices: notice.into_iter().chain(muted).collect(),
+            notices: notices.collect(),
             mute,
         }
     }

@@ -11,7 +11,7 @@ use protocol::budget::{Denied, Path};
 use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::identity::{Claim, Verifier};
 use protocol::net::{Acceptance, Command, Event};
-use protocol::{Hash, Input, MemberIndex};
+use protocol::{Hash, Input, MemberIndex, Time};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::guard::{Consequence, Guard};
@@ -75,6 +75,7 @@ impl Pump {
             Event::Up { peer, round_trip } => input(Input::Up { peer, round_trip }),
             Event::Down { peer } => input(Input::Down { peer }),
             Event::Arrived { key } => input(Input::Arrived { key }),
+            Event::KeyElsewhere => input(Input::KeyElsewhere),
             Event::Fetched { blobs } => self.arrived(blobs, Vec::new()),
             Event::Missing { blobs } => self.arrived(Vec::new(), blobs),
             Event::Wanted { by, blobs, ticket } => self.wanted(by, blobs, ticket),
@@ -104,11 +105,12 @@ impl Pump {
             None => Path::Direct,
         };
         let now = self.clock.now();
-        let elsewhere = envelope::is_of_other_epoch(&self.opener.epoch, &frame);
-        if elsewhere {
-            self.answer_epoch(from, &frame);
-        }
-        if elsewhere || self.is_guest(from) {
+        if envelope::is_of_other_epoch(&self.opener.epoch, &frame) {
+            let admitted = self.guard.borrow_mut().admit_elsewhere(now, from);
+            if let Err(denied) = admitted {
+                return self.deny(from, ticket, denied);
+            }
+            self.answer_epoch(now, from, &frame);
             self.judge(ticket, Acceptance::Ignore);
             return None;
         }
@@ -152,11 +154,10 @@ impl Pump {
     }
 
     /// Answers a frame of another epoch: with the proof that it is over, or, if it is not known, with
-    /// a question that its members answer with the way there. Once a beat for each neighbour.
-    fn answer_epoch(&self, to: MemberIndex, frame: &[u8]) {
+    /// a question that its members answer with the way there. About once a beat for each neighbour.
+    fn answer_epoch(&self, now: Time, to: MemberIndex, frame: &[u8]) {
         let epoch = &self.opener.epoch;
-        let now = self.clock.now();
-        if !self.guard.borrow_mut().may_answer(now, to, epoch.beat()) {
+        if !self.guard.borrow_mut().may_answer(now, to) {
             return;
         }
         let id = envelope::epoch_of(frame);

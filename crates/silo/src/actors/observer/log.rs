@@ -165,6 +165,12 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             "this institution's key has signed things in this federation and its journal was empty: \
              its state was lost, or another process uses the key. It only listens now"
         ),
+        Report::KeyElsewhere => error!(
+            round = at_round,
+            view = at_view,
+            "another process uses this institution's key. Until it is started again, this silo signs \
+             nothing more"
+        ),
         Report::Outdated(what) => error!(
             round = at_round,
             view = at_view,

@@ -1,0 +1,100 @@
+//! Nodes on this machine's own network.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use mesh::{Command, Config, Contact, Event, Handle, Transport};
+use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
+use tokio::runtime;
+use tokio::time::timeout;
+
+/// Time within which every expected event must occur.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn public(member: u16) -> PublicKey {
+    SecretKey::from_bytes(&[member as u8; 32]).public()
+}
+
+pub fn contact(member: u16, addresses: &[String]) -> Contact {
+    Contact {
+        member: MemberIndex(member),
+        key: public(member),
+        addresses: addresses.to_vec(),
+    }
+}
+
+pub fn config(transport: Transport) -> Config {
+    let listen = transport.addresses("127.0.0.1", 0);
+    Config {
+        transport,
+        first_retry: Duration::from_millis(50),
+        last_retry: Duration::from_millis(500),
+        ..Config::new(Hash::of(b"federation"), listen)
+    }
+}
+
+/// Starts the node with the key of `me`.
+pub async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
+    let runtime = runtime::Handle::current();
+    mesh::spawn(&runtime, config, [me as u8; 32], roster.to_vec())
+        .await
+        .unwrap()
+}
+
+pub async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
+    let found = async {
+        loop {
+            if let Some(found) = pick(mesh.events.recv().await.expect("the mesh is running")) {
+                return found;
+            }
+        }
+    };
+    timeout(PATIENCE, found)
+        .await
+        .expect("the event occurs in time")
+}
+
+pub fn up(event: Event) -> Option<MemberIndex> {
+    match event {
+        Event::Up { peer, .. } => Some(peer),
+        _ => None,
+    }
+}
+
+pub fn down(event: Event) -> Option<MemberIndex> {
+    match event {
+        Event::Down { peer } => Some(peer),
+        _ => None,
+    }
+}
+
+/// A received frame and the neighbour that it came from.
+pub fn received(event: Event) -> Option<(MemberIndex, Bytes)> {
+    match event {
+        Event::Received { from, frame, .. } => Some((from, frame)),
+        _ => None,
+    }
+}
+
+pub async fn command(mesh: &Handle, command: Command) {
+    mesh.commands.send(command).await.unwrap();
+}
+
+pub async fn send(mesh: &Handle, to: u16, frame: impl Into<Bytes>) {
+    let (to, frame) = (MemberIndex(to), frame.into());
+    command(mesh, Command::Send { to, frame }).await;
+}
+
+/// Ends a node and waits until its ports are free.
+pub async fn end(mesh: Handle) {
+    let Handle {
+        commands,
+        events,
+        ended,
+        ..
+    } = mesh;
+    drop((commands, events));
+    ended.await.unwrap();
+}
