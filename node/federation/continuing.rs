@@ -206,6 +206,7 @@ fn members(earlier: &Agreement, changes: &Changes) -> Result<Vec<Silo>, Continue
     let joins = changes.joining.iter().map(|(name, key)| Silo {
         name: name.clone(),
         key: *key,
+        rows: None,
     });
     Ok(stays.cloned().chain(joins).collect())
 }

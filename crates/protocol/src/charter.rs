@@ -78,7 +78,7 @@ pub enum CharterError {
 }
 
 /// The roster and the charter that a federation began with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Genesis {
     /// The first members.
     pub silos: Vec<Silo>,
@@ -119,10 +119,18 @@ pub struct Epoch {
 }
 
 impl Genesis {
-    /// The bytes that the ids of the federation and of its first epoch are hashes of: its format,
-    /// then the genesis in the canonical encoding.
+    /// The bytes that the ids of the federation and of its first epoch are hashes of: its format, the
+    /// members' names and keys, and the charter, in the canonical encoding. The members' declared
+    /// rows follow, if any member declares some.
     pub fn encode(&self, format: u8) -> Vec<u8> {
-        codec::encode(&(u32::from(format), self))
+        let members = self.silos.iter().map(|silo| (&silo.name, silo.key));
+        let members: Vec<_> = members.collect();
+        let mut bytes = codec::encode(&(u32::from(format), members, &self.charter));
+        let rows: Vec<_> = self.silos.iter().map(|silo| silo.rows).collect();
+        if rows.iter().any(Option::is_some) {
+            bytes.extend(codec::encode(&rows));
+        }
+        bytes
     }
 }
 

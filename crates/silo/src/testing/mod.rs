@@ -42,6 +42,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
+        rows: None,
     };
     let charter = Charter {
         // With this name silo 2 does not lead the first view, in which a test kills it.

@@ -19,6 +19,7 @@ fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     silos.push(Silo {
         name: name.into(),
         key: key(99).public(),
+        rows: None,
     });
     Amendment {
         format: epoch.format,

@@ -21,6 +21,7 @@ mod recovery;
 mod refusals;
 mod rotation;
 mod round;
+mod rows;
 mod sheet;
 mod sync;
 mod table;
