@@ -145,6 +145,7 @@ pub fn continued(
         strategy: built.into(),
         seed: earlier.seed,
         max_model_norm: earlier.max_model_norm,
+        max_weight: earlier.max_weight,
         continues: Some(continues),
         addresses,
     })
@@ -184,6 +185,7 @@ fn work(
         task,
         strategy,
         max_model_norm: earlier.max_model_norm,
+        max_weight: earlier.max_weight,
         seed: earlier.seed,
         continues: Some(continues),
     };

@@ -7,6 +7,7 @@ mod continuing;
 mod demo;
 mod disclosure;
 mod join;
+mod rows;
 mod start;
 mod words;
 
@@ -16,5 +17,6 @@ pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, own_rows, sign};
+pub use rows::{beyond, undeclared, weighs_by_rows};
 pub use start::{First, FirstError, first, first_of, recomputed};
 pub use words::{changed_words, draft_words, rotation, verification, words};

@@ -95,6 +95,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         strategy: strategy(),
         initial_seed: 0,
         max_model_norm: f64::INFINITY,
+        max_weight: None,
         encoding: Default::default(),
         radius: OwnRadius::default(),
         seed: u64::from(me),
