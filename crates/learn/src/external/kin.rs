@@ -182,7 +182,7 @@ mod linux {
             let mut process = command.env_remove(MARK).spawn().unwrap();
             kin.started(process.id());
             let Some(group) = kin.group.clone() else {
-                eprintln!("skipped: no control group can be made here");
+                crate::skipped::skipped("no control group can be made here");
                 process.kill().unwrap();
                 process.wait().unwrap();
                 return;
