@@ -90,6 +90,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         let silos = members.iter().map(|member| Silo {
             name: member.name.clone(),
             key: member.key,
+            rows: member.rows,
         });
         let silos: Vec<_> = silos.collect();
         check_new(&[], &silos).map_err(AddError::Look)?;
