@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
+use crate::codec::{self, CodecError};
 use crate::format::Formats;
 use crate::hash::Hash;
+use crate::identity::PublicKey;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
 use crate::rotation::{Cycles, Setting, Turns};
@@ -131,6 +132,27 @@ impl Genesis {
             bytes.extend(codec::encode(&rows));
         }
         bytes
+    }
+
+    /// The format and the genesis that [`encode`](Self::encode) gave these bytes for.
+    ///
+    /// # Errors
+    /// [`CodecError`]: bytes that it gives for none.
+    pub fn decode(bytes: &[u8]) -> Result<(u32, Self), CodecError> {
+        type Plain = (u32, Vec<(String, PublicKey)>, Charter);
+        let (plain, rows) = match codec::decode::<Plain>(bytes, codec::LIMIT) {
+            Ok(plain) => (plain, Vec::new()),
+            Err(_) => codec::decode::<(Plain, Vec<Option<u64>>)>(bytes, codec::LIMIT)?,
+        };
+        let (format, members, charter) = plain;
+        let declared = rows.iter().any(Option::is_some) && rows.len() == members.len();
+        if !rows.is_empty() && !declared {
+            return Err(CodecError::NotCanonical);
+        }
+        let rows = rows.into_iter().chain(std::iter::repeat(None));
+        let silo = |((name, key), rows)| Silo { name, key, rows };
+        let silos = members.into_iter().zip(rows).map(silo).collect();
+        Ok((format, Self { silos, charter }))
     }
 }
 

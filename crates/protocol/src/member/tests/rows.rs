@@ -5,7 +5,7 @@ use super::judge::checks;
 use super::one::*;
 use super::table::{epoch_declaring, key};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch};
+use crate::charter::{Charter, Epoch, Genesis};
 use crate::message::{Bundle, Entry, EntryFields, Sheet};
 use crate::roster::MOST_ROWS;
 
@@ -239,6 +239,26 @@ fn declared_rows_are_part_of_the_ids_and_without_any_the_ids_are_as_before() {
         for other in &all[at + 1..] {
             assert!(one.0 != other.0 && one.1 != other.1);
         }
+    }
+    for rows in [&[][..], &[7], &[1, 1, 1, 1]] {
+        let epoch = epoch_declaring(4, 5, rows, |_| {});
+        let genesis = Genesis {
+            silos: epoch.roster.silos().to_vec(),
+            charter: epoch.charter.clone(),
+        };
+        let bytes = genesis.encode(epoch.format);
+        assert_eq!(
+            Genesis::decode(&bytes),
+            Ok((epoch.format.into(), genesis.clone()))
+        );
+        let longer = [&bytes[..], &crate::codec::encode(&vec![None::<u64>; 4])].concat();
+        assert!(
+            Genesis::decode(&longer).is_err(),
+            "rows that declare nothing"
+        );
+        let few = [&bytes[..], &crate::codec::encode(&vec![Some(1_u64); 3])].concat();
+        assert!(Genesis::decode(&few).is_err(), "too few rows, or twice");
+        assert!(Genesis::decode(&bytes[..bytes.len() - 1]).is_err());
     }
     // The bytes of members without declared rows are those of names and keys.
     let silos: Vec<_> = (0..2)
