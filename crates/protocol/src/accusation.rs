@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use crate::charter::{CharterError, Epoch, Genesis};
-use crate::codec::{self, CodecError};
+use crate::codec::CodecError;
 use crate::envelope::{self, OpenError, Opened};
 use crate::epochs::Epochs;
 use crate::evidence::Evidence;
