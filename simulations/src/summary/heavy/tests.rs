@@ -1,9 +1,9 @@
-//! A silo of four that claims absurd rows: what it does to the others' models, and what bounds it.
+//! A silo of eight that claims absurd rows: what it does to the others' models, and what bounds it.
 #![allow(clippy::unwrap_used)]
 
 use crate::{Options, Scenario, Summary, run};
 
-/// Four hospitals that average their models by rows; the first reverses its updates and claims
+/// Eight hospitals that average their models by rows; the first reverses its updates and claims
 /// 9·10¹⁵ rows if `lies`.
 fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
     let lie = |behaviour| format!("[[fault]]\nmember = \"0\"\nbehaviour = \"{behaviour}\"\n");
@@ -15,7 +15,7 @@ fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
         "name = \"rows\"
         seed = 3
         rounds = 5
-        silos = 4
+        silos = 8
         [task.table]
         data = \"diabetes\"
         standardise = \"silo\"
@@ -34,10 +34,10 @@ fn play(charter: &str, lies: bool) -> Summary {
     run(&scenario(charter, lies).unwrap(), Options::default()).unwrap()
 }
 
-/// The mean error of the three honest silos with the federation's model.
+/// The mean error of the seven honest silos with the federation's model.
 fn error(summary: &Summary) -> f64 {
     let honest = summary.silos.iter().skip(1);
-    honest.map(|silo| silo.coalition.unwrap()).sum::<f64>() / 3.0
+    honest.map(|silo| silo.coalition.unwrap()).sum::<f64>() / 7.0
 }
 
 fn note(summary: &Summary) -> Option<&str> {
@@ -51,7 +51,7 @@ fn declared_rows_and_max_weight_keep_a_learner_with_absurd_rows_from_setting_the
     assert_eq!(note(&honest), None);
     let free = play("", true);
     let declared = play("rows-declared = true", true);
-    let capped = play("max-weight = 0.25", true);
+    let capped = play("max-weight = 0.15", true);
     let [honest_error, free_error, declared_error, capped_error] =
         [&honest, &free, &declared, &capped].map(error);
     let said = format!("{honest_error} {free_error} {declared_error} {capped_error}");
@@ -68,7 +68,7 @@ fn declared_rows_and_max_weight_keep_a_learner_with_absurd_rows_from_setting_the
     assert_eq!(note(&declared), None);
     let capped = note(&capped).unwrap();
     assert!(
-        capped.ends_with("; `max-weight` lowers it to 25.0 %"),
+        capped.ends_with("; `max-weight` lowers it to 15.0 %"),
         "{capped}"
     );
 }
