@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let silo = |(key, name): (&SecretKey, &&str)| Silo {
         name: (*name).into(),
         key: key.public(),
+        rows: None,
     };
     let silos = keys.iter().zip(&NAMES).map(silo).collect();
     let layout = Layout::new(vec![TensorSpec::new("days", [1], Role::Weight)])?;

@@ -28,6 +28,7 @@ fn epoch() -> Epoch {
     let silo = |member: u8| Silo {
         name: ["north", "south", "east", "west"][usize::from(member)].into(),
         key: key(member).public(),
+        rows: None,
     };
     let charter = Charter {
         name: "log".into(),

@@ -14,6 +14,7 @@ fn epoch() -> Epoch {
     let silos = (0..5).map(|member| protocol::roster::Silo {
         name: format!("silo {member}"),
         key: SecretKey::from_bytes(&[member + 1; 32]).public(),
+        rows: None,
     });
     let charter = protocol::Charter {
         name: "chain".into(),

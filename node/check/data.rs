@@ -3,6 +3,7 @@
 use protocol::MemberIndex;
 
 use super::Finding;
+use crate::federation::beyond;
 use crate::institution::{Configured, Data, fit};
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
@@ -51,5 +52,7 @@ pub(super) fn rows(
             .iter()
             .map(|note| Finding::note("rows", note.clone())),
     );
+    let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
+    findings.extend(more.map(|line| Finding::note("rows", line)));
     (Some(found.split.train), findings)
 }

@@ -57,6 +57,9 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
             _ => Finding::good("agreement", words),
         });
     }
+    if let Some(line) = federation::undeclared(&configured.agreement) {
+        findings.push(Finding::note("agreement", line));
+    }
     if epoch.roster.faulty() == 0 {
         findings.push(Finding::note(
             "agreement",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use rota::protocol::PublicKey;
 
+use super::institution::rows;
 use super::key;
 
 /// Changes of the agreement while the federation runs.
@@ -33,6 +34,10 @@ pub(crate) enum Amend {
         /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to
         /// the others
         address: Vec<String>,
+        /// Most training rows that its contributions may claim, which are its weight where models are
+        /// averaged by rows [default: any number]
+        #[arg(long, value_name = "N", value_parser = rows())]
+        rows: Option<u64>,
         /// Where and how
         #[command(flatten)]
         here: Here,

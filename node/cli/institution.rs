@@ -163,6 +163,9 @@ pub(crate) struct Called {
     /// repeated
     #[arg(long, value_name = "ADDRESS", requires = "name")]
     pub(crate) address: Vec<String>,
+    /// Most training rows that its contributions may claim, for the same line
+    #[arg(long, value_name = "N", requires = "name", value_parser = rows())]
+    pub(crate) rows: Option<u64>,
 }
 
 /// Options of `rota check`.
@@ -364,6 +367,10 @@ pub(crate) struct AddMember {
     /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to the
     /// others
     pub(crate) address: Vec<String>,
+    /// Most training rows that its contributions may claim, which are its weight where models are
+    /// averaged by rows [default: any number]
+    #[arg(long, value_name = "N", value_parser = rows())]
+    pub(crate) rows: Option<u64>,
     /// The agreement
     #[arg(long, value_name = "FILE", default_value = "federation.toml")]
     pub(crate) file: PathBuf,
@@ -416,6 +423,9 @@ pub(crate) struct JoinFederation {
     /// Its address, for the same line
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) address: Vec<String>,
+    /// Most training rows that its contributions may claim, for the same line
+    #[arg(long, value_name = "N", value_parser = rows())]
+    pub(crate) rows: Option<u64>,
 }
 
 /// Options of `rota federation sign`.
@@ -498,6 +508,11 @@ impl Demo {
             ..Overrides::default()
         }
     }
+}
+
+/// A number of training rows that a member can declare.
+pub(super) fn rows() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=rota::protocol::roster::MOST_ROWS)
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {

@@ -25,6 +25,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             name,
             key,
             address,
+            rows,
             here,
         } => {
             let standing = Standing::of(&here.config)?;
@@ -32,7 +33,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             for address in address {
                 all.extend(addresses(address).map_err(CommandError::Usage)?);
             }
-            let text = standing.agreement.admitting(name, *key, all);
+            let text = standing.agreement.admitting(name, *key, *rows, all);
             standing.propose_text(text.map_err(failed)?, here)
         }
         Amend::Evict { name, here } => {

@@ -5,7 +5,9 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use rota::agreement::{Agreement, Draft, Invitation, Joining, confusing, read_configuration};
-use rota::federation::{addresses, consents_beside, draft_words, own_rows, recomputed, words};
+use rota::federation::{
+    addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
+};
 use rota::init::{self, Ask, Wanted};
 use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
 use rota::learn::data::OwnRows;
@@ -41,6 +43,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
         .map(|(name, key)| Joining {
             name: name.clone(),
             key: *key,
+            rows: None,
             addresses: Vec::new(),
         })
         .collect();
@@ -99,7 +102,8 @@ fn ask_members(ask: &mut Ask<'_>) -> Result<Vec<Joining>, CommandError> {
     }
 }
 
-/// A line `NAME KEY ADDRESS…`; the name may have spaces, and quotation marks around it.
+/// A line `NAME KEY ADDRESS… --rows N`; the name may have spaces, and quotation marks around it, and the
+/// rows may be missing.
 fn joining(line: &str) -> Result<Joining, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let key = |word: &&&str| rota::agreement::public_key(word).is_some();
@@ -108,11 +112,20 @@ fn joining(line: &str) -> Result<Joining, String> {
         .position(|word| key(&word))
         .filter(|at| *at > 0);
     let at = at.ok_or("a name and a key of 64 hexadecimal digits are needed")?;
+    let rest = &words[at + 1..];
+    let (places, rows) = match rest {
+        [places @ .., "--rows", rows] => {
+            let rows = rows.parse().map_err(|_| "--rows needs a number")?;
+            (places, Some(rows))
+        }
+        places => (places, None),
+    };
     let mut all = Vec::new();
-    for address in &words[at + 1..] {
+    for address in places {
         all.extend(addresses(address)?);
     }
     Ok(Joining {
+        rows,
         name: words[..at].join(" ").trim_matches(['\'', '"']).to_owned(),
         key: rota::agreement::public_key(words[at]).ok_or("a key is needed")?,
         addresses: all,
@@ -125,6 +138,9 @@ fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
     match Agreement::parse(&shown.to_string(), text) {
         Ok(agreement) => {
             writeln!(out, "federation {:#}", agreement.epoch.federation)?;
+            if let Some(line) = undeclared(&agreement) {
+                writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
+            }
             let members = numbers::plural(agreement.epoch.roster.len(), "member");
             writeln!(
                 out,
@@ -154,6 +170,7 @@ pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
     let member = Joining {
         name: options.name.clone(),
         key: options.key,
+        rows: options.rows,
         addresses: all,
     };
     let file = &options.file;
@@ -247,6 +264,9 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
     let start = recomputed(&agreement);
     if let Ok(said) = &start {
         writeln!(out, "{said}")?;
+    }
+    if let Some(line) = undeclared(&agreement) {
+        writeln!(out, "{}", wrapped(&format!("note: {line}")))?;
     }
     for line in consents_beside(file, &agreement).lines(&agreement) {
         writeln!(out, "{line}")?;

@@ -20,7 +20,7 @@ pub(crate) fn run(identity: &Identity) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     match &called.name {
         None => writeln!(out, "{key}")?,
-        Some(name) => writeln!(out, "{}", line(name, &key, &called.address))?,
+        Some(name) => writeln!(out, "{}", line(name, &key, &called.address, called.rows))?,
     }
     Ok(())
 }
@@ -37,8 +37,9 @@ fn check(called: &Called) -> Result<(), CommandError> {
 }
 
 /// The line that a member sends to whoever drafts the agreement: what `rota federation add` takes.
-pub(crate) fn line(name: &str, key: &PublicKey, addresses: &[String]) -> String {
+pub(crate) fn line(name: &str, key: &PublicKey, addresses: &[String], rows: Option<u64>) -> String {
     let mut words = vec![quoted(name), key.to_string()];
     words.extend(addresses.iter().map(|address| quoted(address)));
+    words.extend(rows.map(|rows| format!("--rows {rows}")));
     words.join(" ")
 }

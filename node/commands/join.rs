@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use rota::agreement::{Agreement, ConfigError, Invitation};
-use rota::federation::{Join, addresses, draft_words, own_rows, words};
+use rota::federation::{Join, addresses, beyond, draft_words, own_rows, words};
 use rota::identity;
 use rota::institution::{Configured, Data, SetupError, fit};
 use rota::learn::data::OwnRows;
 use rota::learn::file;
-use rota::protocol::{PublicKey, SecretKey};
+use rota::protocol::{MemberIndex, PublicKey, SecretKey};
 
 use super::{CommandError, identity::line, wrapped};
 use crate::cli::{JoinFederation, Sign};
@@ -152,7 +152,7 @@ fn stranger(options: &JoinFederation, invitation: &Invitation, key: &PublicKey) 
     ))
 }
 
-/// The line `NAME KEY ADDRESS`.
+/// The line `NAME KEY ADDRESS`, with `--rows N` behind it where they are given.
 fn back(
     options: &JoinFederation,
     invitation: &Invitation,
@@ -167,7 +167,7 @@ fn back(
     if all.is_empty() {
         all.push("ADDRESS".into());
     }
-    Ok(line(name, key, &all))
+    Ok(line(name, key, &all, options.rows))
 }
 
 /// The same where members are missing: shows what stands already.
@@ -214,7 +214,13 @@ fn fitting(
         }
     };
     let mut lines = vec![format!("The rows of {name}:")];
-    let notes = found.notes.iter().map(|note| format!("note: {note}"));
+    let mut me = agreement.epoch.roster.silos().iter();
+    let me = me
+        .position(|silo| silo.name == name)
+        .map(|at| MemberIndex(at as u16));
+    let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
+    let notes = found.notes.iter().chain(&more);
+    let notes = notes.map(|note| format!("note: {note}"));
     lines.extend(
         found
             .lines()

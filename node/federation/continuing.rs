@@ -145,6 +145,7 @@ pub fn continued(
         strategy: built.into(),
         seed: earlier.seed,
         max_model_norm: earlier.max_model_norm,
+        max_weight: earlier.max_weight,
         continues: Some(continues),
         addresses,
         unfit: None,
@@ -185,6 +186,7 @@ fn work(
         task,
         strategy,
         max_model_norm: earlier.max_model_norm,
+        max_weight: earlier.max_weight,
         seed: earlier.seed,
         continues: Some(continues),
     };
@@ -207,6 +209,7 @@ fn members(earlier: &Agreement, changes: &Changes) -> Result<Vec<Silo>, Continue
     let joins = changes.joining.iter().map(|(name, key)| Silo {
         name: name.clone(),
         key: *key,
+        rows: None,
     });
     Ok(stays.cloned().chain(joins).collect())
 }

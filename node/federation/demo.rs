@@ -229,6 +229,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         strategy: federation.members[0].strategy.clone(),
         seed: scenario.seed,
         max_model_norm: scenario.charter.max_model_norm,
+        max_weight: scenario.charter.max_weight,
         continues: None,
         addresses: vec![Vec::new(); federation.members.len()],
         unfit: None,

@@ -10,6 +10,7 @@ use protocol::charter::{Rotation, Verification};
 use protocol::verification::odds;
 
 use super::disclosure::disclosure;
+use super::rows::undeclared;
 use crate::report::numbers;
 
 /// The agreement in sentences and lists, one line each.
@@ -27,13 +28,19 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         "Members:".to_owned(),
     ];
     for (silo, addresses) in roster.silos().iter().zip(&agreement.addresses) {
-        lines.extend(member(&silo.name, &silo.key.to_string(), addresses));
+        lines.extend(member(
+            &silo.name,
+            &silo.key.to_string(),
+            silo.rows,
+            addresses,
+        ));
     }
     lines.extend(
         confusing(roster.silos())
             .iter()
             .map(|pair| format!("  warning: {pair}")),
     );
+    lines.extend(undeclared(agreement).map(|line| format!("  {line}")));
     lines.push(String::new());
     let rounds = Some((charter.rounds as usize, &agreement.strategy_config));
     lines.extend(task(
@@ -72,6 +79,12 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         numbers::seconds(charter.beat_ms as f64 / 1000.0 * f64::from(charter.patience)),
         charter.min_contributions
     ));
+    if let Some(share) = agreement.max_weight {
+        lines.push(format!(
+            "  no model weighs more than {} % of all in an average",
+            100.0 * share
+        ));
+    }
     lines
 }
 
@@ -138,15 +151,24 @@ pub fn draft_words(draft: &Draft) -> Vec<String> {
         "Members:".to_owned(),
     ];
     for one in &draft.members {
-        lines.extend(member(&one.name, &one.key.to_string(), &one.addresses));
+        lines.extend(member(
+            &one.name,
+            &one.key.to_string(),
+            one.rows,
+            &one.addresses,
+        ));
     }
     lines.push(String::new());
     lines.extend(task(&draft.task, draft.strategy.name(), None));
     lines
 }
 
-fn member(name: &str, key: &str, addresses: &[String]) -> Vec<String> {
+fn member(name: &str, key: &str, rows: Option<u64>, addresses: &[String]) -> Vec<String> {
     let mut lines = vec![format!("  {name:24}  key {key}")];
+    lines.extend(rows.map(|rows| {
+        let rows = numbers::plural(rows as usize, "training row");
+        format!("  {:24}  claims at most {rows}", "")
+    }));
     lines.extend(match addresses {
         [] => vec![format!(
             "  {:24}  no address: it connects to the others",

@@ -76,6 +76,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         keep_rounds: charter.keep_rounds,
         blob_limit: first.largest,
         max_model_norm: charter.max_model_norm,
+        max_weight: charter.max_weight,
         rotation: charter.rotation.0,
         verification: charter.verification.0,
         names_shown: first.names == Names::Shown,
@@ -89,6 +90,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         let silos = members.iter().map(|member| Silo {
             name: member.name.clone(),
             key: member.key,
+            rows: member.rows,
         });
         let silos: Vec<_> = silos.collect();
         check_new(&[], &silos).map_err(AddError::Look)?;

@@ -119,6 +119,7 @@ mod tests {
         let silo = |at: u8| Silo {
             name: format!("{at}"),
             key: SecretKey::from_bytes(&[at; 32]).public(),
+            rows: None,
         };
         let charter = Charter {
             name: "test".into(),

@@ -31,6 +31,7 @@ mod usage;
 mod waiting;
 mod watch;
 mod weaknesses;
+mod weights;
 
 pub use amendments::{Amendments, KnownAmendment};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};

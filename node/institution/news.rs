@@ -15,6 +15,7 @@ use silo::Notice;
 
 use super::health::Health;
 use super::output::Output;
+use super::weights::Weights;
 use super::{usage, waiting};
 use crate::equipment::Equipment;
 use crate::status::document::HeldOut;
@@ -35,6 +36,8 @@ pub(super) struct News {
     state: PathBuf,
     /// Where the epoch comes from, for evidence.
     lineage: Lineage,
+    /// What was said about weights and rows.
+    weights: Weights,
     /// When the present event happened.
     now: SystemTime,
     /// The round under way.
@@ -77,15 +80,16 @@ impl News {
         epoch: Arc<Epoch>,
         equipment: Equipment,
         health: Arc<Health>,
-        (state, lineage): (PathBuf, Lineage),
+        (state, lineage, max_weight): (PathBuf, Lineage, Option<f64>),
     ) -> Self {
         Self {
             output,
-            epoch,
+            epoch: epoch.clone(),
             equipment,
             health,
             state,
             lineage,
+            weights: Weights::new(&epoch, max_weight),
             now: SystemTime::now(),
             round: 0,
             leads: BTreeMap::new(),
@@ -102,11 +106,22 @@ impl News {
         self.now = now;
         match notice {
             Notice::Protocol(report) => self.report(at, report),
-            // A round that only agrees on a scale has no loss.
-            Notice::Trained { round, loss, .. } if loss.is_finite() => {
-                self.loss = Some((*round, *loss));
+            Notice::Trained {
+                round,
+                loss,
+                samples,
+                ..
+            } => {
+                // A round that only agrees on a scale has no loss.
+                if loss.is_finite() {
+                    self.loss = Some((*round, *loss));
+                }
+                let own = self.equipment.equipped.samples();
+                if let Some(line) = self.weights.trained(*samples, own) {
+                    let document = json!({ "round": round, "claimed": samples, "rows": own });
+                    self.print(at, "rows-claimed", document, format!("warning: {line}"));
+                }
             }
-            Notice::Trained { .. } => {}
             Notice::Adopted {
                 round,
                 outcome,
@@ -235,6 +250,17 @@ impl News {
                     block: *block,
                     authors: authors.len(),
                 });
+            }
+            Report::HeavyEntry {
+                round,
+                rows,
+                total,
+                member,
+            } => {
+                let of = (*rows, *total);
+                let (document, line) = self.weights.heavy(*round, of, *member);
+                let line = line.map(|line| format!("warning: {line}"));
+                self.print(at, "heavy-entry", document, line.unwrap_or_default());
             }
             Report::TrainingFailed { round, reason } => {
                 let line = format!(

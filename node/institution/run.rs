@@ -302,10 +302,11 @@ fn run_epoch(
         output.print(SystemTime::now(), document, &format!("note: {line}"));
     }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
-    for weakness in weaknesses(&epoch) {
-        let document = json!({ "event": "weakness", "at": 0.0, "why": weakness });
-        output.print(SystemTime::now(), document, &format!("warning: {weakness}"));
-        warnings.push(weakness);
+    let own = equipment.equipped.samples();
+    for (event, line) in weaknesses(&institution.agreement, institution.me, own) {
+        let document = json!({ "event": event, "at": 0.0, "why": line });
+        output.print(SystemTime::now(), document, &format!("warning: {line}"));
+        warnings.push(line);
     }
     let peers = mesh.peers.clone();
     let health = Health::new(epoch.clone(), institution.me, mesh.addresses.clone(), peers);
@@ -318,7 +319,11 @@ fn run_epoch(
         epoch.clone(),
         equipment.clone(),
         health.clone(),
-        (institution.state.clone(), present.lineage.clone()),
+        (
+            institution.state.clone(),
+            present.lineage.clone(),
+            institution.agreement.max_weight,
+        ),
     );
     let (reporter, ending) = Reporter::start(news, output.clone());
 
@@ -336,6 +341,7 @@ fn run_epoch(
             .agreement
             .max_model_norm
             .unwrap_or(f64::INFINITY),
+        max_weight: institution.agreement.max_weight,
         encoding: institution.agreement.strategy_config.encoding,
         radius: institution.radius.clone().into(),
         seed: silo_seed(institution.seed, institution.me),

@@ -1,11 +1,20 @@
 //! What an agreement in force does not protect its members against, as a node says it when it starts.
 
-use agreement::confusing;
-use protocol::Epoch;
+use agreement::{Agreement, confusing};
+use protocol::MemberIndex;
 
-/// A roster too small to tolerate a Byzantine member, and names that people would confuse.
-pub(super) fn weaknesses(epoch: &Epoch) -> Vec<String> {
-    let small = match epoch.roster.len() {
+use crate::federation::{beyond, undeclared};
+
+/// A roster too small to tolerate a Byzantine member, names that people would confuse, members that may
+/// claim any number of rows, and own training rows, of which there are `own`, that are more than was
+/// declared; each with the name of its event.
+pub(super) fn weaknesses(
+    agreement: &Agreement,
+    me: MemberIndex,
+    own: u64,
+) -> Vec<(&'static str, String)> {
+    let roster = &agreement.epoch.roster;
+    let small = match roster.len() {
         1 => Some(
             "this federation has one member: it learns alone, and no other member checks its work",
         ),
@@ -20,5 +29,9 @@ pub(super) fn weaknesses(epoch: &Epoch) -> Vec<String> {
         _ => None,
     };
     let small = small.map(str::to_owned).into_iter();
-    small.chain(confusing(epoch.roster.silos())).collect()
+    let roster = small.chain(confusing(roster.silos()));
+    let rows = undeclared(agreement).into_iter();
+    let rows = rows.chain(beyond(agreement, me, own));
+    let roster = roster.map(|line| ("weakness", line));
+    roster.chain(rows.map(|line| ("rows", line))).collect()
 }

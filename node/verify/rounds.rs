@@ -91,6 +91,7 @@ pub(super) fn config(
         strategy: agreement.strategy.clone(),
         initial_seed: agreement.seed,
         max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
+        max_weight: agreement.max_weight,
         encoding: agreement.strategy_config.encoding,
         radius: Default::default(),
         seed: 0,

@@ -72,6 +72,7 @@ impl Federation {
         let first = learners
             .first()
             .ok_or(RunError::Setup("there are no silos".into()))?;
+        let numbers = &scenario.charter;
         let silos = study
             .silos
             .iter()
@@ -79,13 +80,15 @@ impl Federation {
             .map(|(silo, key)| Silo {
                 name: silo.name.clone(),
                 key: key.public(),
+                rows: Some(silo.rows.train as u64)
+                    .filter(|rows| numbers.rows_declared && *rows > 0),
             })
             .collect();
-        let numbers = &scenario.charter;
         let work = Work {
             task: &scenario.task,
             strategy,
             max_model_norm: numbers.max_model_norm,
+            max_weight: numbers.max_weight,
             seed: scenario.seed,
             continues: None,
         };
@@ -118,6 +121,7 @@ impl Federation {
                 strategy: built.clone(),
                 initial_seed: scenario.seed,
                 max_model_norm: numbers.max_model_norm.unwrap_or(f64::INFINITY),
+                max_weight: numbers.max_weight,
                 encoding: strategy.encoding,
                 radius: numbers.radius.clone().into(),
                 seed: silo_seed(scenario.seed, me),

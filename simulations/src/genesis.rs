@@ -41,6 +41,7 @@ pub(crate) fn epoch_with(
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
+        rows: None,
     };
     let f = (keys.len() - 1) / 3;
     let charter = Charter {

@@ -35,6 +35,7 @@ pub(crate) fn epoch() -> Epoch {
     let silo = |member| Silo {
         name: format!("silo {member}"),
         key: key(member).public(),
+        rows: None,
     };
     let charter = Charter {
         name: "golden".into(),

@@ -89,7 +89,8 @@ fn hear() -> Option<Value> {
 }
 
 /// Speaks the protocol until the input ends. `how` is one of "well", "crash", "hang", "nan",
-/// "layout", "babble", "refuse", "progress", "left", "pipe", "redrawn", "quiet", "held", "none"; it misbehaves in
+/// "layout", "babble", "refuse", "progress", "left", "escaped", "daemon", "flood", "pipe", "redrawn", "quiet",
+/// "held", "none"; it misbehaves in
 /// its second training, and notes in `log` when it is started and how often it has trained, over all
 /// starts. With "frozen" it has frozen tensors, with "apart" others at every silo, and with "off" its
 /// weight is a little larger than what it was given.
@@ -213,6 +214,32 @@ pub(crate) fn main(how: &str, log: &str) {
                             worker.unwrap();
                             eprintln!("RuntimeError: a worker is left, as a test");
                             std::process::exit(4);
+                        }
+                        "escaped" | "daemon" if second && step == 3 => {
+                            // Out of the group, and with "daemon" of no parent; it holds the lock.
+                            use std::os::unix::process::CommandExt;
+                            let words = match how {
+                                "escaped" => "exec 3<&0; exec sleep 60",
+                                _ => "exec 3<&0; sleep 60 </dev/null >/dev/null 2>&1 & exit 0",
+                            };
+                            let mut shell = std::process::Command::new("sh");
+                            shell.args(["-c", words]).stdin(alive.try_clone().unwrap());
+                            let mut shell = shell.process_group(0).spawn().unwrap();
+                            if how == "daemon" {
+                                assert!(shell.wait().unwrap().success());
+                            }
+                            eprintln!("RuntimeError: a worker is elsewhere, as a test");
+                            std::process::exit(5);
+                        }
+                        "flood" if second && step == 3 => {
+                            let line = [&[b'x'; 4_000][..], b"\n"].concat();
+                            let block = line.repeat(50);
+                            let mut error = std::io::stderr().lock();
+                            for _ in 0..200 {
+                                error.write_all(&block).unwrap();
+                            }
+                            drop(error);
+                            eprintln!("the flood is over");
                         }
                         "hang" if second && step == 3 => loop {
                             std::thread::park();

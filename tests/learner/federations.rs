@@ -96,6 +96,27 @@ pub(crate) fn a_simulation_survives_a_program_that_breaks() {
     }
 }
 
+pub(crate) fn what_a_program_says_is_passed_on_in_bounded_amounts() {
+    let learner = format!("command = {:?}\nprograms = 1", command("flood", "flood"));
+    let file = scenario("flood", &learner, &external(), "name = 'fedavg'");
+    let output = rota(&[
+        "simulate",
+        "--quiet",
+        "--silos",
+        "3",
+        file.to_str().unwrap(),
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // Forty megabytes were written.
+    let said = text(&output.stderr);
+    assert!(said.len() < 200_000, "{} bytes", said.len());
+    let left_out = |line: &str| {
+        line.starts_with("rota: ") && line.contains("lines of the learner's standard error")
+    };
+    assert!(said.lines().any(left_out), "{said}");
+    assert!(said.contains("more bytes of this line are left out)"));
+}
+
 pub(crate) fn programs_and_rota_train_one_model_together() {
     let task = table("together", 1.0);
     let learner = format!("command = {:?}\nsilos = ['b']", command("well", "together"));

@@ -66,6 +66,10 @@ const TESTS: &[(&str, fn())] = &[
         federations::a_simulation_survives_a_program_that_breaks,
     ),
     (
+        "what_a_program_says_is_passed_on_in_bounded_amounts",
+        federations::what_a_program_says_is_passed_on_in_bounded_amounts,
+    ),
+    (
         "programs_and_rota_train_one_model_together",
         federations::programs_and_rota_train_one_model_together,
     ),

@@ -141,6 +141,16 @@ pub(crate) fn a_program_that_breaks_is_started_again() {
         ("layout", "\"weight\" must be F32 [1, 1], it is F32 [2]", 2),
         ("babble", "does it print to its standard output", 2),
         ("left", "RuntimeError: a worker is left, as a test", 2),
+        (
+            "escaped",
+            "RuntimeError: a worker is elsewhere, as a test",
+            2,
+        ),
+        (
+            "daemon",
+            "RuntimeError: a worker is elsewhere, as a test",
+            2,
+        ),
         ("pipe", "it is a pipe, expected a regular file", 2),
         // The initial values that it says are others at every start.
         ("redrawn", "MemoryError: out of memory, as a test", 2),

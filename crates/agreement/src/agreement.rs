@@ -56,6 +56,8 @@ pub struct Agreement {
     pub seed: u64,
     /// Largest ℓ2 norm of a contributed model; `None` for no bound.
     pub max_model_norm: Option<f64>,
+    /// Largest share of a contribution in the sum of weights; `None` for no bound.
+    pub max_weight: Option<f64>,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
@@ -109,6 +111,10 @@ impl Agreement {
         if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(wrong("charter.max-model-norm", "must be above 0"));
         }
+        let max_weight = raw.charter.max_weight;
+        if let Some(what) = max_weight_fault(max_weight) {
+            return Err(wrong("charter.max-weight", what));
+        }
         if let TaskConfig::Table(task) = &raw.task {
             task.check()
                 .map_err(|error| wrong("task", &error.to_string()))?;
@@ -147,6 +153,7 @@ impl Agreement {
             task: &raw.task,
             strategy: &raw.strategy,
             max_model_norm,
+            max_weight,
             seed: raw.seed,
             continues: continues.as_ref(),
         };
@@ -197,6 +204,7 @@ impl Agreement {
             strategy: strategy.into(),
             seed: raw.seed,
             max_model_norm,
+            max_weight,
             continues,
             addresses,
             unfit: None,
@@ -241,6 +249,7 @@ impl Agreement {
                 blob_limit: charter.blob_limit,
                 discovery: charter.discovery,
                 max_model_norm: self.max_model_norm,
+                max_weight: self.max_weight,
                 rotation: RotationName(charter.rotation),
                 verification: VerificationName(charter.verification),
                 names: match charter.names_shown {
@@ -256,6 +265,7 @@ impl Agreement {
                 .map(|(silo, addresses)| SiloTable {
                     name: silo.name.clone(),
                     key: silo.key.to_string(),
+                    rows: silo.rows,
                     addresses: addresses.cloned().unwrap_or_default(),
                 })
                 .collect(),
@@ -306,6 +316,7 @@ pub(crate) fn silos_of(source: Source<'_>, silos: &[SiloTable]) -> Result<Vec<Si
         Ok(Silo {
             name: silo.name.clone(),
             key: PublicKey(key),
+            rows: silo.rows,
         })
     };
     silos.iter().enumerate().map(silo).collect()
@@ -323,6 +334,9 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
         CharterError::Roster(RosterError::BadName { member, .. }) => {
             format!("silo.{}.name", member - 1)
         }
+        CharterError::Roster(RosterError::Rows { member, .. }) => {
+            format!("silo.{}.rows", member - 1)
+        }
         CharterError::Name(_) => "name".into(),
         CharterError::Roster(
             RosterError::Name(name) | RosterError::SharedKey(name) | RosterError::WeakKey(name),
@@ -335,6 +349,13 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
         CharterError::Range { key, .. } => format!("charter.{key}"),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
+}
+
+/// What is wrong with a `max-weight`, in words that follow the key; none where it is a share of at most
+/// all, or absent.
+pub fn max_weight_fault(share: Option<f64>) -> Option<&'static str> {
+    let bad = |share: &f64| share.is_nan() || *share <= 0.0 || *share > 1.0;
+    share.filter(bad).map(|_| "must be above 0 and at most 1")
 }
 
 /// The 32 bytes of 64 hexadecimal digits.

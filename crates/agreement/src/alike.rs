@@ -133,6 +133,7 @@ mod tests {
         let silo = |(nth, name): (usize, &&str)| Silo {
             name: (*name).to_owned(),
             key: SecretKey::from_bytes(&[nth as u8 + 1; 32]).public(),
+            rows: None,
         };
         names.iter().enumerate().map(silo).collect()
     }

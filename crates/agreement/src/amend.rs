@@ -167,7 +167,8 @@ impl Agreement {
         })
     }
 
-    /// The text of this agreement with another member behind the others.
+    /// The text of this agreement with another member behind the others, which may claim at most
+    /// `rows` training rows.
     ///
     /// # Errors
     /// [`AmendError`]: its name or key cannot be used, or is another member's.
@@ -175,11 +176,12 @@ impl Agreement {
         &self,
         name: &str,
         key: PublicKey,
+        rows: Option<u64>,
         addresses: Vec<String>,
     ) -> Result<String, AmendError> {
         let mut members = self.members();
         let name = name.into();
-        members.push((Silo { name, key }, addresses));
+        members.push((Silo { name, key, rows }, addresses));
         self.with_members(members)
     }
 
@@ -375,12 +377,14 @@ mod tests {
         let before = names(EXAMPLE);
         let key = SecretKey::from_bytes(&[9; 32]).public();
         let address = "/dns/new.example.org/udp/4001/quic-v1".to_owned();
-        let text = old.admitting("new", key, vec![address.clone()]).unwrap();
+        let text = old.admitting("new", key, Some(120), vec![address.clone()]);
+        let text = text.unwrap();
         let mut more = before.clone();
         more.push("new".into());
         assert_eq!(names(&text), more);
         let amendment = old.amended("new.toml", &text).unwrap();
         assert_eq!(amendment.silos.last().unwrap().key, key);
+        assert_eq!(amendment.silos.last().unwrap().rows, Some(120));
         let new = Agreement::parse("new", &text).unwrap();
         assert_eq!(new.addresses.last().unwrap(), &[address]);
         let text = old.without(&before[0]).unwrap();

@@ -31,6 +31,8 @@ pub struct Joining {
     pub name: String,
     /// Its public key.
     pub key: PublicKey,
+    /// Most training rows that it may claim; `None`: it declares none.
+    pub rows: Option<u64>,
     /// Where its node is reached.
     pub addresses: Vec<String>,
 }
@@ -60,6 +62,8 @@ pub struct NewDraft {
     pub blob_limit: u64,
     /// Largest ℓ2 norm of a contributed model.
     pub max_model_norm: Option<f64>,
+    /// Largest share of a contribution in the sum of weights.
+    pub max_weight: Option<f64>,
     /// Who leads when.
     pub rotation: Rotation,
     /// Who checks a round before it counts.
@@ -145,6 +149,7 @@ impl Draft {
             .map(|(silo, table)| Joining {
                 name: silo.name,
                 key: silo.key,
+                rows: silo.rows,
                 addresses: table.addresses,
             });
         Ok(Self {
@@ -177,6 +182,7 @@ impl Draft {
                 blob_limit: new.blob_limit,
                 discovery: false,
                 max_model_norm: new.max_model_norm,
+                max_weight: new.max_weight,
                 rotation: RotationName(new.rotation),
                 verification: VerificationName(new.verification),
                 names: match new.names_shown {
@@ -212,6 +218,7 @@ impl Draft {
             .map(|one| Silo {
                 name: one.name.clone(),
                 key: one.key,
+                rows: one.rows,
             })
             .collect();
         let count = silos.len();
@@ -236,6 +243,7 @@ fn table(member: &Joining) -> Result<String, String> {
     let raw = SiloTable {
         name: member.name.clone(),
         key: member.key.to_string(),
+        rows: member.rows,
         addresses: member.addresses.clone(),
     };
     let text = toml::to_string(&raw).map_err(|error| error.to_string())?;
@@ -256,7 +264,7 @@ fn with_id(text: &str) -> String {
 }
 
 /// Comments at the ends of lines: table, key, comment.
-const COMMENTS: [(&str, &str, &str); 16] = [
+const COMMENTS: [(&str, &str, &str); 17] = [
     ("", "name", "name of the federation, for people"),
     ("", "rounds", "rounds to learn"),
     ("", "seed", "seed of the initial model"),
@@ -290,6 +298,11 @@ const COMMENTS: [(&str, &str, &str); 16] = [
         "charter",
         "max-model-norm",
         "largest l2 norm of a contributed model",
+    ),
+    (
+        "charter",
+        "max-weight",
+        "largest share of the sum of weights that one model may have",
     ),
     (
         "charter",
@@ -442,6 +455,7 @@ mod tests {
             keep_rounds: 3,
             blob_limit: 312,
             max_model_norm: None,
+            max_weight: None,
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             names_shown: false,
@@ -455,6 +469,7 @@ mod tests {
         Joining {
             name: format!("hospital {digit}"),
             key: SecretKey::from_bytes(&[digit; 32]).public(),
+            rows: None,
             addresses: vec![format!("/dns/h{digit}.example/udp/4001/quic-v1")],
         }
     }

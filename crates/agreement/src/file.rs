@@ -108,6 +108,11 @@ pub(crate) struct CharterTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) max_model_norm: Option<f64>,
+    /// Largest share of the sum of weights that one contribution may have; larger weights are lowered
+    /// to it before models are averaged. Without it, any share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub(crate) max_weight: Option<f64>,
     /// Who leads when.
     #[serde(default)]
     pub(crate) rotation: RotationName,
@@ -138,6 +143,11 @@ pub(crate) struct SiloTable {
     /// Its public key, as 64 hexadecimal digits: what `rota identity show` prints.
     #[schemars(regex(pattern = "^[0-9a-fA-F]{64}$"))]
     pub(crate) key: String,
+    /// Most training rows that its contributions may claim, which are their weight where models are
+    /// averaged by rows. Part of the federation's id. Without it, any number up to 2^53.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub(crate) rows: Option<u64>,
     /// Addresses at which the others reach its node, such as "/dns/rota.example.org/udp/4001/quic-v1".
     /// They may change, so they are not part of the federation's id. None by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -35,7 +35,7 @@ mod work;
 
 pub use agreement::{
     Agreement, ConfigError, LINE_MBIT, Unfit, default_min_contributions, default_view_timeout,
-    enough_patience, models_take, public_key, read_configuration,
+    enough_patience, max_weight_fault, models_take, public_key, read_configuration,
 };
 pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;

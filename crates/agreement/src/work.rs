@@ -16,6 +16,8 @@ pub struct Work<'a> {
     pub strategy: &'a StrategyConfig,
     /// Largest ℓ2 norm of a contributed model; `None` for no bound.
     pub max_model_norm: Option<f64>,
+    /// Largest share of a contribution in the sum of weights; `None` for no bound.
+    pub max_weight: Option<f64>,
     /// Seed of the initial model.
     pub seed: u64,
     /// The model of an earlier federation that the first round starts from.
@@ -37,6 +39,7 @@ impl Work<'_> {
             ("task", Canonical::of(self.task)?),
             ("strategy", strategy),
             ("norm", Canonical::of(&self.max_model_norm)?),
+            ("max-weight", Canonical::of(&self.max_weight)?),
             ("seed", Canonical::of(&self.seed)?),
         ]);
         // Without it, the bytes are those of a federation that continues none.

@@ -189,6 +189,25 @@ fn every_change_of_meaning_has_another_id() {
 }
 
 #[test]
+fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_were_read() {
+    let declared = EXAMPLE.replacen("[[silo]]\n", "[[silo]]\nrows = 120\n", 1);
+    let norm = "max-model-norm = 1000.0";
+    let bounded = EXAMPLE.replacen(norm, &format!("{norm}\nmax-weight = 0.4"), 1);
+    let other = declared.replacen("rows = 120", "rows = 121", 1);
+    let all = [EXAMPLE, &declared, &other, &bounded].map(id);
+    let different: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(different.len(), all.len());
+    for text in [&declared, &bounded] {
+        let read = agreement(text);
+        let written = read.to_toml().expect("it can be written");
+        assert_eq!(id(&written), id(text));
+        assert_eq!(agreement(&written).max_weight, read.max_weight);
+    }
+    assert_eq!(agreement(&declared).epoch.roster.silos()[0].rows, Some(120));
+    assert_eq!(agreement(&bounded).max_weight, Some(0.4));
+}
+
+#[test]
 fn a_newer_format_is_refused_before_anything_else_is_read() {
     let newer = EXAMPLE.replacen("format = 1", "format = 2", 1);
     let newer = newer.replacen("patience = 12", "zeal = 12", 1);
@@ -218,6 +237,18 @@ fn errors_name_the_key_and_what_is_allowed() {
         wrong("max-model-norm = 1000.0", "max-model-norm = 0")
             .contains("`max-model-norm` must be above 0")
     );
+    let norm = "max-model-norm = 1000.0";
+    for share in ["0.0", "1.5", "nan"] {
+        let said = wrong(norm, &format!("max-weight = {share}"));
+        let expected = "`max-weight` must be above 0 and at most 1";
+        assert!(said.contains(expected), "{said}");
+    }
+    for rows in ["0", "9007199254740993"] {
+        let said = wrong("[[silo]]\n", &format!("[[silo]]\nrows = {rows}\n"));
+        let expected =
+            format!("member 1 declares {rows} training rows, they must be between 1 and");
+        assert!(said.contains(&expected) && said.contains("line "), "{said}");
+    }
     assert!(wrong("start = \"", "start = \"g").contains("`start` must be 64 hexadecimal"));
     let coalitions = wrong("coalitions = 2", "coalitions = 9");
     assert!(

@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use crate::charter::{CharterError, Epoch, Genesis};
-use crate::codec::{self, CodecError};
+use crate::codec::CodecError;
 use crate::envelope::{self, OpenError, Opened};
 use crate::epochs::Epochs;
 use crate::evidence::Evidence;
@@ -80,7 +80,7 @@ impl Lineage {
     /// # Errors
     /// [`LineageError`]: the first thing that is not proven.
     pub fn epochs(&self, verifier: &dyn Verifier) -> Result<Vec<Epoch>, LineageError> {
-        let (format, genesis): (u32, Genesis) = codec::decode(&self.genesis, codec::LIMIT)?;
+        let (format, genesis) = Genesis::decode(&self.genesis)?;
         let spoken = u8::try_from(format).ok();
         let spoken = spoken.filter(|format| Formats::SPOKEN.contains(*format));
         let format = spoken.ok_or(LineageError::Unspoken(format))?;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec;
+use crate::codec::{self, CodecError};
 use crate::format::Formats;
 use crate::hash::Hash;
+use crate::identity::PublicKey;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo};
 use crate::rotation::{Cycles, Setting, Turns};
@@ -78,7 +79,7 @@ pub enum CharterError {
 }
 
 /// The roster and the charter that a federation began with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Genesis {
     /// The first members.
     pub silos: Vec<Silo>,
@@ -119,10 +120,39 @@ pub struct Epoch {
 }
 
 impl Genesis {
-    /// The bytes that the ids of the federation and of its first epoch are hashes of: its format,
-    /// then the genesis in the canonical encoding.
+    /// The bytes that the ids of the federation and of its first epoch are hashes of: its format, the
+    /// members' names and keys, and the charter, in the canonical encoding. The members' declared
+    /// rows follow, if any member declares some.
     pub fn encode(&self, format: u8) -> Vec<u8> {
-        codec::encode(&(u32::from(format), self))
+        let members = self.silos.iter().map(|silo| (&silo.name, silo.key));
+        let members: Vec<_> = members.collect();
+        let mut bytes = codec::encode(&(u32::from(format), members, &self.charter));
+        let rows: Vec<_> = self.silos.iter().map(|silo| silo.rows).collect();
+        if rows.iter().any(Option::is_some) {
+            bytes.extend(codec::encode(&rows));
+        }
+        bytes
+    }
+
+    /// The format and the genesis that [`encode`](Self::encode) gave these bytes for.
+    ///
+    /// # Errors
+    /// [`CodecError`]: bytes that it gives for none.
+    pub fn decode(bytes: &[u8]) -> Result<(u32, Self), CodecError> {
+        type Plain = (u32, Vec<(String, PublicKey)>, Charter);
+        let (plain, rows) = match codec::decode::<Plain>(bytes, codec::LIMIT) {
+            Ok(plain) => (plain, Vec::new()),
+            Err(_) => codec::decode::<(Plain, Vec<Option<u64>>)>(bytes, codec::LIMIT)?,
+        };
+        let (format, members, charter) = plain;
+        let declared = rows.iter().any(Option::is_some) && rows.len() == members.len();
+        if !rows.is_empty() && !declared {
+            return Err(CodecError::NotCanonical);
+        }
+        let rows = rows.into_iter().chain(std::iter::repeat(None));
+        let silo = |((name, key), rows)| Silo { name, key, rows };
+        let silos = members.into_iter().zip(rows).map(silo).collect();
+        Ok((format, Self { silos, charter }))
     }
 }
 

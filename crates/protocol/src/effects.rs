@@ -401,6 +401,18 @@ pub enum Report {
         /// is whose is not.
         authors: Vec<MemberIndex>,
     },
+    /// One entry of a round that became final has more than half of the weight of all: it sets the
+    /// model almost alone. Reported by members that hold the Sheet.
+    HeavyEntry {
+        /// The round.
+        round: u64,
+        /// Training rows that the entry claims.
+        rows: u64,
+        /// Those that all entries claim.
+        total: u128,
+        /// Its author, where the charter shows names.
+        member: Option<MemberIndex>,
+    },
     /// An amendment is known, or another member approved it.
     Amendment {
         /// The amendment.

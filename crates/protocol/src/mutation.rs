@@ -47,6 +47,8 @@ mutations! {
         InclusionMissing "one inclusion fewer than entries is enough"
         UninvitedSigner "members that the plan does not name may sign for entries"
         AnyNames "names in a Sheet need not be those of the signers"
+        SheetOfAnyRows "the entries of a Sheet may claim more rows than its signers declared"
+        BundleOfAnyRows "the entries of a Bundle may claim more rows than the participants declared"
         FewestIgnored "a Sheet may have fewer entries than the fewest"
         EnoughIgnored "entries are enough before patience is over"
         ReceiptIgnored "a Sheet without the own entry is accepted in spite of a Receipt"
@@ -108,6 +110,7 @@ mutations! {
         UninvitedContribution "members that the plan does not name may contribute"
         ContributionOfAnyPlan "a contribution to another plan is admitted"
         ModelOfAnySize "a model of another size is admitted"
+        ContributionOfAnyRows "a contribution may claim more rows than its author declared"
         BadModelAdmitted "a model that failed its checks is admitted"
     ]
     "Taking over": [

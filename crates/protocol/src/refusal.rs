@@ -134,6 +134,26 @@ pub enum Refusal {
     /// A weight where the plan asks for none, or none where it does.
     #[error("an entry has a weight where the plan asks for none, or none where it asks for one")]
     EntryFields,
+    /// A contribution, or an entry with a name, that claims more rows than its author declared.
+    #[error("it claims {got} training rows, its author may claim {most} by the agreement")]
+    TooManyRows {
+        /// The claimed rows.
+        got: u64,
+        /// What its author declared, or the most that anybody may claim.
+        most: u64,
+    },
+    /// Entries without names that claim more rows than their authors can have declared: the nth
+    /// largest claim is above the nth largest of what they declared.
+    #[error(
+        "one of its entries claims {got} training rows, where the members that can have sent it may \
+         claim {most} by the agreement"
+    )]
+    ImpossibleRows {
+        /// The claimed rows.
+        got: u64,
+        /// The most that fits.
+        most: u64,
+    },
     /// A name where the charter removes names, or not the sender's where it shows them.
     #[error(
         "it names a member where the charter removes names, or not its author where names are shown"

@@ -31,7 +31,14 @@ pub struct Silo {
     pub name: String,
     /// Its public key, unique.
     pub key: PublicKey,
+    /// Most training rows that it may claim, which are its weight where a strategy weighs by rows;
+    /// between 1 and [`MOST_ROWS`]. `None`: it declared none, and may claim up to [`MOST_ROWS`].
+    pub rows: Option<u64>,
 }
+
+/// Most training rows that any member may claim: 2⁵³, the largest number up to which an `f64` holds
+/// every whole number.
+pub const MOST_ROWS: u64 = 1 << 53;
 
 /// Why a list of institutions is not a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +65,16 @@ pub enum RosterError {
     /// A key that is no point of the curve, or a weak one.
     #[error("the key of {0:?} is not a usable Ed25519 key: create a new identity")]
     WeakKey(String),
+    /// A number of declared rows that no contribution can have.
+    #[error(
+        "member {member} declares {rows} training rows, they must be between 1 and {MOST_ROWS}"
+    )]
+    Rows {
+        /// The member's place in the list, from 1.
+        member: usize,
+        /// What it declares.
+        rows: u64,
+    },
 }
 
 /// The members of a federation in a fixed order, with their keys ready for use.
@@ -79,6 +96,9 @@ impl Roster {
         for (at, silo) in silos.iter().enumerate() {
             let member = at + 1;
             name::check(&silo.name).map_err(|why| RosterError::BadName { member, why })?;
+            if let Some(rows) = silo.rows.filter(|rows| !(1..=MOST_ROWS).contains(rows)) {
+                return Err(RosterError::Rows { member, rows });
+            }
         }
         let (mut names, mut seen, mut keys) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         for silo in &silos {
@@ -107,6 +127,18 @@ impl Roster {
     /// The key of a member; `None` if there is no such position.
     pub fn key(&self, member: MemberIndex) -> Option<&VerifyingKey> {
         self.keys.get(member.at())
+    }
+
+    /// Most training rows that a member may claim: what it declared, or [`MOST_ROWS`].
+    pub fn rows(&self, member: MemberIndex) -> u64 {
+        let silo = self.silos.get(member.at());
+        silo.and_then(|silo| silo.rows).unwrap_or(MOST_ROWS)
+    }
+
+    /// The names of the members that declared no rows.
+    pub fn undeclared(&self) -> Vec<&str> {
+        let silos = self.silos.iter().filter(|silo| silo.rows.is_none());
+        silos.map(|silo| &*silo.name).collect()
     }
 
     /// The position of the member with this key.
@@ -157,6 +189,7 @@ mod tests {
         let silo = |i: u8| Silo {
             name: format!("silo {i}"),
             key: SecretKey::from_bytes(&[i; 32]).public(),
+            rows: None,
         };
         Roster::new((0..n).map(silo).collect()).unwrap()
     }
@@ -193,11 +226,32 @@ mod tests {
         silos[2] = Silo {
             name: "other".into(),
             key: silos[1].key,
+            rows: None,
         };
         assert_eq!(
             Roster::new(silos).unwrap_err(),
             RosterError::SharedKey("other".into())
         );
         assert_eq!(Roster::new(Vec::new()).unwrap_err(), RosterError::Size(0));
+    }
+
+    #[test]
+    fn declared_rows_are_between_one_and_the_largest_exact_number() {
+        let mut silos = roster(3).silos().to_vec();
+        for rows in [0, MOST_ROWS + 1, u64::MAX] {
+            silos[1].rows = Some(rows);
+            let error = Roster::new(silos.clone()).unwrap_err();
+            assert_eq!(error, RosterError::Rows { member: 2, rows });
+        }
+        for rows in [1, MOST_ROWS] {
+            silos[1].rows = Some(rows);
+            let roster = Roster::new(silos.clone()).unwrap();
+            assert_eq!(roster.rows(MemberIndex(1)), rows);
+            assert_eq!(roster.rows(MemberIndex(0)), MOST_ROWS);
+            assert_eq!(roster.undeclared(), ["silo 0", "silo 2"]);
+        }
+        // One more than the most is not told apart from it as an `f64`.
+        assert_eq!((MOST_ROWS + 1) as f64, MOST_ROWS as f64);
+        assert_ne!((MOST_ROWS - 1) as f64, MOST_ROWS as f64);
     }
 }

@@ -176,6 +176,7 @@ mod tests {
         let silo = |at: u8| Silo {
             name: format!("silo {at}"),
             key: SecretKey::from_bytes(&[at + 1; 32]).public(),
+            rows: None,
         };
         let f = (usize::from(n) - 1) / 3;
         let charter = Charter {

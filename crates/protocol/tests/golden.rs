@@ -40,6 +40,7 @@ fn epoch() -> Epoch {
     let silo = |member| Silo {
         name: format!("silo {member}"),
         key: key(member).public(),
+        rows: None,
     };
     let charter = Charter {
         name: "golden".into(),

@@ -26,6 +26,8 @@ pub(crate) struct RoundBase {
     pub(crate) encoding: Encoding,
     /// Hash of the gate's layout and bound, and of the encoding.
     gate_id: Hash,
+    /// The charter's largest share of a weight.
+    max_weight: Option<f64>,
     plan: OnceLock<Plan>,
 }
 
@@ -47,6 +49,7 @@ impl RoundBase {
                 layout,
                 norm: config.max_model_norm,
             },
+            max_weight: config.max_weight,
             plan: OnceLock::new(),
         }
     }
@@ -135,9 +138,10 @@ impl RoundBase {
         admitted.map_err(|error| error.to_string())
     }
 
-    /// The sheet that the strategy gets: the signed sheet with its models. `model` gives the model
-    /// of the nth entry once it has passed the gate.
+    /// The sheet that the strategy gets: the signed sheet with its models, and with weights of at most
+    /// the charter's share. `model` gives the model of the nth entry once it has passed the gate.
     pub(crate) fn sheet(
+        &self,
         signed: &SignedSheet,
         mut model: impl FnMut(usize, &Entry) -> Result<Params, String>,
     ) -> Result<Sheet, String> {
@@ -148,10 +152,11 @@ impl RoundBase {
         let entries = entries.collect::<Result<_, String>>()?;
         let scores = signed.scores.as_ref();
         let scores = scores.map(|rows| Scores::from_rows(rows)).transpose();
-        Ok(Sheet {
+        let sheet = Sheet {
             entries,
             scores: scores.map_err(|error| error.to_string())?,
-        })
+        };
+        Ok(sheet.with_max_weight(self.max_weight))
     }
 }
 

@@ -22,6 +22,9 @@ pub struct SiloConfig {
     pub initial_seed: u64,
     /// The charter's bound on the ℓ2 norm of a contribution (weights and biases); infinity for none.
     pub max_model_norm: f64,
+    /// The charter's bound on the share that one contribution may have in the sum of weights: see
+    /// [`capped`](methods::strategy::capped).
+    pub max_weight: Option<f64>,
     /// The strategy's encoding of contributed models.
     pub encoding: Encoding,
     /// The rule for the silo's robustness radius (in standardised units). Rule and radius never leave

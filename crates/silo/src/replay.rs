@@ -104,7 +104,7 @@ impl<'a> Replay<'a> {
             }
             return Ok(unchanged(round, &base.state));
         }
-        let plain = RoundBase::sheet(sheet, |_, entry| {
+        let plain = base.sheet(sheet, |_, entry| {
             base.fits(self.config, &entry.fields)?;
             let name = entry.fields.blob;
             let document = blob(&name).ok_or_else(|| format!("model {name} is missing"))?;

@@ -16,6 +16,7 @@ fn epochs(name: &str) -> Epochs {
     let silos = (0..4).map(|member| protocol::roster::Silo {
         name: format!("silo {member}"),
         key: key(member).public(),
+        rows: None,
     });
     let charter = protocol::Charter {
         name: name.into(),

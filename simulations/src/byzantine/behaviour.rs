@@ -40,6 +40,9 @@ pub enum Behaviour {
     ShuffledLabels,
     /// Trains as it should, and says that every model loses ten times as much on its rows as it does.
     FalseLosses,
+    /// Claims that its model was trained on 9·10¹⁵ rows, which are its weight where models are averaged
+    /// by rows.
+    FalseRows,
     /// All members of this behaviour contribute the same model: the update of the first of them,
     /// reversed and three times as long.
     Collusion,
@@ -213,6 +216,7 @@ impl Behaviour {
                 | Self::Noise
                 | Self::ShuffledLabels
                 | Self::FalseLosses
+                | Self::FalseRows
                 | Self::Collusion
         )
     }
@@ -226,6 +230,7 @@ impl Behaviour {
             | Self::Noise
             | Self::ShuffledLabels
             | Self::FalseLosses
+            | Self::FalseRows
             | Self::Collusion
             | Self::WorseCoalition => Box::new(ByTheProtocol),
             Self::SilentLead => Box::new(SilentLead { stalling: false }),

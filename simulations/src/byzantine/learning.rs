@@ -19,6 +19,8 @@ use crate::random::Random;
 const LENGTH: f64 = 3.0;
 /// How many times as large a false loss is as the true one.
 const LOSS: f64 = 10.0;
+/// Training rows that a member with false rows claims.
+const ROWS: u64 = 9_000_000_000_000_000;
 
 /// The learners of these silos, those of lying members with their lies: by position, and what each
 /// does. Behaviours that are none of learning change nothing here.
@@ -51,6 +53,7 @@ pub(crate) fn lying(
             Behaviour::SignFlip => Lie::Reversed,
             Behaviour::Noise => Lie::Noise,
             Behaviour::FalseLosses => Lie::Losses,
+            Behaviour::FalseRows => Lie::Rows,
             Behaviour::Collusion => Lie::Common(mixed_seed(seed, 0)),
             _ => continue,
         };
@@ -70,6 +73,8 @@ enum Lie {
     Noise,
     /// Its losses are too large.
     Losses,
+    /// Its rows are too many.
+    Rows,
     /// Another silo's update is reversed, and trained with this seed, as that of others.
     Common(u64),
 }
@@ -122,14 +127,18 @@ impl Liar {
                 let value = match self.lie {
                     Lie::Reversed | Lie::Common(_) => f64::from(from[at]) - LENGTH * change(at),
                     Lie::Noise => f64::from(to[at]) + noise * random.normal(),
-                    Lie::Losses => continue,
+                    Lie::Losses | Lie::Rows => continue,
                 };
                 into[at] = value as f32;
             }
         });
         Update {
             shared,
-            samples: self.samples(),
+            samples: match self.lie {
+                Lie::Rows => ROWS,
+                Lie::Common(_) => self.samples(),
+                _ => update.samples,
+            },
             ..update
         }
     }

@@ -34,6 +34,13 @@ pub struct CharterConfig {
     /// is accepted.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_model_norm: Option<f64>,
+    /// Largest share of the sum of weights that one contribution may have; larger weights are lowered
+    /// to it before models are averaged. Without it, any share.
+    #[schemars(range(max = 1), extend("exclusiveMinimum" = 0))]
+    pub max_weight: Option<f64>,
+    /// Whether every silo declares its training rows in the agreement, and may claim no more than
+    /// that, as the members of a federation should (`rows` of `[[silo]]` in federation.toml).
+    pub rows_declared: bool,
     /// Who leads when.
     pub rotation: RotationName,
     /// Who checks a round before it counts.
@@ -52,6 +59,8 @@ impl Default for CharterConfig {
             min_contributions: None,
             keep_rounds: 3,
             max_model_norm: None,
+            max_weight: None,
+            rows_declared: false,
             rotation: RotationName::default(),
             verification: VerificationName::default(),
             radius: Radius::default(),

@@ -200,6 +200,7 @@ impl Scenario {
         let CharterConfig {
             radius,
             max_model_norm,
+            max_weight,
             ..
         } = &scenario.charter;
         if let Err(error) = radius.validate() {
@@ -213,6 +214,9 @@ impl Scenario {
         }
         if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(source.key_of("charter.max-model-norm", "must be above 0"));
+        }
+        if let Some(what) = agreement::max_weight_fault(*max_weight) {
+            return Err(source.key_of("charter.max-weight", what));
         }
         if let Some((key, allowed)) = scenario.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));

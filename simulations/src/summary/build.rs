@@ -24,6 +24,7 @@ use crate::reference::References;
 use crate::scenario::Scenario;
 
 use super::compare::compare;
+use super::heavy::heavy_note;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
@@ -93,6 +94,7 @@ pub(crate) fn build(
         )
     }));
     notes.extend(recorded.linkage.as_ref().and_then(Linkage::sentence));
+    notes.extend(heavy_note(&recorded.notices, federation));
     if study.silos.len() == 1 {
         notes.push(
             "there is one silo, so nothing is learned from others: give a file for each silo, name \

@@ -8,6 +8,7 @@ mod build;
 mod classes;
 mod compare;
 mod gains;
+mod heavy;
 mod measured;
 mod metrics;
 mod newcomers;

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::config::LearnerConfig;
+use super::kin::Kin;
 use super::locked;
+use super::said::Said;
 use super::wire::{PROTOCOL, Reply, Request, receive, send};
 
-/// Bytes of its standard error that are kept for messages.
-const SAID: usize = 4096;
 /// How long a program whose output has ended gets to end itself.
 const ENDING: Duration = Duration::from_secs(1);
 /// How long a program whose input has ended gets to end itself.
@@ -30,8 +30,8 @@ pub(super) struct Child {
     /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
     into: Option<Sender<Vec<u8>>>,
     replies: Receiver<Result<Reply, String>>,
-    /// The last that it wrote to its standard error.
-    said: Arc<Mutex<Vec<u8>>>,
+    /// What it writes to its standard error; none of a connection.
+    said: Option<Arc<Mutex<Said>>>,
     /// Closed when it cannot write there any more.
     silent: Receiver<()>,
 }
@@ -90,10 +90,12 @@ impl Child {
             // What it starts itself ends with it, and an interruption from the terminal is for the silo.
             command.process_group(0);
         }
+        let mut kin = Kin::of(&mut command);
         let mut process = command
             .spawn()
             .map_err(|error| format!("{program:?} cannot be started: {error}"))?;
-        let said = Arc::new(Mutex::new(Vec::new()));
+        kin.started(process.id());
+        let said = Arc::new(Mutex::new(Said::new(Instant::now())));
         let (stdin, stdout, stderr) = (
             process.stdin.take().ok_or("it has no standard input")?,
             process.stdout.take().ok_or("it has no standard output")?,
@@ -109,11 +111,12 @@ impl Child {
         Ok(Self {
             ender: Ender::Process(Arc::new(Mutex::new(Process {
                 process,
+                kin,
                 status: None,
             }))),
             into: Some(into),
             replies,
-            said,
+            said: Some(said),
             silent,
         })
     }
@@ -136,7 +139,7 @@ impl Child {
             ender: Ender::Connection(Arc::new(move || drop(hang_up.shutdown(Shutdown::Both)))),
             into: Some(into),
             replies,
-            said: Arc::default(),
+            said: None,
             silent: mpsc::channel().1,
         })
     }
@@ -206,7 +209,8 @@ impl Child {
         };
         // What it wrote last may still be on its way; a process of its own may keep the stream open.
         let _ = self.silent.recv_timeout(ENDING);
-        let said = locked(&self.said);
+        let said = self.said.as_ref().map(|said| locked(said).end().to_vec());
+        let said = said.unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         match said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
             Some(line) => format!("{how}; the last line of its standard error: {line}"),
@@ -264,6 +268,8 @@ impl Ender {
 /// A process that leads a group of its own.
 pub(super) struct Process {
     process: std::process::Child,
+    /// What it started, where it left that group.
+    kin: Kin,
     /// How it ended, once nothing is left of it.
     status: Option<ExitStatus>,
 }
@@ -298,6 +304,7 @@ impl Process {
                 use rustix::process::{Signal, kill_process_group};
                 let _ = kill_process_group(id, Signal::KILL);
             }
+            self.kin.end();
             match self.process.kill() {
                 Ok(()) => self.status = self.process.wait().ok(),
                 // It is another user's, and is not waited for.
@@ -332,17 +339,17 @@ fn wait(process: &Mutex<Process>, at_most: Duration) -> bool {
     true
 }
 
-/// Passes a program's standard error on, and keeps its end.
-fn listen(mut stderr: impl Read, said: &Mutex<Vec<u8>>) {
-    let mut block = [0; 1024];
+/// Passes a program's standard error on, as far as it is not too much, and keeps its end.
+fn listen(mut stderr: impl Read, said: &Mutex<Said>) {
+    let mut block = [0; 1 << 14];
+    // Nobody may be listening.
+    let pass = |bytes: Vec<u8>| drop(std::io::stderr().write_all(&bytes));
     while let Ok(len @ 1..) = stderr.read(&mut block) {
-        // Nobody may be listening.
-        drop(std::io::stderr().write_all(&block[..len]));
-        let mut said = locked(said);
-        said.extend(&block[..len]);
-        let beyond = said.len().saturating_sub(SAID);
-        said.drain(..beyond);
+        let shown = locked(said).hear(Instant::now(), &block[..len]);
+        pass(shown);
     }
+    let shown = locked(said).finish(Instant::now());
+    pass(shown);
 }
 
 /// A thread that writes frames and one that reads messages, so that a program that neither reads

@@ -22,6 +22,7 @@ fn epoch(n: u16) -> Epoch {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
+        rows: None,
     };
     let charter = Charter {
         name: "budget".into(),

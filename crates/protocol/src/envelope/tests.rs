@@ -26,6 +26,7 @@ pub(crate) fn epoch(name: &str) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
+        rows: None,
     };
     let charter = Charter {
         name: name.into(),

@@ -484,6 +484,15 @@ impl Member {
                 block: hash,
                 authors,
             }));
+            let sheet = self.round.sheets.get(&learning.sheet);
+            if let Some((entry, total)) = sheet.and_then(|sheet| sheet.heaviest()) {
+                self.out.push(Effect::Report(Report::HeavyEntry {
+                    round: learning.round,
+                    rows: entry.fields.weight.unwrap_or(0),
+                    total,
+                    member: entry.fields.member,
+                }));
+            }
         }
         self.look_for_own_signatures(&blocks, &proof);
         let passage = Passage::among(&blocks, &proof);

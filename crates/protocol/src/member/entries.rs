@@ -1,6 +1,6 @@
 //! The entries that a round may have: how many, of which form, and when they are enough (R1).
 
-use super::Member;
+use super::{Member, Mutation};
 use crate::message::Entry;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -35,7 +35,43 @@ impl Member {
         if !entries.iter().all(weighed) {
             return Err(Refusal::EntryFields);
         }
-        Ok(())
+        match self.check_rows(entries, self.round.participants()) {
+            Err(why) if !self.broken(Mutation::BundleOfAnyRows) => Err(why),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that entries of these authors claim no more rows than the authors declared. Entries with
+    /// names are checked one by one. Which entry without a name is whose is not known: some order of
+    /// the authors must fit, and it does exactly if the largest claim is at most the largest number
+    /// that one of them declared, the next at most the next, and so on.
+    ///
+    /// # Errors
+    /// [`Refusal::TooManyRows`], [`Refusal::ImpossibleRows`].
+    pub(super) fn check_rows(
+        &self,
+        entries: &[Entry],
+        authors: &[MemberIndex],
+    ) -> Result<(), Refusal> {
+        let roster = &self.config.epoch.roster;
+        for entry in entries {
+            let (weight, member) = (entry.fields.weight, entry.fields.member);
+            if let (Some(got), Some(member)) = (weight, member)
+                && got > roster.rows(member)
+            {
+                let most = roster.rows(member);
+                return Err(Refusal::TooManyRows { got, most });
+            }
+        }
+        let mut claims: Vec<_> = entries.iter().filter_map(|e| e.fields.weight).collect();
+        let mut declared: Vec<_> = authors.iter().map(|by| roster.rows(*by)).collect();
+        claims.sort_unstable_by(|a, b| b.cmp(a));
+        declared.sort_unstable_by(|a, b| b.cmp(a));
+        let mut pairs = claims.into_iter().zip(declared);
+        match pairs.find(|(got, most)| got > most) {
+            Some((got, most)) => Err(Refusal::ImpossibleRows { got, most }),
+            None => Ok(()),
+        }
     }
 
     /// How many members the plan names.

@@ -460,6 +460,10 @@ impl Member {
                 return Opinion::Refuse(Refusal::WrongNames);
             }
         }
+        let rows = self.check_rows(&sheet.entries, &signers);
+        if let Err(why) = rows.or_else(|why| self.unless(Mutation::SheetOfAnyRows, why)) {
+            return Opinion::Refuse(why);
+        }
         let needed = self.fewest();
         if k < needed && !self.broken(Mutation::FewestIgnored) {
             let entries = k;

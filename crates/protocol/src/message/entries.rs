@@ -127,6 +127,16 @@ impl Sheet {
         Hash::labelled("sheet", &[&codec::encode(self)])
     }
 
+    /// The entry whose weight is more than half of that of all entries, and the weight of all; none if
+    /// there is no such entry, or only one entry.
+    pub fn heaviest(&self) -> Option<(&Entry, u128)> {
+        let weight = |entry: &Entry| u128::from(entry.fields.weight.unwrap_or(0));
+        let total = self.entries.iter().map(weight).sum();
+        let heavy = self.entries.iter().find(|entry| 2 * weight(entry) > total);
+        let heavy = heavy.filter(|_| self.entries.len() > 1)?;
+        Some((heavy, total))
+    }
+
     /// The position of the entry with this id.
     pub fn position(&self, entry: &Hash) -> Option<usize> {
         self.entries.binary_search_by(|e| e.id.cmp(entry)).ok()

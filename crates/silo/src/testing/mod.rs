@@ -42,6 +42,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
+        rows: None,
     };
     let charter = Charter {
         // With this name silo 2 does not lead the first view, in which a test kills it.
@@ -94,6 +95,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         strategy: strategy(),
         initial_seed: 0,
         max_model_norm: f64::INFINITY,
+        max_weight: None,
         encoding: Default::default(),
         radius: OwnRadius::default(),
         seed: u64::from(me),

@@ -50,6 +50,7 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
         silos_next.push(Silo {
             name: "silo 4".into(),
             key: key(4).public(),
+            rows: None,
         });
         let mut charter = first.charter.for_members(4, 5);
         charter.rounds = 4;

@@ -305,7 +305,11 @@ impl Simulator<'_> {
         let public = key.public();
         match change {
             Change::Rounds => charter.rounds += 1,
-            Change::Admit => silos.push(Silo { name, key: public }),
+            Change::Admit => silos.push(Silo {
+                name,
+                key: public,
+                rows: None,
+            }),
             Change::Leave(node) => {
                 if let Some(at) = place(node) {
                     return Amendment::leaving(&epoch, MemberIndex(at as u16));

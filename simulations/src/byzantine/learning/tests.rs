@@ -128,3 +128,37 @@ fn false_losses_are_ten_times_as_large_and_the_model_is_honest() {
         );
     }
 }
+
+#[test]
+fn false_rows_are_claimed_beside_any_other_lie_and_the_model_is_not_changed() {
+    let absurd = |behaviours: &[Behaviour]| {
+        let (silos, learners) = silos(behaviours);
+        let start = silos[0].learner.initial(1);
+        let training = Training {
+            epochs: 1,
+            batch: 8,
+            optimiser: Optimiser::Sgd {
+                rate: 0.05,
+                momentum: 0.0,
+                weight_decay: 0.0,
+            },
+            decay: None,
+        };
+        let go_on = &mut |_| ControlFlow::Continue(());
+        let update = learners[0].train(&start, &Params::empty(), &training, 5, go_on);
+        update.unwrap()
+    };
+    let (claims, reversed) = (&[Behaviour::FalseRows][..], Behaviour::SignFlip);
+    assert_eq!(absurd(claims).samples, 9_000_000_000_000_000);
+    let honest = absurd(&[Behaviour::FalseLosses]);
+    assert_eq!(absurd(claims).shared.values(), honest.shared.values());
+    assert!(honest.samples < 442);
+    for both in [
+        [Behaviour::FalseRows, reversed],
+        [reversed, Behaviour::FalseRows],
+    ] {
+        let update = absurd(&both);
+        assert_eq!(update.samples, 9_000_000_000_000_000);
+        assert_ne!(update.shared.values(), honest.shared.values());
+    }
+}

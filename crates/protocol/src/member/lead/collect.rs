@@ -89,7 +89,15 @@ impl Member {
         if fields.member != shown.then_some(message.sender) {
             return Some(Refusal::EntryName);
         }
-        (fields.weight.is_some() != plan.weights).then_some(Refusal::EntryFields)
+        if fields.weight.is_some() != plan.weights {
+            return Some(Refusal::EntryFields);
+        }
+        let (got, most) = (
+            fields.weight?,
+            self.config.epoch.roster.rows(message.sender),
+        );
+        let admitted = got <= most || self.broken(Mutation::ContributionOfAnyRows);
+        (!admitted).then_some(Refusal::TooManyRows { got, most })
     }
 
     /// A contributed model was fetched and checked, or could not be.

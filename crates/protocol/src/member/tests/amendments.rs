@@ -18,6 +18,7 @@ pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     silos.push(Silo {
         name: name.into(),
         key: key(99).public(),
+        rows: None,
     });
     Amendment {
         format: epoch.format,

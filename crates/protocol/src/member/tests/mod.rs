@@ -23,6 +23,7 @@ mod recovery;
 mod refusals;
 mod rotation;
 mod round;
+mod rows;
 mod sheet;
 mod sync;
 mod table;

@@ -2,7 +2,7 @@
 //! compile here until a test is listed for it, and a listed test that no longer reports it fails.
 
 use super::one::REPORTED;
-use super::{amendments, clock, judge, lead, outcome, propose, round, sheet};
+use super::{amendments, clock, judge, lead, outcome, propose, round, rows, sheet};
 use crate::refusal::{Omission, Refusal};
 
 /// A refusal, and the tests that show it.
@@ -62,6 +62,12 @@ shown! {
     Refusal::ModelTooLarge { .. } => lead::each_objection_to_a_contribution_has_its_refusal;
     Refusal::EntryFields => round::a_bundle_with_fields_that_the_plan_does_not_ask_for_is_refused,
         lead::each_objection_to_a_contribution_has_its_refusal;
+    Refusal::TooManyRows { .. } =>
+        rows::a_contribution_that_claims_more_rows_than_its_author_declared_is_refused,
+        rows::an_entry_with_a_name_is_held_against_what_that_member_declared;
+    Refusal::ImpossibleRows { .. } =>
+        rows::a_bundle_that_claims_more_rows_than_the_participants_declared_is_refused,
+        rows::a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused;
     Refusal::EntryName => lead::with_names_shown_a_contribution_must_name_its_author;
     Refusal::SheetShape =>
         round::a_sheet_without_a_finite_score_of_every_entry_by_every_entry_is_refused;

@@ -22,9 +22,20 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
 
 /// The same with a changed charter.
 pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
-    let silo = |i| Silo {
+    epoch_declaring(n, rounds, &[], change)
+}
+
+/// The same where the first members declare these rows, and the others none.
+pub(super) fn epoch_declaring(
+    n: u16,
+    rounds: u64,
+    declared: &[u64],
+    change: impl FnOnce(&mut Charter),
+) -> Arc<Epoch> {
+    let silo = |i: u16| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
+        rows: declared.get(usize::from(i)).copied(),
     };
     let mut charter = Charter {
         name: "table".into(),

@@ -9,6 +9,7 @@ fn epoch(n: u16, rotation: Rotation) -> Epoch {
     let silo = |at: u16| Silo {
         name: format!("silo {at}"),
         key: SecretKey::from_bytes(blake3::hash(&at.to_le_bytes()).as_bytes()).public(),
+        rows: None,
     };
     let charter = Charter {
         name: "turns".into(),

@@ -118,6 +118,11 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             info!(round, view, %lead, %block, authors = authors.len(), "final");
             *at_round = (*at_round).max(round + 1);
         }
+        Report::HeavyEntry {
+            round, rows, total, ..
+        } => {
+            tracing::warn!(round, rows, %total, "one entry has more than half of the weight");
+        }
         Report::Amendment {
             amendment,
             approved,

@@ -156,13 +156,16 @@ impl WorkerActor {
             blob,
             personal,
         });
-        let names = self.config.member.epoch.charter.names_shown;
+        let epoch = &self.config.member.epoch;
+        // Others would refuse more than was declared.
+        let claimed = samples.min(epoch.roster.rows(self.config.member.me));
+        let names = epoch.charter.names_shown;
         let loss = values.get("loss").copied().unwrap_or(f64::NAN);
         let fields = EntryFields {
             blob,
             size,
             coalition: Some(coalition),
-            weight: weights.then_some(samples),
+            weight: weights.then_some(claimed),
             member: names.then_some(self.config.member.me),
         };
         let result = Ok(Trained {

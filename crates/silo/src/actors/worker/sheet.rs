@@ -33,7 +33,7 @@ impl SheetModels {
     pub(super) fn sheet(&self) -> Result<&Sheet, WorkError> {
         let models = self.models.get().ok_or(WorkError::Unavailable)?;
         let sheet = || {
-            RoundBase::sheet(&self.signed, |nth, entry| {
+            self.base.sheet(&self.signed, |nth, entry| {
                 let (gated, document) = &models[nth];
                 let largest = || self.checks.largest(&entry.fields.blob);
                 gated.compute(|| self.base.admit(document.clone(), largest()))

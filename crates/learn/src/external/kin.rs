@@ -1,0 +1,227 @@
+//! Everything that a program starts, to end it with the program: processes that leave its process group
+//! as well.
+//!
+//! Two means, both of Linux. Where this process may make a control group (cgroup, version 2) below its own,
+//! the program is put into one, which the kernel ends whole. And the program gets a mark in its
+//! environment, which what it starts inherits: processes with that mark are ended, wherever they are. A
+//! process outlives its program only if it clears its environment where there is no control group, or
+//! belongs to another user. On other systems only the process group ends.
+
+#[cfg(target_os = "linux")]
+pub(super) use linux::Kin;
+#[cfg(not(target_os = "linux"))]
+pub(super) use other::Kin;
+
+/// The variable with the mark.
+const MARK: &str = "ROTA_LEARNER";
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::{self, Command};
+    use std::sync::Once;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+    use super::MARK;
+
+    /// How often processes are looked for that were started meanwhile.
+    const PASSES: usize = 8;
+    /// How often the control group is tried to be removed, which fails until its processes are gone.
+    const REMOVALS: usize = 20;
+
+    /// The processes that descend from one program.
+    pub(in crate::external) struct Kin {
+        /// The value of the variable.
+        mark: String,
+        /// The folder of the control group, where there is one.
+        group: Option<PathBuf>,
+    }
+
+    impl Kin {
+        /// Of a program that is about to be started by this command.
+        pub(in crate::external) fn of(command: &mut Command) -> Self {
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let nanos = now.map_or(0, |now| now.as_nanos());
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let mark = format!("{}-{nanos}-{count}", process::id());
+            command.env(MARK, &mark);
+            let group = own_group().map(|own| own.join(format!("rota-learner-{mark}")));
+            let group = group.filter(|group| fs::create_dir(group).is_ok());
+            Self { mark, group }
+        }
+
+        /// The program runs.
+        pub(in crate::external) fn started(&mut self, id: u32) {
+            let joins = |group: &PathBuf| {
+                fs::write(group.join("cgroup.procs"), id.to_string()).is_ok()
+                    && group.join("cgroup.kill").exists()
+            };
+            if self.group.as_ref().is_some_and(joins) {
+                return;
+            }
+            if let Some(group) = self.group.take() {
+                let _ = fs::remove_dir(group);
+            }
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                tracing::info!(
+                    "no control group can be made here: a process that a learner starts outlives it if \
+                     it clears its environment"
+                );
+            });
+        }
+
+        /// Ends all of them at once.
+        pub(in crate::external) fn end(&self) {
+            if let Some(group) = &self.group {
+                let _ = fs::write(group.join("cgroup.kill"), "1");
+            }
+            for _ in 0..PASSES {
+                if self.end_marked() == 0 {
+                    break;
+                }
+            }
+        }
+
+        /// Ends the processes with the mark; how many there were.
+        fn end_marked(&self) -> usize {
+            let Ok(all) = fs::read_dir("/proc") else {
+                return 0;
+            };
+            let entry = [MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();
+            let mut ended = 0;
+            for process in all.flatten() {
+                let name = process.file_name();
+                let id = name.to_str().and_then(|name| name.parse().ok());
+                let Some(id) = id.and_then(Pid::from_raw) else {
+                    continue;
+                };
+                // Opened first, so that the number cannot become another process's in between.
+                let Ok(handle) = pidfd_open(id, PidfdFlags::empty()) else {
+                    continue;
+                };
+                // One that has ended, or is another user's, shows no environment.
+                let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+                if environment.split(|&byte| byte == 0).any(|one| one == entry) {
+                    ended += usize::from(pidfd_send_signal(&handle, Signal::KILL).is_ok());
+                }
+            }
+            ended
+        }
+    }
+
+    impl Drop for Kin {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the kernel says nothing when the last process of a control group is gone"
+        )]
+        fn drop(&mut self) {
+            let Some(group) = &self.group else { return };
+            for _ in 0..REMOVALS {
+                if fs::remove_dir(group).is_ok() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+
+    /// The folder of this process's own control group of version 2.
+    fn own_group() -> Option<PathBuf> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let mut mounts = mounts.lines().map(|line| line.split(' '));
+        let root = mounts.find_map(|mut words| {
+            let (_, folder, kind) = (words.next()?, words.next()?, words.next()?);
+            (kind == "cgroup2").then(|| PathBuf::from(folder))
+        })?;
+        let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        Some(root.join(Path::new(own)))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #![allow(clippy::unwrap_used)]
+        use std::os::unix::process::{CommandExt, ExitStatusExt};
+
+        use super::*;
+
+        fn sleep() -> Command {
+            let mut command = Command::new("sleep");
+            command.arg("60").process_group(0);
+            command
+        }
+
+        #[test]
+        fn a_process_with_the_mark_ends_wherever_it_is_and_no_other() {
+            let mut command = sleep();
+            let mut kin = Kin::of(&mut command);
+            if let Some(group) = kin.group.take() {
+                fs::remove_dir(group).unwrap();
+            }
+            let mut marked = command.spawn().unwrap();
+            let mut other = sleep();
+            let _other_kin = Kin::of(&mut other);
+            let mut other = other.spawn().unwrap();
+            kin.end();
+            assert_eq!(marked.wait().unwrap().signal(), Some(9));
+            assert!(other.try_wait().unwrap().is_none());
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
+
+        #[test]
+        fn a_process_that_cleared_its_environment_ends_with_its_control_group() {
+            let mut command = sleep();
+            let mut kin = Kin::of(&mut command);
+            let mut process = command.env_remove(MARK).spawn().unwrap();
+            kin.started(process.id());
+            let Some(group) = kin.group.clone() else {
+                crate::skipped::skipped("no control group can be made here");
+                process.kill().unwrap();
+                process.wait().unwrap();
+                return;
+            };
+            kin.end();
+            assert_eq!(process.wait().unwrap().signal(), Some(9));
+            drop(kin);
+            assert!(!group.exists());
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use std::process::Command;
+    use std::sync::Once;
+
+    /// The processes that descend from one program.
+    pub(in crate::external) struct Kin;
+
+    impl Kin {
+        /// Of a program that is about to be started by this command.
+        pub(in crate::external) fn of(command: &mut Command) -> Self {
+            command.env(super::MARK, "1");
+            Self
+        }
+
+        /// The program runs.
+        pub(in crate::external) fn started(&mut self, _: u32) {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| {
+                tracing::warn!(
+                    "a process that a learner starts outlives it on this system if it leaves the \
+                     learner's process group"
+                );
+            });
+        }
+
+        /// Nothing more can be ended.
+        pub(in crate::external) fn end(&self) {}
+    }
+}

@@ -1,0 +1,229 @@
+//! What a program writes to its standard error: passed on at a bounded rate and in a bounded amount, and
+//! its end kept for messages.
+
+use std::time::{Duration, Instant};
+
+/// Bytes of its end that are kept for messages.
+const KEPT: usize = 4096;
+/// Longest line that is passed on, in bytes; what is behind it is left out.
+const LINE: usize = 1024;
+/// Bytes that are passed on at once.
+const BURST: u64 = 64 << 10;
+/// Bytes that are passed on in every second after that.
+const RATE: u64 = 4 << 10;
+/// Bytes that are passed on of one program in all.
+const MOST: u64 = 16 << 20;
+
+/// The standard error of one program.
+pub(super) struct Said {
+    /// Its last bytes.
+    end: Vec<u8>,
+    /// The line that it has begun, up to [`LINE`].
+    line: Vec<u8>,
+    /// Bytes of that line that are left out.
+    cut: u64,
+    /// Bytes that may be passed on now.
+    free: u64,
+    /// When that was counted.
+    counted: Instant,
+    /// Bytes passed on in all.
+    passed: u64,
+    /// Lines and bytes left out since that was last said.
+    left_out: (u64, u64),
+    /// Whether it was said that nothing more is passed on.
+    over: bool,
+}
+
+impl Said {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            end: Vec::new(),
+            line: Vec::new(),
+            cut: 0,
+            free: BURST,
+            counted: now,
+            passed: 0,
+            left_out: (0, 0),
+            over: false,
+        }
+    }
+
+    /// Its last bytes, at most [`KEPT`].
+    pub(super) fn end(&self) -> &[u8] {
+        &self.end
+    }
+
+    /// The program has written these bytes; what of it is passed on now, in whole lines.
+    pub(super) fn hear(&mut self, now: Instant, bytes: &[u8]) -> Vec<u8> {
+        let last = &bytes[bytes.len().saturating_sub(KEPT)..];
+        self.end.extend(last);
+        let beyond = self.end.len().saturating_sub(KEPT);
+        self.end.drain(..beyond);
+        let mut out = Vec::new();
+        for part in bytes.split_inclusive(|&byte| byte == b'\n' || byte == b'\r') {
+            let whole = part.ends_with(b"\n") || part.ends_with(b"\r");
+            let text = &part[..part.len() - usize::from(whole)];
+            let room = LINE - self.line.len();
+            self.line.extend(&text[..text.len().min(room)]);
+            self.cut += text.len().saturating_sub(room) as u64;
+            if whole {
+                let end = part[part.len() - 1];
+                self.pass(now, end, &mut out);
+            }
+        }
+        out
+    }
+
+    /// Nothing more comes: the rest of it.
+    pub(super) fn finish(&mut self, now: Instant) -> Vec<u8> {
+        let mut out = Vec::new();
+        if !self.line.is_empty() {
+            self.pass(now, b'\n', &mut out);
+        }
+        self.say_what_is_left_out(&mut out);
+        out
+    }
+
+    /// Passes a whole line on, or leaves it out.
+    fn pass(&mut self, now: Instant, end: u8, out: &mut Vec<u8>) {
+        let line = std::mem::take(&mut self.line);
+        let cut = std::mem::take(&mut self.cut);
+        let since = now.saturating_duration_since(self.counted);
+        // Whole bytes only, so that no part of a second is lost.
+        let more = (since.as_millis() as u64).saturating_mul(RATE) / 1000;
+        if more > 0 {
+            self.free = self.free.saturating_add(more).min(BURST);
+            self.counted += Duration::from_millis(more * 1000 / RATE).min(since);
+        }
+        let len = line.len() as u64 + 1;
+        if self.over || len > self.free {
+            self.left_out.0 += 1;
+            self.left_out.1 += len + cut;
+            return;
+        }
+        self.say_what_is_left_out(out);
+        self.free -= len;
+        self.passed += len;
+        out.extend(line);
+        if cut > 0 {
+            out.extend(format!(" … ({cut} more bytes of this line are left out)").bytes());
+        }
+        out.push(end);
+        if self.passed >= MOST {
+            self.over = true;
+            let mib = MOST >> 20;
+            out.extend(
+                format!(
+                    "rota: this learner has written {mib} MiB to its standard error; nothing more of \
+                     it is shown\n"
+                )
+                .bytes(),
+            );
+        }
+    }
+
+    fn say_what_is_left_out(&mut self, out: &mut Vec<u8>) {
+        let (lines, bytes) = std::mem::take(&mut self.left_out);
+        if lines > 0 {
+            out.extend(
+                format!(
+                    "rota: {lines} lines of the learner's standard error, {bytes} bytes, are left out: \
+                     it writes more than {RATE} bytes a second\n"
+                )
+                .bytes(),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn whole_lines_are_passed_on_as_they_are() {
+        let now = Instant::now();
+        let mut said = Said::new(now);
+        assert_eq!(text(said.hear(now, b"Epoch 1\nEpo")), "Epoch 1\n");
+        assert_eq!(text(said.hear(now, b"ch 2\n\n50 %\r")), "Epoch 2\n\n50 %\r");
+        assert_eq!(text(said.hear(now, b"the end")), "");
+        assert_eq!(text(said.finish(now)), "the end\n");
+        assert_eq!(text(said.finish(now)), "");
+        assert!(said.end().ends_with(b"the end"));
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_the_rest_is_counted() {
+        let now = Instant::now();
+        let mut said = Said::new(now);
+        let long = [vec![b'x'; LINE + 7], b"\nnext\n".to_vec()].concat();
+        let expected = format!(
+            "{} … (7 more bytes of this line are left out)\nnext\n",
+            "x".repeat(LINE)
+        );
+        assert_eq!(text(said.hear(now, &long)), expected);
+        // A line without an end takes no memory.
+        for _ in 0..100 {
+            assert!(said.hear(now, &[b'y'; 100_000]).is_empty());
+        }
+        assert!(said.line.len() <= LINE && said.end().len() <= KEPT);
+        assert!(text(said.finish(now)).contains("(9998976 more bytes of this line"));
+    }
+
+    #[test]
+    fn a_flood_is_left_out_and_counted_and_the_next_line_after_it_is_passed_on() {
+        let mut now = Instant::now();
+        let mut said = Said::new(now);
+        let line = [b'z'; 100];
+        let mut passed = 0;
+        for _ in 0..100_000 {
+            let out = said.hear(now, &[&line[..], b"\n"].concat());
+            passed += out.len();
+        }
+        let lines = BURST as usize / 101;
+        assert_eq!(passed, lines * 101);
+        now += Duration::from_secs(1);
+        let out = text(said.hear(now, b"well again\n"));
+        let left = 100_000 - lines;
+        let expected = format!(
+            "rota: {left} lines of the learner's standard error, {} bytes, are left out: it writes \
+             more than 4096 bytes a second\nwell again\n",
+            left * 101
+        );
+        assert_eq!(out, expected);
+        // The end says what is left out as well.
+        said.hear(now, &[&line[..], b"\n"].concat().repeat(1_000));
+        assert!(text(said.finish(now)).starts_with("rota: 9"));
+    }
+
+    #[test]
+    fn the_rate_and_the_amount_are_bounded_over_any_time() {
+        let began = Instant::now();
+        let mut said = Said::new(began);
+        let mut passed = 0;
+        let flood = b"0123456789012345678\n".repeat(50);
+        // A thousand bytes every tenth of a second, for an hour.
+        for tenth in 0..36_000 {
+            let now = began + Duration::from_millis(100 * tenth);
+            passed += said.hear(now, &flood).len() as u64;
+        }
+        let rate = BURST + RATE * 3_600;
+        // What is said about the rest comes on top.
+        assert!(passed < rate * 2, "{passed}");
+        assert!(passed > rate / 2, "{passed}");
+        let later = began + Duration::from_secs(100_000);
+        let mut at = later;
+        while !said.over {
+            at += Duration::from_secs(60);
+            said.hear(at, &flood.repeat(60));
+        }
+        assert!(said.passed <= MOST + LINE as u64);
+        at += Duration::from_secs(60);
+        assert!(said.hear(at, b"again\n").is_empty());
+    }
+}

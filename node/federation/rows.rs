@@ -1,0 +1,147 @@
+//! Declared training rows in words: who declared none, and what an institution's own rows are beside
+//! what it declared.
+
+use agreement::Agreement;
+use learn::TaskConfig;
+use protocol::MemberIndex;
+
+use super::start::{FirstError, first, first_of};
+use crate::report::numbers::{count, plural};
+
+/// Whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
+/// cannot be computed without the data of a task, it is assumed.
+pub fn weighs_by_rows(agreement: &Agreement) -> bool {
+    let silos = agreement.epoch.roster.silos();
+    let names: Vec<String> = silos.iter().map(|silo| silo.name.clone()).collect();
+    let (task, strategy) = (&agreement.task, &agreement.strategy_config);
+    if strategy.standardise {
+        return true;
+    }
+    let found = match (first(task, strategy, agreement.seed, &names), task) {
+        // The plan does not depend on the values of the initial model.
+        (Err(FirstError::Programs), TaskConfig::External(task)) => {
+            let study = task.stand_ins(&["0".into()]).map_err(FirstError::Data);
+            study.and_then(|mut study| {
+                first_of(study.silos.swap_remove(0).learner, strategy, agreement.seed)
+            })
+        }
+        (found, _) => found,
+    };
+    found.map_or(true, |first| first.plan.weights)
+}
+
+/// Which members may claim any number of rows although models are weighed by them, and what that means,
+/// in one sentence; none where all have declared theirs, or none weighs more than half.
+pub fn undeclared(agreement: &Agreement) -> Option<String> {
+    let roster = &agreement.epoch.roster;
+    let names = roster.undeclared();
+    let bounded = agreement.max_weight.is_some_and(|share| share <= 0.5);
+    if names.is_empty() || roster.len() < 2 || bounded || !weighs_by_rows(agreement) {
+        return None;
+    }
+    let who = match names.len() == roster.len() {
+        true => "no member declares its training rows".to_owned(),
+        false => format!("{} declared no training rows", names.join(", ")),
+    };
+    let any = match names.len() {
+        1 => "it",
+        _ => "any of them",
+    };
+    Some(format!(
+        "{who}, and models are weighed by them: {any} can set the model alone by claiming many (`rows` \
+         in [[silo]] bounds what a member may claim, `max-weight` in [charter] how much one may weigh)"
+    ))
+}
+
+/// What an institution's own training rows are beside what it declared, where they are more.
+pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String> {
+    let declared = agreement.epoch.roster.silos().get(me.at())?.rows?;
+    (own > declared).then(|| {
+        format!(
+            "this institution has {} and declared {}: its models weigh as much as {declared}, until \
+             the members approve another number (`rows` in [[silo]], `rota federation change`)",
+            plural(own as usize, "training row"),
+            count(declared),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../examples/federation.toml");
+
+    fn agreement(change: impl Fn(&str) -> String) -> Agreement {
+        Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap()
+    }
+
+    /// The example with declared rows of the first members.
+    fn declaring(text: &str, rows: &[u64]) -> String {
+        let mut parts = text.split("[[silo]]\n");
+        let mut said = parts.next().unwrap().to_owned();
+        for (at, part) in parts.enumerate() {
+            said += "[[silo]]\n";
+            if let Some(rows) = rows.get(at) {
+                said += &format!("rows = {rows}\n");
+            }
+            said += part;
+        }
+        said
+    }
+
+    #[test]
+    fn members_without_declared_rows_are_named_where_models_are_weighed_by_them() {
+        let none = undeclared(&agreement(str::to_owned)).unwrap();
+        assert!(none.starts_with("no member declares its training rows, and models are weighed"));
+        let n = agreement(str::to_owned).epoch.roster.len();
+        let but_the_last = vec![40; n - 1];
+        let one = agreement(|text| declaring(text, &but_the_last));
+        let last = one.epoch.roster.name(MemberIndex(n as u16 - 1));
+        let said = undeclared(&one).unwrap();
+        assert!(
+            said.starts_with(&format!("{last} declared no training rows")),
+            "{said}"
+        );
+        assert!(said.contains(": it can set the model alone"), "{said}");
+        assert_eq!(
+            undeclared(&agreement(|text| declaring(text, &vec![40; n]))),
+            None
+        );
+        // Nobody can weigh more than all others.
+        let bound = |share: &str| {
+            let line = format!("max-weight = {share}\nmax-model-norm = ");
+            undeclared(&agreement(|text| text.replace("max-model-norm = ", &line)))
+        };
+        assert_eq!(bound("0.5"), None);
+        assert!(bound("0.51").is_some());
+    }
+
+    #[test]
+    fn rows_do_not_matter_where_neither_models_nor_a_scale_are_weighed_by_them() {
+        let equal =
+            |text: &str| text.replace("standardise = \"federation\"", "standardise = \"silo\"");
+        // The strategy of the example compares models, and averages them with equal weights.
+        assert!(!weighs_by_rows(&agreement(equal)));
+        assert_eq!(undeclared(&agreement(equal)), None);
+        let by_rows = |text: &str| {
+            let text = equal(text).replace("name = \"cs-rcfl\"", "name = \"fedavg\"");
+            let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
+            own.iter().fold(text, |text, line| text.replace(line, ""))
+        };
+        assert!(weighs_by_rows(&agreement(by_rows)));
+    }
+
+    #[test]
+    fn more_own_rows_than_declared_are_said_with_what_follows() {
+        let one = agreement(|text| declaring(text, &[40]));
+        assert_eq!(beyond(&one, MemberIndex(0), 40), None);
+        assert_eq!(beyond(&one, MemberIndex(1), 40_000), None);
+        let said = beyond(&one, MemberIndex(0), 41).unwrap();
+        assert!(
+            said.starts_with("this institution has 41 training rows and declared 40: "),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! What a node says about weights: an entry that weighs more than all others, and a learner that claims
+//! more rows than it has.
+
+use std::sync::Arc;
+
+use protocol::{Epoch, MemberIndex};
+use serde_json::{Value, json};
+
+use crate::report::numbers::count;
+
+/// Remembers what was said, so that each thing is said once as long as it stays the same.
+pub(super) struct Weights {
+    epoch: Arc<Epoch>,
+    /// The charter's largest share of a weight.
+    most: Option<f64>,
+    /// The last share that was said, in percent.
+    share: Option<u64>,
+    /// The last claim that was questioned.
+    claimed: Option<u64>,
+}
+
+impl Weights {
+    pub(super) fn new(epoch: &Arc<Epoch>, most: Option<f64>) -> Self {
+        Self {
+            epoch: epoch.clone(),
+            most,
+            share: None,
+            claimed: None,
+        }
+    }
+
+    /// One entry of a final round claims this many of all rows, more than half: for machines, and a line
+    /// for people where the share is another one than before.
+    pub(super) fn heavy(
+        &mut self,
+        round: u64,
+        (rows, total): (u64, u128),
+        member: Option<MemberIndex>,
+    ) -> (Value, Option<String>) {
+        let share = rows as f64 / total as f64;
+        let name = member.map(|member| self.epoch.roster.name(member));
+        let document = json!({
+            "round": round, "rows": rows, "share": share, "member": name,
+            "max-weight": self.most,
+        });
+        // Not rounded up to all of it.
+        let percent = (100.0 * share) as u64;
+        if self.share.replace(percent) == Some(percent) {
+            return (document, None);
+        }
+        let whose = name.map_or_else(
+            || "the contribution of one member".to_owned(),
+            |name| format!("the contribution of {name}"),
+        );
+        let then = match self.most {
+            Some(most) => format!("`max-weight` lowers it to {} %", 100.0 * most),
+            None => "it sets the model almost alone".into(),
+        };
+        let line = format!(
+            "{whose} to round {round} has {percent} % of the weight of all, by {} rows that it claims: \
+             {then}",
+            count(rows)
+        );
+        (document, Some(line))
+    }
+
+    /// The learner claims this many training rows, and has `own`: a line where it claims more.
+    pub(super) fn trained(&mut self, claimed: u64, own: u64) -> Option<String> {
+        if claimed <= own || self.claimed.replace(claimed) == Some(claimed) {
+            return None;
+        }
+        Some(format!(
+            "this institution's learner says that it trained on {} rows, and it has {} training rows: \
+             others see the larger number, as far as this institution may claim it; look at the learner",
+            count(claimed),
+            count(own)
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use agreement::Agreement;
+
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../examples/federation.toml");
+
+    fn weights(most: Option<f64>) -> Weights {
+        let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
+        Weights::new(&agreement.epoch, most)
+    }
+
+    #[test]
+    fn a_heavy_entry_is_named_once_as_long_as_its_share_stays() {
+        let mut weights = weights(None);
+        let (document, line) =
+            weights.heavy(3, (9_000_000_000_000_000, 9_000_000_000_000_300), None);
+        let line = line.unwrap();
+        assert!(
+            line.starts_with(
+                "the contribution of one member to round 3 has 99 % of the weight of all"
+            ),
+            "{line}"
+        );
+        assert!(
+            line.contains("9,000,000,000,000,000 rows that it claims: it sets the model almost")
+        );
+        assert_eq!(document["rows"], 9_000_000_000_000_000_u64);
+        assert_eq!(weights.heavy(4, (999, 1_001), None).1, None);
+        let (document, line) = weights.heavy(5, (60, 100), Some(MemberIndex(0)));
+        let first = weights.epoch.roster.name(MemberIndex(0)).to_owned();
+        assert!(
+            line.unwrap()
+                .starts_with(&format!("the contribution of {first} to round 5 has 60 %"))
+        );
+        assert_eq!(document["member"], first.as_str());
+    }
+
+    #[test]
+    fn what_max_weight_makes_of_it_is_said() {
+        let (document, line) = weights(Some(0.4)).heavy(1, (90, 100), None);
+        assert!(line.unwrap().ends_with(": `max-weight` lowers it to 40 %"));
+        assert_eq!(document["max-weight"], 0.4);
+    }
+
+    #[test]
+    fn a_learner_that_claims_more_rows_than_it_has_is_questioned_once() {
+        let mut weights = weights(None);
+        assert_eq!(weights.trained(120, 120), None);
+        assert_eq!(weights.trained(0, 120), None);
+        let line = weights.trained(9_000_000_000_000_000, 120).unwrap();
+        assert!(
+            line.contains("trained on 9,000,000,000,000,000 rows, and it has 120 training"),
+            "{line}"
+        );
+        assert_eq!(weights.trained(9_000_000_000_000_000, 120), None);
+        assert!(weights.trained(121, 120).is_some());
+    }
+}
