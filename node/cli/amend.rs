@@ -64,7 +64,18 @@ pub(crate) enum Amend {
     },
     /// Approve a proposed change, after showing what it changes
     Approve {
-        /// Id of the amendment, as `rota federation changes` prints it
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
+        id: String,
+        /// Print the whole new agreement, too
+        #[arg(long)]
+        text: bool,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Withdraw this institution's approval of a change, or its own proposal
+    Withdraw {
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
         id: String,
         /// Where and how
         #[command(flatten)]
@@ -72,6 +83,9 @@ pub(crate) enum Amend {
     },
     /// Print proposed changes, what they change, and who approves them
     Changes {
+        /// Print the whole new agreements, too
+        #[arg(long)]
+        text: bool,
         /// The node's configuration
         #[arg(long, value_name = "FILE", default_value = "silo.toml")]
         config: PathBuf,

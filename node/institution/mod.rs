@@ -20,19 +20,22 @@ mod links;
 mod news;
 mod output;
 mod own_learner;
+mod past;
 mod present;
 mod recovery;
 mod reporter;
 mod run;
 mod serving;
 mod signals;
+mod signature;
+pub mod typed;
 mod unreachable;
 mod usage;
 mod waiting;
 mod watch;
 mod weaknesses;
 
-pub use amendments::{Amendments, KnownAmendment};
+pub use amendments::{Amendments, Found, KnownAmendment, Unused, Word};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
 pub(crate) use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
@@ -42,9 +45,10 @@ pub use formats::other_format;
 pub use news::phase_name;
 pub use output::Output;
 pub use own_learner::OwnLearner;
-pub use present::{Place, Present, PresentError, place, present, protocol_records};
+pub use present::{Place, Present, PresentError, place, present, protocol_records, standing};
 pub use recovery::{Wanted, Wish};
 pub use run::{Options, run, run_with};
+pub use signature::{Owed, Signature};
 pub use usage::parsed as cpu_seconds;
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

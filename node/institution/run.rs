@@ -1,6 +1,6 @@
 //! Runs one silo over the real network and the real disk, from its start to an orderly end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -138,7 +138,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         let records = protocol_records(opened.journal.load()?);
         let epochs = Epochs::replay(institution.agreement.epoch.clone(), records)?;
         formats::check(&epochs.now)?;
-        match place(institution, &epochs)? {
+        match place(institution, &epochs) {
             Place::Member(present) => {
                 was_member = true;
                 let ended = run_epoch(
@@ -249,7 +249,7 @@ fn run_epoch(
         notes,
     } = opened;
     let amendments = Amendments::of(&institution.state);
-    amendments.only_of(epoch.id);
+    amendments.only_of(epoch.id, &present.in_force);
     match first.agreement.to_toml() {
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
@@ -425,7 +425,8 @@ fn run_epoch(
         socket,
         names: names(&epoch),
         amendments,
-        given: BTreeSet::new(),
+        given: BTreeMap::new(),
+        unused: BTreeSet::new(),
         wish: Wish::of(&institution.state, &epoch),
         wanted: None,
         epoch: epoch.clone(),
@@ -493,7 +494,7 @@ async fn run_silo(
             },
             signal = signal.received() => break signal,
             _ = tick.tick() => {
-                watch.approve(&handle);
+                watch.approve(&handle, began);
                 watch.recover(&handle);
                 watch.health.tick(handle.counts(), locked(&watch.waiting).reason());
                 watch.report_waiting(began);

@@ -1,11 +1,12 @@
 //! What a node looks at with every tick: whether to end, what to report, what its institution
 //! approves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
-use protocol::Epoch;
+use protocol::{Epoch, Hash};
 use serde_json::json;
 use silo::SiloHandle;
 
@@ -32,8 +33,10 @@ pub(super) struct Watch {
     pub(super) socket: Option<socket::Listening>,
     pub(super) names: Vec<String>,
     pub(super) amendments: Amendments,
-    /// Approvals that the silo has.
-    pub(super) given: BTreeSet<String>,
+    /// The numbers of the words to amendments that the silo has.
+    pub(super) given: BTreeMap<Hash, u64>,
+    /// Files that were reported because they are not used.
+    pub(super) unused: BTreeSet<PathBuf>,
     /// Where the institution says that it wants to go on without members that are gone.
     pub(super) wish: Wish,
     /// What it said last.
@@ -43,16 +46,30 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Passes on what the institution approves.
-    pub(super) fn approve(&mut self, handle: &SiloHandle) {
-        let new: BTreeSet<_> = self.amendments.approved();
-        if new.iter().all(|id| self.given.contains(id)) {
-            return;
+    /// Passes on what the institution says to amendments of the epoch in force: the bytes that it
+    /// approved, whatever else is known under their name.
+    pub(super) fn approve(&mut self, handle: &SiloHandle, began: Instant) {
+        let found = self.amendments.words();
+        for word in found.words {
+            let hash = word.amendment.hash();
+            let new = self.given.get(&hash) != Some(&word.number);
+            if word.epoch == self.epoch.id && new {
+                self.given.insert(hash, word.number);
+                match word.stands {
+                    true => handle.approve(word.amendment, word.number),
+                    false => handle.withdraw(hash, word.number),
+                }
+            }
         }
-        for known in self.amendments.known() {
-            let id = known.id();
-            if known.epoch == self.epoch.id && new.contains(&id) && self.given.insert(id) {
-                handle.approve(known.amendment, 1);
+        for unused in found.unused {
+            if self.unused.insert(unused.file.clone()) {
+                let line = unused.line();
+                let document = json!({
+                    "event": "file-not-used", "at": began.elapsed().as_secs_f64(),
+                    "file": unused.file.display().to_string(), "why": unused.why,
+                });
+                self.health.warning(SystemTime::now(), &line);
+                self.reporter.print(document, format!("warning: {line}"));
             }
         }
     }
