@@ -109,6 +109,13 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     let agreement = &institution.agreement;
     let changes = agreement.epoch.number;
     let name = agreement.epoch.roster.name(institution.me);
+    if let Some(unfit) = &agreement.unfit {
+        return Err(CommandError::Failed(format!(
+            "nobody can take part under the agreement in force, so there is nothing to sign: {}. \
+             `rota federation change` proposes a correction",
+            unfit.why
+        )));
+    }
     if changes > 0 {
         let line = format!(
             "The agreement in force, after {}:",

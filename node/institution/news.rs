@@ -29,7 +29,8 @@ const LEADS: usize = 64;
 pub(super) struct News {
     output: Output,
     epoch: Arc<Epoch>,
-    equipment: Equipment,
+    /// What the silo learns with, if it can.
+    equipment: Option<Equipment>,
     health: Arc<Health>,
     /// The node's state folder, where evidence is kept.
     state: PathBuf,
@@ -75,7 +76,7 @@ impl News {
     pub(super) fn new(
         output: Output,
         epoch: Arc<Epoch>,
-        equipment: Equipment,
+        equipment: Option<Equipment>,
         health: Arc<Health>,
         (state, lineage): (PathBuf, Lineage),
     ) -> Self {
@@ -293,7 +294,7 @@ impl News {
     fn measure(&self, model: &Params, personal: &Params) -> Option<HeldOut> {
         let Equipment {
             equipped, metric, ..
-        } = &self.equipment;
+        } = self.equipment.as_ref()?;
         let measured = equipped.evaluate(model, personal, Split::Test);
         let measured = measured.map_err(|error| tracing::debug!("no held-out metrics: {error}"));
         let measured = measured.ok()?;

@@ -104,7 +104,11 @@ pub(super) fn signature(
             Signature::Owed(_) => owed(institution, agreement),
             // Whoever goes on after a recovery has said so itself.
             now if change.is_none() => followed(now),
-            now if old.changes_only(agreement, &institution.policy) => followed(now),
+            now if agreement.unfit.is_none()
+                && old.changes_only(agreement, &institution.policy) =>
+            {
+                followed(now)
+            }
             _ => owed(institution, agreement),
         };
     }

@@ -17,6 +17,7 @@ use super::locked;
 use super::recovery::{Wanted, Wish};
 use super::reporter::Reporter;
 use super::serving::Serving;
+use super::signature::Owed;
 use super::unreachable::Unreachable;
 use super::waiting::{Change, Waiting};
 use crate::status::socket;
@@ -26,7 +27,7 @@ pub(super) struct Watch {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) until_done: bool,
     pub(super) waiting: Arc<Mutex<Waiting>>,
-    pub(super) serving: Serving,
+    pub(super) serving: Option<Serving>,
     pub(super) health: Arc<Health>,
     pub(super) reporter: Reporter,
     pub(super) unreachable: Unreachable,
@@ -41,6 +42,8 @@ pub(super) struct Watch {
     pub(super) wish: Wish,
     /// What it said last.
     pub(super) wanted: Option<Wanted>,
+    /// The institution's signature under the agreement in force, until it is there.
+    pub(super) owed: Option<Owed>,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,
 }
@@ -74,6 +77,26 @@ impl Watch {
         }
     }
 
+    /// Passes on that the institution has signed the agreement in force.
+    pub(super) fn resume(&mut self, handle: &SiloHandle, began: Instant) {
+        if !self.owed.as_ref().is_some_and(Owed::is_signed) {
+            return;
+        }
+        self.owed = None;
+        handle.resume();
+        locked(&self.waiting).resume();
+        let line = "this institution has signed the agreement in force: it contributes again";
+        let document = json!({ "event": "signed", "at": began.elapsed().as_secs_f64() });
+        self.reporter.print(document, line.into());
+    }
+
+    /// Reports which model was chosen to be served.
+    pub(super) fn report_serving(&self) {
+        if let Some(serving) = &self.serving {
+            serving.report(&self.reporter);
+        }
+    }
+
     /// Passes on that the institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, handle: &SiloHandle) {
         let wanted = self.wish.wanted(&self.epoch);
@@ -87,7 +110,7 @@ impl Watch {
 
     pub(super) fn why_leave(&self) -> Option<&'static str> {
         let why = || locked(&self.leaving).reason(Instant::now());
-        let done = self.until_done && self.serving.is_idle();
+        let done = self.until_done && self.serving.as_ref().is_none_or(Serving::is_idle);
         done.then(why).flatten()
     }
 

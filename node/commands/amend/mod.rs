@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use rota::agreement::{Agreement, read_configuration};
-use rota::federation::{addresses, recomputed};
+use rota::federation::{addresses, examined, tried};
 use rota::institution::typed::{shown, typed};
 use rota::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
 use rota::protocol::message::Amendment;
@@ -91,11 +91,7 @@ impl Standing {
     }
 
     fn amended(&self, file: &str, text: &str) -> Result<Amendment, CommandError> {
-        let amendment = self.agreement.amended(file, text).map_err(failed)?;
-        // Options of the strategy may change, but not what it starts from.
-        let new = Agreement::parse(file, text).map_err(failed)?;
-        recomputed(&new).map_err(CommandError::Failed)?;
-        Ok(amendment)
+        self.agreement.amended(file, text).map_err(failed)
     }
 
     fn propose_text(&self, text: String, here: &Here) -> Result<(), CommandError> {
@@ -170,6 +166,7 @@ impl Standing {
         if let Some(why) = known.unspoken() {
             return Err(CommandError::Failed(why));
         }
+        self.try_out(&known.amendment)?;
         if !agreed(here, question)? {
             return Ok(());
         }
@@ -192,6 +189,19 @@ impl Standing {
             writeln!(out, "{}", wrapped(&line))?;
         }
         Ok(())
+    }
+
+    /// Fails if no institution may accept the amendment, or this one's node could not live under it.
+    fn try_out(&self, amendment: &Amendment) -> Result<(), CommandError> {
+        let new = examined(&self.agreement, amendment).map_err(CommandError::Failed)?;
+        let wrong = tried(&self.institution, &new);
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(CommandError::Failed(format!(
+                "this institution's node could not live under the new agreement, so it was not approved: {}",
+                wrong.join("; ")
+            ))),
+        }
     }
 
     /// Keeps what this institution says to an amendment, where its node finds it.

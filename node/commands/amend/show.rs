@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use rota::federation::{examined, whole_text};
 use rota::institution::KnownAmendment;
 use rota::institution::typed::shown;
 use rota::report::numbers;
@@ -81,11 +82,14 @@ impl Standing {
         };
         let read = match lines {
             Ok(lines) => {
-                if lines.is_empty() {
-                    writeln!(out, "  nothing changes")?;
-                }
                 for line in lines {
                     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+                }
+                if let (None, Err(why)) = (
+                    known.unspoken(),
+                    examined(&self.agreement, &known.amendment),
+                ) {
+                    writeln!(out, "{}", wrapped(&format!("  cannot be accepted: {why}")))?;
                 }
                 Ok(())
             }
@@ -104,10 +108,10 @@ impl Standing {
         writeln!(out, "{}", wrapped(&line))?;
         if text {
             writeln!(out, "  the whole new text:")?;
-            match self.agreement.amendment_text(&known.amendment) {
-                Ok(text) => {
-                    for line in text.lines() {
-                        writeln!(out, "    {}", numbers::plain(line))?;
+            match whole_text(&self.agreement, &known.amendment) {
+                Ok(lines) => {
+                    for line in lines {
+                        writeln!(out, "    {line}")?;
                     }
                 }
                 Err(why) => writeln!(out, "{}", wrapped(&format!("    unreadable: {why}")))?,

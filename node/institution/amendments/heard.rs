@@ -24,7 +24,8 @@ impl HeardOf {
             amendment,
             approved,
             needed,
-            ..
+            awaits,
+            objection,
         }) = notice
         else {
             return;
@@ -49,19 +50,31 @@ impl HeardOf {
         let unspoken = known.unspoken();
         let advice = match (own || approved.len() >= *needed, unspoken) {
             (_, Some(why)) => format!("; {why}"),
+            (_, None) if objection.is_some() => format!(
+                "; this node cannot accept it, and neither approves nor votes for it: {}",
+                objection.as_deref().unwrap_or_default()
+            ),
             (true, None) => String::new(),
             (false, None) => format!(
                 "; `rota federation changes` shows it, `rota federation approve {id}` approves it"
             ),
         };
+        let new: Vec<_> = awaits.iter().map(ToString::to_string).collect();
+        let waits = match new.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; approvals are signed when a node with each of these new keys has connected: {}",
+                new.join(", ")
+            ),
+        };
         let line = format!(
-            "amendment {id}: {} of {needed} approvals ({}){advice}",
+            "amendment {id}: {} of {needed} approvals ({}){waits}{advice}",
             approved.len(),
             names.join(", ")
         );
         let document = json!({
             "event": "amendment", "at": at.elapsed().as_secs_f64(), "amendment": format!("{hash:#}"),
-            "approved": names, "needed": needed,
+            "approved": names, "needed": needed, "awaits": new, "objection": objection,
         });
         self.output.print(SystemTime::now(), document, &line);
     }
