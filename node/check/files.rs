@@ -12,7 +12,9 @@ use super::Finding;
 use crate::equipment::Equipment;
 use crate::federation::{self, consents_beside, recomputed};
 use crate::identity::{self, IdentityError};
-use crate::institution::{Configured, Data, Unsigned, consent_in};
+use crate::institution::{
+    Configured, Data, Place, Present, Signature, Unsigned, consent_in, standing,
+};
 use crate::model::find_start;
 use crate::paths::tidy;
 
@@ -153,34 +155,78 @@ pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>,
 
 /// The signed consent of this institution, and those of the others that are here.
 pub(super) fn consent(configured: &Configured, key: Option<&SecretKey>) -> Vec<Finding> {
-    let agreement = &configured.agreement;
-    let own = match (&configured.consent, key) {
-        (_, None) => None,
-        (None, _) => Some(
-            Finding::note(
-                "consent",
-                "silo.toml names no signed consent to the agreement",
-            )
-            .remedy("rota federation sign --config silo.toml"),
+    let own = key.map(|key| match standing(configured.clone()) {
+        Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
+            changed(&present)
+        }
+        Ok(_) => first(configured, key),
+        Err(why) => Finding::note(
+            "consent",
+            format!("the agreement in force is unknown: {why}"),
         ),
-        (Some(file), Some(key)) => Some(match consent_in(file, agreement, &key.public()) {
-            Ok(consent) => Finding::good(
-                "consent",
-                format!(
-                    "{} signed this agreement on {}",
-                    consent.name,
-                    consent.time()
-                ),
-            ),
-            Err(error @ Unsigned::Missing(_)) => Finding::bad("consent", error.to_string()),
-            Err(error) => Finding::bad("consent", error.to_string())
-                .remedy("rota federation sign --config silo.toml"),
-        }),
-    };
-    let others = consents_beside(&configured.federation, agreement);
+    });
+    let others = consents_beside(&configured.federation, &configured.agreement);
     let problems = others.problems.into_iter();
     let problems = problems.map(|why| Finding::note("consent", format!("does not count: {why}")));
     own.into_iter().chain(problems).collect()
+}
+
+/// How to sign.
+const SIGN: &str = "rota federation sign --config silo.toml";
+
+/// The consent to the first agreement.
+fn first(configured: &Configured, key: &SecretKey) -> Finding {
+    let Some(file) = &configured.consent else {
+        let what = "silo.toml names no signed consent to the agreement";
+        return Finding::note("consent", what).remedy(SIGN);
+    };
+    match consent_in(file, &configured.agreement, &key.public()) {
+        Ok(consent) => Finding::good(
+            "consent",
+            format!(
+                "{} signed this agreement on {}",
+                consent.name,
+                consent.time()
+            ),
+        ),
+        Err(error @ Unsigned::Missing(_)) => Finding::bad("consent", error.to_string()),
+        Err(error) => Finding::bad("consent", error.to_string()).remedy(SIGN),
+    }
+}
+
+/// The consent to an agreement that was changed.
+fn changed(present: &Present) -> Finding {
+    let agreement = &present.institution.agreement;
+    let number = agreement.epoch.number;
+    match &present.signature {
+        Signature::Signed(consent) if consent.epoch == Some(agreement.epoch.id) => Finding::good(
+            "consent",
+            format!(
+                "{} signed the agreement in force, which change {number} brought, on {}",
+                consent.name,
+                consent.time()
+            ),
+        ),
+        Signature::Signed(_) | Signature::Policy => Finding::good(
+            "consent",
+            format!(
+                "[policy] in silo.toml lets all changes go on that came since this institution last \
+                 signed or approved, up to change {number}"
+            ),
+        ),
+        Signature::Approved => Finding::good(
+            "consent",
+            format!(
+                "this institution approved change {number}, which brought the agreement in force"
+            ),
+        ),
+        Signature::Unnamed => {
+            let what = "silo.toml names no signed consent, and [policy] in it lets all changes go on \
+                        that came so far";
+            Finding::note("consent", what).remedy(SIGN)
+        }
+        Signature::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
+    }
 }
 
 /// Permissions on state folder and data. Those of the key are part of its own check.

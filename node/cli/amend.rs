@@ -63,13 +63,32 @@ pub(crate) enum Amend {
         /// Its new public key, as `rota identity new` prints it
         #[arg(value_parser = key)]
         key: PublicKey,
+        /// The old key was stolen: nodes tell whoever has it nothing any more, not even that it was
+        /// replaced
+        #[arg(long, required_unless_present = "lost")]
+        stolen: bool,
+        /// The old key was lost and nobody else has it: a node that still uses it is told that it was
+        /// replaced
+        #[arg(long, conflicts_with = "stolen")]
+        lost: bool,
         /// Where and how
         #[command(flatten)]
         here: Here,
     },
     /// Approve a proposed change, after showing what it changes
     Approve {
-        /// Id of the amendment, as `rota federation changes` prints it
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
+        id: String,
+        /// Print the whole new agreement, too
+        #[arg(long)]
+        text: bool,
+        /// Where and how
+        #[command(flatten)]
+        here: Here,
+    },
+    /// Withdraw this institution's approval of a change, or its own proposal
+    Withdraw {
+        /// Id of the amendment, as `rota federation changes` prints it: at least the first 16 digits
         id: String,
         /// Where and how
         #[command(flatten)]
@@ -77,6 +96,9 @@ pub(crate) enum Amend {
     },
     /// Print proposed changes, what they change, and who approves them
     Changes {
+        /// Print the whole new agreements, too
+        #[arg(long)]
+        text: bool,
         /// The node's configuration
         #[arg(long, value_name = "FILE", default_value = "silo.toml")]
         config: PathBuf,

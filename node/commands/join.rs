@@ -7,10 +7,11 @@ use std::time::SystemTime;
 use rota::agreement::{Agreement, ConfigError, Invitation};
 use rota::federation::{Join, addresses, beyond, draft_words, own_rows, words};
 use rota::identity;
-use rota::institution::{Configured, Data, SetupError, fit};
+use rota::institution::{Configured, Data, Place, SetupError, fit, standing};
 use rota::learn::data::OwnRows;
 use rota::learn::file;
 use rota::protocol::{MemberIndex, PublicKey, SecretKey};
+use rota::report::numbers;
 
 use super::{CommandError, identity::line, wrapped};
 use crate::cli::{JoinFederation, Sign};
@@ -88,13 +89,40 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     Ok(writeln!(out, "  rota run --config {config}")?)
 }
 
-/// Signs the agreement that `silo.toml` names.
+/// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
 pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
-    let named = configured.consent.clone();
-    let institution = configured.with_key()?;
+    let named = configured.consent.is_some();
+    let federation = configured.federation.clone();
+    let (first, place) = standing(configured)?;
+    let Place::Member(present) = place else {
+        return Err(CommandError::Present(
+            SetupError::NotAMember {
+                key: first.key.public(),
+                identity: first.identity,
+                federation,
+            }
+            .into(),
+        ));
+    };
+    let institution = present.institution;
     let agreement = &institution.agreement;
+    let changes = agreement.epoch.number;
     let name = agreement.epoch.roster.name(institution.me);
+    if let Some(unfit) = &agreement.unfit {
+        return Err(CommandError::Failed(format!(
+            "nobody can take part under the agreement in force, so there is nothing to sign: {}. \
+             `rota federation change` proposes a correction",
+            unfit.why
+        )));
+    }
+    if changes > 0 {
+        let line = format!(
+            "The agreement in force, after {}:",
+            numbers::plural(changes as usize, "change")
+        );
+        say(&[line, String::new()])?;
+    }
     say(&words(agreement))?;
     if let Data::Rows(rows) = &institution.data {
         fitting(agreement, rows, name, &institution.folder)?.map_err(|why| {
@@ -108,11 +136,12 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     if !consents(options.yes, name)? {
         return Err(CommandError::Failed("nothing was signed".into()));
     }
-    let file = named
-        .clone()
-        .unwrap_or_else(|| options.config.with_file_name("consent.toml"));
+    let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
-    if named.is_none() {
+    if changes > 0 {
+        let line = "Its node contributes under this agreement, at once if it runs.";
+        writeln!(io::stdout().lock(), "{line}")?;
+    } else if !named {
         writeln!(
             io::stdout().lock(),
             "Add it to {}, so that the node starts on this agreement only:\n  consent = \"consent.toml\"",
@@ -257,9 +286,13 @@ fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), Com
         let why = "the clock of this machine is not plausible, or the key is not in the agreement";
         return Err(CommandError::Failed(format!("nothing was signed: {why}")));
     };
+    let next = match agreement.epoch.number {
+        0 => ". Send that file to whoever drafted the agreement",
+        _ => "",
+    };
     Ok(writeln!(
         io::stdout().lock(),
-        "signed as {} on {}: {}. Send that file to whoever drafted the agreement",
+        "signed as {} on {}: {}{next}",
         consent.name,
         consent.time(),
         file.display()

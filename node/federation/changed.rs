@@ -266,7 +266,7 @@ mod tests {
                 .any(|line| line.starts_with("silo.east goes: { key = "))
         );
         let key = SecretKey::from_bytes(&[9; 32]).public();
-        let lines = after(old.admitting("a.b", key, Vec::new()).unwrap());
+        let lines = after(old.admitting("a.b", key, None, Vec::new()).unwrap());
         assert!(
             lines[0].starts_with("members n: 4 → 5; of which may break the rules, f: 1; votes")
         );
@@ -282,7 +282,7 @@ mod tests {
         for digit in 10..13 {
             let key = SecretKey::from_bytes(&[digit; 32]).public();
             let text = seven
-                .admitting(&format!("new {digit}"), key, Vec::new())
+                .admitting(&format!("new {digit}"), key, None, Vec::new())
                 .unwrap();
             seven = Agreement::parse("f.toml", &text).unwrap();
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use agreement::{Agreement, Consent};
+use agreement::{Agreement, Consent, ConsentError};
 use protocol::MemberIndex;
 
 /// Consents to an agreement.
@@ -43,7 +43,8 @@ pub fn consents_beside(file: &Path, agreement: &Agreement) -> Signed {
             Ok(member) if signed.by.iter().all(|(other, _)| *other != member) => {
                 signed.by.push((member, consent));
             }
-            Ok(_) => {}
+            // A second one, or one to the agreement after a change, which stands beside the first.
+            Ok(_) | Err(ConsentError::Epoch { .. }) => {}
             Err(why) => signed.problems.push(format!("{}: {why}", path.display())),
         }
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agreement::{Agreement, ConfigError, Consent, Source, read_configuration};
+use agreement::{Agreement, ConfigError, Consent, Routine, Source, read_configuration};
 use learn::data::{Format, OwnRows};
 use learn::external::LearnerConfig;
 use learn::schema::LocalNames;
@@ -16,7 +16,7 @@ use methods::{Learner, Params};
 use protocol::{MemberIndex, PublicKey, SecretKey};
 
 use super::consent::{CONSENT, Unsigned, consent_in};
-use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
+use super::file::{DataTable, FORMAT, PeerTable, PolicyTable, SiloFile};
 use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
@@ -36,6 +36,8 @@ pub struct Institution {
     pub identity: PathBuf,
     /// The file of its signed consent, if `silo.toml` names one.
     pub consent: Option<PathBuf>,
+    /// Which changes of the agreement it follows without signing the new one.
+    pub policy: Vec<Routine>,
     /// Where its journal and blobs are.
     pub state: PathBuf,
     /// Where it listens.
@@ -125,6 +127,8 @@ pub struct Configured {
     pub identity: PathBuf,
     /// The file of the signed consent, if it is named.
     pub consent: Option<PathBuf>,
+    /// Which changes of the agreement the institution follows without signing the new one.
+    pub policy: Vec<Routine>,
     /// Where journal and blobs are.
     pub state: PathBuf,
     /// Where the node listens.
@@ -281,6 +285,7 @@ impl Configured {
         Ok(Self {
             identity: beside.join(&raw.identity),
             consent: raw.consent.map(|consent| beside.join(consent)),
+            policy: raw.policy.approve,
             federation,
             state: beside.join(raw.state),
             listen: raw.listen,
@@ -337,6 +342,7 @@ impl Configured {
             key,
             identity: self.identity,
             consent: self.consent,
+            policy: self.policy,
             state: self.state,
             listen: self.listen,
             reachable: self.reachable,
@@ -514,6 +520,7 @@ pub(crate) fn to_toml(
         device_slots: device.slots,
         data,
         http: None,
+        policy: PolicyTable::default(),
         peer: peers.into_iter().map(peer).collect(),
     };
     let text = toml::to_string(&raw).map_err(|error| error.to_string())?;

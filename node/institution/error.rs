@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use agreement::AmendError;
 use learn::DataError;
 use mesh::MeshError;
 use silo::{SpawnError, Stopped, StoreError};
@@ -36,9 +35,6 @@ pub enum NodeError {
     /// Its signed consent.
     #[error(transparent)]
     Unsigned(#[from] Unsigned),
-    /// The agreement in force.
-    #[error(transparent)]
-    Amended(#[from] AmendError),
     /// The changes of the agreement in its journal.
     #[error("the journal holds a change of the agreement that breaks a rule: {0}")]
     Change(#[from] protocol::change::ChangeError),
@@ -114,7 +110,6 @@ impl NodeError {
             Self::Audit(_)
             | Self::Identity(_)
             | Self::Stopped(_)
-            | Self::Amended(_)
             | Self::Change(_)
             | Self::Journal(_)
             | Self::System(_) => false,

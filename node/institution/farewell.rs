@@ -20,6 +20,7 @@ use tokio::time::interval;
 use super::config::Institution;
 use super::error::NodeError;
 use super::output::Output;
+use super::past::agreements;
 use super::present::contacts;
 use super::signals::Signal;
 
@@ -30,7 +31,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(30);
 /// signal comes, or for so long as `grace` says.
 ///
 /// # Errors
-/// [`NodeError`]: the network cannot be started, or the agreement in force cannot be read.
+/// [`NodeError`]: the network cannot be started.
 pub(super) fn say(
     institution: &Institution,
     epochs: &Epochs,
@@ -43,8 +44,9 @@ pub(super) fn say(
         return Ok(());
     };
     let began = Instant::now();
-    let agreement = institution.agreement.in_force(epochs)?;
-    let mut roster = contacts(institution, &agreement);
+    let past = agreements(&institution.agreement, epochs);
+    let now = past.last().unwrap_or(&institution.agreement);
+    let mut roster = contacts(institution, now);
     let needed = epochs.now.roster.quorum();
     roster.push(Contact {
         member: MemberIndex(roster.len() as u16),

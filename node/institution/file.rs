@@ -3,6 +3,7 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
+use agreement::Routine;
 use learn::DeviceName;
 use learn::data::OwnRows;
 use learn::external::LearnerConfig;
@@ -82,14 +83,17 @@ pub(super) struct SiloFile {
     /// The page and the metrics of the node, for this machine. Off without this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) http: Option<HttpTable>,
+    /// Which changes of the agreement this institution follows without signing the new one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub(super) policy: PolicyTable,
     /// Other members and their addresses, one table `[[peer]]` for each, in place of those in the
     /// agreement. Members without any are reached when they connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) peer: Vec<PeerTable>,
 }
 
-fn is_default(serve: &ServeConfig) -> bool {
-    *serve == ServeConfig::default()
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn is_cpu(device: &DeviceName) -> bool {
@@ -128,6 +132,30 @@ pub(super) struct DataTable {
 impl DataTable {
     pub(super) fn is_empty(&self) -> bool {
         self.share.is_none() && self.folder.is_none() && self.rows.is_none()
+    }
+}
+
+/// Which changes of the agreement an institution follows without signing the new one. After any other
+/// change its node votes as before, and contributes nothing until the institution has signed.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct PolicyTable {
+    /// Kinds of changes: `"rounds"` (their number), `"addresses"`, `"epochs"` (of the training in a
+    /// round), `"members"` (that come, go or have another key, as long as as many as before may break the
+    /// rules). By default all four. What weakens the agreement is none of them.
+    #[serde(default = "every_routine")]
+    pub(super) approve: Vec<Routine>,
+}
+
+fn every_routine() -> Vec<Routine> {
+    Routine::ALL.to_vec()
+}
+
+impl Default for PolicyTable {
+    fn default() -> Self {
+        Self {
+            approve: every_routine(),
+        }
     }
 }
 

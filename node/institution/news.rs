@@ -30,7 +30,8 @@ const LEADS: usize = 64;
 pub(super) struct News {
     output: Output,
     epoch: Arc<Epoch>,
-    equipment: Equipment,
+    /// What the silo learns with, if it can.
+    equipment: Option<Equipment>,
     health: Arc<Health>,
     /// The node's state folder, where evidence is kept.
     state: PathBuf,
@@ -78,7 +79,7 @@ impl News {
     pub(super) fn new(
         output: Output,
         epoch: Arc<Epoch>,
-        equipment: Equipment,
+        equipment: Option<Equipment>,
         health: Arc<Health>,
         (state, lineage, max_weight): (PathBuf, Lineage, Option<f64>),
     ) -> Self {
@@ -116,7 +117,8 @@ impl News {
                 if loss.is_finite() {
                     self.loss = Some((*round, *loss));
                 }
-                let own = self.equipment.equipped.samples();
+                let own = self.equipment.as_ref();
+                let own = own.map_or(0, |equipment| equipment.equipped.samples());
                 if let Some(line) = self.weights.trained(*samples, own) {
                     let document = json!({ "round": round, "claimed": samples, "rows": own });
                     self.print(at, "rows-claimed", document, format!("warning: {line}"));
@@ -324,7 +326,7 @@ impl News {
     fn measure(&self, model: &Params, personal: &Params) -> Option<HeldOut> {
         let Equipment {
             equipped, metric, ..
-        } = &self.equipment;
+        } = self.equipment.as_ref()?;
         let measured = equipped.evaluate(model, personal, Split::Test);
         let measured = measured.map_err(|error| tracing::debug!("no held-out metrics: {error}"));
         let measured = measured.ok()?;

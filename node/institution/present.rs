@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use agreement::{Agreement, AmendError};
+use agreement::Agreement;
 use bytes::Bytes;
 use mesh::Contact;
 use protocol::accusation::Lineage;
 use protocol::{Epochs, Hash, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
+use super::past::agreements;
+use super::signature::{Signature, signature};
 use crate::store;
 
 /// An institution in the epoch in force.
@@ -25,6 +27,12 @@ pub struct Present {
     pub former: Vec<(Hash, Bytes)>,
     /// Where the epoch comes from.
     pub lineage: Lineage,
+    /// The amendments that came into force, by hash.
+    pub in_force: BTreeSet<Hash>,
+    /// The agreements of the epochs before, oldest first.
+    pub earlier: Vec<Agreement>,
+    /// Whether the institution has signed it.
+    pub signature: Signature,
 }
 
 /// Where an institution stands.
@@ -39,22 +47,20 @@ pub enum Place {
 
 /// Where an institution stands in the epoch that its journal has reached. `institution` has the
 /// first agreement.
-///
-/// # Errors
-/// [`AmendError`]: the agreement in force cannot be read.
-pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendError> {
+pub fn place(institution: &Institution, epochs: &Epochs) -> Place {
     let key = institution.key.public();
     let Some(me) = epochs.now.roster.position(&key) else {
         let was = |epoch: &protocol::Epoch| epoch.roster.position(&key).is_some();
-        return Ok(match epochs.former.iter().any(|(epoch, _)| was(epoch)) {
+        return match epochs.former.iter().any(|(epoch, _)| was(epoch)) {
             true => Place::Left,
             false => Place::Outside,
-        });
+        };
     };
-    let first = &institution.agreement;
-    let agreement = first.in_force(epochs)?;
+    let mut past = agreements(&institution.agreement, epochs);
+    let signature = signature(institution, epochs, &past);
+    let agreement = past.pop().expect("there is always one");
     let roster = contacts(institution, &agreement);
-    Ok(Place::Member(Box::new(Present {
+    Place::Member(Box::new(Present {
         institution: Institution {
             agreement,
             me,
@@ -64,7 +70,14 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Result<Place, AmendE
         guests: guests(epochs),
         former: epochs.answers(),
         lineage: Lineage::of(epochs),
-    })))
+        in_force: epochs
+            .former
+            .iter()
+            .filter_map(|(_, passage)| Some(passage.change()?.amendment.hash()))
+            .collect(),
+        earlier: past,
+        signature,
+    }))
 }
 
 /// Former members that are told that they are none any more. One whose key was stolen is not: whoever
@@ -94,16 +107,8 @@ fn keys(epoch: &protocol::Epoch) -> impl Iterator<Item = PublicKey> {
 pub fn present(file: &Path) -> Result<Institution, PresentError> {
     let configured = Configured::load(file).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
-    let institution = configured.with_any_key()?;
-    let state = &institution.state;
-    let records = match store::has_journal(state) {
-        true => store::snapshot(state)?.records,
-        // A node that has not run yet.
-        false => Vec::new(),
-    };
-    let first = institution.agreement.epoch.clone();
-    let epochs = Epochs::replay(first, protocol_records(records))?;
-    match place(&institution, &epochs)? {
+    let (institution, place) = standing(configured)?;
+    match place {
         Place::Member(present) => Ok(present.institution),
         Place::Left | Place::Outside if institution.is_first_member() => Ok(institution),
         Place::Left | Place::Outside => Err(SetupError::NotAMember {
@@ -113,6 +118,25 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
         }
         .into()),
     }
+}
+
+/// An institution with the first agreement, and where it stands now as far as its journal knows, which a
+/// running node may be writing.
+///
+/// # Errors
+/// A sentence: a key that cannot be read, or a journal that cannot.
+pub fn standing(configured: Configured) -> Result<(Institution, Place), PresentError> {
+    let institution = configured.with_any_key()?;
+    let state = &institution.state;
+    let records = match store::has_journal(state) {
+        true => store::snapshot(state)?.records,
+        // A node that has not run yet.
+        false => Vec::new(),
+    };
+    let first = institution.agreement.epoch.clone();
+    let epochs = Epochs::replay(first, protocol_records(records))?;
+    let place = place(&institution, &epochs);
+    Ok((institution, place))
 }
 
 /// Why the agreement in force cannot be told.
@@ -127,9 +151,6 @@ pub enum PresentError {
     /// A change in the journal.
     #[error(transparent)]
     Change(#[from] protocol::change::ChangeError),
-    /// The text of a change.
-    #[error(transparent)]
-    Amended(#[from] AmendError),
 }
 
 /// The members of the agreement in force. Where silo.toml names other addresses than the first
@@ -188,6 +209,7 @@ mod tests {
         let silo = |number: u8| Silo {
             name: format!("silo {number}"),
             key: key(number),
+            rows: None,
         };
         let charter = Charter {
             name: "guests".into(),

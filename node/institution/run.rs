@@ -1,19 +1,17 @@
 //! Runs one silo over the real network and the real disk, from its start to an orderly end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use agreement::silo_seed;
 use mesh::Program;
 use methods::Learner;
-use methods::learner::Task;
 use protocol::{Epoch, Epochs, Hash, Record, Time, envelope, member};
 use serde_json::json;
-use silo::{Checks, Journal, Network, Notice, SiloConfig, Stopped, Surroundings};
+use silo::{Checks, Journal, Network, Notice, Stopped, Surroundings};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -29,34 +27,31 @@ use super::farewell;
 use super::formats;
 use super::health::Health;
 use super::knocks;
-use super::learning::Learning;
 use super::leaving::Leaving;
 use super::links::Links;
+use super::living::{Living, examine, living};
 use super::locked;
 use super::news::News;
+use super::opening::{keep_in_force, print_note, serve_status};
 use super::output::Output;
 use super::present::{Place, Present, place, protocol_records};
 use super::recovery::{Recoveries, Wish};
 use super::reporter::Reporter;
-use super::serving::{Job, Serving};
+use super::role::{Role, serving, silo_config};
 use super::signals::{Signal, Signals};
+use super::signature::{Owed, Signature};
 use super::unreachable::Unreachable;
 use super::waiting::Waiting;
 use super::watch::Watch;
 use super::weaknesses::weaknesses;
 use crate::audit::{Questions, Tap};
 use crate::identity;
-use crate::model::{self, Held};
+use crate::model;
 use crate::pool::Workers;
-use crate::report::numbers;
-use crate::status::http;
-use crate::status::{Source, socket};
-use crate::store::{self, Note, OpenError, Opened, Owner};
+use crate::store::{self, OpenError, Opened, Owner};
 
 /// Size in bytes of the cache of blobs in memory.
 const CACHE: usize = 64 << 20;
-/// Name of the file with the agreement in force, once it has changed.
-const IN_FORCE: &str = "in-force.toml";
 /// Threads of the network.
 const NETWORK_THREADS: usize = 2;
 /// How long the node waits for the end of each part.
@@ -138,7 +133,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         let records = protocol_records(opened.journal.load()?);
         let epochs = Epochs::replay(institution.agreement.epoch.clone(), records)?;
         formats::check(&epochs.now)?;
-        match place(institution, &epochs)? {
+        match place(institution, &epochs) {
             Place::Member(present) => {
                 was_member = true;
                 let ended = run_epoch(
@@ -236,20 +231,25 @@ fn run_epoch(
 ) -> Result<Ended, NodeError> {
     let institution = &present.institution;
     let epoch = institution.agreement.epoch.clone();
-    let consent = match first.is_first_member() {
-        true => first.consented()?,
-        false => None,
+    // After a change the node runs without a signature, and contributes nothing.
+    if epoch.number == 0 && first.is_first_member() {
+        first.consented()?;
+    }
+    let (living, bystander) = match living(present)? {
+        Ok(living) => (Some(living), None),
+        Err(why) => (None, Some(why)),
     };
-    let start = institution.start()?;
-    let equipment = institution.equipment(start.as_ref())?;
-    let _learning = Learning::of(&equipment);
+    let owed = match &present.signature {
+        Signature::Owed(owed) if bystander.is_none() => Some((**owed).clone()),
+        _ => None,
+    };
     let Opened {
         journal,
         blobs,
         notes,
     } = opened;
     let amendments = Amendments::of(&institution.state);
-    amendments.only_of(epoch.id);
+    amendments.only_of(epoch.id, &present.in_force);
     match first.agreement.to_toml() {
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
@@ -258,11 +258,16 @@ fn run_epoch(
     for note in &notes {
         warnings.push(print_note(output, note));
     }
-    if let Some(preparation) = &equipment.plain.preparation {
-        model::keep_preparation(&institution.state, preparation)?;
-    }
-    if let Some(start) = &start {
-        model::keep_start(&institution.state, start)?;
+    if let Some(Living {
+        start, equipment, ..
+    }) = &living
+    {
+        if let Some(preparation) = &equipment.plain.preparation {
+            model::keep_preparation(&institution.state, preparation)?;
+        }
+        if let Some(start) = start {
+            model::keep_start(&institution.state, start)?;
+        }
     }
     let outer = network_runtime()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
@@ -295,14 +300,15 @@ fn run_epoch(
     if epoch.number > 0 {
         keep_in_force(institution, output);
     }
-    if consent.is_none() && first.is_first_member() {
+    if matches!(present.signature, Signature::Unnamed) && first.is_first_member() {
         let line = "silo.toml names no signed consent of this institution to the agreement; \
                     `rota federation sign` makes one";
         let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
         output.print(SystemTime::now(), document, &format!("note: {line}"));
     }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
-    let own = equipment.equipped.samples();
+    let own = living.as_ref();
+    let own = own.map_or(0, |living| living.equipment.equipped.samples());
     for (event, line) in weaknesses(&institution.agreement, institution.me, own) {
         let document = json!({ "event": event, "at": 0.0, "why": line });
         output.print(SystemTime::now(), document, &format!("warning: {line}"));
@@ -317,7 +323,7 @@ fn run_epoch(
     let news = News::new(
         output.clone(),
         epoch.clone(),
-        equipment.clone(),
+        living.as_ref().map(|living| living.equipment.clone()),
         health.clone(),
         (
             institution.state.clone(),
@@ -332,42 +338,19 @@ fn run_epoch(
     let (key, me) = (institution.key.clone(), institution.me);
     let mut member = member::Config::new(epoch.clone(), me, key, seed);
     member.follow = options.follow_recovery;
-    let config = SiloConfig {
-        member,
-        learner: equipment.equipped.clone(),
-        strategy: institution.agreement.strategy.clone(),
-        initial_seed: institution.agreement.seed,
-        max_model_norm: institution
-            .agreement
-            .max_model_norm
-            .unwrap_or(f64::INFINITY),
-        max_weight: institution.agreement.max_weight,
-        encoding: institution.agreement.strategy_config.encoding,
-        radius: institution.radius.clone().into(),
-        seed: silo_seed(institution.seed, institution.me),
-        journal_lost: lost,
-        former: present.former.clone(),
+    member.examine = examine(&institution.agreement);
+    member.bystander = bystander.clone();
+    member.paused = owed.is_some();
+    let serving = living
+        .as_ref()
+        .map(|living| serving(institution, living.equipment.clone()));
+    let mut columns = living
+        .as_ref()
+        .map(|living| Columns::new(institution, living.equipment.equipped.clone()));
+    let role = match &living {
+        Some(living) => Role::Learner(Box::new(silo_config(present, living, member, lost))),
+        None => Role::Bystander(Box::new(member), lost, present.former.clone()),
     };
-    let strategy = &institution.agreement.strategy_config;
-    let job = Job {
-        equipment,
-        task: Task::Train(strategy.training.clone()),
-        initial_seed: config.initial_seed,
-        seed: config.seed,
-        first: 1 + u64::from(strategy.standardise),
-        last: epoch.charter.rounds,
-        folds: institution.serve.folds,
-        state: institution.state.clone(),
-        began: Instant::now(),
-    };
-    let serving = Serving::new(job);
-    match Held::read(&institution.state, &institution.agreement) {
-        Ok(held) => serving
-            .resume(&held)
-            .unwrap_or_else(|why| tracing::warn!("no model is chosen to be served: {why}")),
-        // A new node has no round yet.
-        Err(why) => tracing::debug!("no earlier round: {why}"),
-    }
     let leaving = Leaving::new(&epoch, options.grace, Instant::now());
     let leaving = Arc::new(Mutex::new(leaving));
     let (events, to_silo) = mpsc::channel(EVENTS);
@@ -394,10 +377,11 @@ fn run_epoch(
         commands,
         events: to_silo,
     };
-    let mut columns = Columns::new(institution, config.learner.clone());
     let lines = output.clone();
     let heard = leaving.clone();
-    let waiting = Arc::new(Mutex::new(Waiting::new(&epoch)));
+    let waiting = Arc::new(Mutex::new(
+        Waiting::new(&epoch).with(bystander, owed.as_ref().map(|owed: &Owed| owed.line())),
+    ));
     let waits = waiting.clone();
     let (serves, seen, told) = (serving.clone(), health.clone(), reporter.clone());
     let mut heard_of = HeardOf {
@@ -415,10 +399,14 @@ fn run_epoch(
         locked(&waits).observe(notice);
         seen.observe(now, notice);
         told.notice(now, at, notice);
-        serves.observe(notice);
+        if let Some(serves) = &serves {
+            serves.observe(notice);
+        }
         heard_of.observe(at, notice);
         recoveries.observe(at, notice);
-        columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
+        if let Some(columns) = &mut columns {
+            columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
+        }
     });
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()
@@ -435,9 +423,11 @@ fn run_epoch(
         socket,
         names: names(&epoch),
         amendments,
-        given: BTreeSet::new(),
+        given: BTreeMap::new(),
+        unused: BTreeSet::new(),
         wish: Wish::of(&institution.state, &epoch),
         wanted: None,
+        owed,
         epoch: epoch.clone(),
     };
     let beat = epoch.beat();
@@ -451,47 +441,23 @@ fn run_epoch(
             feed,
             origin: tokio::time::Instant::now(),
         };
-        run_silo(config, surroundings, watch, signal, beat).await
+        run_silo(role, surroundings, watch, signal, beat).await
     });
     reporter.end(&ending, GOODBYE);
     goodbye(outer, logged, mesh.ended);
     ended
 }
 
-/// Writes the agreement in force beside the journal, and says that it is another one.
-fn keep_in_force(institution: &Institution, output: &Output) {
-    let epoch = &institution.agreement.epoch;
-    let written = institution
-        .agreement
-        .to_toml()
-        .map_err(|why| why.to_string());
-    let written = written.and_then(|text| {
-        let kept = store::keep_file(&institution.state, IN_FORCE, text.as_bytes());
-        kept.map_err(|error| error.to_string())
-    });
-    let file = institution.state.join(IN_FORCE);
-    let line = format!(
-        "{} of the agreement so far; the one in force is in {}",
-        numbers::plural(epoch.number as usize, "change"),
-        file.display()
-    );
-    let document = json!({ "event": "epoch", "at": 0.0, "epoch": epoch.number, "block": format!("{:#}", epoch.id) });
-    output.print(SystemTime::now(), document, &line);
-    if let Err(why) = written {
-        tracing::warn!("the agreement in force is not kept beside the journal: {why}");
-    }
-}
-
 /// Runs the silo until a signal, its own end, or the end that `watch` decides on.
 async fn run_silo(
-    config: SiloConfig,
+    role: Role,
     surroundings: Surroundings,
     mut watch: Watch,
     mut signal: Signal,
     beat: Duration,
 ) -> Result<Ended, NodeError> {
     let began = Instant::now();
-    let mut handle = silo::spawn(config, surroundings)?;
+    let mut handle = role.spawn(surroundings)?;
     watch.health.runs(handle.activities());
     let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -503,12 +469,13 @@ async fn run_silo(
             },
             signal = signal.received() => break signal,
             _ = tick.tick() => {
-                watch.approve(&handle);
+                watch.approve(&handle, began);
+                watch.resume(&handle, began);
                 watch.recover(&handle);
                 watch.health.tick(handle.counts(), locked(&watch.waiting).reason());
                 watch.report_waiting(began);
                 watch.report_unreachable(began);
-                watch.serving.report(&watch.reporter);
+                watch.report_serving();
                 if let Some(why) = watch.why_leave() {
                     break why;
                 }
@@ -546,47 +513,4 @@ fn goodbye(outer: Runtime, log: JoinHandle<()>, mesh: JoinHandle<()>) {
 fn names(epoch: &Epoch) -> Vec<String> {
     let silos = epoch.roster.silos().iter();
     silos.map(|silo| silo.name.clone()).collect()
-}
-
-fn print_note(output: &Output, note: &Note) -> String {
-    let what = match note {
-        Note::Closed(_) => "closed",
-        Note::SetAside { .. } => "set-aside",
-        Note::Gone(_) => "journal-gone",
-    };
-    let why = note.to_string();
-    let document = json!({ "event": "state", "at": 0.0, "what": what, "why": why });
-    output.print(SystemTime::now(), document, &format!("warning: {why}"));
-    why
-}
-
-/// Serves the status of the node over its socket, and at `address` as page and metrics.
-fn serve_status(
-    institution: &Institution,
-    address: Option<SocketAddr>,
-    health: &Arc<Health>,
-    runtime: &Runtime,
-    output: &Output,
-) -> Result<Option<socket::Listening>, NodeError> {
-    let asked = health.clone();
-    let source: Source = Arc::new(move || asked.status());
-    let print = |document, line: &str| output.print(SystemTime::now(), document, line);
-    if let Some(address) = address {
-        let bound = runtime.block_on(http::serve(address, source.clone()))?;
-        let url = format!("http://{bound}/");
-        let line = format!("the page is at {url}, the metrics for Prometheus at {url}metrics");
-        print(json!({ "event": "http", "at": 0.0, "url": url }), &line);
-        health.serves(url);
-    }
-    let _entered = runtime.enter();
-    match socket::serve(&institution.state, source) {
-        Ok(listening) => Ok(Some(listening)),
-        // A node that cannot be asked still learns.
-        Err(error) => {
-            let document = json!({ "event": "no-status", "at": 0.0, "why": error.to_string() });
-            print(document, &format!("warning: {error}"));
-            health.warning(SystemTime::now(), &error.to_string());
-            Ok(None)
-        }
-    }
 }

@@ -22,6 +22,10 @@ pub(super) struct Waiting {
     doubled: bool,
     /// The round whose blobs it fetches from other members.
     fetching: Option<u64>,
+    /// Why the node cannot take part under the agreement in force.
+    bystander: Option<String>,
+    /// Why the institution does not contribute.
+    paused: Option<String>,
     /// The reason that was reported last, and when.
     reported: Option<(String, Instant)>,
 }
@@ -54,8 +58,25 @@ impl Waiting {
             outdated: None,
             doubled: false,
             fetching: None,
+            bystander: None,
+            paused: None,
             reported: None,
         }
+    }
+
+    /// The same for a node that cannot take part under the agreement in force, or that does not
+    /// contribute, each with the reason.
+    pub(super) fn with(self, bystander: Option<String>, paused: Option<String>) -> Self {
+        Self {
+            bystander,
+            paused,
+            ..self
+        }
+    }
+
+    /// The institution contributes again.
+    pub(super) fn resume(&mut self) {
+        self.paused = None;
     }
 
     /// Takes note of what the silo reports.
@@ -103,6 +124,12 @@ impl Waiting {
         let Self {
             members, quorum, ..
         } = *self;
+        if let Some(why) = &self.bystander {
+            return Some(format!(
+                "this node only listens and votes on changes, because it cannot take part under the \
+                 agreement in force: {why}. A change can put that right (`rota federation change`)"
+            ));
+        }
         if let Some(what) = self.outdated {
             return Some(format!("only listening: {}", outdated(what)));
         }
@@ -127,12 +154,13 @@ impl Waiting {
                  until {after}"
             ));
         }
-        self.fetching.map(|round| {
+        let fetching = self.fetching.map(|round| {
             format!(
                 "taking no part: blobs of round {round} are missing or damaged, and are fetched from \
                  the other members"
             )
-        })
+        });
+        fetching.or_else(|| self.paused.clone())
     }
 }
 
@@ -165,7 +193,25 @@ mod tests {
             outdated: None,
             doubled: false,
             fetching: None,
+            bystander: None,
+            paused: None,
             reported: None,
+        }
+    }
+
+    #[test]
+    fn a_node_that_cannot_live_under_the_agreement_or_is_paused_says_so_until_that_is_over() {
+        let start = Instant::now();
+        let mut waiting = waiting(4, 3).with(None, Some("contributions are paused".into()));
+        assert!(text(waiting.change(3, start)).starts_with("contributions are paused; 3 of 3"));
+        waiting.resume();
+        assert_eq!(waiting.change(3, start), Some(Change::Back));
+        let mut waiting = self::waiting(4, 3).with(Some("too large".into()), None);
+        waiting.observe(&Notice::Protocol(Report::Complete { last: 3 }));
+        waiting.resume();
+        let said = text(waiting.change(3, start));
+        for part in ["votes on changes", "too large", "`rota federation change`"] {
+            assert!(said.contains(part), "{said}");
         }
     }
 

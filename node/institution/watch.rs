@@ -1,11 +1,12 @@
 //! What a node looks at with every tick: whether to end, what to report, what its institution
 //! approves.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
-use protocol::Epoch;
+use protocol::{Epoch, Hash};
 use serde_json::json;
 use silo::SiloHandle;
 
@@ -16,6 +17,7 @@ use super::locked;
 use super::recovery::{Wanted, Wish};
 use super::reporter::Reporter;
 use super::serving::Serving;
+use super::signature::Owed;
 use super::unreachable::Unreachable;
 use super::waiting::{Change, Waiting};
 use crate::status::socket;
@@ -25,35 +27,73 @@ pub(super) struct Watch {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) until_done: bool,
     pub(super) waiting: Arc<Mutex<Waiting>>,
-    pub(super) serving: Serving,
+    pub(super) serving: Option<Serving>,
     pub(super) health: Arc<Health>,
     pub(super) reporter: Reporter,
     pub(super) unreachable: Unreachable,
     pub(super) socket: Option<socket::Listening>,
     pub(super) names: Vec<String>,
     pub(super) amendments: Amendments,
-    /// Approvals that the silo has.
-    pub(super) given: BTreeSet<String>,
+    /// The numbers of the words to amendments that the silo has.
+    pub(super) given: BTreeMap<Hash, u64>,
+    /// Files that were reported because they are not used.
+    pub(super) unused: BTreeSet<PathBuf>,
     /// Where the institution says that it wants to go on without members that are gone.
     pub(super) wish: Wish,
     /// What it said last.
     pub(super) wanted: Option<Wanted>,
+    /// The institution's signature under the agreement in force, until it is there.
+    pub(super) owed: Option<Owed>,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,
 }
 
 impl Watch {
-    /// Passes on what the institution approves.
-    pub(super) fn approve(&mut self, handle: &SiloHandle) {
-        let new: BTreeSet<_> = self.amendments.approved();
-        if new.iter().all(|id| self.given.contains(id)) {
+    /// Passes on what the institution says to amendments of the epoch in force: the bytes that it
+    /// approved, whatever else is known under their name.
+    pub(super) fn approve(&mut self, handle: &SiloHandle, began: Instant) {
+        let found = self.amendments.words();
+        for word in found.words {
+            let hash = word.amendment.hash();
+            let new = self.given.get(&hash) != Some(&word.number);
+            if word.epoch == self.epoch.id && new {
+                self.given.insert(hash, word.number);
+                match word.stands {
+                    true => handle.approve(word.amendment, word.number),
+                    false => handle.withdraw(hash, word.number),
+                }
+            }
+        }
+        for unused in found.unused {
+            if self.unused.insert(unused.file.clone()) {
+                let line = unused.line();
+                let document = json!({
+                    "event": "file-not-used", "at": began.elapsed().as_secs_f64(),
+                    "file": unused.file.display().to_string(), "why": unused.why,
+                });
+                self.health.warning(SystemTime::now(), &line);
+                self.reporter.print(document, format!("warning: {line}"));
+            }
+        }
+    }
+
+    /// Passes on that the institution has signed the agreement in force.
+    pub(super) fn resume(&mut self, handle: &SiloHandle, began: Instant) {
+        if !self.owed.as_ref().is_some_and(Owed::is_signed) {
             return;
         }
-        for known in self.amendments.known() {
-            let id = known.id();
-            if known.epoch == self.epoch.id && new.contains(&id) && self.given.insert(id) {
-                handle.approve(known.amendment, 1);
-            }
+        self.owed = None;
+        handle.resume();
+        locked(&self.waiting).resume();
+        let line = "this institution has signed the agreement in force: it contributes again";
+        let document = json!({ "event": "signed", "at": began.elapsed().as_secs_f64() });
+        self.reporter.print(document, line.into());
+    }
+
+    /// Reports which model was chosen to be served.
+    pub(super) fn report_serving(&self) {
+        if let Some(serving) = &self.serving {
+            serving.report(&self.reporter);
         }
     }
 
@@ -70,7 +110,7 @@ impl Watch {
 
     pub(super) fn why_leave(&self) -> Option<&'static str> {
         let why = || locked(&self.leaving).reason(Instant::now());
-        let done = self.until_done && self.serving.is_idle();
+        let done = self.until_done && self.serving.as_ref().is_none_or(Serving::is_idle);
         done.then(why).flatten()
     }
 

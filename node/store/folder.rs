@@ -64,6 +64,22 @@ pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
     }
 }
 
+/// Removes the permissions of other users on all that is in a folder. The folder itself is closed, so
+/// nobody could reach them; they would be open where somebody copies the folder elsewhere. What cannot be
+/// narrowed, such as the file of another user, stays as it is.
+pub(super) fn close_within(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // A link may lead anywhere.
+        let found = entry.file_type().ok().filter(|found| !found.is_symlink());
+        let Some(found) = found else { continue };
+        let _ = narrow(&path);
+        if found.is_dir() {
+            close_within(&path);
+        }
+    }
+}
+
 /// On other systems files inherit the permissions of their folder.
 #[cfg(not(unix))]
 pub(super) fn narrow(_: &Path) -> Result<bool, OpenError> {

@@ -21,7 +21,7 @@ pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenErro
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
     let error = |error| io_error(&path, error);
     if parts::bytes_of(&path).is_ok_and(|kept| kept == bytes) {
-        return Ok(());
+        return folder::narrow(&path).map(drop);
     }
     // A crash may have left a temporary file.
     let _ = fs::remove_file(&new);
@@ -86,11 +86,13 @@ pub fn close_file(path: &Path) -> std::io::Result<()> {
         .map_err(|error| std::io::Error::other(error.to_string()))
 }
 
-/// A folder of that name in a state folder, which is made if it is not there; for its owner alone.
+/// A folder of that name in a state folder. Both are made if they are not there, and both are for their
+/// owner alone.
 ///
 /// # Errors
 /// [`OpenError`]: an error of the system.
 pub fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, OpenError> {
+    folder::make(folder, &mut super::Notes::new())?;
     let path = folder.join(name);
     folder::make(&path, &mut super::Notes::new())?;
     Ok(path)

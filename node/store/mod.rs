@@ -5,7 +5,7 @@
 //! FOLDER/journal.redb   records that must not be lost: votes, nonces, certificates, adoptions
 //! FOLDER/federation.toml   the first agreement, for commands that print the journal
 //! FOLDER/in-force.toml   the agreement in force, once it has changed
-//! FOLDER/amendments/    amendments that members approve
+//! FOLDER/amendments/    amendments that members approve, and what this institution says to them
 //! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
 //! FOLDER/blobs/         models, outcomes and sheets, each in a file named by its hash
 //! FOLDER/audit/         lines about everything that was sent
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A file that cannot be used is renamed and not deleted, for example to `journal.redb.damaged-1`.
-//! Folder and files can be read by their owner only (0700 and 0600 on Unix).
+//! All folders and files can be read by their owner only (0700 and 0600 on Unix), whoever wrote them.
 //!
 //! Both implement the guarantees of [`silo::Journal`] and [`silo::Blobs`]: data are durable when a
 //! write returns, and a read returns exactly what was written, or an error.
@@ -92,6 +92,7 @@ fn opened(folder: &Path, owner: &Owner, cache: usize, lost: bool) -> Result<Open
     // The journal is opened first, because it holds the lock.
     let journal = DiskJournal::open_noting(folder, owner, lost, &mut notes)?;
     let blobs = DiskBlobs::open_noting(folder, cache, &mut notes)?;
+    folder::close_within(folder);
     Ok(Opened {
         journal,
         blobs,

@@ -37,7 +37,7 @@ impl Heard {
 }
 
 /// What `rota federation changes` prints at a node.
-fn changes(config: &Path) -> String {
+pub(crate) fn changes(config: &Path) -> String {
     good(&[
         "federation",
         "changes",
@@ -53,7 +53,7 @@ pub(crate) fn says(config: &Path, words: &[&str]) -> String {
 }
 
 /// The id in the first line of what a proposal prints.
-fn id(said: &str) -> &str {
+pub(crate) fn id(said: &str) -> &str {
     let line = said.lines().next().unwrap();
     line.strip_prefix("amendment ").unwrap()
 }
@@ -114,7 +114,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
             (&line["amendment"], &line["needed"]),
             (&admission.as_str().into(), &3.into())
         );
-        let said = says(&demo.configs[node], &["approve", &admission[..6]]);
+        let said = says(&demo.configs[node], &["approve", &admission[..16]]);
         assert!(said.contains("+ newcomer"), "{said}");
     }
     for node in 0..5 {

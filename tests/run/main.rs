@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod amended;
+mod approvals;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;

@@ -4,6 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ::rota::agreement::Agreement;
+use ::rota::institution::{Amendments, KnownAmendment, Word};
 use store::Note;
 
 use super::*;
@@ -63,4 +65,74 @@ fn a_folder_that_was_open_is_closed_and_that_is_noted() {
     drop(opened);
     assert_eq!(open_to_others(&folder), [] as [PathBuf; 0]);
     assert_eq!(store::open(&folder, &owner(), CACHE).unwrap().notes, []);
+}
+
+/// What the institution says, as commands write it before any node has run.
+fn said(state: &Path) {
+    let text = fs::read_to_string("examples/federation.toml").unwrap();
+    let agreement = Agreement::parse("federation.toml", &text).unwrap();
+    let epoch = agreement.epoch.id;
+    let amendment = agreement.leaving(MemberIndex(0));
+    let word = Word::after(&[], (epoch, &amendment), true, std::time::SystemTime::now());
+    let known = KnownAmendment {
+        epoch,
+        needed: 1,
+        approved: Vec::new(),
+        amendment,
+    };
+    let amendments = Amendments::of(state);
+    amendments.keep(&known).unwrap();
+    amendments.say(&word).unwrap();
+}
+
+#[test]
+fn commands_that_come_before_the_node_make_the_folder_for_its_owner_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("deep").join("state");
+    said(&state);
+    assert!(state.join("amendments").is_dir());
+    assert_eq!(open_to_others(&state), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn commands_narrow_a_folder_that_is_open_and_never_widen_it() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("state");
+    said(&state);
+    let open = [
+        state.clone(),
+        state.join("amendments"),
+        fs::read_dir(state.join("amendments"))
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path(),
+    ];
+    for path in &open {
+        let mode = if path.is_dir() { 0o755 } else { 0o644 };
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    // The same is written again.
+    said(&state);
+    assert_eq!(open_to_others(&state), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn a_start_closes_all_that_is_in_the_folder_whoever_wrote_it() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("state");
+    used(&state);
+    let deep = state.join("more").join("deep");
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("notes"), "x").unwrap();
+    let outside = place.path().join("outside");
+    fs::write(&outside, "x").unwrap();
+    fs::set_permissions(&outside, Permissions::from_mode(0o644)).unwrap();
+    std::os::unix::fs::symlink(&outside, state.join("link")).unwrap();
+    // Nobody else could enter the folder, so there is nothing to say.
+    assert_eq!(store::open(&state, &owner(), CACHE).unwrap().notes, []);
+    fs::remove_file(state.join("link")).unwrap();
+    assert_eq!(open_to_others(&state), [] as [PathBuf; 0]);
+    assert_eq!(open_to_others(&outside), [outside]);
 }

@@ -1,8 +1,8 @@
 //! A member's signed consent to an agreement.
 //!
 //! It is a small TOML file that goes back to whoever drafted the agreement, and stays beside the
-//! member's own `federation.toml`. The signature covers the federation's id, so it holds for this
-//! agreement and no other, the name, the key and the time.
+//! member's own `federation.toml`. The signature covers the federation's id and that of the epoch, so it
+//! holds for this agreement and no other, the name, the key and the time.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -19,12 +19,16 @@ use crate::source::Source;
 const FORMAT: u32 = 1;
 /// Keeps these signatures apart from all others that a member's key makes.
 const LABEL: &str = "rota: consent to the agreement of a federation, 1";
+/// The same for the agreement of a later epoch.
+const CHANGED: &str = "rota: consent to the changed agreement of a federation, 1";
 
 /// A signed consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     /// The id of the federation whose agreement it is.
     pub federation: Hash,
+    /// The id of the epoch in which the agreement is in force; `None` for the first agreement.
+    pub epoch: Option<Hash>,
     /// The member's name.
     pub name: String,
     /// The key that signed.
@@ -48,6 +52,15 @@ pub enum ConsentError {
         found: Hash,
         /// The id of this agreement, shortened.
         expected: Hash,
+    },
+    /// To the agreement of another epoch of this federation.
+    #[error(
+        "it is the consent of {name} to the agreement as it was before or after a change, and not to this \
+         one: sign this one with `rota federation sign`"
+    )]
+    Epoch {
+        /// Who signed.
+        name: String,
     },
     /// By a key that is not in the roster.
     #[error("it is signed by {name} with the key {key}, which is not in the agreement")]
@@ -76,6 +89,8 @@ pub enum ConsentError {
 struct ConsentFile {
     format: u32,
     federation: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    epoch: Option<String>,
     name: String,
     key: String,
     signed_at: String,
@@ -90,9 +105,11 @@ impl Consent {
         let seconds = at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let (federation, public) = (agreement.epoch.federation, key.public());
-        let signed = statement(&federation, &name, &public, seconds);
+        let epoch = changed(agreement);
+        let signed = statement((&federation, epoch.as_ref()), &name, &public, seconds);
         Some(Self {
             federation,
+            epoch,
             name,
             key: public,
             at,
@@ -113,6 +130,9 @@ impl Consent {
                 expected: epoch.federation,
             });
         }
+        if self.epoch != changed(agreement) {
+            return Err(ConsentError::Epoch { name });
+        }
         let member = epoch.roster.position(&self.key);
         let key = self.key;
         let member = member.ok_or(ConsentError::Stranger { name, key })?;
@@ -125,7 +145,12 @@ impl Consent {
         }
         let seconds = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs());
-        let signed = statement(&self.federation, &self.name, &self.key, seconds);
+        let signed = statement(
+            (&self.federation, self.epoch.as_ref()),
+            &self.name,
+            &self.key,
+            seconds,
+        );
         let holds = VerifyingKey::new(&self.key).is_some_and(|key| {
             Strict.verify(&Claim {
                 key: &key,
@@ -152,6 +177,7 @@ impl Consent {
         let raw = ConsentFile {
             format: FORMAT,
             federation: HEXLOWER.encode(&self.federation.0),
+            epoch: self.epoch.map(|epoch| HEXLOWER.encode(&epoch.0)),
             name: self.name.clone(),
             key: self.key.to_string(),
             signed_at: self.time(),
@@ -175,6 +201,11 @@ impl Consent {
         let wrong = |key: &str, what: &str| ConfigError::At(source.key_of(key, what));
         let digits = "must be 64 hexadecimal digits";
         let federation = public_key(&raw.federation).ok_or_else(|| wrong("federation", digits))?;
+        let epoch = raw.epoch.as_deref().map(|epoch| {
+            let read = public_key(epoch).ok_or_else(|| wrong("epoch", digits));
+            read.map(|epoch| Hash(epoch.0))
+        });
+        let epoch = epoch.transpose()?;
         let key = public_key(&raw.key).ok_or_else(|| wrong("key", digits))?;
         let at = humantime::parse_rfc3339(&raw.signed_at).ok();
         let at = at.filter(|at| *at >= SystemTime::UNIX_EPOCH);
@@ -185,6 +216,7 @@ impl Consent {
             signature.ok_or_else(|| wrong("signature", "must be 128 hexadecimal digits"))?;
         Ok(Self {
             federation: Hash(federation.0),
+            epoch,
             name: raw.name,
             key,
             at,
@@ -201,15 +233,25 @@ impl Consent {
     }
 }
 
+/// The id of the epoch in which an agreement is in force, if it is not the first.
+fn changed(agreement: &Agreement) -> Option<Hash> {
+    let epoch = &agreement.epoch;
+    (epoch.number > 0).then_some(epoch.id)
+}
+
 /// The bytes that are signed.
-fn statement(federation: &Hash, name: &str, key: &PublicKey, seconds: u64) -> Hash {
-    let parts = [
-        &federation.0[..],
-        name.as_bytes(),
-        &key.0,
-        &seconds.to_le_bytes(),
-    ];
-    Hash::labelled(LABEL, &parts)
+fn statement(
+    (federation, epoch): (&Hash, Option<&Hash>),
+    name: &str,
+    key: &PublicKey,
+    seconds: u64,
+) -> Hash {
+    let seconds = seconds.to_le_bytes();
+    let (name, key) = (name.as_bytes(), &key.0[..]);
+    match epoch {
+        None => Hash::labelled(LABEL, &[&federation.0, name, key, &seconds]),
+        Some(epoch) => Hash::labelled(CHANGED, &[&federation.0, &epoch.0, name, key, &seconds]),
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +285,55 @@ mod tests {
         assert!(matches!(
             read.check(&other),
             Err(ConsentError::Federation { .. })
+        ));
+    }
+
+    #[test]
+    fn a_consent_to_the_agreement_of_one_epoch_is_none_to_that_of_another() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let first = agreement(&key);
+        let later = |id: u8| {
+            let mut epoch = (*first.epoch).clone();
+            (epoch.id, epoch.number) = (Hash([id; 32]), 1);
+            Agreement {
+                epoch: epoch.into(),
+                ..first.clone()
+            }
+        };
+        let (second, third) = (later(2), later(3));
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400);
+        let all = [&first, &second, &third];
+        for (at_first, signed) in all.into_iter().enumerate() {
+            let consent = Consent::sign(signed, &key, at).unwrap();
+            let text = consent.to_toml().unwrap();
+            assert_eq!(text.contains("epoch = "), at_first > 0, "{text}");
+            let read = Consent::parse("consent.toml", &text).unwrap();
+            assert_eq!(read, consent);
+            for other in all {
+                let found = read.check(other);
+                match std::ptr::eq(other, signed) {
+                    true => assert_eq!(found, Ok(MemberIndex(0))),
+                    false => assert!(matches!(found, Err(ConsentError::Epoch { .. }))),
+                }
+            }
+        }
+        // Another epoch written into the file breaks the signature.
+        let text = Consent::sign(&second, &key, at).unwrap().to_toml().unwrap();
+        let moved = text.replace(&"02".repeat(32), &"03".repeat(32));
+        assert_ne!(moved, text);
+        let moved = Consent::parse("c.toml", &moved).unwrap();
+        assert!(matches!(
+            moved.check(&third),
+            Err(ConsentError::Signature(_))
+        ));
+        let dropped: Vec<_> = text
+            .lines()
+            .filter(|line| !line.starts_with("epoch"))
+            .collect();
+        let dropped = Consent::parse("c.toml", &dropped.join("\n")).unwrap();
+        assert!(matches!(
+            dropped.check(&first),
+            Err(ConsentError::Signature(_))
         ));
     }
 

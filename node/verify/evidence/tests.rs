@@ -140,6 +140,7 @@ fn admitted(first: &Epochs) -> Epochs {
     silos.push(protocol::roster::Silo {
         name: "silo 4".into(),
         key: key(4).public(),
+        rows: None,
     });
     let amendment = Amendment {
         charter: epoch.charter.for_members(4, 5),
@@ -149,7 +150,9 @@ fn admitted(first: &Epochs) -> Epochs {
     };
     let signature = |by: u16, view, body| {
         let me = MemberIndex(by);
-        envelope::seal(epoch, &key(by as u8), 0, view, me, body).0.signature
+        envelope::seal(epoch, &key(by as u8), 0, view, me, body)
+            .0
+            .signature
     };
     let approval = |by: u16| Approval {
         by: MemberIndex(by),

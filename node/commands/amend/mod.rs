@@ -1,0 +1,270 @@
+//! `rota federation change`, `admit`, `evict`, `leave`, `rekey`, `approve`, `withdraw` and `changes`:
+//! changes of the agreement while the federation runs.
+
+mod show;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use rota::agreement::{Agreement, read_configuration};
+use rota::federation::{addresses, examined, tried};
+use rota::institution::typed::{shown, typed};
+use rota::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
+use rota::protocol::message::Amendment;
+
+use super::{CommandError, wrapped};
+use crate::cli::{Amend, Here};
+
+/// Carries out one of the subcommands.
+pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
+    match options {
+        Amend::Change { file, here } => {
+            let standing = Standing::of(&here.config)?;
+            let text = read_configuration(file)?;
+            let amendment = standing.amended(&file.display().to_string(), &text)?;
+            standing.propose(amendment, here)
+        }
+        Amend::Admit {
+            name,
+            key,
+            address,
+            rows,
+            here,
+        } => {
+            let standing = Standing::of(&here.config)?;
+            let mut all = Vec::new();
+            for address in address {
+                all.extend(addresses(address).map_err(CommandError::Usage)?);
+            }
+            let text = standing.agreement.admitting(name, *key, *rows, all);
+            standing.propose_text(text.map_err(failed)?, here)
+        }
+        Amend::Evict { name, here } => {
+            let standing = Standing::of(&here.config)?;
+            let text = standing.agreement.without(name);
+            standing.propose_text(text.map_err(failed)?, here)
+        }
+        Amend::Rekey {
+            name,
+            key,
+            stolen,
+            here,
+            ..
+        } => {
+            let standing = Standing::of(&here.config)?;
+            let text = standing.agreement.rekeyed(name, *key).map_err(failed)?;
+            let mut amendment = standing.amended("the amended agreement", &text)?;
+            if *stolen {
+                let silos = standing.agreement.epoch.roster.silos().iter();
+                let old = silos.filter(|silo| silo.name == *name);
+                amendment.stolen = old.map(|silo| silo.key).collect();
+            }
+            standing.propose(amendment, here)
+        }
+        Amend::Leave { here } => {
+            let standing = Standing::of(&here.config)?;
+            let amendment = standing.agreement.leaving(standing.institution.me);
+            standing.propose(amendment, here)
+        }
+        Amend::Approve { id, text, here } => Standing::of(&here.config)?.approve(id, *text, here),
+        Amend::Withdraw { id, here } => Standing::of(&here.config)?.withdraw(id, here),
+        Amend::Changes { text, config } => Standing::of(config)?.changes(*text),
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> CommandError {
+    CommandError::Failed(error.to_string())
+}
+
+/// An institution, the agreement in force, and what is known of changes.
+struct Standing {
+    institution: Institution,
+    agreement: Agreement,
+    amendments: Amendments,
+    found: Found,
+}
+
+impl Standing {
+    /// Of the member with this configuration, by its journal; the node may be running.
+    fn of(config: &Path) -> Result<Self, CommandError> {
+        let institution = present(config)?;
+        let amendments = Amendments::of(&institution.state);
+        Ok(Self {
+            found: amendments.found(),
+            amendments,
+            agreement: institution.agreement.clone(),
+            institution,
+        })
+    }
+
+    /// The institution's name.
+    fn name(&self) -> &str {
+        self.agreement.epoch.roster.name(self.institution.me)
+    }
+
+    fn amended(&self, file: &str, text: &str) -> Result<Amendment, CommandError> {
+        self.agreement.amended(file, text).map_err(failed)
+    }
+
+    fn propose_text(&self, text: String, here: &Here) -> Result<(), CommandError> {
+        let amendment = self.amended("the amended agreement", &text)?;
+        self.propose(amendment, here)
+    }
+
+    /// Approves an amendment of one's own, after showing it.
+    fn propose(&self, amendment: Amendment, here: &Here) -> Result<(), CommandError> {
+        let epoch = &self.agreement.epoch;
+        amendment.check(epoch).map_err(failed)?;
+        let known = KnownAmendment {
+            epoch: epoch.id,
+            needed: amendment.needed(epoch) as u64,
+            approved: Vec::new(),
+            amendment,
+        };
+        self.approve_known(&known, false, (here, "Propose it"))
+    }
+
+    /// The amendments of the agreement in force that are known, those with a word of this institution
+    /// among them.
+    fn known(&self) -> Vec<KnownAmendment> {
+        let epoch = &self.agreement.epoch;
+        let known = self.found.known.iter();
+        let mut known: Vec<_> = known
+            .filter(|known| known.epoch == epoch.id)
+            .cloned()
+            .collect();
+        let words = self.found.words.iter();
+        for word in words.filter(|word| word.epoch == epoch.id) {
+            let hash = word.amendment.hash();
+            if known.iter().all(|known| known.hash() != hash) {
+                known.push(KnownAmendment {
+                    epoch: epoch.id,
+                    needed: word.amendment.needed(epoch) as u64,
+                    approved: Vec::new(),
+                    amendment: word.amendment.clone(),
+                });
+            }
+        }
+        known.sort_by_key(KnownAmendment::hash);
+        known
+    }
+
+    /// The known amendment that somebody typed the id of.
+    fn find(&self, id: &str) -> Result<KnownAmendment, CommandError> {
+        let known = self.known();
+        let hash = typed(id, known.iter().map(KnownAmendment::hash)).map_err(|why| {
+            CommandError::Failed(format!(
+                "the amendment {why}; `rota federation changes` prints the changes of the agreement in \
+                 force that this node knows"
+            ))
+        })?;
+        let mut known = known.into_iter();
+        let found = known.find(|known| known.hash() == hash);
+        found.ok_or_else(|| failed("the amendment is not known any more"))
+    }
+
+    fn approve(&self, id: &str, text: bool, here: &Here) -> Result<(), CommandError> {
+        self.approve_known(&self.find(id)?, text, (here, "Approve it"))
+    }
+
+    /// Approves an amendment, after showing it: what was shown is what is signed.
+    fn approve_known(
+        &self,
+        known: &KnownAmendment,
+        text: bool,
+        (here, question): (&Here, &str),
+    ) -> Result<(), CommandError> {
+        self.print(known, text)?;
+        if let Some(why) = known.unspoken() {
+            return Err(CommandError::Failed(why));
+        }
+        self.try_out(&known.amendment)?;
+        if !agreed(here, question)? {
+            return Ok(());
+        }
+        self.amendments.keep(known).map_err(failed)?;
+        self.say(known, true)?;
+        let mut out = io::stdout().lock();
+        let id = shown(&known.hash());
+        let line = format!(
+            "{} approves the amendment {id}; its node tells the others while it runs. `rota federation \
+             withdraw {id}` takes that back until the change is final.",
+            self.name()
+        );
+        writeln!(out, "{}", wrapped(&line))?;
+        if known.needed > 1 {
+            let line = format!(
+                "It needs {} approvals. The others see it with `rota federation changes` and approve it \
+                 with `rota federation approve {id}`.",
+                known.needed
+            );
+            writeln!(out, "{}", wrapped(&line))?;
+        }
+        Ok(())
+    }
+
+    /// Fails if no institution may accept the amendment, or this one's node could not live under it.
+    fn try_out(&self, amendment: &Amendment) -> Result<(), CommandError> {
+        let new = examined(&self.agreement, amendment).map_err(CommandError::Failed)?;
+        let wrong = tried(&self.institution, &new);
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(CommandError::Failed(format!(
+                "this institution's node could not live under the new agreement, so it was not approved: {}",
+                wrong.join("; ")
+            ))),
+        }
+    }
+
+    /// Keeps what this institution says to an amendment, where its node finds it.
+    fn say(&self, known: &KnownAmendment, stands: bool) -> Result<(), CommandError> {
+        let about = (known.epoch, &known.amendment);
+        let word = Word::after(&self.found.words, about, stands, SystemTime::now());
+        self.amendments.say(&word).map_err(failed)
+    }
+
+    fn withdraw(&self, id: &str, here: &Here) -> Result<(), CommandError> {
+        let known = self.find(id)?;
+        let hash = known.hash();
+        let (word, id) = (self.found.word(&hash), shown(&hash));
+        if !word.map_or(known.approved.contains(&self.institution.me), |word| {
+            word.stands
+        }) {
+            return Err(CommandError::Failed(format!(
+                "{} does not approve the amendment {id}, so there is nothing to withdraw",
+                self.name()
+            )));
+        }
+        self.print(&known, false)?;
+        if !agreed(here, "Withdraw the approval")? {
+            return Ok(());
+        }
+        self.say(&known, false)?;
+        let line = format!(
+            "{} withdraws its approval of the amendment {id}; its node tells the others while it runs. If \
+             the change is final already, or becomes so before they know, it stays in force: propose \
+             another one then. `rota federation approve {id}` approves it again.",
+            self.name()
+        );
+        Ok(writeln!(io::stdout().lock(), "{}", wrapped(&line))?)
+    }
+}
+
+/// Whether to go on.
+pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, CommandError> {
+    if here.yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(CommandError::Usage(
+            "nobody can be asked here: read the lines above and add --yes".into(),
+        ));
+    }
+    let mut out = io::stderr().lock();
+    write!(out, "{question} for this institution? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

@@ -1,0 +1,122 @@
+//! Prints what is proposed, what it changes, and who approves it.
+
+use std::io::{self, BufWriter, Write};
+
+use rota::federation::{examined, whole_text};
+use rota::institution::KnownAmendment;
+use rota::institution::typed::shown;
+use rota::report::numbers;
+
+use super::{CommandError, Standing, failed, wrapped};
+
+impl Standing {
+    /// Prints all known changes of the agreement in force. One that cannot be read hides no other.
+    pub(super) fn changes(&self, text: bool) -> Result<(), CommandError> {
+        let epoch = &self.agreement.epoch;
+        let mut out = BufWriter::new(io::stdout().lock());
+        let so_far = numbers::plural(epoch.number as usize, "change");
+        let line = format!("{}: {so_far} of the agreement so far", epoch.charter.name);
+        writeln!(out, "{}", wrapped(&line))?;
+        let known = self.known();
+        if known.is_empty() {
+            writeln!(out, "no amendment is proposed")?;
+        }
+        let mut unreadable = 0;
+        for known in &known {
+            unreadable += usize::from(self.show(&mut out, known, text)?.is_err());
+            writeln!(out, "  {}", self.own_word(known))?;
+        }
+        for unused in &self.found.unused {
+            unreadable += 1;
+            writeln!(
+                out,
+                "{}",
+                wrapped(&format!("unreadable: {}", unused.line()))
+            )?;
+        }
+        out.flush()?;
+        match unreadable {
+            0 => Ok(()),
+            1 => Err(failed(
+                "one amendment cannot be read: see above, where the others are shown as well",
+            )),
+            more => Err(failed(format!(
+                "{more} amendments or files cannot be read: see above, where the others are shown as well"
+            ))),
+        }
+    }
+
+    /// What this institution says to an amendment, and what it can say.
+    fn own_word(&self, known: &KnownAmendment) -> String {
+        let (hash, me) = (known.hash(), self.institution.me);
+        let id = shown(&hash);
+        let word = self.found.word(&hash);
+        match word.map_or(known.approved.contains(&me), |word| word.stands) {
+            true => format!("approved here: rota federation withdraw {id} takes it back"),
+            false if word.is_some() => format!("withdrawn here: rota federation approve {id}"),
+            false => format!("not approved here: rota federation approve {id}"),
+        }
+    }
+
+    /// Prints an amendment; fails if it cannot be read.
+    pub(super) fn print(&self, known: &KnownAmendment, text: bool) -> Result<(), CommandError> {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let shown = self.show(&mut out, known, text)?;
+        out.flush()?;
+        shown.map_err(failed)
+    }
+
+    /// Prints what an amendment changes. The inner error says why it cannot be read, which is printed as
+    /// well.
+    fn show(
+        &self,
+        out: &mut impl Write,
+        known: &KnownAmendment,
+        text: bool,
+    ) -> io::Result<Result<(), String>> {
+        writeln!(out, "amendment {:#}", known.hash())?;
+        // Its text may be one that only newer programs read.
+        let lines = match known.unspoken() {
+            Some(why) => Ok(vec![why]),
+            None => known.lines(&self.agreement),
+        };
+        let read = match lines {
+            Ok(lines) => {
+                for line in lines {
+                    writeln!(out, "{}", wrapped(&format!("  {line}")))?;
+                }
+                if let (None, Err(why)) = (
+                    known.unspoken(),
+                    examined(&self.agreement, &known.amendment),
+                ) {
+                    writeln!(out, "{}", wrapped(&format!("  cannot be accepted: {why}")))?;
+                }
+                Ok(())
+            }
+            Err(why) => {
+                writeln!(out, "{}", wrapped(&format!("  unreadable: {why}")))?;
+                Err(why)
+            }
+        };
+        let roster = &self.agreement.epoch.roster;
+        let names: Vec<_> = known.approved.iter().map(|by| roster.name(*by)).collect();
+        let by = match names.is_empty() {
+            true => "nobody yet, as far as this node knows".to_owned(),
+            false => names.join(", "),
+        };
+        let line = format!("  approved by {by}; {} needed", known.needed);
+        writeln!(out, "{}", wrapped(&line))?;
+        if text {
+            writeln!(out, "  the whole new text:")?;
+            match whole_text(&self.agreement, &known.amendment) {
+                Ok(lines) => {
+                    for line in lines {
+                        writeln!(out, "    {line}")?;
+                    }
+                }
+                Err(why) => writeln!(out, "{}", wrapped(&format!("    unreadable: {why}")))?,
+            }
+        }
+        Ok(read)
+    }
+}

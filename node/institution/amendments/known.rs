@@ -1,0 +1,68 @@
+//! An amendment as a node knows it.
+
+use std::sync::Arc;
+
+use agreement::Agreement;
+use protocol::message::Amendment;
+use protocol::{Epoch, Formats, Genesis, Hash, MemberIndex};
+use serde::{Deserialize, Serialize};
+
+use crate::federation::changed_words;
+
+/// An amendment as a node knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownAmendment {
+    /// The epoch that it would end.
+    pub epoch: Hash,
+    /// The amendment.
+    pub amendment: Amendment,
+    /// The members that approve it, as far as this node knows, ascending.
+    pub approved: Vec<MemberIndex>,
+    /// Number of approvals that it needs.
+    pub needed: u64,
+}
+
+impl KnownAmendment {
+    /// Its hash.
+    pub fn hash(&self) -> Hash {
+        self.amendment.hash()
+    }
+
+    /// Why this program cannot follow it, if it cannot.
+    pub fn unspoken(&self) -> Option<String> {
+        let spoken = self.amendment.is_spoken(Formats::SPOKEN);
+        spoken.err().map(|why| why.to_string())
+    }
+
+    /// The agreement that it would bring into force after this one.
+    ///
+    /// # Errors
+    /// Why its text cannot be read.
+    pub fn after(&self, agreement: &Agreement) -> Result<Agreement, String> {
+        let genesis = Genesis {
+            silos: self.amendment.silos.clone(),
+            charter: self.amendment.charter.clone(),
+        };
+        let format = self.amendment.format;
+        let epoch = Epoch::first_in(format, &genesis).map_err(|error| error.to_string())?;
+        let after = agreement.after(&self.amendment, Arc::new(epoch));
+        after.map_err(|error| error.to_string())
+    }
+
+    /// What it changes, one line each.
+    ///
+    /// # Errors
+    /// Why its text cannot be read.
+    pub fn lines(&self, agreement: &Agreement) -> Result<Vec<String>, String> {
+        let mut lines = changed_words(agreement, &self.after(agreement)?);
+        // It stands in the amendment, and in no agreement.
+        let silos = agreement.epoch.roster.silos().iter();
+        for silo in silos.filter(|silo| self.amendment.stolen.contains(&silo.key)) {
+            lines.push(format!(
+                "the old key of {} was stolen, they say: nodes tell whoever has it nothing any more",
+                silo.name
+            ));
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,86 @@
+//! How a silo takes part: it learns, or it only listens and votes on changes of the agreement.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use agreement::silo_seed;
+use bytes::Bytes;
+use methods::learner::Task;
+use protocol::{Hash, member};
+use silo::{SiloConfig, SiloHandle, SpawnError, Surroundings};
+
+use super::config::Institution;
+use super::living::Living;
+use super::present::Present;
+use super::serving::{Job, Serving};
+use crate::equipment::Equipment;
+use crate::model::Held;
+
+/// How a silo takes part.
+pub(super) enum Role {
+    /// In rounds.
+    Learner(Box<SiloConfig>),
+    /// It votes on changes only; whether its journal was lost, and what members of former epochs are
+    /// answered.
+    Bystander(Box<member::Config>, bool, Vec<(Hash, Bytes)>),
+}
+
+impl Role {
+    pub(super) fn spawn(self, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
+        match self {
+            Self::Learner(config) => silo::spawn(*config, surroundings),
+            Self::Bystander(member, lost, former) => {
+                silo::bystand(*member, lost, former, surroundings)
+            }
+        }
+    }
+}
+
+/// The silo of an institution that learns.
+pub(super) fn silo_config(
+    present: &Present,
+    living: &Living,
+    member: member::Config,
+    lost: bool,
+) -> SiloConfig {
+    let institution = &present.institution;
+    let agreement = &institution.agreement;
+    SiloConfig {
+        member,
+        learner: living.equipment.equipped.clone(),
+        strategy: Arc::clone(&agreement.strategy),
+        initial_seed: agreement.seed,
+        max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
+        max_weight: agreement.max_weight,
+        encoding: agreement.strategy_config.encoding,
+        radius: institution.radius.clone().into(),
+        seed: silo_seed(institution.seed, institution.me),
+        journal_lost: lost,
+        former: present.former.clone(),
+    }
+}
+
+/// What chooses the model that the institution serves.
+pub(super) fn serving(institution: &Institution, equipment: Equipment) -> Serving {
+    let agreement = &institution.agreement;
+    let strategy = &agreement.strategy_config;
+    let serving = Serving::new(Job {
+        equipment,
+        task: Task::Train(strategy.training.clone()),
+        initial_seed: agreement.seed,
+        seed: silo_seed(institution.seed, institution.me),
+        first: 1 + u64::from(strategy.standardise),
+        last: agreement.epoch.charter.rounds,
+        folds: institution.serve.folds,
+        state: institution.state.clone(),
+        began: Instant::now(),
+    });
+    match Held::read(&institution.state, agreement) {
+        Ok(held) => serving
+            .resume(&held)
+            .unwrap_or_else(|why| tracing::warn!("no model is chosen to be served: {why}")),
+        // A new node has no round yet.
+        Err(why) => tracing::debug!("no earlier round: {why}"),
+    }
+    serving
+}

@@ -1,0 +1,131 @@
+//! Whether an institution has signed the agreement in force.
+//!
+//! It has if its signed consent names it, if it approved the change that brought it into force, or if its
+//! own policy lets that change go on without a new signature and it had signed the agreement before.
+//! Otherwise its node votes as before, and contributes nothing until the institution has signed.
+
+use std::path::PathBuf;
+
+use agreement::{Agreement, Consent};
+use protocol::{Epochs, PublicKey};
+
+use super::amendments::{Amendments, Word};
+use super::config::Institution;
+use super::consent::{CONSENT, consent_in};
+
+/// How an institution stands to the agreement in force.
+#[derive(Clone)]
+pub enum Signature {
+    /// It signed it.
+    Signed(Box<Consent>),
+    /// It approved the change that brought it into force.
+    Approved,
+    /// It signed or approved an earlier one, and its policy lets all changes since then go on.
+    Policy,
+    /// It has signed nothing, and `silo.toml` names no file of a consent: it takes part all the same.
+    Unnamed,
+    /// It has to sign it.
+    Owed(Box<Owed>),
+}
+
+/// A signature that is missing.
+#[derive(Clone)]
+pub struct Owed {
+    /// Where it is to be.
+    file: PathBuf,
+    agreement: Agreement,
+    key: PublicKey,
+}
+
+impl Owed {
+    /// Whether it is there now.
+    pub fn is_signed(&self) -> bool {
+        consent_in(&self.file, &self.agreement, &self.key).is_ok()
+    }
+
+    /// What is missing, in a sentence without a full stop.
+    pub fn line(&self) -> String {
+        let number = self.agreement.epoch.number;
+        let why = match consent_in(&self.file, &self.agreement, &self.key) {
+            Err(why) if self.file.exists() => format!(" ({why})"),
+            _ => String::new(),
+        };
+        format!(
+            "contributions are paused until this institution has signed the agreement in force, which \
+             change {number} brought and its [policy] does not let go on by itself{why}: read it, and sign \
+             it with `rota federation sign`"
+        )
+    }
+}
+
+impl Institution {
+    /// The file of the consent to the agreement in force after this number of changes: that of the
+    /// first agreement is the one that `silo.toml` names.
+    pub fn consent_file(&self, changes: u64) -> PathBuf {
+        let beside = || self.folder.join(CONSENT);
+        let named = self.consent.clone().unwrap_or_else(beside);
+        if changes == 0 {
+            return named;
+        }
+        let stem = named.file_stem().unwrap_or_default().to_string_lossy();
+        named.with_file_name(format!("{stem}-{changes}.toml"))
+    }
+}
+
+/// How an institution with the first agreement stands to the one in force: the last of `past`.
+pub(super) fn signature(
+    institution: &Institution,
+    epochs: &Epochs,
+    past: &[Agreement],
+) -> Signature {
+    let words = Amendments::of(&institution.state).words().words;
+    let mut now = match (institution.is_first_member(), institution.consented()) {
+        // It was given the first agreement, and asked to be admitted.
+        (false, _) | (true, Ok(None)) => Signature::Unnamed,
+        (true, Ok(Some(consent))) => Signature::Signed(Box::new(consent)),
+        (true, Err(_)) => owed(institution, &institution.agreement),
+    };
+    for (at, (over, passage)) in epochs.former.iter().enumerate() {
+        let (Some(old), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
+            return now;
+        };
+        let key = institution.key.public();
+        let file = institution.consent_file(agreement.epoch.number);
+        if let Ok(consent) = consent_in(&file, agreement, &key) {
+            now = Signature::Signed(Box::new(consent));
+            continue;
+        }
+        let change = passage.change().map(|change| change.amendment.hash());
+        let approves = |word: &Word| {
+            word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
+        };
+        now = match now {
+            _ if words.iter().any(approves) => Signature::Approved,
+            Signature::Owed(_) => owed(institution, agreement),
+            // Whoever goes on after a recovery has said so itself.
+            now if change.is_none() => followed(now),
+            now if agreement.unfit.is_none()
+                && old.changes_only(agreement, &institution.policy) =>
+            {
+                followed(now)
+            }
+            _ => owed(institution, agreement),
+        };
+    }
+    now
+}
+
+fn followed(before: Signature) -> Signature {
+    match before {
+        Signature::Unnamed => Signature::Unnamed,
+        _ => Signature::Policy,
+    }
+}
+
+fn owed(institution: &Institution, agreement: &Agreement) -> Signature {
+    Signature::Owed(Box::new(Owed {
+        file: institution.consent_file(agreement.epoch.number),
+        agreement: agreement.clone(),
+        key: institution.key.public(),
+    }))
+}

@@ -1,0 +1,132 @@
+//! Ids of amendments and recoveries as people type and read them.
+//!
+//! Files, messages and decisions use whole hashes. A person may type the beginning of one, if it is long
+//! enough that nobody finds another hash with the same beginning.
+
+use protocol::Hash;
+
+/// Fewest hexadecimal digits that a person may type, and the number that lines show: finding another
+/// hash with the same beginning takes 2⁶⁴ attempts.
+pub const DIGITS: usize = 16;
+
+/// Why what was typed names nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TypedError {
+    /// Something else than hexadecimal digits, or too many.
+    #[error("{0:?} is no id: write the first {DIGITS} to 64 hexadecimal digits of one")]
+    Malformed(String),
+    /// Too few digits.
+    #[error(
+        "{0:?} has too few digits, because others could make something else that begins like this: write \
+         at least the first {DIGITS} of the id, or all 64"
+    )]
+    Short(String),
+    /// There is none.
+    #[error("{0} is not known here")]
+    Unknown(String),
+    /// More than one begins like this.
+    #[error("{typed} is the beginning of more than one id: write all 64 digits of one of {}", all.join(", "))]
+    Several {
+        /// What was typed.
+        typed: String,
+        /// The ids that begin like this.
+        all: Vec<String>,
+    },
+}
+
+/// The one of these hashes that begins with what was typed.
+///
+/// # Errors
+/// [`TypedError`].
+pub fn typed(text: &str, known: impl IntoIterator<Item = Hash>) -> Result<Hash, TypedError> {
+    let digits = text.trim().to_ascii_lowercase();
+    if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|c| c.is_ascii_hexdigit()) {
+        return Err(TypedError::Malformed(text.to_owned()));
+    }
+    if digits.len() < DIGITS {
+        return Err(TypedError::Short(digits));
+    }
+    let known = known.into_iter();
+    let mut found: Vec<_> = known
+        .filter(|hash| format!("{hash:#}").starts_with(&digits))
+        .collect();
+    found.sort();
+    found.dedup();
+    match found[..] {
+        [] => Err(TypedError::Unknown(digits)),
+        [one] => Ok(one),
+        _ => Err(TypedError::Several {
+            typed: digits,
+            all: found.iter().map(|hash| format!("{hash:#}")).collect(),
+        }),
+    }
+}
+
+/// The beginning of an id, as lines show it.
+pub fn shown(hash: &Hash) -> String {
+    let mut digits = format!("{hash:#}");
+    digits.truncate(DIGITS);
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two hashes with the same first eight bytes, and another.
+    fn hashes() -> [Hash; 3] {
+        let mut all = [[0xab; 32], [0xab; 32], [0x1c; 32]];
+        all[1][8] = 0xcd;
+        all.map(Hash)
+    }
+
+    #[test]
+    fn a_beginning_of_sixteen_digits_names_the_only_one_that_begins_like_it() {
+        let known = hashes();
+        assert_eq!(typed(&shown(&known[2]), known), Ok(known[2]));
+        assert_eq!(typed(&format!("{:#}", known[0]), known), Ok(known[0]));
+        assert_eq!(
+            typed(&format!(" {:#} ", known[1]).to_uppercase(), known),
+            Ok(known[1])
+        );
+        assert_eq!(shown(&known[2]).len(), 16);
+    }
+
+    #[test]
+    fn fewer_digits_are_refused_even_where_only_one_begins_like_them() {
+        let known = hashes();
+        for few in ["1", "1c1c1c1c", "1c1c1c1c1c1c1c1"] {
+            let refused = typed(few, known);
+            assert_eq!(refused, Err(TypedError::Short(few.into())));
+        }
+        let why = typed("1c1c1c1c", known).map_err(|why| why.to_string());
+        assert!(why.is_err_and(|why| why.contains("at least the first 16")));
+        for no in [
+            "",
+            "rounds",
+            "1c1c1c1c1c1c1c1g",
+            &"1c".repeat(33),
+            "−1c1c1c1c1c1c1c1c",
+        ] {
+            assert!(
+                matches!(typed(no, known), Err(TypedError::Malformed(_))),
+                "{no}"
+            );
+        }
+        let other = "00".repeat(8);
+        assert_eq!(typed(&other, known), Err(TypedError::Unknown(other)));
+    }
+
+    #[test]
+    fn where_two_begin_with_what_was_typed_both_are_shown_and_none_is_taken() {
+        let known = hashes();
+        let why = typed(&shown(&known[0]), known).map_err(|why| why.to_string());
+        let why = why.expect_err("two begin like this");
+        for hash in &known[..2] {
+            assert!(why.contains(&format!("{hash:#}")), "{why}");
+        }
+        // The same one twice is one.
+        let twice = [known[2], known[2]];
+        assert_eq!(typed(&shown(&known[2]), twice), Ok(known[2]));
+    }
+}
