@@ -67,6 +67,10 @@ bench-all: (bench "diabetes") (bench "digits20") (bench "digits100") (bench "nul
 strategies SCENARIO="digits20":
     for name in $(target/release/rota strategies --json | grep -o '"name": "[a-z-]*"' | cut -d '"' -f 4); do echo "$name" $(target/release/rota simulate {{SCENARIO}} --strategy $name --no-references --quiet --json | grep -E '^  "(seconds|bytes)"'); done
 
+# Exported ONNX graphs run by tract give what our own forward pass gives.
+onnx:
+    cargo test -p learn --features tract --lib -- export::tests::graphs
+
 # Many federations of state machines under every fault, with changes of the agreement: `just sweep 1000`,
 # or of one size only: `just sweep 1000 0 4`.
 sweep SEEDS="1000" FIRST="0" MEMBERS="":
@@ -97,7 +101,7 @@ figures:
 
 # The lead's mathematics, by criterion: `just mathematics coalitions`; all of it without a name.
 mathematics NAME="":
-    cargo bench -p methods {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
+    cargo bench -p methods --features bench {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
 
 # LibTorch for `--features tch`, into target/libtorch; prints the environment to set:
 # `eval "$(just libtorch)"`, or `just libtorch cuda` for CUDA devices (docs/devices.md).

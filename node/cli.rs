@@ -125,6 +125,11 @@ pub(crate) fn key(text: &str) -> Result<rota::protocol::PublicKey, String> {
         .ok_or_else(|| "a key has the 64 hexadecimal digits that `rota identity` prints".to_owned())
 }
 
+/// A number of training rows that a member can declare.
+pub(crate) fn rows() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=rota::protocol::roster::MOST_ROWS)
+}
+
 /// The folder of data: as given, or from the environment, or `./data` if that exists.
 pub(crate) fn data_folder(given: Option<&Path>) -> Option<PathBuf> {
     let environment = std::env::var_os("ROTA_DATA").filter(|folder| !folder.is_empty());

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use rota::protocol::PublicKey;
 
-use super::institution::rows;
-use super::key;
+use super::{key, rows};
 
 /// Changes of the agreement while the federation runs.
 ///

@@ -10,7 +10,7 @@ use rota::learn::schema::MissingRule;
 use rota::protocol::{Hash, PublicKey};
 use rota::simulations::Overrides;
 
-use super::{Amend, TransportKind, key};
+use super::{Amend, TransportKind, key, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -508,11 +508,6 @@ impl Demo {
             ..Overrides::default()
         }
     }
-}
-
-/// A number of training rows that a member can declare.
-pub(super) fn rows() -> clap::builder::RangedU64ValueParser {
-    clap::value_parser!(u64).range(1..=rota::protocol::roster::MOST_ROWS)
 }
 
 fn loopback(text: &str) -> Result<SocketAddr, String> {

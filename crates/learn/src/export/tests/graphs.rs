@@ -1,12 +1,15 @@
-//! ONNX graphs, run by tract, give what our own forward pass gives.
+//! ONNX graphs, run by tract (with the feature of that name) and by onnxruntime, give what our own
+//! forward pass gives.
 
+#[cfg(feature = "tract")]
 use tract_onnx::prelude::*;
 
 use super::*;
 use crate::export::onnx as graph_of;
 
 /// The outputs of an ONNX file for these rows, by tract: the first, and how many there are.
-fn run(bytes: &[u8], rows: &[Vec<f64>]) -> (Vec<f32>, usize) {
+#[cfg(feature = "tract")]
+fn run(bytes: &[u8], rows: &[Vec<f64>]) -> Option<(Vec<f32>, usize)> {
     let (count, width) = (rows.len(), rows[0].len());
     let values: Vec<f32> = rows.iter().flatten().map(|&value| value as f32).collect();
     let input = Tensor::from_shape(&[count, width], &values).unwrap();
@@ -18,7 +21,12 @@ fn run(bytes: &[u8], rows: &[Vec<f64>]) -> (Vec<f32>, usize) {
     let model = model.into_optimized().unwrap().into_runnable().unwrap();
     let outputs = model.run(tvec!(input.into())).unwrap();
     let first = outputs[0].to_plain_array_view::<f32>().unwrap();
-    (first.iter().copied().collect(), outputs.len())
+    Some((first.iter().copied().collect(), outputs.len()))
+}
+
+#[cfg(not(feature = "tract"))]
+fn run(_: &[u8], _: &[Vec<f64>]) -> Option<(Vec<f32>, usize)> {
+    None
 }
 
 /// The same by onnxruntime, where a Python (`ROTA_PYTHON`, or python3) has it.
@@ -66,16 +74,18 @@ fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     each.for_each(|value| *value = f64::from(*value as f32));
     let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
     let bytes = graph_of(&card, &model).unwrap();
-    let (theirs, outputs) = run(&bytes, &rows);
-    let classes = matches!(card.output, Output::Classes { .. });
-    assert_eq!(outputs, if classes { 2 } else { 1 });
+    let theirs = run(&bytes, &rows).map(|(theirs, outputs)| {
+        let classes = matches!(card.output, Output::Classes { .. });
+        assert_eq!(outputs, if classes { 2 } else { 1 });
+        theirs
+    });
     let ours: Vec<f64> = ours.concat();
     assert!(ours.iter().all(|value| value.is_finite()));
     let most = ours
         .iter()
         .fold(1e-3, |most: f64, value| most.max(value.abs()));
     let python = python.then(|| run_in_python(&bytes, &rows)).flatten();
-    let all = [Some(theirs), python].into_iter().flatten();
+    let all = [theirs, python].into_iter().flatten();
     let apart = all.map(|theirs| {
         assert_eq!(ours.len(), theirs.len());
         let apart = ours
@@ -87,8 +97,18 @@ fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     apart.fold(0.0, f64::max)
 }
 
+/// Says so where tract runs no graph.
+fn without_tract() {
+    if cfg!(not(feature = "tract")) {
+        crate::skipped::skipped(
+            "in part: tract runs no graph without `--features tract` (`just onnx`)",
+        );
+    }
+}
+
 #[test]
 fn graphs_of_tables_equal_the_forward_pass() {
+    without_tract();
     let number = CLINIC.replace(
         "{ name = \"outcome\", classes = [\"home\", \"died\"] }",
         "{ name = \"days\", unit = \"days\" }",
@@ -128,6 +148,7 @@ fn images(numbers: usize, target: &str) -> String {
 
 #[test]
 fn graphs_of_networks_equal_the_forward_pass() {
+    without_tract();
     let digits = "target = { name = \"digit\", classes = [\"0\", \"1\", \"2\", \"3\"] }";
     let mask: Vec<String> = (0..16 * 16).map(|at| format!("\"m{at}\"")).collect();
     let mask = format!("target = {{ name = [{}], mask = true }}", mask.join(", "));
