@@ -133,7 +133,7 @@ mod tests {
             (Routine::Addresses, with(address, "/ip4/192.0.2.7/tcp/4001")),
             (
                 Routine::Members,
-                parsed(old.admitting("new", key, Vec::new()).unwrap()),
+                parsed(old.admitting("new", key, None, Vec::new()).unwrap()),
             ),
             (
                 Routine::Members,
@@ -181,7 +181,7 @@ mod tests {
         while four.epoch.roster.len() < 4 {
             let nth = four.epoch.roster.len() as u8;
             let key = SecretKey::from_bytes(&[nth + 1; 32]).public();
-            let text = four.admitting(&format!("new {nth}"), key, Vec::new());
+            let text = four.admitting(&format!("new {nth}"), key, None, Vec::new());
             four = Agreement::parse("more", &text.unwrap()).unwrap();
         }
         while four.epoch.roster.len() > 4 {
@@ -189,7 +189,7 @@ mod tests {
             four = Agreement::parse("fewer", &four.without(&last).unwrap()).unwrap();
         }
         let key = SecretKey::from_bytes(&[200; 32]).public();
-        let five = four.admitting("fifth", key, Vec::new()).unwrap();
+        let five = four.admitting("fifth", key, None, Vec::new()).unwrap();
         let five = Agreement::parse("five", &five).unwrap();
         assert!(four.changes_only(&five, &[Routine::Members]));
         assert!(five.changes_only(&four, &[Routine::Members]));

@@ -284,7 +284,7 @@ fn methods_that_count_rows_protect_less_than_those_with_equal_weights() {
 fn members_are_matched_by_name_then_by_key() {
     let old = agreement(EXAMPLE);
     let key = SecretKey::from_bytes(&[9; 32]).public();
-    let more = agreement(&old.admitting("new one", key, Vec::new()).unwrap());
+    let more = agreement(&old.admitting("new one", key, None, Vec::new()).unwrap());
     let difference = old.difference(&more);
     let come = &difference.changes[0];
     assert_eq!(come.key, "silo.\"new one\"");
