@@ -14,6 +14,9 @@ const RATE: u64 = 4 << 10;
 /// Bytes that are passed on of one program in all.
 const MOST: u64 = 16 << 20;
 
+/// Nanoseconds of a second.
+const SECOND: u128 = 1_000_000_000;
+
 /// The standard error of one program.
 pub(super) struct Said {
     /// Its last bytes.
@@ -89,12 +92,12 @@ impl Said {
         let line = std::mem::take(&mut self.line);
         let cut = std::mem::take(&mut self.cut);
         let since = now.saturating_duration_since(self.counted);
-        // Whole bytes only, so that no part of a second is lost.
-        let more = (since.as_millis() as u64).saturating_mul(RATE) / 1000;
-        if more > 0 {
-            self.free = self.free.saturating_add(more).min(BURST);
-            self.counted += Duration::from_millis(more * 1000 / RATE).min(since);
-        }
+        // Whole bytes, and the time that they take: no part of a second is lost or counted twice.
+        let more = since.as_nanos() * u128::from(RATE) / SECOND;
+        let more = u64::try_from(more).unwrap_or(u64::MAX);
+        let takes = (u128::from(more) * SECOND).div_ceil(u128::from(RATE));
+        self.free = self.free.saturating_add(more).min(BURST);
+        self.counted += Duration::from_nanos(takes as u64).min(since);
         let len = line.len() as u64 + 1;
         // After a flood not before there is room for more than what is said about it.
         let needed = match self.left_out.0 {
