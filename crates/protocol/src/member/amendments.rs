@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Member;
-use super::approvals::{Approvals, Word};
+use super::approvals::{Approvals, KEPT, Word};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
 use crate::effects::{Effect, Record, Report};
@@ -14,8 +14,6 @@ use crate::message::{Amendment, Block, Body, Change, Content, Passage};
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
-/// Most amendments of one member that are kept, and most words about amendments.
-pub(super) const KEPT: usize = 4;
 /// Beats after which amendments and approvals are sent again.
 const REPEAT: u32 = 4;
 

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::ByMember;
-use super::amendments::KEPT;
 use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::Approval;
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
+
+/// Most amendments of one member that are kept, and most approvals.
+pub(super) const KEPT: usize = 4;
 
 /// A member's signed word about an amendment.
 #[derive(Debug, Clone, Copy)]

@@ -341,3 +341,56 @@ fn an_amendment_that_waited_takes_the_place_of_one_that_may_not_follow_any_more(
     let why = Refusal::Change(ChangeError::Rounds { last, now });
     assert!(effects.contains(&refused(me, 0, why)), "{effects:?}");
 }
+
+#[test]
+fn a_federation_that_is_complete_wakes_up_for_an_approved_change() {
+    let complete = || {
+        let epoch = epoch_with(4, 1, |_| {});
+        let me = epoch.lead(2);
+        let mut one = One::of(epoch, me).signed();
+        one.finish_round(&one.all());
+        assert!(one.member.complete());
+        one.pass(2_000);
+        assert_eq!(one.member.deadline(), None);
+        one
+    };
+    let more = |one: &One| {
+        let mut amendment = longer(&one.epoch);
+        amendment.charter.rounds = 3;
+        amendment
+    };
+    // As lead of the next view it proposes the change.
+    let mut one = complete();
+    let amendment = more(&one);
+    let others = one.others();
+    one.step(approve(&amendment));
+    // Its own approval is repeated until the epoch is over.
+    assert!(one.member.deadline().is_some());
+    one.hear(others[0], 0, 0, approval(&amendment));
+    let effects = one.hear(others[1], 0, 0, approval(&amendment));
+    let by = [one.me, others[0], others[1]];
+    let proposal = one.changing(2, &amendment, &by);
+    let proposed = one.proposes(2, &proposal);
+    assert!(effects.contains(&proposed[0]), "{effects:?}");
+    // One that knew of nothing votes for it, and replaces the lead if that dies.
+    let one = complete();
+    let proposal = one.changing(2, &amendment, &others);
+    let lead = one.epoch.lead(2);
+    assert_eq!(lead, one.me);
+    let mut other = {
+        let epoch = one.epoch.clone();
+        let me = epoch.lead(3);
+        let mut other = One::of(epoch, me).signed();
+        other.finish_round(&other.all());
+        other.pass(2_000);
+        other
+    };
+    let effects = other.propose(2, &proposal);
+    // It collects the votes of this view too.
+    let mut votes = other.notarizes(&proposal.block, Checked::Structure);
+    votes.retain(|effect| !matches!(effect, Effect::Send { to, .. } if *to == other.me));
+    assert!(effects.ends_with(&votes), "{effects:?}");
+    let effects = other.pass(60_000);
+    let against = |effect: &Effect| matches!(effect, Effect::Report(Report::Nullifying { .. }));
+    assert!(effects.iter().any(against), "{effects:?}");
+}

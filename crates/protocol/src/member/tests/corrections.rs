@@ -1,10 +1,13 @@
 //! Institutions that name the wrong members as lost and correct themselves.
 
 use super::super::*;
+use super::amendments::longer;
 use super::one::*;
 use super::recovery::{confirming, over, recover};
+use crate::certificate::Verdict;
 use crate::effects::OwnConfirmation;
 use crate::message::Standing;
+use crate::work::WorkError;
 
 /// One of four that goes on with another one, without two that are lost.
 struct Two {
@@ -223,4 +226,51 @@ fn a_member_left_behind_is_told_of_the_same_others_once() {
         told += gone.read(&frame).len();
     }
     assert_eq!(told, 1);
+}
+
+#[test]
+fn votes_under_way_are_not_counted_after_a_standing() {
+    // Round 1 is final, and its outcome cannot be had.
+    let mut one = One::follower(4).signed();
+    let proposal = one.proposal(1, &one.all());
+    one.propose(1, &proposal);
+    let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
+    one.has_cast(&proof);
+    one.add_certificate(&proof);
+    let mut view = one.member.view();
+    // In a view whose votes this member collects, as the next lead.
+    while one.epoch.lead(view) == one.me || one.epoch.lead(view + 1) != one.me {
+        let nullified = one.certificate(view, Verdict::Nullified);
+        one.has_cast(&nullified);
+        one.add_certificate(&nullified);
+        view = one.member.view();
+    }
+    let lost = one.first_others(2);
+    assert_eq!(one.step(recover(&lost)), []);
+    one.step(Input::Applied {
+        round: 1,
+        ends: false,
+        result: Err(WorkError::Unavailable),
+    });
+    // A change is about to become final with this member's vote.
+    let mut change = one.changing(view, &longer(&one.epoch), &one.all());
+    change.skipped.clear();
+    one.propose(view, &change);
+    let block = change.block.hash();
+    for &by in &lost {
+        one.hear(by, 0, view, Body::Finalize { block });
+    }
+    let notarised = one.certificate(view, Verdict::Notarised(block));
+    one.has_cast(&notarised);
+    one.now = one.now + 9 * one.epoch.beat();
+    let effects = one.add_certificate(&notarised);
+    let stands = |effect: &Effect| matches!(effect, Effect::Persist(Record::Standing(_)));
+    let voted = |effect: &Effect| {
+        matches!(effect, Effect::Persist(Record::Vote(message))
+            if message.body == Body::Finalize { block })
+    };
+    assert!(effects.iter().any(voted), "{effects:?}");
+    assert!(effects.iter().any(stands), "{effects:?}");
+    assert!(over(&effects).is_none(), "{effects:?}");
+    assert!(over(&one.step(Input::Time)).is_none());
 }
