@@ -11,13 +11,13 @@ use tokio::runtime;
 use tokio::time::timeout;
 
 /// Time within which every expected event must occur.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn public(member: u16) -> PublicKey {
+pub(crate) fn public(member: u16) -> PublicKey {
     SecretKey::from_bytes(&[member as u8; 32]).public()
 }
 
-pub fn contact(member: u16, addresses: &[String]) -> Contact {
+pub(crate) fn contact(member: u16, addresses: &[String]) -> Contact {
     Contact {
         member: MemberIndex(member),
         key: public(member),
@@ -25,7 +25,7 @@ pub fn contact(member: u16, addresses: &[String]) -> Contact {
     }
 }
 
-pub fn config(transport: Transport) -> Config {
+pub(crate) fn config(transport: Transport) -> Config {
     let listen = transport.addresses("127.0.0.1", 0);
     Config {
         transport,
@@ -36,14 +36,14 @@ pub fn config(transport: Transport) -> Config {
 }
 
 /// Starts the node with the key of `me`.
-pub async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
+pub(crate) async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
     let runtime = runtime::Handle::current();
     mesh::spawn(&runtime, config, [me as u8; 32], roster.to_vec())
         .await
         .unwrap()
 }
 
-pub async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
+pub(crate) async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
     let found = async {
         loop {
             if let Some(found) = pick(mesh.events.recv().await.expect("the mesh is running")) {
@@ -56,14 +56,14 @@ pub async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>
         .expect("the event occurs in time")
 }
 
-pub fn up(event: Event) -> Option<MemberIndex> {
+pub(crate) fn up(event: Event) -> Option<MemberIndex> {
     match event {
         Event::Up { peer, .. } => Some(peer),
         _ => None,
     }
 }
 
-pub fn down(event: Event) -> Option<MemberIndex> {
+pub(crate) fn down(event: Event) -> Option<MemberIndex> {
     match event {
         Event::Down { peer } => Some(peer),
         _ => None,
@@ -71,24 +71,24 @@ pub fn down(event: Event) -> Option<MemberIndex> {
 }
 
 /// A received frame and the neighbour that it came from.
-pub fn received(event: Event) -> Option<(MemberIndex, Bytes)> {
+pub(crate) fn received(event: Event) -> Option<(MemberIndex, Bytes)> {
     match event {
         Event::Received { from, frame, .. } => Some((from, frame)),
         _ => None,
     }
 }
 
-pub async fn command(mesh: &Handle, command: Command) {
+pub(crate) async fn command(mesh: &Handle, command: Command) {
     mesh.commands.send(command).await.unwrap();
 }
 
-pub async fn send(mesh: &Handle, to: u16, frame: impl Into<Bytes>) {
+pub(crate) async fn send(mesh: &Handle, to: u16, frame: impl Into<Bytes>) {
     let (to, frame) = (MemberIndex(to), frame.into());
     command(mesh, Command::Send { to, frame }).await;
 }
 
 /// Ends a node and waits until its ports are free.
-pub async fn end(mesh: Handle) {
+pub(crate) async fn end(mesh: Handle) {
     let Handle {
         commands,
         events,
