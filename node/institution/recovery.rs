@@ -20,6 +20,7 @@ use silo::Notice;
 
 use super::config::Institution;
 use super::output::Output;
+use crate::store;
 
 /// The first line, where what was confirmed is abandoned.
 const ABANDON: &str = "abandon";
@@ -89,12 +90,14 @@ impl Wish {
     /// # Errors
     /// An error of the system.
     pub fn ask(&self, lost: &[String], abandon: bool) -> io::Result<()> {
-        if let Some(folder) = self.file.parent() {
-            fs::create_dir_all(folder)?;
+        let private = |why: store::OpenError| io::Error::other(why.to_string());
+        if let Some(state) = self.file.parent().and_then(Path::parent) {
+            store::subfolder(state, FOLDER).map_err(private)?;
         }
         let new = self.file.with_extension("new");
         let first = if abandon { ABANDON } else { "" };
         fs::write(&new, format!("{first}\n{}\n", lost.join("\n")))?;
+        store::close_file(&new)?;
         fs::rename(new, &self.file)
     }
 }
