@@ -105,7 +105,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     assert!(changes(&demo.configs[0]).contains("no amendment is proposed"));
     // One proposes: a member more, and four rounds.
     let said = says(&demo.configs[0], &["admit", "newcomer", &key, &address]);
-    assert!(said.contains("+ newcomer"), "{said}");
+    assert!(said.contains("newcomer comes in"), "{said}");
     assert!(said.contains("It needs 3 approvals"), "{said}");
     let admission = id(&said).to_owned();
     for node in 1..3 {
@@ -115,7 +115,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
             (&admission.as_str().into(), &3.into())
         );
         let said = says(&demo.configs[node], &["approve", &admission[..16]]);
-        assert!(said.contains("+ newcomer"), "{said}");
+        assert!(said.contains("newcomer comes in"), "{said}");
     }
     for node in 0..5 {
         assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
@@ -217,12 +217,8 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
 #[test]
 fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
     let demo = quick("run-rekeyed", 4);
-    let mut nodes = Heard::of(&demo.configs, &["--wait-for-admission"]);
-    for node in 0..3 {
-        nodes.nodes.start(node);
-    }
-    nodes.until(0, "finished");
-    // The key of the last one was stolen before its node ever ran.
+    // The key of the last one was lost before its node ever ran; it gets a new one, and an empty state
+    // folder.
     let config = demo.configs[3].clone();
     let name = {
         let text = fs::read_to_string(demo.folder.join("federation").join("federation.toml"))
@@ -236,40 +232,51 @@ fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
     };
     let new = config.with_file_name("new.key");
     let key = good(&["identity", "new", "--out", new.to_str().unwrap()]);
-    let said = says(&demo.configs[0], &["rekey", &name, key.trim()]);
+    let text = fs::read_to_string(&config).unwrap();
+    let line = |key: &str| {
+        let mut lines = text.lines();
+        lines.find(|line| line.starts_with(key)).unwrap().to_owned()
+    };
+    let rekeyed = text
+        .replace(&line("identity"), "identity = \"new.key\"")
+        .replace(&line("state"), "state = \"state-2\"");
+    let renewed = config.with_file_name("renewed.toml");
+    fs::write(&renewed, &rekeyed).unwrap();
+    let mut configs = demo.configs.clone();
+    configs.push(renewed);
+    let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);
+    for node in 0..3 {
+        nodes.nodes.start(node);
+    }
+    nodes.until(0, "finished");
+    let here = ["--config", demo.configs[0].to_str().unwrap(), "--yes"];
+    let unsaid = output(&[&["federation", "rekey", &name, key.trim()][..], &here].concat());
+    assert_eq!(
+        unsaid.status.code(),
+        Some(2),
+        "lost or stolen has to be said"
+    );
+    let said = says(&demo.configs[0], &["rekey", &name, key.trim(), "--lost"]);
     let rekeying = id(&said).to_owned();
     for node in 1..3 {
         nodes.until(node, "amendment");
         says(&demo.configs[node], &["approve", &rekeying]);
     }
-    for node in 0..3 {
-        nodes.until(node, "epoch");
+    // No member signs its approval before a node with the new key has answered.
+    nodes.nodes.start(4);
+    nodes.until(4, "waits-for-admission");
+    for node in [0, 1, 2, 4] {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
     }
+    nodes.until(4, "finished");
     // With the old key it is told that it is none any more.
     nodes.nodes.start(3);
     nodes.until(3, "left");
     assert_eq!(nodes.nodes.code(3), 0);
-    // With the new one, and an empty state folder, it is a member.
-    let text = fs::read_to_string(&config).unwrap();
-    let identity = text
-        .lines()
-        .find(|line| line.starts_with("identity"))
-        .unwrap();
-    let text = text.replace(identity, "identity = \"new.key\"");
-    let state = text
-        .lines()
-        .find(|line| line.starts_with("state"))
-        .unwrap()
-        .to_owned();
-    fs::write(&config, text.replace(&state, "state = \"state-2\"")).unwrap();
-    nodes.nodes.start(3);
-    assert_eq!(nodes.until(3, "epoch")["epoch"], 1);
-    nodes.until(3, "finished");
     // Without the option, a key of nobody is refused with what to do.
     let other = config.with_file_name("other.key");
     good(&["identity", "new", "--out", other.to_str().unwrap()]);
-    let text = fs::read_to_string(&config).unwrap();
-    let text = text
+    let text = rekeyed
         .replace("new.key", "other.key")
         .replace("state-2", "state-3");
     let stranger = config.with_file_name("stranger.toml");

@@ -72,10 +72,11 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
     let listen = own.lines().find(|line| line.starts_with("listen = "));
     let address = listen.unwrap().split('"').nth(1).unwrap();
     says(&demo.configs[0], &["admit", &goes, key, address]);
-    assert_eq!(nodes.until(0, "epoch")["epoch"], 3);
-    let follow = ["--wait-for-admission", "--follow-recovery", &id[..12]];
+    // It is admitted as soon as its node answers.
+    let follow = ["--wait-for-admission", "--follow-recovery", &id];
     let mut again = Heard::of(&demo.configs[1..], &follow);
     again.nodes.start(0);
+    assert_eq!(nodes.until(0, "epoch")["epoch"], 3);
     assert_eq!(again.until(0, "epoch")["epoch"], 3);
     again.until(0, "finished");
     // What it is stays visible.
@@ -93,4 +94,49 @@ fn one_of_two_goes_on_alone_and_the_other_comes_back() {
         format!("after round 3 the other members went on without {goes} and without a quorum");
     assert!(said.contains(&what), "{said}");
     assert!(said.contains("1 to 5 computed again"), "{said}");
+}
+
+#[test]
+fn whoever_named_the_wrong_members_corrects_that_while_its_node_runs() {
+    let demo = quick("run-corrected", 4);
+    let mut nodes = Heard::of(&demo.configs, &[]);
+    for node in 0..4 {
+        nodes.nodes.start(node);
+    }
+    let names: Vec<_> = (0..4)
+        .map(|node| {
+            nodes.until(node, "start")["silo"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+    nodes.until(0, "finished");
+    nodes.until(1, "finished");
+    for node in 2..4 {
+        nodes.nodes.terminate(node);
+        assert_eq!(nodes.nodes.code(node), 0);
+    }
+    let recover = |node: usize, lost: &[&str]| {
+        let lost = lost.iter().flat_map(|name| ["--lost", name]);
+        let config = demo.configs[node].to_str().unwrap();
+        let here = ["--config", config, "--yes"];
+        let all: Vec<_> = ["recover"].into_iter().chain(lost).chain(here).collect();
+        good(&all)
+    };
+    // The first names one that is there, then too few; the second, while it is stopped, too few as well.
+    recover(0, &[&names[1]]);
+    assert_eq!(nodes.until(0, "recovery")["lost"], names[1].as_str());
+    recover(0, &[&names[2]]);
+    let both = format!("{}, {}", names[2], names[3]);
+    nodes.nodes.terminate(1);
+    assert_eq!(nodes.nodes.code(1), 0);
+    recover(1, &[&names[3]]);
+    nodes.nodes.start(1);
+    recover(1, &[&names[2], &names[3]]);
+    recover(0, &[&names[3], &names[2]]);
+    for node in 0..2 {
+        while nodes.until(node, "recovery")["lost"] != both.as_str() {}
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+    }
 }
