@@ -7,6 +7,7 @@ mod approvals;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod policy;
 mod put_back;
 mod recovered;
 mod refusals;
