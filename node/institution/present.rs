@@ -194,7 +194,8 @@ mod tests {
 
     use protocol::certificate::{Certificate, Verdict};
     use protocol::charter::{Charter, Checkpoint, Genesis, Rotation, Verification};
-    use protocol::message::{Amendment, Block, Change, Content, Passage};
+    use protocol::identity::Signature;
+    use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
     use protocol::roster::Silo;
     use protocol::{Epoch, MemberIndex, SecretKey};
 
@@ -238,7 +239,12 @@ mod tests {
             block: first.id,
             outcome: first.charter.start,
         };
-        let approvals = Vec::new().into();
+        let approvals = [0, 1, 3].map(|by| Approval {
+            by: MemberIndex(by),
+            number: 1,
+            signature: Signature::from_bytes(&[0; 64]),
+        });
+        let approvals = approvals.into();
         let block = Block {
             epoch: first.id,
             view: 1,

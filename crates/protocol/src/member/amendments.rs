@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Member;
+use super::{ByMember, Member};
 use super::approvals::{Approvals, KEPT, Word};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
@@ -16,6 +16,9 @@ use crate::roster::MemberIndex;
 
 /// Beats after which amendments and approvals are sent again.
 const REPEAT: u32 = 4;
+
+/// Most amendments of one member whose refusal is reported in an epoch.
+const REFUSED: u32 = 8;
 
 /// The amendments that members approve.
 #[derive(Default)]
@@ -31,6 +34,8 @@ pub(super) struct Amendments {
     arrived: BTreeSet<PublicKey>,
     /// The keys that the network was last asked to report.
     awaited: Vec<PublicKey>,
+    /// How many amendments of members were refused.
+    refused: ByMember<u32>,
     /// One with enough approvals, which waits to be proposed and to become final.
     pending: Option<Hash>,
     /// Beats until the next repetition.
@@ -209,7 +214,13 @@ impl Member {
         let spoken = amendment.is_spoken(self.config.formats);
         let checked = amendment.check(&self.config.epoch);
         match checked.and_then(|()| self.amendments.add(from, hash, amendment)) {
-            Err(why) => self.refuse(from, 0, why.into()),
+            Err(why) => {
+                let refused = self.amendments.refused.entry(from).or_default();
+                *refused = refused.saturating_add(1);
+                if *refused <= REFUSED {
+                    self.refuse(from, 0, why.into());
+                }
+            }
             Ok(()) => {
                 self.follow_amendment(hash);
                 // It is known, so that people see it, and this member says that it cannot follow.

@@ -27,6 +27,14 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
     }
     let full = refused(from, 0, ChangeError::Full { kept: 4 }.into());
     assert_eq!(one.hear(from, 0, 0, text(&amendments[4])), [full]);
+    // Whoever floods others with amendments fills no log.
+    let many = (10..40).map(|more| {
+        let mut amendment = longer(&one.epoch);
+        amendment.charter.rounds += more;
+        one.at(10_000 * more);
+        one.hear(from, 0, 0, text(&amendment)).len()
+    });
+    assert_eq!(many.sum::<usize>(), 7);
     // One that it withdraws makes room.
     let effects = one.hear(from, 0, 0, word(&amendments[1], 2, false));
     assert_eq!(effects, [one.knows(&amendments[1], &[])]);
