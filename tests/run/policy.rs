@@ -19,7 +19,7 @@ fn whoever_did_not_agree_to_a_weaker_agreement_contributes_again_once_it_has_sig
     let agreed = fs::read_to_string(&folder)
         .or_else(|_| fs::read_to_string(demo.folder.join("federation.toml")))
         .unwrap();
-    let mut weaker = agreed.replace("rounds = 3", "rounds = 6");
+    let mut weaker = agreed.replace("\nrounds = 3", "\nrounds = 6");
     for (strong, weak) in [
         ("names = \"removed\"", "names = \"shown\""),
         ("verification = \"full\"", "verification = \"inclusion\""),

@@ -37,7 +37,7 @@ fn a_journal_of_a_newer_program_is_refused() {
     let database = Database::open(place.path().join("journal.redb")).unwrap();
     let transaction = database.begin_write().unwrap();
     let head: TableDefinition<(), &[u8]> = TableDefinition::new("head");
-    let mut newer = 2u32.to_le_bytes().to_vec();
+    let mut newer = 3u32.to_le_bytes().to_vec();
     newer.extend(b"fields of a newer format");
     transaction
         .open_table(head)
@@ -48,12 +48,12 @@ fn a_journal_of_a_newer_program_is_refused() {
     drop(database);
     let error = refused(&place, |_| ());
     let OpenError::Newer {
-        found: 2, ours: 1, ..
+        found: 3, ours: 2, ..
     } = error
     else {
         panic!("{error}")
     };
-    let hint = "journal format 2, this program reads format 1: use the program that wrote it";
+    let hint = "journal format 3, this program reads format 2: use the program that wrote it";
     assert!(error.to_string().contains(hint), "{error}");
 }
 

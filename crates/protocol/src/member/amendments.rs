@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ByMember, Member};
 use super::approvals::{Approvals, KEPT, Word};
+use super::{ByMember, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
 use crate::effects::{Effect, Record, Report};
@@ -143,6 +143,7 @@ impl Member {
         }
         self.amendments.waiting.insert(hash, number);
         self.sign_approvals();
+        self.send_waiting(&self.others());
         self.follow_amendment(hash);
     }
 
@@ -418,6 +419,27 @@ impl Member {
                 for frame in frames.into_iter().flatten().cloned() {
                     self.out.push(Effect::Send { to, frame });
                 }
+            }
+        }
+        self.send_waiting(to);
+    }
+
+    /// Sends the texts that this member's institution approves and that wait for new members: the others
+    /// have to see them, so that they approve them and wait for the same.
+    fn send_waiting(&mut self, to: &[MemberIndex]) {
+        let me = self.me();
+        let waiting: Vec<_> = self.amendments.waiting.keys().copied().collect();
+        for hash in waiting {
+            let Some((amendment, _)) = self.amendments.known.get(&hash) else {
+                continue;
+            };
+            let text = Body::Amendment(Box::new(amendment.clone()));
+            let (_, frame) = self.seal(0, 0, text);
+            let approvals = self.amendments.approvals.standing(&hash);
+            let has = |to: &MemberIndex| approvals.iter().any(|approval| approval.by == *to);
+            for &to in to.iter().filter(|&&to| to != me && !has(&to)) {
+                let frame = frame.clone();
+                self.out.push(Effect::Send { to, frame });
             }
         }
     }

@@ -175,11 +175,18 @@ fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
     let new = key(99).public();
     // Nobody asked for it yet.
     assert_eq!(one.step(Input::Arrived { key: new }), []);
-    let effects = one.step(approve(&amendment));
-    assert_eq!(
-        effects,
-        [one.awaits(&amendment), one.knows(&amendment, &[])]
-    );
+    // The others are shown it at once, and again.
+    let text = Body::Amendment(Box::new(amendment.clone()));
+    let shown: Vec<_> = one
+        .others()
+        .into_iter()
+        .map(|to| one.sends(to, 0, 0, text.clone()))
+        .collect();
+    let mut expected = shown.clone();
+    expected.extend([one.awaits(&amendment), one.knows(&amendment, &[])]);
+    assert_eq!(one.step(approve(&amendment)), expected);
+    let again = one.pass(4_000);
+    assert!(shown.iter().all(|sent| again.contains(sent)), "{again:?}");
     assert_eq!(one.step(approve(&amendment)), []);
     // Another key changes nothing.
     let key = key(98).public();
