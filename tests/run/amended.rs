@@ -269,7 +269,9 @@ fn a_member_that_was_down_and_a_replaced_key_find_the_present_agreement() {
         assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
     }
     nodes.until(4, "finished");
-    // With the old key it is told that it is none any more.
+    // With the old key, at the same address, it is told that it is none any more.
+    nodes.nodes.terminate(4);
+    assert_eq!(nodes.nodes.code(4), 0);
     nodes.nodes.start(3);
     nodes.until(3, "left");
     assert_eq!(nodes.nodes.code(3), 0);

@@ -39,7 +39,7 @@ fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() 
     let config = &demo.configs[3];
     let state = config.with_file_name("state");
     overwrite(&state.join("journal.redb"), |bytes| {
-        let middle = bytes.len() / 3;
+        let middle = bytes.len() / 16;
         bytes[middle..].iter_mut().for_each(|byte| *byte ^= 0x5a);
     });
     let (code, said) = run(config);

@@ -174,7 +174,8 @@ impl Member {
         }
     }
 
-    /// Signs the approvals whose new members have all answered.
+    /// Signs the approvals whose new members have all answered: this member itself, or others of which
+    /// one is honest, because not everybody can reach everybody.
     fn sign_approvals(&mut self) {
         let waiting: Vec<_> = self
             .amendments
@@ -186,7 +187,9 @@ impl Member {
             let Some((amendment, _)) = self.amendments.known.get(&hash) else {
                 continue;
             };
-            if self.awaits(amendment).is_empty() {
+            let others = self.amendments.approvals.standing(&hash).len();
+            let heard = others > self.config.epoch.roster.faulty();
+            if heard || self.awaits(amendment).is_empty() {
                 self.amendments.waiting.remove(&hash);
                 self.say(hash, number, true);
             }
@@ -246,6 +249,7 @@ impl Member {
             signature,
         };
         if self.amendments.approvals.add(by, amendment, word) {
+            self.sign_approvals();
             self.follow_amendment(amendment);
         }
     }

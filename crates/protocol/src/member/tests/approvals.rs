@@ -202,6 +202,18 @@ fn an_approval_of_a_new_key_is_signed_when_its_node_has_answered() {
 }
 
 #[test]
+fn a_new_key_that_f_plus_1_others_have_heard_need_not_answer_here() {
+    let mut one = One::follower(4);
+    let (amendment, others) = (admitting(&one.epoch, "new"), one.others());
+    one.step(approve(&amendment));
+    let said = one.sends(others[2], 0, 0, approval(&amendment));
+    let first = one.hear(others[0], 0, 0, approval(&amendment));
+    assert!(!first.contains(&said), "one of them may lie: {first:?}");
+    let second = one.hear(others[1], 0, 0, approval(&amendment));
+    assert!(second.contains(&said), "{second:?}");
+}
+
+#[test]
 fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_voted_for() {
     let objecting = |one: &mut One| {
         one.member.config.examine = Examine::new(|amendment| match amendment.text == b"longer" {
