@@ -2,6 +2,7 @@
 //! and the epoch ends when that is final. `approvals` keeps who approves what.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::approvals::{Approvals, KEPT, Word};
 use super::{ByMember, Member};
@@ -13,6 +14,7 @@ use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Body, Change, Content, Passage};
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 /// Beats after which amendments and approvals are sent again.
 const REPEAT: u32 = 4;
@@ -34,6 +36,8 @@ pub(super) struct Amendments {
     arrived: BTreeSet<PublicKey>,
     /// The keys that the network was last asked to report.
     awaited: Vec<PublicKey>,
+    /// When an amendment of a member last made room for another one of it.
+    replaced: ByMember<Time>,
     /// How many amendments of members were refused.
     refused: ByMember<u32>,
     /// One with enough approvals, which waits to be proposed and to become final.
@@ -64,26 +68,29 @@ impl Amendments {
     }
 
     /// Keeps an amendment. Where its sender has sent many others, one that nobody approves any more
-    /// makes room.
+    /// makes room, once in a `pause`: every new one is shown to people.
     ///
     /// # Errors
     /// [`ChangeError::Full`].
     fn add(
         &mut self,
         from: MemberIndex,
-        hash: Hash,
-        amendment: Amendment,
+        (hash, amendment): (Hash, Amendment),
+        (now, pause): (Time, Duration),
     ) -> Result<(), ChangeError> {
         let of_sender = |(_, (_, by)): &(&Hash, &(Amendment, MemberIndex))| *by == from;
         if self.known.iter().filter(of_sender).count() >= KEPT {
             let useless = |hash: &&Hash| {
                 self.approvals.standing(hash).is_empty() && !self.waiting.contains_key(*hash)
             };
+            let recent = self.replaced.get(&from);
+            let recent = recent.is_some_and(|last| now < *last + pause);
             let mut sent = self.known.iter().filter(of_sender).map(|(hash, _)| hash);
-            let Some(useless) = sent.find(useless).copied() else {
+            let Some(useless) = sent.find(useless).copied().filter(|_| !recent) else {
                 return Err(ChangeError::Full { kept: KEPT });
             };
             self.known.remove(&useless);
+            self.replaced.insert(from, now);
         }
         self.known.insert(hash, (amendment, from));
         Ok(())
@@ -136,7 +143,7 @@ impl Member {
             .and(room);
         let kept = checked.and_then(|()| match known {
             true => Ok(()),
-            false => self.amendments.add(me, hash, amendment),
+            false => self.keep_amendment(me, hash, amendment),
         });
         if let Err(why) = kept {
             return self.refuse(me, 0, why.into());
@@ -209,6 +216,17 @@ impl Member {
         self.send_amendments(&self.others());
     }
 
+    fn keep_amendment(
+        &mut self,
+        from: MemberIndex,
+        hash: Hash,
+        amendment: Amendment,
+    ) -> Result<(), ChangeError> {
+        let pause = self.config.epoch.beat() * REPEAT;
+        let when = (self.now, pause);
+        self.amendments.add(from, (hash, amendment), when)
+    }
+
     /// An amendment that another member approves.
     pub(super) fn receive_amendment(&mut self, from: MemberIndex, amendment: Amendment) {
         let hash = amendment.hash();
@@ -217,7 +235,7 @@ impl Member {
         }
         let spoken = amendment.is_spoken(self.config.formats);
         let checked = amendment.check(&self.config.epoch);
-        match checked.and_then(|()| self.amendments.add(from, hash, amendment)) {
+        match checked.and_then(|()| self.keep_amendment(from, hash, amendment)) {
             Err(why) => {
                 let refused = self.amendments.refused.entry(from).or_default();
                 *refused = refused.saturating_add(1);
@@ -302,7 +320,7 @@ impl Member {
         let me = self.me();
         if !self.amendments.known.contains_key(&hash) {
             // A member that proposes too much itself can still vote for what others propose.
-            let _ = self.amendments.add(me, hash, amendment);
+            let _ = self.keep_amendment(me, hash, amendment);
         }
         self.follow_amendment(hash);
     }

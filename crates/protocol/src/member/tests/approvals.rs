@@ -40,6 +40,9 @@ fn a_member_keeps_four_amendments_of_each_other_member_and_says_that_it_keeps_no
     assert_eq!(effects, [one.knows(&amendments[1], &[])]);
     let known = one.hear(from, 0, 0, text(&amendments[4]));
     assert_eq!(known, [one.knows(&amendments[4], &[])]);
+    // One more takes the place of that one, which nobody approves, and not at once.
+    assert_eq!(one.hear(from, 0, 0, text(&amendments[1])), []);
+    one.at(394_000);
     let again = one.hear(from, 0, 0, text(&amendments[1]));
     assert_eq!(again, [one.knows(&amendments[1], &[])]);
 }
