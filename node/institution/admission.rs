@@ -147,3 +147,79 @@ fn passed(epoch: &Epoch, frame: &[u8]) -> Option<(Passage, Arc<Epoch>)> {
     let next = epoch.next(passage.blocks.first()?).ok()?;
     Some((*passage, Arc::new(next)))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use protocol::SecretKey;
+    use protocol::charter::{Charter, Genesis, Rotation, Verification};
+    use protocol::identity::Signature;
+    use protocol::message::{Confirmed, Recovery, Standing};
+    use protocol::recovery::ground;
+    use protocol::roster::Silo;
+
+    use super::*;
+
+    fn epoch() -> Epoch {
+        let silo = |number: u8| Silo {
+            name: format!("silo {number}"),
+            key: SecretKey::from_bytes(&[number; 32]).public(),
+            rows: None,
+        };
+        let charter = Charter {
+            name: "recovered".into(),
+            work: "toy".into(),
+            start: Hash::of(b"start"),
+            rounds: 3,
+            beat_ms: 1000,
+            patience: 20,
+            view_timeout: 200,
+            min_contributions: 2,
+            rotation: Rotation::EveryRound,
+            verification: Verification::Full,
+            names_shown: false,
+            blob_limit: 100,
+            keep_rounds: 2,
+            discovery: false,
+        };
+        let silos = (0..2).map(silo).collect();
+        Epoch::first(&Genesis { silos, charter }).unwrap()
+    }
+
+    #[test]
+    fn a_newcomer_follows_no_recovery_that_its_institution_did_not_name() {
+        let epoch = epoch();
+        let lost = vec![MemberIndex(1)];
+        let standing = Standing {
+            number: 1,
+            lost: lost.clone(),
+            adopted: epoch.began,
+            view: 0,
+            block: epoch.id,
+            notarised: 0,
+        };
+        let ground = ground(&epoch, [&standing]).unwrap();
+        let signature = Signature::from_bytes(&[0; 64]);
+        let confirmed = Confirmed {
+            by: MemberIndex(0),
+            standing,
+            signature,
+            number: 1,
+            confirmation: signature,
+        };
+        let block = Recovery::block(&epoch, &lost, &ground, vec![confirmed], Vec::new());
+        let id = block.hash();
+        let proof = Recovery::no_proof(&epoch);
+        let passage = Passage {
+            blocks: vec![block],
+            proof,
+        };
+        let why = unfollowed(&epoch, &passage, id, None).unwrap();
+        assert!(why.contains("silo 0 went on without silo 1"), "{why}");
+        assert!(why.contains(&format!("--follow-recovery {id:#}")), "{why}");
+        let mut alike = id;
+        alike.0[31] ^= 1;
+        assert!(unfollowed(&epoch, &passage, id, Some(alike)).is_some());
+        assert_eq!(unfollowed(&epoch, &passage, id, Some(id)), None);
+    }
+}
