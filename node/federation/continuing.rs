@@ -10,7 +10,7 @@ use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
 };
 use protocol::charter::{Charter, CharterError, Epoch, Genesis};
-use protocol::roster::Silo;
+use protocol::roster::{Silo, faulty};
 use protocol::{Hash, PublicKey};
 use silo::genesis_outcome;
 
@@ -239,11 +239,6 @@ fn domains(
     };
     task.domains = Some(found.ok_or_else(missing)?);
     Ok(task)
-}
-
-/// Members that may be Byzantine.
-fn faulty(members: usize) -> usize {
-    members.saturating_sub(1) / 3
 }
 
 /// As many beats as before, and one for each more member that may be Byzantine.

@@ -43,7 +43,7 @@ pub(crate) fn epoch_with(
         key: key.public(),
         rows: None,
     };
-    let f = (keys.len() - 1) / 3;
+    let f = protocol::roster::faulty(keys.len());
     let charter = Charter {
         name: "bare".into(),
         work: Vec::new(),

@@ -62,8 +62,8 @@ pub struct Agreement {
     pub continues: Option<Continues>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
     pub addresses: Vec<Vec<String>>,
-    /// Why nobody can take part under it, where it came into force all the same; `None` for every
-    /// agreement that was read from a file.
+    /// Why no member can take part under this agreement. A quorum may have brought such an agreement into
+    /// force; one that was read from a file is never unfit.
     pub unfit: Option<Unfit>,
 }
 
@@ -223,7 +223,7 @@ impl Agreement {
         ))
     }
 
-    /// It as it is written.
+    /// The agreement as federation.toml has it.
     pub(crate) fn file(&self) -> FederationFile {
         let charter = &self.epoch.charter;
         let silos = self.epoch.roster.silos();
@@ -301,7 +301,7 @@ pub fn enough_patience(wanted: u32, blob_limit: u64, n: usize, beat: Duration) -
 /// Fewest contributions of a round, in a federation of `n` members, where the charter does not say it:
 /// 2f + 1, or more than half of the members where that is more.
 pub fn default_min_contributions(n: usize) -> u16 {
-    let f = n.saturating_sub(1) / 3;
+    let f = protocol::roster::faulty(n);
     (2 * f + 1).max(n / 2 + 1).min(n) as u16
 }
 

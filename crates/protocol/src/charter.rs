@@ -9,7 +9,7 @@ use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::PublicKey;
 use crate::name::{self, NameError};
-use crate::roster::{MemberIndex, Roster, RosterError, Silo};
+use crate::roster::{MemberIndex, Roster, RosterError, Silo, faulty};
 use crate::rotation::{Cycles, Setting, Turns};
 use crate::verification;
 
@@ -285,7 +285,7 @@ impl Charter {
 
     /// Twice the patience and half a beat for each of f + 4 phases, in beats.
     fn shortest_view_timeout(&self, members: usize) -> u64 {
-        let faulty = members.saturating_sub(1) as u64 / 3;
+        let faulty = faulty(members) as u64;
         2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
     }
 
@@ -357,5 +357,5 @@ impl Charter {
 
 /// 2f + 1, or all where that is less: the fewest contributions that a charter may ask for.
 fn fewest_contributions(members: usize) -> usize {
-    (2 * (members.saturating_sub(1) / 3) + 1).min(members)
+    (2 * faulty(members) + 1).min(members)
 }

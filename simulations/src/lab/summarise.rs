@@ -43,7 +43,7 @@ pub fn laboratory(findings: Findings<'_>) -> Laboratory {
         description: scenario.description.clone(),
         version: env!("CARGO_PKG_VERSION"),
         strategy: scenario.strategy.name().into(),
-        faulty: findings.silos.len().saturating_sub(1) / 3,
+        faulty: protocol::roster::faulty(findings.silos.len()),
         silos: findings.silos,
         rounds: scenario.rounds,
         seeds,

@@ -150,7 +150,9 @@ impl Member {
         }
         self.amendments.waiting.insert(hash, number);
         self.sign_approvals();
-        self.send_waiting(&self.others());
+        if self.amendments.waiting.contains_key(&hash) {
+            self.send_waiting(&self.others());
+        }
         self.follow_amendment(hash);
     }
 
@@ -274,7 +276,7 @@ impl Member {
 
     /// Whether enough of the approvals in a change stand, as far as this member knows: what was
     /// withdrawn does not count.
-    pub(super) fn approvals_stand(&self, change: &Change) -> Result<(), ChangeError> {
+    fn approvals_stand(&self, change: &Change) -> Result<(), ChangeError> {
         let hash = change.amendment.hash();
         let withdrawn = change.approvals.iter().filter(|approval| {
             let last = self.amendments.approvals.last(approval.by, &hash);

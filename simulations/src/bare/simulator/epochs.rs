@@ -337,7 +337,7 @@ impl Simulator<'_> {
         }
         // The number of members says how many contributions a round must have at least.
         let charter = charter.for_members(epoch.roster.len(), silos.len());
-        let f = (silos.len() - 1) / 3;
+        let f = protocol::roster::faulty(silos.len());
         let charter = protocol::Charter {
             view_timeout: charter.view_timeout.max(crate::genesis::view_timeout(f)),
             ..charter
