@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agreement::{Agreement, Continues, Work};
+use agreement::{Agreement, Continues, Work, default_min_contributions};
 use learn::external::StartFrom;
 use learn::{DataError, Study, TaskConfig};
 use methods::Params;
@@ -250,6 +250,6 @@ fn fitting(view_timeout: u32, before: usize, now: usize) -> u32 {
 fn contributions(least: u16, before: usize, now: usize) -> u16 {
     match before == now {
         true => least,
-        false => (2 * faulty(now) + 1).max(now / 2 + 1).min(now) as u16,
+        false => default_min_contributions(now),
     }
 }
