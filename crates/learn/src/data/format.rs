@@ -89,7 +89,7 @@ impl Format {
     /// A number in one notation, so that `1` and `1.0` are equal; any other text unchanged.
     pub(crate) fn plain(&self, text: &str) -> String {
         let number = self.number(text);
-        number.map_or_else(|| super::category(text), |number| number.to_string())
+        number.map_or_else(|| text.to_owned(), |number| number.to_string())
     }
 
     /// Whether a cell means that the value is missing.

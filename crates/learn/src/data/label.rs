@@ -108,9 +108,36 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The text of a category: numbers in one way of writing, so that `1` and `1.0` are the same.
-pub(crate) fn category(text: &str) -> String {
-    number(text).map_or_else(|| text.to_owned(), |value| value.to_string())
+/// A whole number that is written with zeros behind the point or comma, without them: `1` for `1.0`.
+/// `None` for any other text: `1`, `1.5`, `01.0` and `4E2` among them.
+pub(crate) fn without_zeros(text: &str) -> Option<&str> {
+    let (whole, zeros) = text.split_once(['.', ','])?;
+    let digits = whole.strip_prefix('-').unwrap_or(whole);
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (digits == "0" || !digits.starts_with('0'));
+    let fine = plain && !digits.is_empty() && !zeros.is_empty();
+    (fine && zeros.bytes().all(|byte| byte == b'0')).then_some(whole)
+}
+
+/// Whether all numbers among the cells of a column are whole and written with zeros behind the point.
+/// Programs write them so where some values of the column are missing, and such codes are the same as
+/// without the zeros. Where only some are, as in `250` and `250.0`, they are different codes.
+pub(crate) fn are_with_zeros<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
+    let mut some = false;
+    for cell in cells {
+        match without_zeros(cell) {
+            Some(_) => some = true,
+            None if number(&cell.replacen(',', ".", 1)).is_some() => return false,
+            None => {}
+        }
+    }
+    some
+}
+
+/// Whether two texts name one class: the same text, or the same whole number with zeros behind the point
+/// in one of them.
+pub(crate) fn same_class(a: &str, b: &str) -> bool {
+    a == b || without_zeros(a).unwrap_or(a) == without_zeros(b).unwrap_or(b)
 }
 
 #[cfg(test)]
@@ -132,6 +159,26 @@ mod tests {
         assert_eq!(rule("= 1").holds("1.0"), Some(true));
         assert_eq!(rule("!= no").holds("yes"), Some(true));
         assert_eq!(String::from(rule("!=no")), "!= no");
+    }
+
+    #[test]
+    fn codes_are_texts_and_zeros_behind_a_whole_number_are_left_out_only_where_all_have_them() {
+        for (text, without) in [("1.0", "1"), ("12,00", "12"), ("-9.0", "-9"), ("0.0", "0")] {
+            assert_eq!(without_zeros(text), Some(without));
+        }
+        for text in [
+            "1", "1.5", "01.0", "4E2", "400", "1.", ".0", "1.0.0", "a.0", "",
+        ] {
+            assert_eq!(without_zeros(text), None, "{text}");
+        }
+        let are = |cells: &[&str]| are_with_zeros(cells.iter().copied());
+        assert!(are(&["1.0", "2.0", "unknown"]));
+        // Different codes of a catalogue of diseases.
+        assert!(!are(&["250", "250.0"]));
+        assert!(!are(&["250.0", "250.1"]));
+        assert!(!are(&["a", "b"]));
+        assert!(same_class("1", "1.0") && same_class("01", "01"));
+        assert!(!same_class("01", "1") && !same_class("4E2", "400"));
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 pub(crate) use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
 pub(crate) use eicu_los::{eicu_los_columns, eicu_los_target};
 pub(crate) use heart::heart_schema;
-pub(crate) use label::{category, number};
+pub(crate) use label::{are_with_zeros, number, same_class, without_zeros};
 pub(crate) use open::{bytes, is_parquet, open};
 pub(crate) use prepare::{ColumnSummary, Moments, Prepared, effective};
 pub(crate) use raw::{RawFile, RawRow};

@@ -2,63 +2,68 @@
 
 use std::collections::BTreeMap;
 
-use super::Wishes;
-use crate::data::{DataError, Format, RawFile};
+use super::category::category;
+use super::personal::{names_persons, personal, words};
+use super::stand_in::stand_ins;
+use super::{Found, Wishes, rows_of};
+use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::{ColumnType, FeatureColumns, MissingRule};
 
-/// Most levels that a category keeps; rarer ones become `other`.
-const LEVELS: usize = 20;
 /// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
 
 /// The cells of a column in all files.
 pub(super) struct Cells<'a> {
-    name: &'a str,
-    /// Every value, numbers in one way of writing, with how often it occurs.
+    pub(super) name: &'a str,
+    /// Every value as it is written, with how often it occurs.
     pub(super) values: BTreeMap<String, usize>,
     /// Cells in all, and those without a value.
     pub(super) count: usize,
     pub(super) missing: usize,
-    /// The numbers among the values, ascending, each once.
-    pub(super) numbers: Vec<f64>,
+    /// The numbers among the values, ascending, with how often each occurs.
+    pub(super) numbers: Vec<(f64, usize)>,
     /// Cells that hold a number.
-    numeric: usize,
-}
-
-/// What becomes of a column.
-pub(super) enum Found {
-    /// It is learned from; what it holds, in one phrase.
-    Feature(FeatureColumns, String),
-    /// It is not; why.
-    LeftOut(String),
+    pub(super) numeric: usize,
+    /// Values that are no numbers, with how often they occur.
+    others: BTreeMap<String, usize>,
 }
 
 impl<'a> Cells<'a> {
-    pub(super) fn of(files: &[RawFile], name: &'a str, format: &Format) -> Result<Self, DataError> {
-        let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
-        let (mut count, mut missing) = (0, 0);
-        for file in files {
+    pub(super) fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+        let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
+        let (mut count, mut missing, mut numeric) = (0, 0, 0);
+        let mut numbers = Vec::new();
+        for (file, format) in files {
             let place = file.place(name)?;
-            for row in &file.rows {
-                let text = row.cells.get(place).unwrap_or_default();
-                count += 1;
-                match format.is_missing(text) {
-                    true => missing += 1,
-                    false => *texts.entry(text).or_default() += 1,
+            let cells = || {
+                file.rows
+                    .iter()
+                    .map(|row| row.cells.get(place).unwrap_or_default())
+            };
+            let present = || cells().filter(|text| !format.is_missing(text));
+            let zeros = are_with_zeros(present());
+            count += file.rows.len();
+            missing += file.rows.len() - present().count();
+            let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
+            present().for_each(|text| *texts.entry(text).or_default() += 1);
+            for (text, times) in texts {
+                match format.number(text) {
+                    Some(number) => {
+                        numeric += times;
+                        numbers.push((number, times));
+                    }
+                    None => *others.entry(text.to_owned()).or_default() += times,
                 }
+                let plain = without_zeros(text).filter(|_| zeros).unwrap_or(text);
+                *values.entry(plain.to_owned()).or_default() += times;
             }
         }
-        let (mut values, mut numbers, mut numeric) = (BTreeMap::new(), Vec::new(), 0);
-        for (text, times) in texts {
-            let number = format.number(text);
-            if let Some(number) = number {
-                numeric += times;
-                numbers.push(number);
-            }
-            *values.entry(format.plain(text)).or_default() += times;
-        }
-        numbers.sort_unstable_by(f64::total_cmp);
-        numbers.dedup();
+        numbers.sort_unstable_by(|a: &(f64, usize), b| a.0.total_cmp(&b.0));
+        numbers.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
         Ok(Self {
             name,
             values,
@@ -66,6 +71,7 @@ impl<'a> Cells<'a> {
             missing,
             numbers,
             numeric,
+            others,
         })
     }
 
@@ -79,7 +85,26 @@ impl<'a> Cells<'a> {
     }
 
     pub(super) fn whole(&self) -> bool {
-        self.numbers.iter().all(|number| number.fract() == 0.0)
+        self.numbers.iter().all(|(number, _)| number.fract() == 0.0)
+    }
+
+    /// Whether it holds numbers, and a few cells that are none: one odd cell makes no category of a
+    /// column.
+    pub(super) fn mostly_numbers(&self) -> bool {
+        let share = 100 * self.numeric / self.present().max(1);
+        self.numeric < self.present()
+            && (share >= 80 || (share >= 50 && self.numbers.len() > CODES))
+    }
+
+    /// The cells that are no numbers, of a column of numbers: the most frequent ones.
+    pub(super) fn odd(&self) -> Vec<(&str, usize)> {
+        let mut odd: Vec<(&str, usize)> = self
+            .others
+            .iter()
+            .map(|(text, times)| (text.as_str(), *times))
+            .collect();
+        odd.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        odd
     }
 
     /// Whether the column could say which silo a row is of.
@@ -89,113 +114,103 @@ impl<'a> Cells<'a> {
         enough && self.missing == 0 && (!self.all_numbers() || (self.whole() && distinct > 2))
     }
 
-    /// Whether numbers look like codes: whole, few, and the name says so.
+    /// Whether numbers look like codes: whole and few, and the name says so or some have leading zeros.
     fn looks_like_codes(&self) -> bool {
-        let name = self.name.to_ascii_lowercase();
-        let words = ["id", "code", "type", "class", "category", "kind", "group"];
-        let named = name
-            .split(|letter: char| !letter.is_ascii_alphanumeric())
-            .any(|word| words.contains(&word));
-        named && self.whole() && self.values.len() <= CODES
+        let named = ["id", "code", "type", "class", "category", "kind", "group"];
+        let named = words(self.name)
+            .iter()
+            .any(|word| named.contains(&word.as_str()));
+        let zeros = self.values.keys().any(|text| {
+            text.len() > 1
+                && text.starts_with('0')
+                && text.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        (named || zeros) && self.whole() && self.values.len() <= CODES
     }
 
     pub(super) fn found(&self, wishes: &Wishes) -> Found {
         let named = |names: &[String]| names.iter().any(|name| name == self.name);
+        let (number, asked) = (named(&wishes.numbers), named(&wishes.categories));
         let distinct = self.values.len();
         if self.present() == 0 {
             return Found::LeftOut("no value in any row".into());
         }
         if distinct == 1 {
             let value = self.values.keys().next().map_or("", String::as_str);
+            let value: String = value.chars().take(40).collect();
             return Found::LeftOut(format!("the same value in every row: {value:?}"));
         }
         let share = self.missing as f64 / self.count as f64;
-        if share > 0.6 && !named(&wishes.numbers) && !named(&wishes.categories) {
+        if share > 0.6 && !number && !asked {
             return Found::LeftOut(format!("{:.0} % of the values are missing", 100.0 * share));
         }
-        let numeric = self.all_numbers() || named(&wishes.numbers);
-        let codes = numeric && self.looks_like_codes();
-        if named(&wishes.categories) || (!named(&wishes.numbers) && (!numeric || codes)) {
-            return self.category(codes, named(&wishes.categories));
+        if !asked && !number {
+            if let Some(why) = personal(self.name, &self.values) {
+                return Found::LeftOut(why);
+            }
         }
-        let wanted = named(&wishes.numbers);
-        if self.whole() && distinct == self.present() && distinct > 50 && !wanted {
+        let codes = self.all_numbers() && self.looks_like_codes();
+        let numeric = self.all_numbers() || self.mostly_numbers();
+        if asked || (!number && (!numeric || codes)) {
+            return category(self, wishes, codes, asked);
+        }
+        if self.whole() && distinct == self.present() && distinct > 50 && !number {
             return Found::LeftOut("a different whole number in every row: an identifier".into());
         }
-        if self.whole() && self.name.to_ascii_lowercase().ends_with("id") && !wanted {
+        let identifier = self.name.to_ascii_lowercase().ends_with("id") || names_persons(self.name);
+        if self.whole() && identifier && distinct > 2 && !number {
             let what = format!("{distinct} whole numbers, and by the name an identifier");
             return Found::LeftOut(what);
         }
-        let (low, high) = (self.numbers[0], self.numbers[self.numbers.len() - 1]);
+        if self.numeric < self.present() {
+            return Found::Odd;
+        }
         let kind = match self.whole() {
             true => ColumnType::Integer,
             false => ColumnType::Number,
-        };
-        let what = match self.whole() {
-            true => format!("whole numbers from {low} to {high}"),
-            false => format!("numbers from {low} to {high}"),
         };
         let feature = FeatureColumns {
             kind,
             missing: self.rule(),
             ..FeatureColumns::numbers(self.name.into())
         };
-        Found::Feature(feature, self.with_missing(what))
+        Found::Feature(feature, self.with_missing(self.range()))
     }
 
-    fn category(&self, codes: bool, asked: bool) -> Found {
-        let distinct = self.values.len();
-        if 2 * distinct > self.present() && distinct > LEVELS && !asked {
-            return Found::LeftOut(format!(
-                "{distinct} different texts in {} rows: names, dates or free text",
-                self.present()
-            ));
-        }
-        let mut by_count: Vec<(&String, usize)> = self
-            .values
-            .iter()
-            .map(|(value, &times)| (value, times))
-            .collect();
-        by_count.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        // A rare level is a column of almost nothing but zeros.
-        let rare = (self.present() / 200).max(1);
-        let frequent = by_count.iter().filter(|(_, times)| *times >= rare).count();
-        let kept = match distinct <= LEVELS {
-            true if frequent >= 2 && distinct - frequent <= 1 => distinct,
-            _ => frequent.clamp(2, LEVELS).min(distinct),
+    /// Smallest, middle and largest number, in words.
+    pub(super) fn range(&self) -> String {
+        let kind = match self.whole() {
+            true => "whole numbers",
+            false => "numbers",
         };
-        let other = kept < distinct;
-        let covered: usize = by_count.iter().take(kept).map(|(_, times)| times).sum();
-        if 4 * covered < self.present() && !asked {
-            return Found::LeftOut(format!(
-                "{distinct} different texts, none of which is frequent: names, dates or free text"
-            ));
-        }
-        let levels = by_count
-            .iter()
-            .take(kept)
-            .map(|(value, _)| (*value).clone());
-        let what = match (other, codes) {
-            (true, _) => {
-                format!("texts: the {kept} most frequent of {distinct}, and the others together")
+        let (Some((low, _)), Some((high, _))) = (self.numbers.first(), self.numbers.last()) else {
+            return "no number".into();
+        };
+        format!("{kind} from {low} to {high}, median {}", self.median())
+    }
+
+    /// The number in the middle; the lower one of two.
+    fn median(&self) -> f64 {
+        let mut before = 0;
+        for (number, times) in &self.numbers {
+            before += times;
+            if 2 * before >= self.numeric {
+                return *number;
             }
-            (false, true) => format!("{distinct} codes, by the column's name"),
-            (false, false) => format!("{distinct} texts"),
+        }
+        f64::NAN
+    }
+
+    /// What a person should look at in a column of numbers, in sentences without a full stop.
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let doubt = |(value, rows): &(f64, usize)| {
+            format!(
+                "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
+                self.name,
+                rows_of(*rows, "hold"),
+            )
         };
-        let share = 100 * self.numeric / self.present();
-        let what = match (50..100).contains(&share) {
-            true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
-            false => what,
-        };
-        let feature = FeatureColumns {
-            other,
-            missing: match self.missing {
-                0 => MissingRule::Refuse,
-                _ => MissingRule::Indicator,
-            },
-            ..FeatureColumns::category(self.name, levels.collect())
-        };
-        Found::Feature(feature, self.with_missing(what))
+        stand_ins(&self.numbers).iter().map(doubt).collect()
     }
 
     /// The rule for missing numbers: the median where few are missing, an indicator with them where
@@ -208,7 +223,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    fn with_missing(&self, what: String) -> String {
+    pub(super) fn with_missing(&self, what: String) -> String {
         match self.missing {
             0 => what,
             missing => format!(

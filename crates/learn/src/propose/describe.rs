@@ -12,16 +12,17 @@ const POSITIVE: [&str; 12] = [
     "1", "yes", "true", "y", "t", "positive", "pos", "ill", "dead", "died", "case", "event",
 ];
 
-/// The column to predict.
+/// The column to predict, and its classes with their rows in words, where there are classes.
 ///
 /// # Errors
-/// [`DataError::Config`]: no value, one value, too many texts, a positive class that is none.
+/// [`DataError::Config`]: no value, one value, too many texts, a positive class that is none; a class of
+/// few rows that others would read of, and that nobody has said yes to.
 pub(super) fn target(
     cells: &Cells<'_>,
     name: &str,
     wishes: &Wishes,
     notes: &mut Vec<String>,
-) -> Result<TargetColumn, DataError> {
+) -> Result<(TargetColumn, Option<String>), DataError> {
     let fail = |text: String| Err(DataError::Config(format!("the target {name:?}: {text}")));
     let distinct = cells.values.len();
     if cells.missing > 0 {
@@ -33,7 +34,20 @@ pub(super) fn target(
     let column = TargetColumn::number(name, None);
     let number = cells.all_numbers() && (distinct > CLASSES || !cells.whole());
     if number && wishes.positive.is_none() {
-        return Ok(column);
+        notes.extend(cells.doubts());
+        return Ok((column, None));
+    }
+    if cells.mostly_numbers() && distinct > CLASSES && wishes.positive.is_none() {
+        let odd = cells.odd();
+        let (text, times) = odd.first().copied().unwrap_or_default();
+        return fail(format!(
+            "{}, and {} cells that are no numbers, such as {} in {times}: if they are missing values, say \
+             --missing-mark={}",
+            cells.range(),
+            cells.present() - cells.numeric,
+            super::shown(text),
+            super::shown(text),
+        ));
     }
     match distinct {
         0 => return fail("no row has a value".into()),
@@ -75,6 +89,40 @@ pub(super) fn target(
         }
         None => None,
     };
+    let few = |value: &&&String| cells.values[**value] < wishes.rare();
+    let kept = |value: &str| {
+        wishes
+            .keep
+            .iter()
+            .any(|(column, kept)| column == name && kept == value)
+    };
+    for value in values.iter().filter(few) {
+        let rows = super::rows_of(cells.values[*value], "hold");
+        if !wishes.alone {
+            notes.push(format!(
+                "the class {value:?} of {name:?} is rare: {rows} it"
+            ));
+        } else if !kept(value) {
+            return fail(format!(
+                "{rows} the class {value:?}, and a class is never folded into others: every member would \
+                 read that there is one. If they may, say --keep {:?}; if not, leave these rows out of \
+                 the table",
+                format!("{name}={value}")
+            ));
+        }
+    }
+    let long = |value: &&String| !super::personal::may_be_level(value);
+    if let Some(value) = values.iter().copied().find(long) {
+        let value: String = value.chars().take(24).collect();
+        return fail(format!(
+            "the class that begins with {value:?} is long or goes over several lines: is a quotation mark \
+             never closed?"
+        ));
+    }
+    let each: Vec<String> = values
+        .iter()
+        .map(|value| format!("{value} {}", cells.values[*value]))
+        .collect();
     let one = |value: &&String| ClassValues::One((*value).clone());
     let classes = match (&positive, distinct) {
         // One against all others.
@@ -91,9 +139,10 @@ pub(super) fn target(
         ],
         _ => values.iter().map(one).collect(),
     };
-    Ok(TargetColumn {
+    let target = TargetColumn {
         classes: Some(classes),
         positive,
         ..column
-    })
+    };
+    Ok((target, Some(format!("classes: {}", each.join(", ")))))
 }

@@ -4,17 +4,25 @@
 //! says why it proposes what it does. People are to read and correct the proposal: a number may be
 //! a code, and a code a number.
 
+mod alike;
+mod category;
 mod column;
 mod describe;
+mod personal;
 mod sniff;
+mod stand_in;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::data::{DataError, Format, RawFile, Target, open, pretend_silo, silo_of};
-use crate::schema::{Schema, merged};
+use crate::data::{DataError, Format, RawFile, Target, pretend_silo, silo_of};
+use crate::schema::{FeatureColumns, Schema, merged};
 
-use self::column::{Cells, Found};
+use self::alike::alike;
+use self::column::Cells;
+
+/// Fewest rows of a level that an agreement lists, unless more are asked for.
+pub const RARE: usize = 5;
 
 /// What the user knows already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,15 +41,55 @@ pub struct Wishes {
     pub numbers: Vec<String>,
     /// Columns that hold categories, even if their codes are numbers.
     pub categories: Vec<String>,
-    /// Whether the rows of one silo are enough: to describe columns, not to simulate a federation.
+    /// Levels that are listed however few rows have them: column and level; also rare classes that others
+    /// may read of.
+    pub keep: Vec<(String, String)>,
+    /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
+    pub rare: Option<usize>,
+    /// Texts that mean a missing value, beside the usual ones.
+    pub marks: Vec<String>,
+    /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
+    pub same: Vec<String>,
+    /// Columns in which they are different ones.
+    pub different: Vec<String>,
+    /// Whether the rows of one silo are enough, because others are to read the description: to agree on
+    /// columns, not to simulate a federation.
     pub alone: bool,
+}
+
+impl Wishes {
+    /// Fewest rows of a level that is listed.
+    pub fn rare(&self) -> usize {
+        self.rare.unwrap_or(RARE).max(RARE)
+    }
+}
+
+/// What becomes of a column.
+enum Found {
+    /// It is learned from; what it holds, in one phrase.
+    Feature(FeatureColumns, String),
+    /// The same of a category, and what became of rare levels, in sentences.
+    Category(FeatureColumns, String, Vec<String>),
+    /// Numbers, and cells that are none.
+    Odd,
+    /// It is not; why.
+    LeftOut(String),
+}
+
+/// A number of rows, in words before a verb.
+fn rows_of(rows: usize, verb: &str) -> String {
+    match (rows, verb) {
+        (1, "hold") => "1 row holds".into(),
+        (1, _) => format!("1 row {verb}"),
+        _ => format!("{rows} rows {verb}"),
+    }
 }
 
 /// What was found in the files, and what is proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
-    /// How the cells are written.
-    pub format: Format,
+    /// How the cells of each file are written.
+    pub formats: Vec<Format>,
     /// What the columns mean.
     pub schema: Schema,
     /// Columns that are not used, each with the reason.
@@ -52,6 +100,10 @@ pub struct Proposal {
     pub silos: Vec<(String, usize)>,
     /// What was found in each feature column, in one phrase.
     pub columns: Vec<(String, String)>,
+    /// The same of the column to predict.
+    pub predicted: String,
+    /// Texts that mean another one, by column: values that look alike and are one.
+    pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// What the user should look at, one sentence each.
     pub notes: Vec<String>,
 }
@@ -69,33 +121,37 @@ impl Proposal {
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
 pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
-    let first = files
-        .first()
-        .ok_or_else(|| DataError::Config("give at least one file".into()))?;
-    let (format, first) = sniff::read(first)?;
-    let mut raw = vec![first];
-    for file in &files[1..] {
-        raw.push(open(file.clone(), &format)?);
+    let mut raw = Vec::with_capacity(files.len());
+    let mut notes = Vec::new();
+    for path in files {
+        let (mut format, file) = sniff::read(path)?;
+        format.missing.extend(wishes.marks.iter().cloned());
+        if file.rows.is_empty() {
+            let path = file.path.display();
+            return Err(DataError::Config(format!("{path} has no rows")));
+        }
+        let about = match files.len() {
+            1 => String::new(),
+            _ => format!("{}: ", path.display()),
+        };
+        let said = sniff::notes(&format).into_iter();
+        notes.extend(said.map(|note| format!("{about}{note}")));
+        raw.push((file, format));
     }
-    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
-        return Err(DataError::Config(format!(
-            "{} has no rows",
-            empty.path.display()
-        )));
-    }
-    let header = &raw[0].header;
-    for name in wishes
+    let first = raw.first().map(|(file, _)| file);
+    let first = first.ok_or_else(|| DataError::Config("give at least one file".into()))?;
+    let header = &first.header;
+    let named = wishes
         .target
         .iter()
         .chain(&wishes.silo_column)
-        .chain(&wishes.drop)
-        .chain(&wishes.numbers)
-        .chain(&wishes.categories)
-    {
-        raw[0].place(name)?;
+        .chain(&wishes.drop);
+    let named = named.chain(&wishes.numbers).chain(&wishes.categories);
+    let named = named.chain(&wishes.same).chain(&wishes.different);
+    for name in named.chain(wishes.keep.iter().map(|(column, _)| column)) {
+        first.place(name)?;
     }
-    let mut notes = sniff::notes(&format);
-    let silos = silos(&raw, wishes, &format)?;
+    let silos = silos(&raw, wishes, &mut notes)?;
     let target = match &wishes.target {
         Some(target) => target.clone(),
         None => {
@@ -110,29 +166,51 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
             last
         }
     };
-    let cells = Cells::of(&raw, &target, &format)?;
-    let target = describe::target(&cells, &target, wishes, &mut notes)?;
+    let mut asked = Asked {
+        wishes,
+        questions: Vec::new(),
+        codes: BTreeMap::new(),
+    };
+    let cells = asked.cells(&raw, &target)?;
+    asked.alike(&cells);
+    let predicted = cells.range();
+    // Questions come before what follows from their answers.
+    let about = match asked.questions.is_empty() {
+        true => Some(describe::target(&cells, &target, wishes, &mut notes)?),
+        false => None,
+    };
     let (mut features, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for name in header {
-        if target.name.iter().any(|target| target == name) {
-            continue;
-        }
-        if Some(name) == wishes.silo_column.as_ref() {
+        if *name == target || Some(name) == wishes.silo_column.as_ref() {
             continue;
         }
         if wishes.drop.contains(name) {
             left_out.push((name.clone(), "as you asked".to_owned()));
             continue;
         }
-        let cells = Cells::of(&raw, name, &format)?;
+        let cells = asked.cells(&raw, name)?;
         match cells.found(wishes) {
             Found::Feature(feature, what) => {
+                notes.extend(cells.doubts());
                 columns.push((name.clone(), what));
                 features.push(feature);
             }
+            Found::Category(feature, what, said) => {
+                notes.extend(said);
+                asked.alike(&cells);
+                columns.push((name.clone(), what));
+                features.push(feature);
+            }
+            Found::Odd => asked.odd(&cells),
             Found::LeftOut(why) => left_out.push((name.clone(), why)),
         }
     }
+    let Asked {
+        questions, codes, ..
+    } = asked;
+    let Some((target, words)) = about.filter(|_| questions.is_empty()) else {
+        return Err(DataError::Config(questions.join("\n")));
+    };
     if features.is_empty() {
         return Err(no_columns());
     }
@@ -145,14 +223,108 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     };
     schema.check()?;
     Ok(Proposal {
-        format,
+        rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
+        formats: raw.into_iter().map(|(_, format)| format).collect(),
         schema,
         left_out,
-        rows: raw.iter().map(|file| file.rows.len()).sum(),
         silos,
         columns,
+        predicted: words.unwrap_or(predicted),
+        codes,
         notes,
     })
+}
+
+/// What only a person can answer, and what the person has answered.
+struct Asked<'a> {
+    wishes: &'a Wishes,
+    /// One sentence each, with the options that answer it.
+    questions: Vec<String>,
+    codes: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Asked<'_> {
+    /// The cells of a column, in which values that are one are counted as one.
+    fn cells<'n>(
+        &mut self,
+        raw: &[(RawFile, Format)],
+        name: &'n str,
+    ) -> Result<Cells<'n>, DataError> {
+        let mut cells = Cells::of(raw, name)?;
+        if self.wishes.same.iter().any(|same| same == name) {
+            for group in alike(&cells.values) {
+                let [first, others @ ..] = group.as_slice() else {
+                    continue;
+                };
+                for other in others {
+                    let rows = cells.values.remove(other).unwrap_or_default();
+                    *cells.values.entry(first.clone()).or_default() += rows;
+                    let codes = self.codes.entry(name.to_owned()).or_default();
+                    codes.insert(other.clone(), first.clone());
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Asks whether values that look alike are one.
+    fn alike(&mut self, cells: &Cells<'_>) {
+        let known = self.wishes.different.iter().any(|name| name == cells.name);
+        let groups = match known || cells.all_numbers() {
+            true => Vec::new(),
+            false => alike(&cells.values),
+        };
+        if groups.is_empty() {
+            return;
+        }
+        let group = |group: &Vec<String>| {
+            let each: Vec<String> = group
+                .iter()
+                .map(|text| format!("{text:?} {}", cells.values[text]))
+                .collect();
+            each.join(" and ")
+        };
+        let groups: Vec<String> = groups.iter().map(group).collect();
+        let name = cells.name;
+        self.questions.push(format!(
+            "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
+             --same {name:?}; if not, --different {name:?}",
+            groups.join("; ")
+        ));
+    }
+
+    /// Asks what the cells are that are no numbers, in a column of numbers.
+    fn odd(&mut self, cells: &Cells<'_>) {
+        let odd = cells.odd();
+        let listed: Vec<String> = odd
+            .iter()
+            .take(8)
+            .map(|(text, times)| format!("{} {times}", shown(text)))
+            .collect();
+        let marks: Vec<String> = odd
+            .iter()
+            .take(8)
+            .map(|(text, _)| format!("--missing-mark={}", shown(text)))
+            .collect();
+        let rest = if odd.len() > 8 { ", …" } else { "" };
+        let name = cells.name;
+        self.questions.push(format!(
+            "column {name:?}: {}, and {} that are no numbers: {}{rest}. If they are missing values, say {}; \
+             if the column holds categories, --category {name:?}; to leave it out, --drop {name:?}",
+            cells.range(),
+            rows_of(cells.present() - cells.numeric, "have cells"),
+            listed.join(", "),
+            marks.join(" ")
+        ));
+    }
+}
+
+/// A cell in quotation marks, at most forty characters of it.
+fn shown(text: &str) -> String {
+    match text.chars().count() {
+        0..=40 => format!("{text:?}"),
+        _ => format!("{:?}…", text.chars().take(40).collect::<String>()),
+    }
 }
 
 /// How a file is written, as far as that can be seen: encoding, separator, decimal mark.
@@ -169,13 +341,13 @@ fn no_columns() -> DataError {
 
 /// The silos with their rows, in the order of their first rows.
 fn silos(
-    raw: &[RawFile],
+    raw: &[(RawFile, Format)],
     wishes: &Wishes,
-    format: &Format,
+    notes: &mut Vec<String>,
 ) -> Result<Vec<(String, usize)>, DataError> {
     let mut found: Vec<(String, usize)> = Vec::new();
     if let Some(count) = wishes.pretend_silos {
-        let rows: usize = raw.iter().map(|file| file.rows.len()).sum();
+        let rows: usize = raw.iter().map(|(file, _)| file.rows.len()).sum();
         let silo = |at: usize| {
             (
                 pretend_silo(at),
@@ -187,11 +359,13 @@ fn silos(
     match &wishes.silo_column {
         Some(column) => {
             let mut places: BTreeMap<String, usize> = BTreeMap::new();
-            for file in raw {
+            let mut without = 0;
+            for (file, format) in raw {
                 let place = file.place(column)?;
                 for row in &file.rows {
                     let name = row.cells.get(place).unwrap_or_default();
                     if format.is_missing(name) {
+                        without += 1;
                         continue;
                     }
                     let at = *places.entry(name.to_owned()).or_insert_with(|| {
@@ -201,9 +375,15 @@ fn silos(
                     found[at].1 += 1;
                 }
             }
+            if without > 0 {
+                notes.push(format!(
+                    "{} no value of {column:?}, which names the silo, and are left out",
+                    rows_of(without, "have")
+                ));
+            }
         }
         None => {
-            let silo = |file: &RawFile| (silo_of(&file.path), file.rows.len());
+            let silo = |(file, _): &(RawFile, Format)| (silo_of(&file.path), file.rows.len());
             found.extend(raw.iter().map(silo));
         }
     }
@@ -211,10 +391,11 @@ fn silos(
         return Ok(found);
     }
     let candidates: Vec<String> = raw[0]
+        .0
         .header
         .iter()
         .filter(|name| {
-            let cells = Cells::of(raw, name, format);
+            let cells = Cells::of(raw, name);
             cells.is_ok_and(|cells| cells.may_name_silos())
         })
         .map(|name| format!("{name:?}"))

@@ -31,7 +31,7 @@ fn clinics() -> String {
             text,
             "{};{clinic};{};{weight};{ward};{};text {row};;x;{again}",
             1000 + row,
-            20 + row % 60,
+            20 + row % 30,
             1 + row % 8
         )
         .unwrap();
@@ -60,7 +60,7 @@ fn feature<'a>(proposal: &'a Proposal, name: &str) -> &'a FeatureColumns {
 fn a_table_with_semicolons_and_decimal_commas_is_described() {
     let proposal = of("a.csv", clinics().as_bytes(), &wishes()).unwrap();
     assert_eq!(
-        (proposal.format.delimiter, proposal.format.decimal),
+        (proposal.formats[0].delimiter, proposal.formats[0].decimal),
         (';', ',')
     );
     assert_eq!(proposal.rows, 200);
@@ -89,7 +89,7 @@ fn the_encoding_is_found() {
     let text = clinics();
     let latin: Vec<u8> = text.chars().map(|letter| letter as u32 as u8).collect();
     let proposal = of("latin.csv", &latin, &wishes()).unwrap();
-    assert_eq!(proposal.format.encoding, "windows-1252");
+    assert_eq!(proposal.formats[0].encoding, "windows-1252");
     assert!(proposal.silos.iter().any(|(name, _)| name == "Süd"));
 }
 
@@ -148,4 +148,259 @@ fn a_positive_class_that_does_not_occur_is_refused() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("no row has the value \"yes\""), "{error}");
+}
+
+/// Sixty rows of a table with a column `x` of these cells in turn, and what is proposed for it.
+fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<Proposal, DataError> {
+    let mut text = String::from("age,x,died\n");
+    for row in 0..60 {
+        let cell = cells[row % cells.len()];
+        writeln!(
+            text,
+            "{},{cell},{}",
+            20 + row % 50,
+            ["no", "yes"][row % 7 % 2]
+        )
+        .unwrap();
+    }
+    let wishes = Wishes {
+        target: Some("died".into()),
+        ..wishes
+    };
+    of(
+        file,
+        text.as_bytes(),
+        &Wishes {
+            alone: true,
+            ..wishes
+        },
+    )
+}
+
+/// Twelve cells, of which two are others.
+fn mostly<'a>(usual: [&'a str; 3], other: &'a str) -> Vec<&'a str> {
+    let mut cells: Vec<&str> = usual.into_iter().cycle().take(14).collect();
+    cells.push(other);
+    cells
+}
+
+#[test]
+fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
+    // Four of sixty rows.
+    let cells = mostly(["general", "surgery", "icu"], "rare disease");
+    let proposal = column("rare.csv", &cells, Wishes::default()).unwrap();
+    let x = feature(&proposal, "x");
+    assert!(x.other && !x.levels.as_ref().unwrap().contains(&"rare disease".into()));
+    let (_, what) = proposal
+        .columns
+        .iter()
+        .find(|(name, _)| name == "x")
+        .unwrap();
+    assert_eq!(
+        what,
+        "texts, 3 of 4: general 20, surgery 20, icu 16; all others together 4"
+    );
+    let said = "x: 1 rare levels with 4 rows in all are not listed, because they have fewer than 5 rows \
+                each: \"rare disease\"; to list one all the same, say --keep \"x=rare disease\"";
+    assert!(
+        proposal.notes.contains(&said.to_owned()),
+        "{:?}",
+        proposal.notes
+    );
+    let keep = Wishes {
+        keep: vec![("x".into(), "rare disease".into())],
+        ..Wishes::default()
+    };
+    let proposal = column("kept.csv", &cells, keep).unwrap();
+    let x = feature(&proposal, "x");
+    assert!(!x.other && x.levels.as_ref().unwrap().contains(&"rare disease".into()));
+    // More rows may be asked for, not fewer.
+    let rare = |rare| Wishes {
+        rare: Some(rare),
+        ..Wishes::default()
+    };
+    let levels = |proposal: &Proposal| feature(proposal, "x").levels.clone().unwrap();
+    assert_eq!(
+        levels(&column("more.csv", &cells, rare(18)).unwrap()),
+        ["general", "surgery"]
+    );
+    assert_eq!(
+        levels(&column("fewer.csv", &cells, rare(1)).unwrap()).len(),
+        3
+    );
+}
+
+#[test]
+fn a_rare_class_is_named_and_asked_and_never_folded() {
+    let mut text = String::from("age,died\n");
+    (0..60).for_each(|row| writeln!(text, "{},{}", row % 50, ["no", "yes"][row % 2]).unwrap());
+    text += "61,unknown\n";
+    let wishes = |keep: &[(&str, &str)], alone| Wishes {
+        target: Some("died".into()),
+        keep: keep
+            .iter()
+            .map(|(a, b)| ((*a).into(), (*b).into()))
+            .collect(),
+        alone,
+        pretend_silos: (!alone).then_some(2),
+        ..Wishes::default()
+    };
+    let error = of("class.csv", text.as_bytes(), &wishes(&[], true))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("1 row holds the class \"unknown\""),
+        "{error}"
+    );
+    assert!(error.contains("--keep \"died=unknown\""), "{error}");
+    let kept = of(
+        "kept-class.csv",
+        text.as_bytes(),
+        &wishes(&[("died", "unknown")], true),
+    )
+    .unwrap();
+    assert_eq!(kept.predicted, "classes: no 30, unknown 1, yes 30");
+    // A scenario stays where the rows are.
+    let stays = of("own-class.csv", text.as_bytes(), &wishes(&[], false)).unwrap();
+    assert!(
+        stays
+            .notes
+            .iter()
+            .any(|note| note.contains("is rare: 1 row holds it"))
+    );
+}
+
+#[test]
+fn columns_that_say_who_somebody_is_are_left_out_with_the_reason() {
+    let people: Vec<String> = (b'A'..=b'R')
+        .map(|letter| format!("Given{0} Family{0}", char::from(letter)))
+        .collect();
+    let people: Vec<&str> = people.iter().map(String::as_str).collect();
+    let out = |proposal: Proposal| {
+        proposal
+            .left_out
+            .into_iter()
+            .find(|(name, _)| name == "x")
+            .unwrap()
+            .1
+    };
+    let why = out(column("people.csv", &people, Wishes::default()).unwrap());
+    assert!(why.contains("look like names of persons"), "{why}");
+    let why = out(column(
+        "dates.csv",
+        &["31.05.1950", "01.12.1961"],
+        Wishes::default(),
+    )
+    .unwrap());
+    assert!(why.starts_with("dates: a model needs a number"), "{why}");
+    let line = "\"one\ntwo\"";
+    let why = out(column("lines.csv", &["general", "icu", line], Wishes::default()).unwrap());
+    assert!(why.starts_with("free text"), "{why}");
+    // By name it may be one.
+    let asked = Wishes {
+        categories: vec!["x".into()],
+        rare: Some(5),
+        ..Wishes::default()
+    };
+    let asked = column("asked.csv", &["Anna Meier", "Jo Huber"], asked).unwrap();
+    assert_eq!(feature(&asked, "x").levels.as_ref().unwrap().len(), 2);
+}
+
+#[test]
+fn codes_are_texts() {
+    let proposal = column(
+        "codes.csv",
+        &["01", "1", "010", "10", "4E2", "400"],
+        Wishes::default(),
+    )
+    .unwrap();
+    let mut levels = feature(&proposal, "x").levels.clone().unwrap();
+    levels.sort();
+    assert_eq!(levels, ["01", "010", "1", "10", "400", "4E2"]);
+    // The same codes beside missing values, as programs write them.
+    let wishes = || Wishes {
+        categories: vec!["x".into()],
+        ..Wishes::default()
+    };
+    let levels = |cells: &[&str], file: &str| {
+        feature(&column(file, cells, wishes()).unwrap(), "x")
+            .levels
+            .clone()
+            .unwrap()
+    };
+    assert_eq!(levels(&["1.0", "2.0", ""], "zeros.csv"), ["1", "2"]);
+    assert_eq!(levels(&["250", "250.0"], "icd.csv"), ["250", "250.0"]);
+}
+
+#[test]
+fn one_odd_cell_never_makes_a_category_of_numbers() {
+    let numbers: Vec<String> = (0..59).map(|number| format!("{}.5", number)).collect();
+    for odd in ["inf", "<5", "error", "#", "12 mg", "n.d.?"] {
+        let mut cells: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        cells.push(odd);
+        let error = column("odd.csv", &cells, Wishes::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(&format!("{odd:?} 1")), "{error}");
+        assert!(
+            error.contains(&format!("--missing-mark={odd:?}")),
+            "{error}"
+        );
+        let marked = Wishes {
+            marks: vec![odd.into()],
+            ..Wishes::default()
+        };
+        let proposal = column("marked.csv", &cells, marked).unwrap();
+        assert_eq!(feature(&proposal, "x").kind, ColumnType::Number, "{odd}");
+        assert!(proposal.formats[0].missing.contains(&odd.into()));
+    }
+}
+
+#[test]
+fn values_that_look_alike_are_a_question() {
+    let cells = ["True", "TRUE", "False", "FALSE"];
+    let error = column("alike.csv", &cells, Wishes::default())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("\"FALSE\" 15 and \"False\" 15; \"TRUE\" 15 and \"True\" 15"),
+        "{error}"
+    );
+    let with = |same: &[&str], different: &[&str]| Wishes {
+        same: same.iter().map(|name| (*name).into()).collect(),
+        different: different.iter().map(|name| (*name).into()).collect(),
+        ..Wishes::default()
+    };
+    let same = column("same.csv", &cells, with(&["x"], &[])).unwrap();
+    assert_eq!(
+        feature(&same, "x").levels.as_ref().unwrap(),
+        &["FALSE", "TRUE"]
+    );
+    assert_eq!(same.codes["x"]["True"], "TRUE");
+    let different = column("different.csv", &cells, with(&[], &["x"])).unwrap();
+    assert_eq!(feature(&different, "x").levels.as_ref().unwrap().len(), 4);
+}
+
+#[test]
+fn numbers_that_may_stand_for_missing_values_are_named() {
+    let mut cells: Vec<String> = (0..59).map(|age| (20 + age % 40).to_string()).collect();
+    cells.push("-999".into());
+    let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+    let proposal = column("stands.csv", &cells, Wishes::default()).unwrap();
+    let said = "x: 1 row holds -999: if that stands for a missing value, say --missing-mark=-999";
+    assert!(
+        proposal.notes.contains(&said.to_owned()),
+        "{:?}",
+        proposal.notes
+    );
+}
+
+#[test]
+fn a_real_level_called_other_is_its_own() {
+    let mut cells: Vec<&str> = ["a", "b", "other"].into_iter().cycle().take(29).collect();
+    cells.push("rare");
+    let proposal = column("other.csv", &cells, Wishes::default()).unwrap();
+    let x = feature(&proposal, "x");
+    assert!(x.other && x.levels.as_ref().unwrap().contains(&"other".into()));
+    assert_eq!(x.all_levels().last().unwrap(), "any other");
 }

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::category;
-
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
@@ -126,8 +124,10 @@ pub(crate) fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<F
     merged
 }
 
-/// Name of the level that stands for all values that are not listed.
+/// Name of the level that stands for all values that are not listed; `any other` where that is a level.
 const OTHER: &str = "other";
+/// Most characters of a level: longer texts are no names of anything.
+pub const LEVEL: usize = 64;
 
 impl FeatureColumns {
     /// Number columns, without missing values.
@@ -167,11 +167,15 @@ impl FeatureColumns {
             && (levels, others, missing) == (&other.levels, &other.other, &other.missing)
     }
 
-    /// The levels, numbers in one notation, `other` last where it is one; none for numbers.
-    pub(super) fn all_levels(&self) -> Vec<String> {
-        let listed = self.levels.iter().flatten().map(|level| category(level));
-        let other = self.other.then(|| OTHER.to_owned());
-        listed.chain(other).collect()
+    /// The levels, last the one that stands for all others where there is one; none for numbers.
+    pub fn all_levels(&self) -> Vec<String> {
+        let listed = self.levels.iter().flatten();
+        let mut other = OTHER.to_owned();
+        // A real level may have that name.
+        while listed.clone().any(|level| *level == other) {
+            other = format!("any {other}");
+        }
+        listed.cloned().chain(self.other.then_some(other)).collect()
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
@@ -186,6 +190,21 @@ impl FeatureColumns {
         let mut levels = self.all_levels();
         if category && levels.len() < 2 {
             return of("a category needs at least two levels");
+        }
+        let long = |level: &&String| level.chars().count() > LEVEL;
+        if let Some(level) = levels.iter().find(long) {
+            let start: String = level.chars().take(24).collect();
+            return of(&format!(
+                "a level has {} characters, and {LEVEL} are the most ({start:?}…): is it a row, or free \
+                 text? Leave the column out, or the level to `other`",
+                level.chars().count()
+            ));
+        }
+        if let Some(level) = levels.iter().find(|level| level.contains(char::is_control)) {
+            return of(&format!(
+                "the level {level:?} goes over several lines or has control characters: is a quotation \
+                 mark never closed in the file that it is from?"
+            ));
         }
         levels.sort_unstable();
         if let Some(twice) = levels.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -18,10 +18,10 @@ mod target;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{DataError, Target, category, number};
+use crate::data::{DataError, Target, number, same_class};
 
 pub(crate) use column::merged;
-pub use column::{ColumnNames, ColumnType, FeatureColumns, MissingRule};
+pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, MissingRule};
 pub use filter::Filter;
 pub use local::LocalNames;
 pub(crate) use row::{FileLayout, ReadRow};
@@ -168,13 +168,13 @@ impl Schema {
     pub(crate) fn allows(&self, column: &str, value: &str) -> bool {
         let feature = self.columns().find(|(name, _)| *name == column);
         if let Some((_, feature)) = feature.filter(|(_, feature)| feature.levels.is_some()) {
-            return feature.other || feature.all_levels().contains(&category(value));
+            return feature.other || feature.all_levels().iter().any(|level| level == value);
         }
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes
                 .iter()
                 .flat_map(ClassValues::values)
-                .any(|allowed| category(allowed) == category(value)),
+                .any(|allowed| same_class(allowed, value)),
             // A column of a condition may hold anything.
             _ if feature.is_none() && !self.target.name.iter().any(|name| name == column) => true,
             _ => number(value).is_some(),

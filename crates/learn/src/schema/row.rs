@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::{ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
-use crate::data::{DataError, Format, RawFile, RawRow, nearest};
+use crate::data::{
+    DataError, Format, RawFile, RawRow, are_with_zeros, nearest, number, without_zeros,
+};
 
 /// Where the columns of a schema are in one file.
 pub(crate) struct FileLayout<'a> {
@@ -15,6 +17,11 @@ pub(crate) struct FileLayout<'a> {
     features: Vec<usize>,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
+    /// Which levels of every feature the file has, written as they are in the schema.
+    seen: Vec<Vec<bool>>,
+    /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
+    /// as categories these are left out.
+    zeros: Vec<bool>,
     targets: Vec<usize>,
     filters: Vec<usize>,
     subgroup: Option<usize>,
@@ -89,7 +96,7 @@ impl<'a> FileLayout<'a> {
         let places = |names: &mut dyn Iterator<Item = &str>| {
             names.map(place).collect::<Result<Vec<usize>, _>>()
         };
-        let layout = Self {
+        let mut layout = Self {
             features: places(&mut schema.names())?,
             levels: schema
                 .columns()
@@ -105,6 +112,8 @@ impl<'a> FileLayout<'a> {
                 true => places(&mut schema.subgroup.as_deref().into_iter())?.pop(),
                 false => None,
             },
+            zeros: Vec::new(),
+            seen: Vec::new(),
             path: &file.path,
             schema,
             local,
@@ -118,6 +127,20 @@ impl<'a> FileLayout<'a> {
             .chain(&layout.filters)
             .chain(&layout.subgroup);
         let used: Vec<usize> = used.copied().collect();
+        let categories = schema.columns().zip(&layout.features);
+        let categories =
+            categories.filter(|((_, feature), _)| feature.kind == ColumnType::Category);
+        let categories: Vec<usize> = categories
+            .map(|(_, &place)| place)
+            .chain(layout.subgroup)
+            .collect();
+        layout.zeros = vec![false; header.len()];
+        for place in categories {
+            let cells = file.rows.iter().filter_map(|row| layout.cell(row, place));
+            let found = are_with_zeros(cells);
+            layout.zeros[place] = found;
+        }
+        layout.seen = layout.seen(&file.rows);
         let mut extra = Vec::new();
         for (at, name) in header.iter().enumerate() {
             let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
@@ -135,6 +158,22 @@ impl<'a> FileLayout<'a> {
                 columns: extra,
             }),
         }
+    }
+
+    /// Which levels of every feature these rows have.
+    fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
+        let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
+        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {
+            let mut seen = vec![false; levels.len()];
+            // Levels are few; rows that have none of them cost as many comparisons.
+            for text in rows.iter().filter_map(|row| self.cell(row, place)) {
+                let value = self.value(name, place, text);
+                let at = levels.iter().position(|level| level == value);
+                at.into_iter().for_each(|at| seen[at] = true);
+            }
+            seen
+        };
+        columns.map(seen).collect()
     }
 
     /// Reads one row.
@@ -179,7 +218,7 @@ impl<'a> FileLayout<'a> {
     fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
         let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
-        for (((name, feature), own), &place) in columns {
+        for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
             let cell = self.cell(row, place);
             if cell.is_none() {
                 match feature.missing {
@@ -195,11 +234,11 @@ impl<'a> FileLayout<'a> {
             if feature.missing == MissingRule::Indicator {
                 missing.push(f64::from(cell.is_none()));
             }
-            let value = cell.map(|text| self.local.value(name, text));
+            let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
             match feature.kind {
                 ColumnType::Category => {
-                    self.level(feature, own, value, &mut levels)
+                    self.level(feature, (own, seen), value, &mut levels)
                         .map_err(wrong)?;
                 }
                 ColumnType::Number | ColumnType::Integer => {
@@ -231,7 +270,7 @@ impl<'a> FileLayout<'a> {
     fn level(
         &self,
         feature: &FeatureColumns,
-        levels: &[String],
+        (levels, seen): (&[String], &[bool]),
         value: Option<&str>,
         into: &mut Vec<f64>,
     ) -> Result<(), String> {
@@ -239,11 +278,22 @@ impl<'a> FileLayout<'a> {
             into.extend(levels.iter().skip(1).map(|_| f64::NAN));
             return Ok(());
         };
-        let text = self.format.plain(text);
-        let at = levels.iter().position(|level| *level == text);
+        let listed = feature.levels.as_deref().unwrap_or_default();
+        let at = listed.iter().position(|level| level == text);
+        let twin = listed
+            .iter()
+            .position(|level| number(level).is_some() && number(level) == number(text));
+        // A code that this file writes in another way only is a question, not one of the others.
+        let asked = |twin: &usize| !feature.other || !seen[*twin];
+        if let (None, Some(twin)) = (at, twin.filter(asked).map(|twin| &listed[twin])) {
+            return Err(format!(
+                "the agreed level is {twin:?}, and codes are compared as texts: if it is the same one, say \
+                 so in `codes`: {text:?} = {twin:?}"
+            ));
+        }
         let at = at.or(feature.other.then_some(levels.len() - 1));
         let at = at.ok_or_else(|| {
-            let near = nearest(&text, levels.iter().map(String::as_str));
+            let near = nearest(text, levels.iter().map(String::as_str));
             format!(
                 "the agreed levels are {}{}",
                 levels.join(", "),
@@ -258,10 +308,18 @@ impl<'a> FileLayout<'a> {
     pub(crate) fn subgroup(&self, row: &RawRow) -> Option<String> {
         let place = self.subgroup?;
         let column = self.schema.subgroup.as_deref().unwrap_or_default();
-        let text = self
-            .cell(row, place)
-            .map(|text| self.local.value(column, text));
-        Some(text.map_or_else(|| "not stated".into(), |text| self.format.plain(text)))
+        let text = self.cell(row, place);
+        let text = text.map(|text| self.value(column, place, text));
+        Some(text.unwrap_or("not stated").to_owned())
+    }
+
+    /// The agreed value of a cell of this agreed column.
+    fn value<'r>(&'r self, column: &'r str, place: usize, text: &'r str) -> &'r str {
+        let value = self.local.value(column, text);
+        match without_zeros(value).filter(|_| self.zeros[place]) {
+            Some(without) => self.local.value(column, without),
+            None => value,
+        }
     }
 
     fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ColumnNames;
 use super::row::TRANSLATE;
-use crate::data::{Rule, Target, category};
+use crate::data::{Rule, Target, same_class};
 
 /// What is predicted.
 ///
@@ -171,9 +171,11 @@ impl TargetColumn {
     ) -> Result<f64, String> {
         let numeric = || read(text).ok_or_else(|| expected(text));
         if self.classes.is_some() {
-            let text = read(text).map_or_else(|| text.to_owned(), |number| number.to_string());
-            let means = |class: &ClassValues| class.values().iter().any(|v| category(v) == text);
-            let index = self.ordered().position(means);
+            let is = |same: &dyn Fn(&str) -> bool| {
+                self.ordered()
+                    .position(|class| class.values().iter().any(|value| same(value)))
+            };
+            let index = is(&|value| value == text).or_else(|| is(&|value| same_class(value, text)));
             return index.map(|index| index as f64).ok_or_else(|| {
                 let values: Vec<&str> = self
                     .ordered()
@@ -239,7 +241,7 @@ impl TargetColumn {
         }
         let mut values: Vec<String> = classes
             .iter()
-            .flat_map(|class| class.values().iter().map(|value| category(value)))
+            .flat_map(|class| class.values().iter().cloned())
             .collect();
         values.sort_unstable();
         match values.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ColumnsConfig, Incomplete, TargetColumns};
-use crate::data::{DataError, Format, RawFile, Rule, number};
+use crate::data::{DataError, Format, RawFile, Rule, are_with_zeros, number, without_zeros};
 use crate::schema::{
     ClassValues, ColumnNames, FeatureColumns, MissingRule, Schema, TargetColumn, merged,
 };
@@ -161,7 +161,12 @@ fn occurring(files: &[RawFile], column: &str, format: &Format) -> Result<Vec<Str
         let place = file.place(column)?;
         let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
         let present = cells.filter(|text| !format.is_missing(text));
-        seen.extend(present.map(|text| format.plain(text)));
+        let zeros = are_with_zeros(present.clone());
+        let text = |text| match zeros {
+            true => without_zeros(text).unwrap_or(text),
+            false => text,
+        };
+        seen.extend(present.map(|cell| text(cell).to_owned()));
     }
     let mut values: Vec<String> = seen.into_iter().collect();
     // The sort is stable, and texts are in order already.

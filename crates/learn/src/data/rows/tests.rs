@@ -132,7 +132,7 @@ fn files_without_names_go_by_position() {
 #[test]
 fn categories_become_columns_without_the_first_level() {
     let folder = Folder::with(&[
-        ("a.csv", "k,x,y\n2,7,1\n10,8,1\n1.0,9,1\n"),
+        ("a.csv", "k,x,y\n2.0,7,1\n10.0,8,1\n1.0,9,1\n"),
         ("b.csv", "k,x,y\n1,6,1\n"),
     ]);
     let files = "files = [{ path = 'a.csv' }, { path = 'b.csv' }]\n[columns]\ntarget = 'y'\none-hot = ['k']\n";
@@ -149,7 +149,7 @@ fn categories_become_columns_without_the_first_level() {
     assert_eq!(given.silos[1].1.columns, ["x", "k=2", "k=1", "k=0"]);
     assert_eq!(
         folder.error(&format!("{files}levels = {{ k = ['1', '2'] }}")),
-        "a.csv, line 3: column \"k\" holds \"10\", but the agreed levels are 1, 2; other words for \
+        "a.csv, line 3: column \"k\" holds \"10.0\", but the agreed levels are 1, 2; other words for \
          them go into `codes`"
     );
 }

@@ -1,0 +1,114 @@
+//! The levels of a category: which are listed, and which are folded into `other`.
+
+use super::column::Cells;
+use super::personal::may_be_level;
+use super::{Found, Wishes, rows_of};
+use crate::schema::{FeatureColumns, MissingRule};
+
+/// Most levels that a category keeps; rarer ones become `other`.
+const LEVELS: usize = 20;
+
+/// A column of texts. A level of fewer rows than [`Wishes::rare`] is not listed, because whoever reads
+/// the list learns that there is somebody with that value; unless the person keeps it by name.
+pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: bool) -> Found {
+    let (distinct, present) = (cells.values.len(), cells.present());
+    if 2 * distinct > present && distinct > LEVELS && !asked {
+        return Found::LeftOut(format!(
+            "{distinct} different texts in {present} rows: names, dates or free text"
+        ));
+    }
+    let kept = |level: &str| {
+        let same = |(column, kept): &(String, String)| column == cells.name && kept == level;
+        wishes.keep.iter().any(same)
+    };
+    let mut by_count: Vec<(&str, usize)> = cells
+        .values
+        .iter()
+        .map(|(value, &times)| (value.as_str(), times))
+        .collect();
+    by_count.sort_by(|a, b| {
+        let known = kept(b.0).cmp(&kept(a.0));
+        known.then_with(|| b.1.cmp(&a.1)).then_with(|| a.0.cmp(b.0))
+    });
+    let may = |(level, times): &&(&str, usize)| {
+        may_be_level(level) && (*times >= wishes.rare() || kept(level))
+    };
+    let (may, rare): (Vec<_>, Vec<_>) = by_count.iter().partition(|level| may(level));
+    // A level of less than half a percent is a column of almost nothing but zeros.
+    let frequent = |(level, times): &&&(&str, usize)| 200 * times >= present || kept(level);
+    let frequent = may.iter().filter(frequent).count();
+    let listed = match may.len() <= LEVELS && (frequent + 1 >= may.len()) {
+        true => may.len(),
+        false => frequent
+            .clamp(may.len().min(2), LEVELS.max(wishes.keep.len()))
+            .min(may.len()),
+    };
+    let other = listed < distinct;
+    if listed == 0 || listed + usize::from(other) < 2 {
+        return Found::LeftOut(format!(
+            "{distinct} different texts, none of which is in {} rows (--rare)",
+            wishes.rare()
+        ));
+    }
+    let covered: usize = may.iter().take(listed).map(|(_, times)| times).sum();
+    if 4 * covered < present && !asked {
+        return Found::LeftOut(format!(
+            "{distinct} different texts, none of which is frequent: names, dates or free text"
+        ));
+    }
+    let levels: Vec<String> = may
+        .iter()
+        .take(listed)
+        .map(|(level, _)| (*level).to_owned())
+        .collect();
+    let each: Vec<String> = may
+        .iter()
+        .take(listed)
+        .map(|(level, times)| format!("{level} {times}"))
+        .collect();
+    let kind = if codes { "codes" } else { "texts" };
+    let what = match other {
+        true => format!(
+            "{kind}, {listed} of {distinct}: {}; all others together {}",
+            each.join(", "),
+            present - covered
+        ),
+        false => format!("{distinct} {kind}: {}", each.join(", ")),
+    };
+    let share = 100 * cells.numeric / present;
+    let what = match (50..100).contains(&share) {
+        true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
+        false => what,
+    };
+    let mut notes = Vec::new();
+    if !rare.is_empty() {
+        let some: Vec<String> = rare
+            .iter()
+            .filter(|(level, _)| may_be_level(level))
+            .take(5)
+            .map(|(level, _)| format!("{level:?}"))
+            .collect();
+        let rows: usize = rare.iter().map(|(_, times)| times).sum();
+        let first = rare.first().map_or("", |(level, _)| level);
+        notes.push(format!(
+            "{}: {} rare levels with {} are not listed, because they have fewer than {} rows each: {}{}; to \
+             list one all the same, say --keep {:?}",
+            cells.name,
+            rare.len(),
+            rows_of(rows, "in all"),
+            wishes.rare(),
+            some.join(", "),
+            if rare.len() > some.len() { ", …" } else { "" },
+            format!("{}={first}", cells.name),
+        ));
+    }
+    let feature = FeatureColumns {
+        other,
+        missing: match cells.missing {
+            0 => MissingRule::Refuse,
+            _ => MissingRule::Indicator,
+        },
+        ..FeatureColumns::category(cells.name, levels)
+    };
+    Found::Category(feature, cells.with_missing(what), notes)
+}
