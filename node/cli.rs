@@ -2,6 +2,7 @@
 
 mod amend;
 mod attack;
+mod columns;
 mod compare;
 mod data;
 mod institution;
@@ -21,6 +22,7 @@ use crate::commands::CommandError;
 use crate::logging::LogFormat;
 pub(crate) use amend::{Amend, Here, Recover};
 pub(crate) use attack::{Attack, Linkage as LinkageAttack};
+pub(crate) use columns::Columns;
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
@@ -199,12 +201,6 @@ pub(crate) struct Init {
     /// Files with one table: CSV, .csv.gz or .parquet; without --silo-column a silo for each
     #[arg(required = true, value_name = "DATA")]
     pub(crate) data: Vec<PathBuf>,
-    /// Column to predict [default: the last]
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) target: Option<String>,
-    /// Value of the target that counts as positive [default: "yes", "1" and the like, or the rarer]
-    #[arg(long, value_name = "VALUE")]
-    pub(crate) positive: Option<String>,
     /// Column that names each row's silo
     #[arg(long, value_name = "COLUMN")]
     pub(crate) silo_column: Option<String>,
@@ -212,21 +208,15 @@ pub(crate) struct Init {
     /// table of one institution
     #[arg(long, value_name = "N", conflicts_with = "silo_column")]
     pub(crate) pretend_silos: Option<usize>,
-    /// Column to leave out; may be repeated
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) drop: Vec<String>,
-    /// Column of numbers that looks like codes; may be repeated
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) number: Vec<String>,
-    /// Column of codes that looks like numbers; may be repeated
-    #[arg(long, value_name = "COLUMN")]
-    pub(crate) category: Vec<String>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "scenario.toml")]
     pub(crate) out: PathBuf,
     /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
+    /// What is known of the columns.
+    #[command(flatten)]
+    pub(crate) columns: Columns,
 }
 
 /// Options of `rota schema`.

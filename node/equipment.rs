@@ -138,8 +138,33 @@ impl Equipment {
             metric: self.metric.name.key().into(),
             unit: self.metric.unit.clone(),
             metrics: finite.collect(),
+            constant: constant(learner, model, personal).unwrap_or_default(),
         })
     }
+}
+
+/// What a constant prediction, the mean target of the training rows, gives on the held-out rows.
+fn constant(
+    learner: &dyn Learner,
+    model: &Params,
+    personal: &Params,
+) -> Option<std::collections::BTreeMap<String, f64>> {
+    let outputs = learner.outputs().ok()?;
+    let values = outputs.outputs(model, personal, Split::Test).ok()?;
+    let rows = outputs
+        .row_results(model, personal, &values, Split::Test)
+        .ok()?
+        .len();
+    let mean = outputs.mean_target(model, personal, values.len().checked_div(rows)?)?;
+    let values = outputs.constant(&mean).repeat(rows);
+    let measured = outputs
+        .measure(model, personal, &values, Split::Test)
+        .ok()?;
+    let finite = measured
+        .values
+        .into_iter()
+        .filter(|(_, value)| value.is_finite());
+    Some(finite.collect())
 }
 
 fn none() -> DataError {

@@ -4,7 +4,15 @@ use std::path::{Component, Path, PathBuf};
 
 /// The path of a file as seen from a folder, where both are below one folder; else the whole path.
 pub(crate) fn relative(file: &Path, folder: &Path) -> PathBuf {
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let whole = |path: &Path| {
+        // The folder of a file that is named alone is the current one.
+        let path = if path == Path::new("") {
+            Path::new(".")
+        } else {
+            path
+        };
+        std::path::absolute(path).unwrap_or_else(|_| path.into())
+    };
     let (file, folder) = (whole(file), whole(folder));
     let common = file
         .components()
@@ -54,6 +62,7 @@ mod tests {
             Path::new("../../data/c.csv")
         );
         assert_eq!(seen("/x/c.csv", "/a/b"), Path::new("/x/c.csv"));
+        assert_eq!(seen("data/c.csv", ""), Path::new("data/c.csv"));
     }
 
     #[test]

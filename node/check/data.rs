@@ -4,7 +4,7 @@ use protocol::MemberIndex;
 
 use super::Finding;
 use crate::federation::beyond;
-use crate::institution::{Configured, Data, fit};
+use crate::institution::{Configured, Data, fit, misfits, surveyed};
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
 /// number of training rows.
@@ -27,25 +27,37 @@ pub(super) fn rows(
     // The counts are the same under every name.
     let name = me.map_or("silo", |me| agreement.epoch.roster.name(me));
     let (task, folder) = (&agreement.task, &configured.folder);
+    let survey = surveyed(task, rows, folder);
     let found = match fit(task, rows, name, folder, configured.seed) {
         Ok(found) => found,
         Err(error) => {
             let bad = Finding::bad("rows", error.to_string()).remedy(
                 "correct the file, or translate names and codes in [data.rows.names] of silo.toml",
             );
-            return (None, vec![bad]);
+            let all = survey.iter().flat_map(misfits);
+            let all = all.map(|line| Finding::note("rows", line.trim_start().to_owned()));
+            return (None, [bad].into_iter().chain(all).collect());
         }
     };
-    let mut findings: Vec<_> = found
-        .lines()
-        .into_iter()
-        .enumerate()
-        .map(|(at, line)| match at > 0 && found.is_unbalanced() {
+    let survey = survey.unwrap_or_default();
+    let columns = survey.columns.iter();
+    let mut findings: Vec<_> = columns
+        .map(|(name, what)| Finding::good("rows", format!("{name}: {what}")))
+        .collect();
+    let counts = found.lines().into_iter().enumerate().map(|(at, line)| {
+        match at > 0 && found.is_unbalanced() {
             true => Finding::note("rows", line)
                 .remedy("a model learns nothing here about a class without rows"),
             false => Finding::good("rows", line),
-        })
-        .collect();
+        }
+    });
+    findings.extend(counts);
+    findings.extend(
+        survey
+            .doubts
+            .into_iter()
+            .map(|line| Finding::note("rows", line)),
+    );
     findings.extend(
         found
             .notes

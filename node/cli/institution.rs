@@ -10,7 +10,7 @@ use rota::learn::schema::MissingRule;
 use rota::protocol::{Hash, PublicKey};
 use rota::simulations::Overrides;
 
-use super::{Amend, TransportKind, key, rows};
+use super::{Amend, Columns, TransportKind, key, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -230,15 +230,6 @@ pub(crate) struct NewFederation {
     /// A table of one institution whose columns are taken: CSV, .csv.gz or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub(crate) table: Vec<PathBuf>,
-    /// With --table: column to predict [default: the last]
-    #[arg(long, value_name = "COLUMN", conflicts_with = "scenario")]
-    pub(crate) target: Option<String>,
-    /// With --table: value of the target that counts as positive [default: the rarer]
-    #[arg(long, value_name = "VALUE", conflicts_with = "scenario")]
-    pub(crate) positive: Option<String>,
-    /// With --table: column to leave out; may be repeated
-    #[arg(long, value_name = "COLUMN", conflicts_with = "scenario")]
-    pub(crate) drop: Vec<String>,
     /// With --table: what becomes of missing values in columns that have none in the table
     /// [default: refuse]
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
@@ -275,6 +266,9 @@ pub(crate) struct NewFederation {
     /// Overwrite the file if it exists
     #[arg(long)]
     pub(crate) force: bool,
+    /// With --table: what is known of the columns.
+    #[command(flatten)]
+    pub(crate) columns: Columns,
 }
 
 /// Options of `rota federation continue`.

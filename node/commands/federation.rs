@@ -11,25 +11,23 @@ use rota::federation::{
 use rota::init::{self, Ask, Wanted};
 use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
 use rota::learn::data::OwnRows;
-use rota::learn::propose::Wishes;
 use rota::report::numbers;
 
 use super::{CommandError, vacant, wrapped, write};
-use crate::cli::{AddMember, CheckAgreement, Invite, NewFederation, quoted};
+use crate::cli::{AddMember, CheckAgreement, Columns, Invite, NewFederation, quoted};
 
 /// Writes a new agreement, and says what it is.
 pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     let file = &options.out;
     vacant(file, options.force)?;
+    if options.scenario.is_some() && options.columns != Columns::default() {
+        let why = "options about columns go with --table: a scenario says what its columns mean";
+        return Err(CommandError::Usage(why.into()));
+    }
     let wanted = Wanted {
         scenario: options.scenario.clone(),
         tables: options.table.clone(),
-        wishes: Wishes {
-            target: options.target.clone(),
-            positive: options.positive.clone(),
-            drop: options.drop.clone(),
-            ..Wishes::default()
-        },
+        wishes: options.columns.wishes(),
         name: options.name.clone(),
         model: options.model.clone(),
         missing: options.missing.map(|rule| rule.rule()),
@@ -71,8 +69,12 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
         scenario.charter.verification.0 = verification;
     }
     let text = init::agreement(&scenario, &members)?;
-    write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
+    for line in &composed.says {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    out.flush()?;
+    write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
     for (column, why) in &composed.left_out {
         let ignore = quoted(column);

@@ -11,14 +11,9 @@ use crate::cli::Init;
 /// Writes the scenario, and prints what was found.
 pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
     let wishes = Wishes {
-        target: options.target.clone(),
-        positive: options.positive.clone(),
         silo_column: options.silo_column.clone(),
         pretend_silos: options.pretend_silos,
-        drop: options.drop.clone(),
-        numbers: options.number.clone(),
-        categories: options.category.clone(),
-        alone: false,
+        ..options.columns.wishes()
     };
     let file = &options.out;
     vacant(file, options.force)?;

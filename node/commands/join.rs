@@ -1,13 +1,13 @@
 //! `rota federation join` and `sign`: takes part in a federation, and signs its agreement.
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rota::agreement::{Agreement, ConfigError, Invitation};
 use rota::federation::{Join, addresses, beyond, draft_words, own_rows, words};
 use rota::identity;
-use rota::institution::{Configured, Data, Place, SetupError, fit, standing};
+use rota::institution::{Configured, Data, Place, SetupError, fit, misfits, standing, surveyed};
 use rota::learn::data::OwnRows;
 use rota::learn::file;
 use rota::protocol::{MemberIndex, PublicKey, SecretKey};
@@ -37,7 +37,8 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
             options.identity.display()
         )));
     }
-    if options.data.is_empty() {
+    let kept = rows_before(&options.out);
+    if options.data.is_empty() && kept.is_none() {
         return Err(CommandError::Usage(
             "--data FILE is missing: the file of this institution's rows, which stays where it is"
                 .into(),
@@ -46,7 +47,13 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     for address in &options.listen {
         rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
     }
-    let rows = own_rows(&options.data, &options.ignore)?;
+    let rows = match kept {
+        None => own_rows(&options.data, &options.ignore)?,
+        Some(kept) => {
+            say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
+            kept.with(&options.data, &options.ignore)?
+        }
+    };
     let joining = Join {
         agreement: &agreement,
         text: &invitation.text,
@@ -58,7 +65,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         force: options.force,
     };
     say(&words(&agreement))?;
-    let fits = fitting(&agreement, &rows, &name, Path::new(""))?;
+    let fits = fitting(&agreement, &rows, &name, Path::new(""), Doubts::Refuse)?;
     let consented = consents(options.yes, &name)?;
     if !consented {
         return Err(CommandError::Failed(
@@ -71,8 +78,9 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     writeln!(out, "written: {} and {config}", joined.federation.display())?;
     if let Err(why) = fits {
         return Err(CommandError::Failed(format!(
-            "{why}. Nothing was signed. Correct the file, or translate names and codes in \
-             [data.rows.names] of {config}; then: rota federation sign --config {config}"
+            "{why}. Nothing was signed. Correct the file, or say in {config} how it is written (`format`) and \
+             what its names and codes mean ([data.rows.names]); then, or if all is right as it is: rota \
+             federation sign --config {config}"
         )));
     }
     signed(&agreement, &key, &joined.consent)?;
@@ -125,7 +133,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     }
     say(&words(agreement))?;
     if let Data::Rows(rows) = &institution.data {
-        fitting(agreement, rows, name, &institution.folder)?.map_err(|why| {
+        fitting(agreement, rows, name, &institution.folder, Doubts::Say)?.map_err(|why| {
             CommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
@@ -149,6 +157,41 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
         )?;
     }
     Ok(())
+}
+
+/// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
+fn rows_before(folder: &Path) -> Option<Before> {
+    let text = rota::agreement::read_configuration(&folder.join("silo.toml")).ok()?;
+    let table: toml::Table = text.parse().ok()?;
+    let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
+    let files = rows.files.iter().map(|file| folder.join(file)).collect();
+    Some(Before(OwnRows { files, ..rows }))
+}
+
+/// How rows were read before.
+struct Before(OwnRows);
+
+impl Before {
+    /// The same names, codes and format, of these files where some are given, and without these columns.
+    fn with(mut self, files: &[PathBuf], ignore: &[String]) -> Result<OwnRows, CommandError> {
+        if !files.is_empty() {
+            // Another file may be written in another way.
+            let same = files.iter().all(|file| self.0.files.contains(file));
+            if !same {
+                self.0.format = own_rows(files, &[])?.format;
+            }
+            self.0.files = files.to_vec();
+        }
+        let known = &mut self.0.names.ignore;
+        known.extend(
+            ignore
+                .iter()
+                .filter(|name| !known.contains(name))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        Ok(self.0)
+    }
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.
@@ -234,21 +277,30 @@ fn fitting(
     rows: &OwnRows,
     name: &str,
     folder: &Path,
+    doubts: Doubts,
 ) -> Result<Result<(), String>, CommandError> {
+    let survey = surveyed(&agreement.task, rows, folder);
     let found = match fit(&agreement.task, rows, name, folder, 0) {
         Ok(found) => found,
         Err(error) => {
-            let why = error.to_string();
-            return Ok(Err(why));
+            let all = survey.iter().flat_map(misfits);
+            let all: Vec<String> = all.collect();
+            if !all.is_empty() {
+                say(&[vec!["What does not fit:".to_owned()], all].concat())?;
+            }
+            return Ok(Err(error.to_string()));
         }
     };
-    let mut lines = vec![format!("The rows of {name}:")];
+    let survey = survey.unwrap_or_default();
+    let mut lines = vec![format!("The rows of {name}, read by the agreement:")];
+    let columns = survey.columns.iter();
+    lines.extend(columns.map(|(name, what)| format!("    {name}: {what}")));
     let mut me = agreement.epoch.roster.silos().iter();
     let me = me
         .position(|silo| silo.name == name)
         .map(|at| MemberIndex(at as u16));
     let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
-    let notes = found.notes.iter().chain(&more);
+    let notes = found.notes.iter().chain(&more).chain(&survey.doubts);
     let notes = notes.map(|note| format!("note: {note}"));
     lines.extend(
         found
@@ -258,7 +310,23 @@ fn fitting(
             .map(|line| format!("  {line}")),
     );
     say(&lines)?;
-    Ok(Ok(()))
+    Ok(
+        match doubts == Doubts::Refuse && !survey.doubts.is_empty() {
+            true => {
+                Err("its numbers are far from those of the drafter's table (see the notes)".into())
+            }
+            false => Ok(()),
+        },
+    )
+}
+
+/// Whether numbers far from the usual ones stand in the way of a signature.
+#[derive(PartialEq, Eq)]
+enum Doubts {
+    /// They do, until somebody has looked.
+    Refuse,
+    /// They are said.
+    Say,
 }
 
 /// Whether the institution consents: by `--yes`, or by an answer.

@@ -44,6 +44,11 @@ pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
     }
     lines.push(String::new());
     lines.push("What leaves it, and who sees it:".into());
+    lines.push(
+        "  the agreement itself: names of columns, levels and classes, as listed above. They come from \
+         whoever drafted it, and everybody who sees it or an invitation reads them"
+            .into(),
+    );
     lines.extend(leaves(agreement, charter, first.as_ref()));
     lines.push(String::new());
     lines.push("What others could learn from it:".into());

@@ -202,8 +202,8 @@ impl Join<'_> {
              format = {}\n\n\
              # Names that differ from the agreed ones, and columns that are not to be read.\n\
              [data.rows.names]\n\
-             columns = {{}}      # agreed = \"name in the files\"\n\
-             codes = {{}}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
+             columns = {}      # agreed = \"name in the files\"\n\
+             codes = {}        # column = {{ \"code in the files\" = \"agreed value\" }}\n\
              ignore = {}       # such as \"patient_id\"\n\n\
              # A member that is reached elsewhere than the agreement says:\n\
              # [[peer]]\n\
@@ -216,6 +216,8 @@ impl Join<'_> {
             unreachable,
             files?.join(", "),
             inline(&self.rows.format)?,
+            inline(&self.rows.names.columns)?,
+            inline(&self.rows.names.codes)?,
             inline(&self.rows.names.ignore)?,
             inline(other)?,
         ))

@@ -23,4 +23,4 @@ pub use join::{Join, JoinError, Joined, own_rows, sign};
 pub use rows::{beyond, undeclared, weighs_by_rows};
 pub use start::{First, FirstError, first, first_of, recomputed};
 pub use trial::{examined, tried};
-pub use words::{draft_words, rotation, verification, words};
+pub use words::{draft_words, rotation, rows_in_words, verification, words};

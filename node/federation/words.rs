@@ -191,7 +191,7 @@ fn task(
     let mut lines = vec!["What is learned:".to_owned()];
     match task {
         TaskConfig::Table(task) => match task.agreed_schema() {
-            Ok(Some(schema)) => lines.extend(rows(&schema)),
+            Ok(Some(schema)) => lines.extend(rows_in_words(&schema)),
             _ => lines
                 .push("  a share of the data that the task names, to try a federation out".into()),
         },
@@ -235,8 +235,8 @@ fn task(
     lines
 }
 
-/// The rows: what every member has to bring.
-fn rows(schema: &Schema) -> Vec<String> {
+/// The rows that every member has to bring, in words: all that an agreement says of data.
+pub fn rows_in_words(schema: &Schema) -> Vec<String> {
     let target: Vec<&str> = schema.target.name.iter().collect();
     let target = target.join(", ");
     let mut lines = vec![match schema.target() {
@@ -252,7 +252,7 @@ fn rows(schema: &Schema) -> Vec<String> {
     lines.extend(
         schema
             .columns()
-            .map(|(name, feature)| column(name, feature)),
+            .map(|(name, feature)| column(name, feature, schema.usual.get(name))),
     );
     for filter in &schema.only {
         lines.push(format!("  only rows with {}", String::from(filter.clone())));
@@ -260,7 +260,7 @@ fn rows(schema: &Schema) -> Vec<String> {
     lines
 }
 
-fn column(name: &str, feature: &FeatureColumns) -> String {
+fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> String {
     let mut text = match &feature.levels {
         Some(levels) => format!("one of {}", levels.join(", ")),
         None => "a number".to_owned(),
@@ -273,6 +273,9 @@ fn column(name: &str, feature: &FeatureColumns) -> String {
     }
     if let Some([low, high]) = feature.range {
         text += &format!(", {low} to {high}");
+    }
+    if let Some([low, high]) = usual {
+        text += &format!(", mostly from {low} to {high} in the drafter's table");
     }
     text += match feature.missing {
         MissingRule::Refuse => "",

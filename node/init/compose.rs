@@ -5,14 +5,15 @@ use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use learn::DataError;
 use learn::propose::{Wishes, propose};
 use learn::schema::MissingRule;
+use learn::{DataError, TaskConfig};
 use methods::strategy::STRATEGIES;
 use simulations::{Overrides, Scenario, ScenarioError};
 use toml::{Table, Value};
 
-use super::text;
+use super::{described, text};
+use crate::federation::rows_in_words;
 
 /// What is known from the command line.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,8 @@ pub struct Composed {
     pub scenario: Scenario,
     /// Columns of the tables that are no part of it, each with the reason.
     pub left_out: Vec<(String, String)>,
+    /// What the agreement will say of the data, and what should be looked at, one line each.
+    pub says: Vec<String>,
 }
 
 /// Asks a person.
@@ -112,6 +115,10 @@ impl Ask<'_> {
     }
 }
 
+/// What stands above what an agreement says of data.
+const SAYS: &str =
+    "This stands in the agreement, and everybody who sees it or an invitation reads it:";
+
 /// Where the columns come from.
 enum Base {
     Scenario(String),
@@ -144,10 +151,19 @@ pub fn compose(wanted: &Wanted, mut ask: Option<&mut Ask<'_>>) -> Result<Compose
         }
     };
     match base {
-        Base::Scenario(name) => Ok(Composed {
-            scenario: of_scenario(wanted, &name, ask)?,
-            left_out: Vec::new(),
-        }),
+        Base::Scenario(name) => {
+            let scenario = of_scenario(wanted, &name, ask)?;
+            let said = match &scenario.task {
+                TaskConfig::Table(task) => task.agreed_schema()?,
+                _ => None,
+            };
+            let says = said.as_ref().map(rows_in_words).unwrap_or_default();
+            Ok(Composed {
+                scenario,
+                left_out: Vec::new(),
+                says: [vec![SAYS.to_owned()], says].concat(),
+            })
+        }
         Base::Tables(files) => of_tables(wanted, &files, ask),
     }
 }
@@ -284,11 +300,8 @@ fn of_tables(
         .map_err(|error: toml::de::Error| ComposeError::Option(error.to_string()))?;
     table.insert("name".into(), name.clone().into());
     if let Some(ask) = ask.as_deref_mut() {
-        for (name, what) in &proposal.columns {
-            writeln!(ask.output, "  {name:20}  {what}")?;
-        }
-        for (name, why) in &proposal.left_out {
-            writeln!(ask.output, "  {name:20}  left out: {why}")?;
+        for line in described(&proposal) {
+            writeln!(ask.output, "{line}")?;
         }
         if wanted.name.is_none() {
             let name = ask.ask("Name of the federation", Some(&name), text_of)?;
@@ -320,9 +333,18 @@ fn of_tables(
     }
     let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
     let scenario = Scenario::parse("the proposal for these tables", &text)?;
+    let scenario = changed(scenario, wanted)?;
+    let read = "The tables were read so. Numbers of rows stay here; what else of it the agreement says, \
+                stands below:";
+    let notes = proposal.notes.iter().map(|note| format!("note: {note}"));
+    let mut says = vec![read.to_owned()];
+    says.extend(described(&proposal).into_iter().chain(notes));
+    says.push(SAYS.to_owned());
+    says.extend(rows_in_words(&proposal.schema));
     Ok(Composed {
-        scenario: changed(scenario, wanted)?,
+        scenario,
         left_out: proposal.left_out,
+        says,
     })
 }
 

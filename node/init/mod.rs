@@ -76,6 +76,14 @@ pub fn findings(draft: &Draft) -> Vec<String> {
             draft.silo_rows
         ));
     }
+    lines.extend(described(proposal));
+    lines.extend(proposal.notes.iter().map(|note| format!("note: {note}")));
+    lines
+}
+
+/// What each column holds and what it is taken for, and which columns are left out and why: one line
+/// each.
+pub fn described(proposal: &Proposal) -> Vec<String> {
     let target = proposal
         .schema
         .target
@@ -83,14 +91,14 @@ pub fn findings(draft: &Draft) -> Vec<String> {
         .iter()
         .collect::<Vec<_>>()
         .join(", ");
-    lines.push(match proposal.target() {
-        Target::Classes(classes) => format!(
-            "to predict: {target}, one of {} classes: {}",
-            classes.len(),
-            classes.join(", ")
-        ),
-        _ => format!("to predict: {target}, a number"),
-    });
+    let kind = match proposal.target() {
+        Target::Classes(classes) => format!("{} ", classes.len()),
+        _ => "a number: ".to_owned(),
+    };
+    let mut lines = vec![format!(
+        "to predict: {target}, {kind}{}",
+        proposal.predicted
+    )];
     let numbers = proposal.schema.encoded().len();
     lines.push(format!(
         "{} columns to learn from, which become {numbers} numbers a row:",
@@ -111,6 +119,5 @@ pub fn findings(draft: &Draft) -> Vec<String> {
             lines.push(format!("  {name:width$}  {why}"));
         }
     }
-    lines.extend(proposal.notes.iter().map(|note| format!("note: {note}")));
     lines
 }

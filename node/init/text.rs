@@ -63,11 +63,30 @@ pub fn scenario(
     line("");
     line("[task.table.data.rows]");
     let folder = scenario.parent().unwrap_or(Path::new(""));
-    let paths = files.iter().map(|file| relative(file, folder));
-    let paths: Vec<String> = paths
-        .map(|path| format!("{{ path = {} }}", quoted(&path.to_string_lossy())))
-        .collect();
-    line(&format!("files = [{}]", paths.join(", ")));
+    let first = &proposal.formats[0];
+    let several = proposal.formats.iter().any(|format| format != first);
+    let entry = |(file, format): (&PathBuf, &Format)| {
+        let path = relative(file, folder);
+        let mut entry = format!("{{ path = {}", quoted(&path.to_string_lossy()));
+        if several {
+            entry += &format!(", format = {}", format_table(format));
+        }
+        if !proposal.codes.is_empty() {
+            entry += &format!(", names = {{ codes = {} }}", codes(proposal));
+        }
+        entry + " }"
+    };
+    let entries: Vec<String> = files.iter().zip(&proposal.formats).map(entry).collect();
+    match several || !proposal.codes.is_empty() {
+        false => line(&format!("files = [{}]", entries.join(", "))),
+        true => {
+            line("files = [");
+            entries
+                .iter()
+                .for_each(|entry| line(&format!("  {entry},")));
+            line("]");
+        }
+    }
     if let Some(column) = &wishes.silo_column {
         line(&format!("silo-column = {}", quoted(column)));
     }
@@ -87,7 +106,9 @@ pub fn scenario(
         }
         line("]");
     }
-    line(&format!("format = {}", format_table(&proposal.format)));
+    if !several {
+        line(&format!("format = {}", format_table(first)));
+    }
     line("");
     line("[task.table.schema]");
     line(&format!(
@@ -112,6 +133,16 @@ pub fn scenario(
     }
     if let Some(positive) = &target.positive {
         line(&format!("positive = {}", quoted(positive)));
+    }
+    if !proposal.schema.usual.is_empty() {
+        line("");
+        line(
+            "# Between which numbers most lie here, to one digit. Whoever joins with others is told.",
+        );
+        line("[task.table.schema.usual]");
+        for (name, [low, high]) in &proposal.schema.usual {
+            line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
+        }
     }
     for feature in &proposal.schema.features {
         line("");
@@ -184,6 +215,17 @@ fn names(names: &ColumnNames) -> String {
         ColumnNames::One(name) => quoted(name),
         ColumnNames::Several(names) => list(names.iter().map(String::as_str)),
     }
+}
+
+/// The texts that mean another one, as an inline table.
+fn codes(proposal: &Proposal) -> String {
+    let pair = |(from, to): (&String, &String)| format!("{} = {}", quoted(from), quoted(to));
+    let column = |(name, codes): (&String, &std::collections::BTreeMap<String, String>)| {
+        let pairs: Vec<String> = codes.iter().map(pair).collect();
+        format!("{} = {{ {} }}", quoted(name), pairs.join(", "))
+    };
+    let columns: Vec<String> = proposal.codes.iter().map(column).collect();
+    format!("{{ {} }}", columns.join(", "))
 }
 
 fn format_table(format: &Format) -> String {

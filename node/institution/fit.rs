@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use learn::data::{OwnRows, Target};
+use learn::survey::{Survey, survey};
 use learn::{DataError, RowCounts, Source as Rows, TableTask, TaskConfig};
 use protocol::MemberIndex;
 
@@ -136,6 +137,38 @@ pub fn fit(
             .map_or_else(RowCounts::default, |silo| silo.rows),
         notes: study.notes,
     })
+}
+
+/// What every column of the rows holds, and all that does not fit the agreed schema.
+///
+/// # Errors
+/// [`DataError`]: a file cannot be read; the task has no schema.
+pub fn surveyed(task: &TaskConfig, rows: &OwnRows, folder: &Path) -> Result<Survey, DataError> {
+    let schema = match task {
+        TaskConfig::Table(table) => table.agreed_schema()?,
+        _ => None,
+    };
+    let none = || DataError::Config("the task reads no rows of institutions".into());
+    survey(&schema.ok_or_else(none)?, rows, folder)
+}
+
+/// All that does not fit, with what to paste into the table `data.rows.names`; nothing where all fits.
+pub fn misfits(survey: &Survey) -> Vec<String> {
+    let mut lines: Vec<String> = survey
+        .misfits
+        .iter()
+        .map(|line| format!("  {line}"))
+        .collect();
+    if let Some(names) = &survey.names {
+        lines.push(
+            "Put this into silo.toml in place of [data.rows.names], and the agreed value or the column's \
+             name in place of each \"?\" (leave a column that is not to be read in `ignore`):"
+                .into(),
+        );
+        lines.push("  [data.rows.names]".into());
+        lines.extend(names.lines().map(|line| format!("  {line}")));
+    }
+    lines
 }
 
 impl Fit {

@@ -44,7 +44,7 @@ pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_
 pub(crate) use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
 pub use error::NodeError;
-pub use fit::{Fit, fit};
+pub use fit::{Fit, fit, misfits, surveyed};
 pub use formats::other_format;
 pub use news::phase_name;
 pub use output::Output;

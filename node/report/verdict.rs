@@ -24,7 +24,8 @@ pub fn statements(story: &Story, table: &Comparison) -> Vec<String> {
     if table.columns.is_empty() {
         return vec!["Nothing was measured on held-out rows.".to_owned()];
     }
-    let mut sentences: Vec<String> = no_use(story).into_iter().collect();
+    let first = no_use(story).or_else(|| worse_than_constant(story));
+    let mut sentences: Vec<String> = first.into_iter().collect();
     if table.columns.len() == 1 {
         sentences.push(
             "No reference models were trained, so there is nothing to compare with.".to_owned(),
@@ -87,6 +88,40 @@ fn no_use(story: &Story) -> Option<String> {
             plural(all, "silo"),
         ),
     })
+}
+
+/// Where the federation's model is worse than a constant prediction, on average over the held-out rows
+/// of all members.
+fn worse_than_constant(story: &Story) -> Option<String> {
+    let (mut own, mut constant, mut rows) = (0.0, 0.0, 0.0);
+    for silo in &story.silos {
+        let (Some(model), Some(without)) = (silo.coalition, silo.constant) else {
+            continue;
+        };
+        let weight = silo.held_out as f64;
+        own += weight * model;
+        constant += weight * without;
+        rows += weight;
+    }
+    let worse = match story.metric.higher_is_better {
+        true => own < constant,
+        false => own > constant,
+    };
+    // A few thousandths are the noise of a model that has learned nothing.
+    if rows == 0.0 || !worse || (own - constant).abs() <= 0.02 * constant.abs() {
+        return None;
+    }
+    let remedy = story.rate().map_or_else(String::new, |rate| {
+        format!(" Try a smaller learning rate (now {rate}), or look at what the columns say of the target.")
+    });
+    let name = long_name(&story.metric.name);
+    let decimals = numbers::decimals(constant / rows);
+    Some(format!(
+        "The federation's model is worse than a constant prediction, the mean or the class frequencies of \
+         all training rows: its {name} is {}, that of the constant {}, over all held-out rows.{remedy}",
+        numbers::value(own / rows, decimals),
+        numbers::value(constant / rows, decimals),
+    ))
 }
 
 /// How many silos gain and lose by the federation's model over training alone, and who most.
@@ -380,6 +415,37 @@ mod tests {
             per_silo: interval,
             per_row: interval,
         }
+    }
+
+    #[test]
+    fn a_model_that_is_worse_than_a_constant_is_called_so_in_the_first_sentence() {
+        let mut story = crate::report::fixture::story(3, 1, 2);
+        let all = story.silos.len();
+        for silo in &mut story.silos {
+            (silo.coalition, silo.constant) = (Some(18.0), Some(8.6));
+        }
+        let said = worse_than_constant(&story).unwrap();
+        assert!(
+            said.starts_with(
+                "The federation's model is worse than a constant prediction, the mean or"
+            ),
+            "{said}"
+        );
+        assert!(
+            said.contains("is 18.00, that of the constant 8.60, over all held-out rows."),
+            "{said}"
+        );
+        assert!(said.contains("Try a smaller learning rate"), "{said}");
+        // One that has learned nothing is not, and neither is a better one.
+        for good in [8.65, 3.0] {
+            story
+                .silos
+                .iter_mut()
+                .for_each(|silo| silo.coalition = Some(good));
+            assert_eq!(worse_than_constant(&story), None, "{all} silos, {good}");
+        }
+        story.metric.higher_is_better = true;
+        assert!(worse_than_constant(&story).is_some());
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn tables() {
         };
         let rows = OwnRows {
             files: vec![table.clone()],
-            format: proposal.format,
+            format: proposal.formats[0].clone(),
             names: rota::learn::schema::LocalNames::default(),
         };
         let rows = rows.of_silo("own", folder.path());

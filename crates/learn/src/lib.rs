@@ -53,6 +53,7 @@ mod onnx;
 pub mod propose;
 mod random;
 pub mod schema;
+pub mod survey;
 mod task;
 
 pub use data::DataError;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ExportError;
 use super::fit::Fitted;
 use crate::data::{Preparation, Standardise, Target, effective};
+use crate::metrics::MetricName;
 use crate::schema::Schema;
 use crate::task::{ModelConfig, TableTask};
 
@@ -163,6 +164,34 @@ pub struct HeldOut {
     pub unit: String,
     /// All metrics, by name.
     pub metrics: BTreeMap<String, f64>,
+    /// The same of a constant prediction, the mean target of the silo's training rows; empty where that
+    /// is not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constant: BTreeMap<String, f64>,
+}
+
+impl HeldOut {
+    /// The compared metric of the model and that of a constant prediction, where both are known.
+    pub fn beside_constant(&self) -> Option<(f64, f64)> {
+        let of = |metrics: &BTreeMap<String, f64>| metrics.get(&self.metric).copied();
+        Some((of(&self.metrics)?, of(&self.constant)?))
+    }
+
+    /// What the model is worth beside a constant prediction, in sentences; nothing where one is not known.
+    pub fn in_words(&self) -> Option<String> {
+        let (own, constant) = self.beside_constant()?;
+        let name: MetricName = serde_json::from_value(self.metric.clone().into()).ok()?;
+        let higher = name.higher_is_better();
+        let verdict = match own.total_cmp(&constant) {
+            order if order.is_eq() => ": it is worth no more than that",
+            order if order.is_gt() != higher => ": it is worse than that, and of no use as it is",
+            _ => "",
+        };
+        Some(format!(
+            "On {} held-out rows its {} is {own:.4}, that of a constant prediction {constant:.4}{verdict}.",
+            self.rows, self.metric
+        ))
+    }
 }
 
 /// What a card is made from.

@@ -22,6 +22,13 @@ fn write(page: &mut String, card: &Card, files: &[String]) -> std::fmt::Result {
         escaped(&format!("A model of {}", origin.federation))
     )?;
     writeln!(page, "{}.\n", escaped(&origin.about))?;
+    if let Some(worth) = card
+        .held_out
+        .as_ref()
+        .and_then(|held_out| held_out.in_words())
+    {
+        writeln!(page, "{}\n", escaped(&worth))?;
+    }
     writeln!(page, "| | |\n|---|---|")?;
     let mut row = |what: &str, is: &str| writeln!(page, "| {what} | {} |", escaped(is));
     row("federation", &origin.federation)?;
@@ -122,7 +129,8 @@ fn quality(page: &mut String, card: &Card) -> std::fmt::Result {
         Some(held_out) => {
             writeln!(
                 page,
-                "On {} rows at {} that were not used for training:\n\n| metric | value |\n|---|---|",
+                "On {} rows at {} that were not used for training. A constant prediction is the mean, or the \
+                 class frequencies, of its training rows:\n\n| metric | value | constant |\n|---|---|---|",
                 held_out.rows,
                 escaped(&card.origin.silo)
             )?;
@@ -131,7 +139,10 @@ fn quality(page: &mut String, card: &Card) -> std::fmt::Result {
                     true => format!(" {}", escaped(&held_out.unit)),
                     false => String::new(),
                 };
-                writeln!(page, "| {name} | {}{unit} |", number(*value))?;
+                let constant = held_out.constant.get(name);
+                let constant =
+                    constant.map_or_else(|| "unknown".to_owned(), |value| number(*value));
+                writeln!(page, "| {name} | {}{unit} | {constant} |", number(*value))?;
             }
         }
     }

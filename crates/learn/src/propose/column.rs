@@ -12,16 +12,19 @@ use crate::schema::{ColumnType, FeatureColumns, MissingRule};
 /// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
 
+/// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
+const USUAL: usize = 50;
+
 /// The cells of a column in all files.
-pub(super) struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     pub(super) name: &'a str,
     /// Every value as it is written, with how often it occurs.
-    pub(super) values: BTreeMap<String, usize>,
+    pub(crate) values: BTreeMap<String, usize>,
     /// Cells in all, and those without a value.
     pub(super) count: usize,
-    pub(super) missing: usize,
+    pub(crate) missing: usize,
     /// The numbers among the values, ascending, with how often each occurs.
-    pub(super) numbers: Vec<(f64, usize)>,
+    pub(crate) numbers: Vec<(f64, usize)>,
     /// Cells that hold a number.
     pub(super) numeric: usize,
     /// Values that are no numbers, with how often they occur.
@@ -29,7 +32,7 @@ pub(super) struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    pub(super) fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+    pub(crate) fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
         let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
         let (mut count, mut missing, mut numeric) = (0, 0, 0);
         let mut numbers = Vec::new();
@@ -84,7 +87,7 @@ impl<'a> Cells<'a> {
         self.present() > 0 && self.numeric == self.present()
     }
 
-    pub(super) fn whole(&self) -> bool {
+    pub(crate) fn whole(&self) -> bool {
         self.numbers.iter().all(|(number, _)| number.fract() == 0.0)
     }
 
@@ -97,7 +100,7 @@ impl<'a> Cells<'a> {
     }
 
     /// The cells that are no numbers, of a column of numbers: the most frequent ones.
-    pub(super) fn odd(&self) -> Vec<(&str, usize)> {
+    pub(crate) fn odd(&self) -> Vec<(&str, usize)> {
         let mut odd: Vec<(&str, usize)> = self
             .others
             .iter()
@@ -178,7 +181,7 @@ impl<'a> Cells<'a> {
     }
 
     /// Smallest, middle and largest number, in words.
-    pub(super) fn range(&self) -> String {
+    pub(crate) fn range(&self) -> String {
         let kind = match self.whole() {
             true => "whole numbers",
             false => "numbers",
@@ -190,15 +193,52 @@ impl<'a> Cells<'a> {
     }
 
     /// The number in the middle; the lower one of two.
-    fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The smallest number that is not smaller than this part of all.
+    fn quantile(&self, part: f64) -> f64 {
         let mut before = 0;
         for (number, times) in &self.numbers {
             before += times;
-            if 2 * before >= self.numeric {
+            if before as f64 >= part * self.numeric as f64 {
                 return *number;
             }
         }
         f64::NAN
+    }
+
+    /// Between which numbers four of five lie, to one digit and outwards; `None` where there are few.
+    pub(super) fn usual(&self) -> Option<[f64; 2]> {
+        let many = self.numeric >= USUAL && self.numbers.len() > 2;
+        many.then(|| {
+            let digit = |value: f64, up: bool| {
+                if value == 0.0 {
+                    return 0.0;
+                }
+                let power = value.abs().log10().floor() as i32;
+                // Tens are exact, tenths are not: they are divided by.
+                let scaled = match power >= 0 {
+                    true => value / 10_f64.powi(power),
+                    false => value * 10_f64.powi(-power),
+                };
+                let whole = if up { scaled.ceil() } else { scaled.floor() };
+                match power >= 0 {
+                    true => whole * 10_f64.powi(power),
+                    false => whole / 10_f64.powi(-power),
+                }
+            };
+            [
+                digit(self.quantile(0.1), false),
+                digit(self.quantile(0.9), true),
+            ]
+        })
+    }
+
+    /// The same without the name, which is another one elsewhere.
+    pub(crate) fn anonymous(self) -> Cells<'static> {
+        Cells { name: "", ..self }
     }
 
     /// What a person should look at in a column of numbers, in sentences without a full stop.
@@ -223,7 +263,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    pub(super) fn with_missing(&self, what: String) -> String {
+    pub(crate) fn with_missing(&self, what: String) -> String {
         match self.missing {
             0 => what,
             missing => format!(

@@ -19,7 +19,7 @@ use crate::data::{DataError, Format, RawFile, Target, pretend_silo, silo_of};
 use crate::schema::{FeatureColumns, Schema, merged};
 
 use self::alike::alike;
-use self::column::Cells;
+pub(crate) use self::column::Cells;
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -179,6 +179,10 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         true => Some(describe::target(&cells, &target, wishes, &mut notes)?),
         false => None,
     };
+    let mut usual = BTreeMap::new();
+    if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
+        usual.insert(target.clone(), both);
+    }
     let (mut features, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for name in header {
         if *name == target || Some(name) == wishes.silo_column.as_ref() {
@@ -192,6 +196,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         match cells.found(wishes) {
             Found::Feature(feature, what) => {
                 notes.extend(cells.doubts());
+                usual.extend(cells.usual().map(|both| (name.clone(), both)));
                 columns.push((name.clone(), what));
                 features.push(feature);
             }
@@ -219,6 +224,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         min_rows: 10,
         only: Vec::new(),
         subgroup: None,
+        usual,
         features: merged(features),
     };
     schema.check()?;

@@ -16,6 +16,8 @@ mod local;
 mod row;
 mod target;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::{DataError, Target, number, same_class};
@@ -45,6 +47,11 @@ pub struct Schema {
     /// can measure. It need not be a feature. None by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subgroup: Option<String>,
+    /// By column, between which numbers most values of the table lie that the schema was drafted from,
+    /// roughly. Whoever joins is told where its own are far from that, such as in another unit. None by
+    /// default.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usual: BTreeMap<String, [f64; 2]>,
     /// The columns to learn from, one table `[[task.table.schema.feature]]` for each, in order.
     #[serde(rename = "feature")]
     pub features: Vec<FeatureColumns>,
@@ -90,6 +97,7 @@ impl Schema {
             min_rows: min_rows(),
             only: Vec::new(),
             subgroup: None,
+            usual: BTreeMap::new(),
             features: merged(columns.iter().map(feature)),
         }
     }
@@ -118,6 +126,15 @@ impl Schema {
             feature.check().or_else(fail)?;
         }
         self.target.check().or_else(fail)?;
+        if let Some((name, _)) = self
+            .usual
+            .iter()
+            .find(|(_, [low, high])| low.partial_cmp(high).is_none_or(std::cmp::Ordering::is_gt))
+        {
+            return fail(format!(
+                "`usual` of {name:?} needs two numbers, the smaller one first"
+            ));
+        }
         if self.min_rows < 2 {
             return fail("`min-rows` must be at least 2: one to train, one to test".into());
         }

@@ -55,6 +55,7 @@ impl ColumnsConfig {
             min_rows: 2,
             only: self.only.clone(),
             subgroup: self.subgroup.clone(),
+            usual: std::collections::BTreeMap::new(),
             features,
         })
     }

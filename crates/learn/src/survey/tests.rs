@@ -1,0 +1,93 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+const SCHEMA: &str = r#"
+[target]
+name = "outcome"
+classes = ["home", "died"]
+[[feature]]
+name = "age"
+type = "integer"
+range = [0, 120]
+[[feature]]
+name = "cost"
+missing = "mean"
+[[feature]]
+name = "ward"
+type = "category"
+levels = ["general", "intensive"]
+[usual]
+cost = [8000.0, 20000.0]
+"#;
+
+fn of(name: &str, text: &str, names: LocalNames) -> Survey {
+    let folder = std::env::temp_dir().join(format!("rota-survey-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("own.csv"), text).unwrap();
+    let rows = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
+    let schema: Schema = toml::from_str(SCHEMA).unwrap();
+    let found = survey(&schema, &OwnRows { names, ..rows }, &folder).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    found
+}
+
+#[test]
+fn a_file_that_fits_is_described_column_by_column() {
+    let text = "age,cost,ward,outcome\n40,9000,general,home\n60,NA,intensive,died\n50,15000,general,home\n";
+    let found = of("fits", text, LocalNames::default());
+    let columns: Vec<String> = found
+        .columns
+        .iter()
+        .map(|(name, what)| format!("{name}: {what}"))
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            "age: whole numbers from 40 to 60, median 50",
+            "cost: whole numbers from 9000 to 15000, median 9000; 33.3 % missing",
+            "ward: general 2, intensive 1",
+            "outcome: to predict: home 2, died 1",
+        ]
+    );
+    assert_eq!(
+        (found.misfits, found.names, found.doubts),
+        (vec![], None, vec![])
+    );
+}
+
+#[test]
+fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
+    let text = "Age,kosten,ward,outcome,patient_id\n40.5,9,ITS,home,1\n160,10,General,gone,2\n50,inf,ITS,died,3\n";
+    let found = of("misfits", text, LocalNames::default());
+    let names = found.names.clone().unwrap();
+    assert_eq!(
+        names,
+        "columns = { \"age\" = \"Age\", \"cost\" = \"?\" }\n\
+         codes = { \"outcome\" = { \"gone\" = \"?\" }, \"ward\" = { \"General\" = \"general\", \"ITS\" = \"?\" } }\n\
+         ignore = [\"kosten\", \"patient_id\"]\n"
+    );
+    assert!(
+        found
+            .misfits
+            .iter()
+            .any(|line| line.contains("ward: not agreed are \"ITS\" 2, \"General\" 1"))
+    );
+    // What is pasted is read, and the rest is found.
+    let mut local: LocalNames = toml::from_str(&names).unwrap();
+    local.columns.insert("cost".into(), "kosten".into());
+    local.ignore.retain(|name| name != "kosten");
+    let again = of("pasted", text, local);
+    let lines = again.misfits.join("\n");
+    for said in [
+        "age: 1 rows lie outside of the agreed range 0 to 120, from 160 to 160",
+        "age: whole numbers are agreed, and it holds 40.5",
+        "cost: no numbers are \"inf\" 1; if they are missing values, add \"inf\" to `missing`",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    assert!(
+        again.doubts[0].starts_with("cost: the middle value here is 9, and in the table"),
+        "{:?}",
+        again.doubts
+    );
+}
