@@ -105,11 +105,11 @@ fn a_table_of_texts_becomes_a_federation_without_a_column_typed_by_hand() {
     );
     for said in [
         "2,000 rows of 5 silos",
-        "to predict: readmitted, one of 2 classes: NO, YES",
+        "to predict: readmitted, 2 classes: NO ",
         "encounter_id",
         "an identifier",
         "98 % of the values are missing",
-        "codes, by the column's name",
+        " codes: ",
         "rota simulate scenario.toml",
     ] {
         assert!(

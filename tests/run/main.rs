@@ -9,6 +9,7 @@ mod hospitals;
 mod nodes;
 mod policy;
 mod put_back;
+mod rare;
 mod recovered;
 mod refusals;
 mod status;
