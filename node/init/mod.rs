@@ -93,7 +93,7 @@ pub fn described(proposal: &Proposal) -> Vec<String> {
         .join(", ");
     let kind = match proposal.target() {
         Target::Classes(classes) => format!("{} ", classes.len()),
-        _ => "a number: ".to_owned(),
+        _ => String::new(),
     };
     let mut lines = vec![format!(
         "to predict: {target}, {kind}{}",

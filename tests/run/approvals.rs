@@ -106,4 +106,18 @@ fn ids_are_typed_whole_or_with_sixteen_digits_and_not_with_fewer() {
         assert!(said.contains("nothing to withdraw"), "{said}");
         assert!(changes(config).contains("withdrawn here"));
     }
+    // What is full is said before a proposal is refused, with what can be withdrawn.
+    let all: Vec<String> = (5..9).map(|rounds| proposed(&demo, 0, rounds)).collect();
+    let (code, said) = told(&["changes"], config);
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("stands by 4 changes, and 4 are the most at a time"),
+        "{said}"
+    );
+    let line = said.split("withdraw one of").nth(1).unwrap();
+    assert!(all.iter().all(|id| line.contains(&id[..16])), "{said}");
+    assert!(
+        !line.split("(rota").next().unwrap().contains(&one[..16]),
+        "{said}"
+    );
 }

@@ -34,7 +34,7 @@ const TABLES: [(&str, Tables); 3] = [
         table(hospital, "doctor,diagnosis,note", |row| {
             let diagnosis = match row % 30 {
                 0 => format!("Zqrare{hospital}"),
-                other => ["A09", "I25", "E11"][other % 3].to_owned(),
+                other => ["angina", "asthma", "sepsis"][other % 3].to_owned(),
             };
             let doctor = ["Zqmeier", "Zqhuber", "Zqschmid", "Zqweber"][row % 4].to_uppercase();
             format!("Dr. {doctor},{diagnosis},\"Zq{row} seen at home, {hospital}\"")
@@ -42,10 +42,19 @@ const TABLES: [(&str, Tables); 3] = [
     }),
     ("addresses", |hospital| {
         table(hospital, "street,born,class", |row| {
-            let class = if row < 4 { format!("Zq{row}") } else { ["1", "2"][row % 2].into() };
+            let class = if row < 4 {
+                format!("Zq{row}")
+            } else {
+                ["1", "2"][row % 2].into()
+            };
             // Dates with marks that are found again.
-            format!("Zqstrasse {row}, 19{}-0{}-1{}T23:59:5{hospital},{class}", 40 + row % 60, 1 + row % 9, row % 10)
-                .replace("Zqstrasse", "Zqstr.")
+            format!(
+                "Zqstrasse {row}, 19{}-0{}-1{}T23:59:5{hospital},{class}",
+                40 + row % 60,
+                1 + row % 9,
+                row % 10
+            )
+            .replace("Zqstrasse", "Zqstr.")
         })
     }),
 ];
@@ -80,30 +89,66 @@ fn federation(name: &str, tables: Tables) {
     }
     let table = place("0.csv");
     let drawn = ["--strategy", "fedavg", "--rounds", "2", "--name", name];
-    let new = ["federation", "new", "--table", &table, "--target", "outcome", "--out", &agreement];
+    let new = [
+        "federation",
+        "new",
+        "--table",
+        &table,
+        "--target",
+        "outcome",
+        "--out",
+        &agreement,
+    ];
     let said = good(&[&new[..], &drawn].concat());
     // Said before it is written, with the rows of every level that is listed.
     assert!(said.contains("2 classes: "), "{said}");
     let before = said.find("This stands in the agreement").unwrap();
     assert!(before < said.find("written: ").unwrap(), "{said}");
-    let left: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("left out: ")).collect();
-    let ignore: Vec<&str> = left.iter().map(|line| line.split(',').next().unwrap()).collect();
+    let left: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("left out: "))
+        .collect();
+    let ignore: Vec<&str> = left
+        .iter()
+        .map(|line| line.split(',').next().unwrap())
+        .collect();
     for hospital in 0..3 {
         let key = place(&format!("{hospital}.key"));
         let key = good(&["identity", "new", "--out", &key]);
         let address = format!("127.0.0.1:{}", port + hospital);
         let member = format!("hospital {hospital}");
-        good(&["federation", "add", &member, key.trim(), &address, "--file", &agreement]);
+        good(&[
+            "federation",
+            "add",
+            &member,
+            key.trim(),
+            &address,
+            "--file",
+            &agreement,
+        ]);
     }
     let invitation = good(&["federation", "invite", "--file", &agreement]);
     let shown = good(&["federation", "show", &agreement]);
     let mut configs = Vec::new();
     for hospital in 0..3 {
-        let (key, data) = (place(&format!("{hospital}.key")), place(&format!("{hospital}.csv")));
+        let (key, data) = (
+            place(&format!("{hospital}.key")),
+            place(&format!("{hospital}.csv")),
+        );
         let out = place(&format!("{hospital}"));
-        let mut join = vec!["federation", "join", invitation.trim(), "--identity", &key, "--data", &data];
+        let mut join = vec![
+            "federation",
+            "join",
+            invitation.trim(),
+            "--identity",
+            &key,
+            "--data",
+            &data,
+        ];
         join.extend(["--out", &out, "--yes"]);
-        ignore.iter().for_each(|column| join.extend(["--ignore", column]));
+        ignore
+            .iter()
+            .for_each(|column| join.extend(["--ignore", column]));
         good(&join);
         configs.push(folder.join(hospital.to_string()).join("silo.toml"));
     }
@@ -127,7 +172,10 @@ fn federation(name: &str, tables: Tables) {
         said.push(text(&output.stdout) + &text(&output.stderr));
     }
     for text in &said {
-        assert!(!text.contains("Zq") && !text.contains("T23:59"), "{name}: {text}");
+        assert!(
+            !text.contains("Zq") && !text.contains("T23:59"),
+            "{name}: {text}"
+        );
     }
     // Agreement, consents, configurations, journals, models, audit logs, lines and logs.
     let mut all = Vec::new();

@@ -141,7 +141,7 @@ impl Finding<'_> {
         let local = self.local.column(name);
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
         match self.raw.iter().all(there) {
-            true => Cells::of(self.raw, local).map(|cells| Some(cells.anonymous())),
+            true => Cells::of(self.raw, local).map(|cells| Some(cells.unnamed())),
             false => Ok(None),
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use rota::federation::{examined, whole_text};
 use rota::institution::KnownAmendment;
 use rota::institution::typed::shown;
+use rota::protocol::member::KEPT;
 use rota::report::numbers;
 
 use super::{CommandError, Standing, failed, wrapped};
@@ -20,6 +21,17 @@ impl Standing {
         let known = self.known();
         if known.is_empty() {
             writeln!(out, "no amendment is proposed")?;
+        }
+        let own = known.iter().filter(|known| self.stands(known));
+        let own: Vec<String> = own.map(|known| shown(&known.hash())).collect();
+        if own.len() >= KEPT {
+            let line = format!(
+                "this institution stands by {} changes, and {KEPT} are the most at a time: before it \
+                 proposes or approves another, withdraw one of {} (rota federation withdraw ID)",
+                own.len(),
+                own.join(", ")
+            );
+            writeln!(out, "{}", wrapped(&line))?;
         }
         let mut unreadable = 0;
         for known in &known {
@@ -48,14 +60,21 @@ impl Standing {
 
     /// What this institution says to an amendment, and what it can say.
     fn own_word(&self, known: &KnownAmendment) -> String {
-        let (hash, me) = (known.hash(), self.institution.me);
+        let hash = known.hash();
         let id = shown(&hash);
         let word = self.found.word(&hash);
-        match word.map_or(known.approved.contains(&me), |word| word.stands) {
+        match self.stands(known) {
             true => format!("approved here: rota federation withdraw {id} takes it back"),
             false if word.is_some() => format!("withdrawn here: rota federation approve {id}"),
             false => format!("not approved here: rota federation approve {id}"),
         }
+    }
+
+    /// Whether this institution approves it.
+    fn stands(&self, known: &KnownAmendment) -> bool {
+        let word = self.found.word(&known.hash());
+        let me = &self.institution.me;
+        word.map_or(known.approved.contains(me), |word| word.stands)
     }
 
     /// Prints an amendment; fails if it cannot be read.

@@ -1,6 +1,6 @@
 //! The levels of a category: which are listed, and which are folded into `other`.
 
-use super::column::Cells;
+use super::cells::Cells;
 use super::personal::may_be_level;
 use super::{Found, Wishes, rows_of};
 use crate::schema::{FeatureColumns, MissingRule};

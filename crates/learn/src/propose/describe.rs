@@ -1,7 +1,7 @@
 //! Finds out what is predicted.
 
 use super::Wishes;
-use super::column::Cells;
+use super::cells::Cells;
 use crate::data::{DataError, nearest};
 use crate::schema::{ClassValues, TargetColumn};
 

@@ -6,6 +6,7 @@
 
 mod alike;
 mod category;
+mod cells;
 mod column;
 mod describe;
 mod personal;
@@ -19,7 +20,7 @@ use crate::data::{DataError, Format, RawFile, Target, pretend_silo, silo_of};
 use crate::schema::{FeatureColumns, Schema, merged};
 
 use self::alike::alike;
-pub(crate) use self::column::Cells;
+pub(crate) use self::cells::Cells;
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -193,7 +194,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
             continue;
         }
         let cells = asked.cells(&raw, name)?;
-        match cells.found(wishes) {
+        match column::found(&cells, wishes) {
             Found::Feature(feature, what) => {
                 notes.extend(cells.doubts());
                 usual.extend(cells.usual().map(|both| (name.clone(), both)));

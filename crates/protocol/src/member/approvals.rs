@@ -9,8 +9,8 @@ use crate::message::Approval;
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
-/// Most amendments of one member that are kept, and most approvals.
-pub(super) const KEPT: usize = 4;
+/// Most amendments of one member that are kept in an epoch, and most approvals.
+pub const KEPT: usize = 4;
 
 /// A member's signed word about an amendment.
 #[derive(Debug, Clone, Copy)]

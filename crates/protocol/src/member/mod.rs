@@ -71,6 +71,7 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
+pub use approvals::KEPT;
 pub use config::{Config, Examine, Start};
 
 pub use crate::mutation::Mutation;
