@@ -84,6 +84,11 @@ impl Preparation {
     /// # Panics
     /// If the row has another number of columns.
     pub fn features<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
+        self.exact(row).map(|value| value as f32)
+    }
+
+    /// The same before it is rounded.
+    fn exact<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         assert_eq!(row.len(), self.fills.len(), "one value per column");
         row.iter().enumerate().map(|(column, &value)| {
             let value = if value.is_nan() {
@@ -91,13 +96,17 @@ impl Preparation {
             } else {
                 value
             };
-            ((value - self.means[column]) / self.deviations[column]) as f32
+            (value - self.means[column]) / self.deviations[column]
         })
     }
 
     /// A number to predict, as a model knows it.
     pub fn target(&self, value: f64) -> f32 {
-        ((value - self.target_mean) / self.target_deviation) as f32
+        self.exact_target(value) as f32
+    }
+
+    fn exact_target(&self, value: f64) -> f64 {
+        (value - self.target_mean) / self.target_deviation
     }
 }
 
@@ -207,8 +216,8 @@ impl Prepared {
         let mut rows = |part: &[usize], shifted: bool| {
             let features = part
                 .iter()
-                .flat_map(|&row| preparation.features(table.row(row)));
-            let mut features: Vec<f32> = features.collect();
+                .flat_map(|&row| preparation.exact(table.row(row)));
+            let mut features: Vec<f64> = features.collect();
             if shifted {
                 for (at, value) in features.iter_mut().enumerate() {
                     let column = at % width;
@@ -216,14 +225,23 @@ impl Prepared {
                     if !columns[column].binary {
                         let unit =
                             columns[column].moments.deviation() / preparation.deviations[column];
-                        *value += (random * unit) as f32;
+                        *value += random * unit;
                     }
                 }
             }
             let targets = part.iter().flat_map(|&row| table.targets(row));
-            let targets = targets.map(|&target| preparation.target(target));
+            let targets = targets.map(|&target| preparation.exact_target(target));
             let count = table.targets(0).len();
-            let rows = Rows::wide(width, count, features, targets.collect());
+            let rows = match standardise {
+                Standardise::Federation => {
+                    Rows::unscaled(width, count, features, targets.collect())
+                }
+                Standardise::Silo | Standardise::None => {
+                    let features = features.iter().map(|&value| value as f32);
+                    let targets = targets.map(|value| value as f32);
+                    Rows::wide(width, count, features.collect(), targets.collect())
+                }
+            };
             let subgroups = match table.subgroups.is_empty() {
                 true => Vec::new(),
                 false => part.iter().map(|&row| table.subgroups[row]).collect(),
@@ -270,26 +288,48 @@ pub(crate) struct Moments {
     pub(crate) squares: f64,
 }
 
+/// Where the deviation is a smaller part of the mean, a plain sum loses digits of the spread.
+const NARROW: f64 = 1e-6;
+/// Where it is a smaller part than this, it is what rounding leaves of a constant.
+const ROUNDING: f64 = 1e-14;
+
 impl Moments {
-    /// Computed in two passes, to avoid cancellation.
+    /// Computed in two passes, to avoid cancellation; around the first value where the mean has more digits
+    /// than the spread.
     pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let (count, sum) = values
             .clone()
             .fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
         let mean = if count == 0 { 0.0 } else { sum / count as f64 };
-        let squares = values.map(|value| (value - mean) * (value - mean)).sum();
+        let around = |centre: f64| -> f64 {
+            let each = values.clone();
+            each.map(|value| (value - centre) * (value - centre)).sum()
+        };
+        let squares = around(mean);
+        let first = values.clone().next().unwrap_or_default();
+        let narrow = (squares / count.max(1) as f64).sqrt();
+        if first == 0.0 || narrow > NARROW * mean.abs() {
+            return Self {
+                count,
+                sum,
+                mean,
+                squares,
+            };
+        }
+        let apart = values.clone().map(|value| value - first).sum::<f64>();
+        let mean = first + apart / count as f64;
         Self {
             count,
-            sum,
+            sum: mean * count as f64,
             mean,
-            squares,
+            squares: around(mean),
         }
     }
 
     /// `√(squares / count)`; 1 for a column that is constant but for rounding.
     pub(crate) fn deviation(&self) -> f64 {
         let deviation = (self.squares / self.count.max(1) as f64).sqrt();
-        if deviation <= 1e-9 * self.mean.abs() {
+        if deviation <= ROUNDING * self.mean.abs() {
             1.0
         } else {
             effective(deviation)
