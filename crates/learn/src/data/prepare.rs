@@ -198,6 +198,10 @@ impl Prepared {
                 moments,
                 binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
             });
+            if standardise == Standardise::None {
+                let largest = largest(present.iter().copied());
+                moments.must_fit(silo, &format!("the column {name:?}"), largest)?;
+            }
             let (mean, deviation) = own(&moments);
             preparation.fills.push(fill);
             preparation.means.push(mean);
@@ -205,7 +209,10 @@ impl Prepared {
         }
         if numbers {
             let targets = basis.iter().flat_map(|&row| table.targets(row));
-            let moments = Moments::of(targets.copied());
+            let moments = Moments::of(targets.clone().copied());
+            if standardise == Standardise::None {
+                moments.must_fit(silo, "the target", largest(targets.copied()))?;
+            }
             let binary = false;
             columns.push(ColumnSummary { moments, binary });
             let (mean, deviation) = own(&moments);
@@ -246,7 +253,11 @@ impl Prepared {
                 true => Vec::new(),
                 false => part.iter().map(|&row| table.subgroups[row]).collect(),
             };
-            let rows = rows.with_subgroups(subgroups);
+            let groups = match table.groups.is_empty() {
+                true => Vec::new(),
+                false => part.iter().map(|&row| table.groups[row]).collect(),
+            };
+            let rows = rows.with_subgroups(subgroups).with_groups(groups);
             Arc::new(match table.domains.is_empty() {
                 true => rows,
                 false => rows.within(part.iter().map(|&row| table.domains[row]).collect()),
@@ -293,6 +304,9 @@ const NARROW: f64 = 1e-6;
 /// Where it is a smaller part than this, it is what rounding leaves of a constant.
 const ROUNDING: f64 = 1e-14;
 
+/// Steps of rounding that are too coarse, in deviations.
+const STEPS: f64 = 0.01;
+
 impl Moments {
     /// Computed in two passes, to avoid cancellation; around the first value where the mean has more digits
     /// than the spread.
@@ -301,11 +315,10 @@ impl Moments {
             .clone()
             .fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
         let mean = if count == 0 { 0.0 } else { sum / count as f64 };
-        let around = |centre: f64| -> f64 {
-            let each = values.clone();
-            each.map(|value| (value - centre) * (value - centre)).sum()
-        };
-        let squares = around(mean);
+        let each = values.clone();
+        let squares = each
+            .map(|value| (value - mean) * (value - mean))
+            .sum::<f64>();
         let first = values.clone().next().unwrap_or_default();
         let narrow = (squares / count.max(1) as f64).sqrt();
         if first == 0.0 || narrow > NARROW * mean.abs() {
@@ -316,14 +329,30 @@ impl Moments {
                 squares,
             };
         }
-        let apart = values.clone().map(|value| value - first).sum::<f64>();
-        let mean = first + apart / count as f64;
+        let from_first = || values.clone().map(|value| value - first);
+        let apart = from_first().sum::<f64>() / count as f64;
+        let mean = first + apart;
         Self {
             count,
             sum: mean * count as f64,
             mean,
-            squares: around(mean),
+            squares: from_first().map(|own| (own - apart).powi(2)).sum(),
         }
+    }
+
+    /// Refuses numbers whose spread is lost in single precision, where nothing scales them before they
+    /// are rounded to it.
+    fn must_fit(&self, silo: &str, what: &str, largest: f64) -> Result<(), DataError> {
+        let deviation = (self.squares / self.count.max(1) as f64).sqrt();
+        let step = largest * f64::from(f32::EPSILON);
+        if self.deviation() != deviation || step <= STEPS * deviation {
+            return Ok(());
+        }
+        Err(DataError::Config(format!(
+            "silo {silo:?}: {what} holds numbers of size {largest:.2e} with a deviation of \
+             {deviation:.2e}, and without scaling they are rounded to steps of up to {step:.2e}: use \
+             `standardise = \"federation\"` or `\"silo\"`, or subtract a common number from it in the file"
+        )))
     }
 
     /// `√(squares / count)`; 1 for a column that is constant but for rounding.
@@ -335,6 +364,11 @@ impl Moments {
             effective(deviation)
         }
     }
+}
+
+/// The largest size of these numbers.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |most, value| most.max(value.abs()))
 }
 
 /// The deviation to divide by: 1 where there is none.
@@ -473,6 +507,27 @@ mod tests {
         assert!(all.mean.abs() < 1e-6 && (all.deviation() - 1.0).abs() < 1e-6);
         let last = data.train.target(13);
         assert!(last.len() == 2 && last[0] > last[1]);
+    }
+
+    #[test]
+    fn moments_of_numbers_far_from_zero_are_those_of_numbers_at_zero() {
+        let at = |zero: f64| Moments::of((0..1000).map(move |row| zero + f64::from(row % 60)));
+        let here = at(0.0);
+        for zero in [1.7e9, 1.7e12, -1e12, 1.7e15] {
+            let there = at(zero);
+            assert!((there.mean - zero - here.mean).abs() <= 1e-15 * zero.abs());
+            assert!(
+                (there.deviation() / here.deviation() - 1.0).abs() < 1e-6,
+                "{there:?}"
+            );
+        }
+        for constant in [0.1, 1000.1, 1.7e18, -3e-9] {
+            let moments = Moments::of(std::iter::repeat_n(constant, 999));
+            assert_eq!(
+                (moments.squares, moments.mean, moments.deviation()),
+                (0.0, constant, 1.0)
+            );
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use methods::learner::Split;
+use methods::learner::{Split, together};
 
 use super::Target;
 use crate::random::{shuffle, stream};
@@ -327,9 +327,18 @@ impl Rows {
             }
             all
         });
-        // Numbers of groups are a silo's own.
+        // Numbers of groups are a silo's own: those of the next begin after them.
+        let mut groups = Vec::new();
+        for part in parts {
+            let next = groups.iter().max().map_or(0, |&last: &u32| last + 1);
+            groups.extend(part.groups.iter().map(|&group| next + group));
+        }
+        if parts.iter().any(|part| part.groups.is_empty()) {
+            groups.clear();
+        }
         Self {
             exact,
+            groups: Arc::new(groups),
             ..Self::wide(width, outputs, features, targets).with_subgroups(subgroups)
         }
     }
@@ -401,31 +410,40 @@ impl Rows {
 
     /// The rows outside a fold and the rows in it, both in their order: the rows are dealt out to
     /// `folds` folds in turn, in an order drawn from `seed`, rows of one (first) target after the
-    /// other so that folds have as many of each class as can be. `None` unless `fold < folds ≤ len` and
-    /// there are at least two.
+    /// other so that folds have as many of each class as can be. Rows of one group are dealt together, by
+    /// the (first) target of its first row. `None` unless `fold < folds`, there are at least two, and no
+    /// more than rows, or groups.
     pub(crate) fn without_fold(
         &self,
         fold: usize,
         folds: usize,
         seed: u64,
     ) -> Option<(Self, Self)> {
-        if fold >= folds || folds < 2 || folds > self.len() {
+        let dealt = self.dealt_together();
+        if fold >= folds || folds < 2 || folds > dealt.len() {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut order: Vec<usize> = (0..dealt.len()).collect();
         shuffle(&mut stream(seed, "folds"), &mut order);
-        order.sort_by(|&a, &b| self.target(a)[0].total_cmp(&self.target(b)[0]));
+        let target = |at: usize| self.target(dealt[at][0])[0];
+        order.sort_by(|&a, &b| target(a).total_cmp(&target(b)));
         let mut inside = vec![false; self.len()];
         order
             .iter()
             .skip(fold)
             .step_by(folds)
+            .flat_map(|&at| &dealt[at])
             .for_each(|&row| inside[row] = true);
         let part = |wanted: bool| {
             let rows = (0..self.len() as u32).filter(|&row| inside[row as usize] == wanted);
             self.pick(&rows.collect::<Vec<_>>())
         };
         Some((part(false), part(true)))
+    }
+
+    /// The rows of every group, in the order of their first rows; without groups every row by itself.
+    fn dealt_together(&self) -> Vec<Vec<usize>> {
+        together(&self.groups, self.len())
     }
 
     /// These rows alone, in this order.

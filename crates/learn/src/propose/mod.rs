@@ -6,6 +6,8 @@
 
 mod column;
 mod describe;
+pub mod leak;
+pub mod persons;
 mod sniff;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ use crate::data::Target;
 use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
 mod extra;
+mod groups;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);

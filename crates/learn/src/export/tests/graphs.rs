@@ -92,6 +92,24 @@ fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     apart.fold(0.0, f64::max)
 }
 
+#[test]
+fn a_graph_takes_numbers_far_from_zero() {
+    for standardise in ["federation", "silo"] {
+        let (card, model) = predictions::minute(standardise);
+        let rows: Vec<Vec<f64>> = [1.0, 30.0, 59.0]
+            .map(|second| vec![1.7e12 + 1e3 * second])
+            .to_vec();
+        let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
+        let bytes = graph_of(&card, &model).unwrap();
+        let tract = run(&bytes, &rows).map(|(theirs, _)| theirs);
+        for theirs in [tract, run_in_python(&bytes, &rows)].into_iter().flatten() {
+            for (ours, theirs) in ours.concat().iter().zip(theirs) {
+                assert!((ours - theirs).abs() < 1e-4, "{ours} {theirs}");
+            }
+        }
+    }
+}
+
 /// Says so where tract runs no graph.
 fn without_tract() {
     if cfg!(not(feature = "tract")) {

@@ -10,7 +10,7 @@ use methods::{Progress, Task};
 
 use super::*;
 use crate::RegressionLoss;
-use crate::data::{SplitConfig, Table};
+use crate::data::{Moments, SplitConfig, Table};
 use crate::models::{Linear, Mlp};
 use crate::random::uniform;
 
@@ -20,6 +20,8 @@ mod exact;
 mod fedcg;
 mod fedsr;
 mod few_rows;
+mod groups;
+mod large;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
 fn table(rows: usize, seed: u64, classes: bool) -> Table {
@@ -40,13 +42,15 @@ enum Kind {
     Squared,
     Logistic,
     Mlp,
+    /// A perceptron that predicts a number.
+    Numbers,
     /// Layers so wide that burn works on several threads.
     Wide,
 }
 
 fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner {
     let target = match kind {
-        Kind::Absolute | Kind::Squared => Target::Number { unit: "m".into() },
+        Kind::Absolute | Kind::Squared | Kind::Numbers => Target::Number { unit: "m".into() },
         Kind::Logistic | Kind::Mlp | Kind::Wide => {
             Target::Classes(vec!["low".into(), "high".into()])
         }
@@ -63,6 +67,10 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
         Kind::Squared => (linear, Loss::Regression(RegressionLoss::Squared)),
         Kind::Logistic => (linear, Loss::Logistic),
         Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
+        Kind::Numbers => (
+            Box::new(Mlp::new(2, &[16], 1)),
+            Loss::Regression(RegressionLoss::Squared),
+        ),
         Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
     };
     TableLearner::new(data, model, loss, standardise, TransportCost::default())
