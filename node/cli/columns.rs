@@ -14,6 +14,10 @@ pub(crate) struct Columns {
     /// Value of the target that counts as positive [default: "yes", "1" and the like, or the rarer]
     #[arg(long, value_name = "VALUE")]
     pub(crate) positive: Option<String>,
+    /// Column that says whose a row is, such as the patient: all rows of one are trained on, or tested on
+    /// [default: what looks so]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) group: Option<String>,
     /// Column to leave out; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) drop: Vec<String>,
@@ -48,6 +52,7 @@ impl Columns {
         Wishes {
             target: self.target.clone(),
             positive: self.positive.clone(),
+            group: self.group.clone(),
             drop: self.drop.clone(),
             numbers: self.number.clone(),
             categories: self.category.clone(),

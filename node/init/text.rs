@@ -59,7 +59,13 @@ pub fn scenario(
         true => line("standardise = \"federation\"   # one scale for all silos"),
         false => line("standardise = \"silo\"         # every silo scales its features itself"),
     }
-    line("split = { validation = 0.0, test = 0.3 }   # of every silo's rows, by seed");
+    match &proposal.group {
+        None => line("split = { validation = 0.0, test = 0.3 }   # of every silo's rows, by seed"),
+        Some((column, _)) => line(&format!(
+            "split = {{ validation = 0.0, test = 0.3, group = {} }}   # all rows of one stay together",
+            quoted(column)
+        )),
+    }
     line("");
     line("[task.table.data.rows]");
     let folder = scenario.parent().unwrap_or(Path::new(""));
@@ -98,9 +104,15 @@ pub fn scenario(
     line(&format!(
         "silo-rows = {silo_rows}        # smaller silos are left out"
     ));
-    if !proposal.left_out.is_empty() {
+    let group = proposal.group.as_ref().map(|(column, _)| column);
+    let ignored = proposal
+        .left_out
+        .iter()
+        .filter(|(name, _)| Some(name) != group);
+    let ignored: Vec<_> = ignored.collect();
+    if !ignored.is_empty() {
         line("ignore = [");
-        for (name, why) in &proposal.left_out {
+        for (name, why) in ignored {
             let name = quoted(name) + ",";
             line(&format!("  {name:24} # {}", one_line(why)));
         }

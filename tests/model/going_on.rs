@@ -111,7 +111,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         "global",
     ]);
     let end = ::rota::learn::export::start_model(end.as_ref()).unwrap();
-    for name in ["scale.mean", "scale.deviation"] {
+    for name in ["scale.mean", "scale.rest", "scale.deviation"] {
         assert_eq!(end.tensor(name), start.tensor(name));
     }
     assert_ne!(end.tensor("layer0.weight"), start.tensor("layer0.weight"));

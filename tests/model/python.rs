@@ -96,7 +96,7 @@ pub(crate) fn check(hospitals: &Hospitals, target: &str) {
         let run = "
 import onnxruntime
 session = onnxruntime.InferenceSession('m.onnx')
-rows = session.run(None, {'features': rows.astype(np.float32)})[0]
+rows = session.run(None, {'features': rows.astype(np.float64)})[0]
 print(json.dumps(rows.tolist()))
 ";
         close(&numbers(python, &folder, &format!("{}{run}", snippet())));

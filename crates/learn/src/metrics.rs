@@ -220,6 +220,7 @@ pub(crate) fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -
     let mut results = RowResults {
         targets: targets.to_vec(),
         subgroups: rows.subgroups().to_vec(),
+        groups: rows.groups().to_vec(),
         ..RowResults::default()
     };
     let mut put = |name: &str, values: Vec<f64>| results.scores.insert(name.into(), values);
@@ -399,7 +400,7 @@ fn predicted(output: &[f64]) -> usize {
 
 /// The area under the ROC curve: the fraction of pairs of a positive and a negative row in which the
 /// positive one scores higher, equal scores counting half. `None` without both kinds.
-fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
+pub(crate) fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
     let mut order: Vec<usize> = (0..score.len()).collect();
     order.sort_by(|&a, &b| score[a].total_cmp(&score[b]));
     let (mut negatives, mut wins) = (0.0, 0.0);

@@ -22,6 +22,8 @@ use crate::device::Device;
 use crate::external::ExternalTask;
 use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
+use crate::propose::leak::leaks_of;
+use crate::propose::persons::repeated;
 use crate::schema::Schema;
 use digits8::digits_study;
 
@@ -324,7 +326,14 @@ impl TableTask {
         })?;
         let schema = self.schema.as_ref();
         let seed = self.split.seed.unwrap_or(seed);
-        source.read(schema, silos, folder, &self.split, seed)
+        let mut data = source.read(schema, silos, folder, &self.split, seed)?;
+        if let Source::Rows(_) = source {
+            // What people bring may give the target away, or hold rows twice: said before anything is learned.
+            let leaks = leaks_of(&data).into_iter().map(|leak| leak.question);
+            let said: Vec<String> = leaks.chain(repeated(&data.silos).note()).collect();
+            data.notes.extend(said);
+        }
+        Ok(data)
     }
 
     /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.

@@ -34,7 +34,7 @@ _BUFFERS = {"running_mean": "mean", "running_var": "variance"}
 #: Layers with running statistics.
 _NORMS = (nn.modules.batchnorm._NormBase,)
 #: Tensors of the common scale, which a model that is given its rows on that scale does not have.
-_SCALE = {"scale.mean", "scale.deviation"}
+_SCALE = {"scale.mean", "scale.rest", "scale.deviation"}
 
 
 def _state(model: nn.Module) -> dict[str, torch.Tensor]:

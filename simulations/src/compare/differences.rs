@@ -2,7 +2,8 @@
 //!
 //! Seeds are drawn with replacement, and within a seed the test rows of every silo (a bootstrap in
 //! two stages, Davison & Hinkley 1997, §3.8). Differences are paired: both ways are measured on the
-//! same draw. Silos and seeds that hold out the same rows share their draws of rows. A sample of n
+//! same draw. Where rows have groups, such as several visits of a patient, groups are drawn with all their
+//! rows. Silos and seeds that hold out the same rows share their draws of rows. A sample of n
 //! varies less than the population that it comes from, by √((n − 1)/n); draws are widened for it.
 //! Where every seed splits the same rows in another way, intervals tell what other splits of these rows
 //! would give, not what other institutions would.
@@ -169,8 +170,9 @@ impl Pair<'_> {
                     .collect();
                 let times = same
                     .entry(&both.ours.targets)
-                    .or_insert_with(|| times(&both.ours.targets, differences.len(), draws));
-                each.push(Drawn::of(&differences, times));
+                    .or_insert_with(|| times(&both.ours.targets, &both.ours.together(), draws));
+                let units = both.ours.together().len();
+                each.push(Drawn::of(&differences, times, units));
             }
             all.push(each);
         }
@@ -196,7 +198,14 @@ impl Pair<'_> {
                 .iter()
                 .map(|both| both.ours.targets.as_str())
                 .collect();
-            let draws = times(&names, ours.rows(), drawn.len());
+            let mut units = Vec::new();
+            let mut first = 0;
+            for both in silos {
+                let own = both.ours.together().into_iter();
+                units.extend(own.map(|rows| rows.iter().map(|row| first + row).collect()));
+                first += both.ours.len();
+            }
+            let draws = times(&names, &units, drawn.len());
             each.push(Drawn {
                 measured: sign * (ours.measured() - theirs.measured()),
                 draws: draws
@@ -233,16 +242,19 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(differences: &[f64], times: &[Vec<u32>]) -> Self {
+    /// `units` is the number of groups, or rows, that are drawn.
+    fn of(differences: &[f64], times: &[Vec<u32>], units: usize) -> Self {
         let rows = differences.len() as f64;
         let measured = differences.iter().sum::<f64>() / rows;
-        let wider = (rows / (rows - 1.0).max(1.0)).sqrt();
+        let units = units as f64;
+        let wider = (units / (units - 1.0).max(1.0)).sqrt();
         let draw = |times: &Vec<u32>| {
             let each = differences.iter().zip(times);
+            let count = times.iter().map(|&times| f64::from(times)).sum::<f64>();
             let mean = each
                 .map(|(value, &times)| value * f64::from(times))
                 .sum::<f64>()
-                / rows;
+                / count;
             measured + wider * (mean - measured)
         };
         Self {
@@ -252,13 +264,18 @@ impl Drawn {
     }
 }
 
-/// How often every row counts in every draw; the same for the same rows.
-fn times(targets: &str, rows: usize, draws: usize) -> Vec<Vec<u32>> {
+/// How often every row counts in every draw of these units, each with all its rows; the same for the same
+/// rows.
+fn times(targets: &str, units: &[Vec<usize>], draws: usize) -> Vec<Vec<u32>> {
     let mut random = Random::new(0, &format!("test rows {targets}"));
+    let rows = units.iter().map(Vec::len).sum();
     (0..draws)
         .map(|_| {
             let mut times = vec![0; rows];
-            (0..rows).for_each(|_| times[random.below(rows)] += 1);
+            for _ in 0..units.len() {
+                let unit = &units[random.below(units.len())];
+                unit.iter().for_each(|&row| times[row] += 1);
+            }
             times
         })
         .collect()
@@ -286,7 +303,7 @@ fn mean(
     })
 }
 
-/// The interval of one silo over the seeds in which it is; `None` where it has too few rows.
+/// The interval of one silo over the seeds in which it is; `None` where it has too few rows, or groups.
 fn of_silo(
     name: &str,
     seeds: &[Vec<Both<'_>>],
@@ -295,7 +312,8 @@ fn of_silo(
 ) -> Option<Interval> {
     by_silo.first()?;
     let place = |seed: usize| seeds[seed].iter().position(|both| both.name == name);
-    let rows = (0..seeds.len()).filter_map(|seed| Some(seeds[seed][place(seed)?].ours.len()));
+    let rows =
+        (0..seeds.len()).filter_map(|seed| Some(seeds[seed][place(seed)?].ours.together().len()));
     if rows.sum::<usize>() < TELLING {
         return None;
     }

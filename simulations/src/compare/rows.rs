@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use methods::learner::RowResults;
+use methods::learner::{RowResults, together};
 use serde::{Deserialize, Serialize};
 
 use crate::statistic::Rows;
@@ -20,6 +20,10 @@ pub(super) struct StoredRows {
     pub(super) confidences: Vec<f32>,
     /// The subgroup of every row, by its position among their names; empty where rows have none.
     pub(super) subgroups: Vec<u16>,
+    /// The rows of every group, such as the visits of a patient, as a number for each row; empty where rows
+    /// have none.
+    #[serde(default)]
+    pub(super) groups: Vec<u32>,
     /// Hash of the targets, by which silos and seeds that hold out the same rows are recognised.
     pub(super) targets: String,
 }
@@ -42,6 +46,7 @@ impl StoredRows {
             second: single(second.unwrap_or_default()),
             confidences: single(confidences.unwrap_or_default()),
             subgroups: results.subgroups.clone(),
+            groups: results.groups.clone(),
             targets: hasher.finalize().to_hex()[..32].to_owned(),
         }
     }
@@ -56,6 +61,11 @@ impl StoredRows {
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
         self.scores.values().next().map_or(0, Vec::len)
+    }
+
+    /// The rows of every group; every row by itself where rows have none.
+    pub(super) fn together(&self) -> Vec<Vec<usize>> {
+        together(&self.groups, self.len())
     }
 
     /// The rows of one subgroup.
@@ -78,6 +88,10 @@ impl StoredRows {
             second: pick(&self.second),
             confidences: pick(&self.confidences),
             subgroups: vec![subgroup; rows.len()],
+            groups: rows
+                .iter()
+                .filter_map(|&row| self.groups.get(row).copied())
+                .collect(),
             targets: self.targets.clone(),
         }
     }

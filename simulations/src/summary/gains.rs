@@ -2,7 +2,8 @@
 //!
 //! The bootstrap (Efron 1979) draws as many of a silo's held-out rows as there are, with
 //! replacement, and measures all models on the same draw, so that differences are paired. Silos are
-//! drawn separately, except those that hold out the same rows, which share their draws. A sample of
+//! drawn separately, except those that hold out the same rows, which share their draws. Where rows have
+//! groups, such as several visits of a patient, groups are drawn with all their rows. A sample of
 //! n rows varies less than new rows would, by √((n − 1)/n), and few rows need wider intervals than
 //! many: both are corrected for (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
 
@@ -59,6 +60,8 @@ pub(super) struct Compared {
 /// A metric of one model on the measured rows and on each draw.
 struct Drawn {
     rows: usize,
+    /// What is drawn: groups, or rows.
+    units: usize,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -150,12 +153,10 @@ fn drawn(
     silos: &[(usize, Models)],
     draws: usize,
 ) -> Vec<(usize, DrawnModels)> {
-    let Some(count) = silos
-        .first()
-        .and_then(|(_, models)| Some(models.values().next()?.len()))
-    else {
+    let Some(results) = silos.first().and_then(|(_, models)| models.values().next()) else {
         return Vec::new();
     };
+    let (count, units) = (results.len(), results.together());
     let purpose = format!("held-out rows {}", blake3::Hash::from_bytes(*rows).to_hex());
     let mut random = Random::new(what.seed, &purpose);
     let (mut names, mut statistics) = (Vec::new(), Vec::new());
@@ -171,6 +172,7 @@ fn drawn(
         .iter()
         .map(|statistic| Drawn {
             rows: count,
+            units: units.len(),
             measured: statistic.measured(),
             draws: Vec::with_capacity(draws),
         })
@@ -178,7 +180,10 @@ fn drawn(
     let statistics = Statistics::new(statistics);
     for _ in 0..draws {
         let mut times = vec![0u32; count];
-        (0..count).for_each(|_| times[random.below(count)] += 1);
+        for _ in 0..units.len() {
+            let unit = &units[random.below(units.len())];
+            unit.iter().for_each(|&row| times[row] += 1);
+        }
         for (drawn, value) in all.iter_mut().zip(statistics.values(&times)) {
             drawn.draws.push(value);
         }
@@ -197,6 +202,7 @@ fn drawn(
 /// distance from that is widened to that of new rows.
 struct Difference {
     rows: usize,
+    units: usize,
     measured: f64,
     draws: Vec<f64>,
 }
@@ -204,27 +210,28 @@ struct Difference {
 impl Difference {
     fn of(sign: f64, model: &Drawn, over: &Drawn) -> Option<Self> {
         let measured = sign * (model.measured - over.measured);
-        if !measured.is_finite() || model.rows < 2 {
+        if !measured.is_finite() || model.units < 2 {
             return None;
         }
-        let rows = model.rows as f64;
-        let wider = (rows / (rows - 1.0)).sqrt();
+        let units = model.units as f64;
+        let wider = (units / (units - 1.0)).sqrt();
         let draws = model.draws.iter().zip(&over.draws);
         let draw =
             |(model, over): (&f64, &f64)| measured + wider * (sign * (model - over) - measured);
         Some(Self {
             rows: model.rows,
+            units: model.units,
             measured,
             draws: draws.map(draw).collect(),
         })
     }
 
-    /// `None` where there are too few rows to tell.
+    /// `None` where there are too few rows, or groups, to tell.
     fn at_one_silo(&self) -> Option<Interval> {
-        if self.rows < TELLING {
+        if self.units < TELLING {
             return None;
         }
-        let wider = student(self.rows as f64 - 1.0) / NORMAL;
+        let wider = student(self.units as f64 - 1.0) / NORMAL;
         Interval::of(
             self.measured,
             self.draws
@@ -312,6 +319,36 @@ mod tests {
         let other: Vec<f64> = noise(40, 2).iter().map(|error| error - 0.05).collect();
         let gain = run(&[models(&[(Local, noise(40, 1)), (Coalition, other)], 0)]).silos[0][0];
         assert!(!gain.interval.is_clear(), "{gain:?}");
+    }
+
+    #[test]
+    fn rows_of_one_patient_do_not_make_an_interval_narrower() {
+        // Twenty patients, once with one visit each, once with ten that are all alike.
+        let own = noise(20, 1);
+        let zero = vec![0.0; 20];
+        let of = |errors: &[f64], visits: usize, groups: bool| {
+            let repeated = |errors: &[f64]| -> Vec<f64> {
+                let each = errors.iter().flat_map(|&error| vec![error; visits]);
+                each.collect()
+            };
+            let mut all = models(
+                &[(Local, repeated(errors)), (Coalition, repeated(&zero))],
+                0,
+            );
+            let patients: Vec<u32> = (0..20).flat_map(|patient| vec![patient; visits]).collect();
+            for results in all.values_mut().filter(|_| groups) {
+                Arc::make_mut(results).groups.clone_from(&patients);
+            }
+            let gain = &run(&[all]).silos[0][0];
+            gain.interval.high - gain.interval.low
+        };
+        let (once, by_patient, by_visit) =
+            (of(&own, 1, false), of(&own, 10, true), of(&own, 10, false));
+        assert!(
+            (by_patient / once - 1.0).abs() < 0.15,
+            "{by_patient} {once}"
+        );
+        assert!(by_visit < 0.5 * by_patient, "{by_visit} {by_patient}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 /// Rows that are not used, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
+    pub(crate) no_silo: usize,
     pub(crate) no_target: usize,
     pub(crate) incomplete: usize,
     pub(crate) excluded: usize,
@@ -11,6 +12,9 @@ pub struct LeftOut {
 impl LeftOut {
     /// What to try where every row is left out.
     pub(crate) fn remedy(self) -> &'static str {
+        if self.no_silo > self.no_target + self.incomplete + self.excluded {
+            return "check the column that names the silo";
+        }
         let most = self.no_target.max(self.incomplete).max(self.excluded);
         if most == self.excluded {
             "check the conditions in `only`"
@@ -29,6 +33,7 @@ impl LeftOut {
 impl std::fmt::Display for LeftOut {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reasons = [
+            (self.no_silo, "without the name of a silo"),
             (self.no_target, "without a value to predict"),
             (self.incomplete, "with a missing feature"),
             (self.excluded, "excluded by `only`"),

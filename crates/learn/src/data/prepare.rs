@@ -84,6 +84,11 @@ impl Preparation {
     /// # Panics
     /// If the row has another number of columns.
     pub fn features<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
+        self.exact(row).map(|value| value as f32)
+    }
+
+    /// The same before it is rounded.
+    fn exact<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         assert_eq!(row.len(), self.fills.len(), "one value per column");
         row.iter().enumerate().map(|(column, &value)| {
             let value = if value.is_nan() {
@@ -91,13 +96,17 @@ impl Preparation {
             } else {
                 value
             };
-            ((value - self.means[column]) / self.deviations[column]) as f32
+            (value - self.means[column]) / self.deviations[column]
         })
     }
 
     /// A number to predict, as a model knows it.
     pub fn target(&self, value: f64) -> f32 {
-        ((value - self.target_mean) / self.target_deviation) as f32
+        self.exact_target(value) as f32
+    }
+
+    fn exact_target(&self, value: f64) -> f64 {
+        (value - self.target_mean) / self.target_deviation
     }
 }
 
@@ -189,6 +198,10 @@ impl Prepared {
                 moments,
                 binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
             });
+            if standardise == Standardise::None {
+                let largest = largest(present.iter().copied());
+                moments.must_fit(silo, &format!("the column {name:?}"), largest)?;
+            }
             let (mean, deviation) = own(&moments);
             preparation.fills.push(fill);
             preparation.means.push(mean);
@@ -196,7 +209,10 @@ impl Prepared {
         }
         if numbers {
             let targets = basis.iter().flat_map(|&row| table.targets(row));
-            let moments = Moments::of(targets.copied());
+            let moments = Moments::of(targets.clone().copied());
+            if standardise == Standardise::None {
+                moments.must_fit(silo, "the target", largest(targets.copied()))?;
+            }
             let binary = false;
             columns.push(ColumnSummary { moments, binary });
             let (mean, deviation) = own(&moments);
@@ -207,8 +223,8 @@ impl Prepared {
         let mut rows = |part: &[usize], shifted: bool| {
             let features = part
                 .iter()
-                .flat_map(|&row| preparation.features(table.row(row)));
-            let mut features: Vec<f32> = features.collect();
+                .flat_map(|&row| preparation.exact(table.row(row)));
+            let mut features: Vec<f64> = features.collect();
             if shifted {
                 for (at, value) in features.iter_mut().enumerate() {
                     let column = at % width;
@@ -216,19 +232,32 @@ impl Prepared {
                     if !columns[column].binary {
                         let unit =
                             columns[column].moments.deviation() / preparation.deviations[column];
-                        *value += (random * unit) as f32;
+                        *value += random * unit;
                     }
                 }
             }
             let targets = part.iter().flat_map(|&row| table.targets(row));
-            let targets = targets.map(|&target| preparation.target(target));
+            let targets = targets.map(|&target| preparation.exact_target(target));
             let count = table.targets(0).len();
-            let rows = Rows::wide(width, count, features, targets.collect());
+            let rows = match standardise {
+                Standardise::Federation => {
+                    Rows::unscaled(width, count, features, targets.collect())
+                }
+                Standardise::Silo | Standardise::None => {
+                    let features = features.iter().map(|&value| value as f32);
+                    let targets = targets.map(|value| value as f32);
+                    Rows::wide(width, count, features.collect(), targets.collect())
+                }
+            };
             let subgroups = match table.subgroups.is_empty() {
                 true => Vec::new(),
                 false => part.iter().map(|&row| table.subgroups[row]).collect(),
             };
-            let rows = rows.with_subgroups(subgroups);
+            let groups = match table.groups.is_empty() {
+                true => Vec::new(),
+                false => part.iter().map(|&row| table.groups[row]).collect(),
+            };
+            let rows = rows.with_subgroups(subgroups).with_groups(groups);
             Arc::new(match table.domains.is_empty() {
                 true => rows,
                 false => rows.within(part.iter().map(|&row| table.domains[row]).collect()),
@@ -270,31 +299,76 @@ pub(crate) struct Moments {
     pub(crate) squares: f64,
 }
 
+/// Where the deviation is a smaller part of the mean, a plain sum loses digits of the spread.
+const NARROW: f64 = 1e-6;
+/// Where it is a smaller part than this, it is what rounding leaves of a constant.
+const ROUNDING: f64 = 1e-14;
+
+/// Steps of rounding that are too coarse, in deviations.
+const STEPS: f64 = 0.01;
+
 impl Moments {
-    /// Computed in two passes, to avoid cancellation.
+    /// Computed in two passes, to avoid cancellation; around the first value where the mean has more digits
+    /// than the spread.
     pub(crate) fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let (count, sum) = values
             .clone()
             .fold((0, 0.0), |(count, sum), value| (count + 1, sum + value));
         let mean = if count == 0 { 0.0 } else { sum / count as f64 };
-        let squares = values.map(|value| (value - mean) * (value - mean)).sum();
+        let each = values.clone();
+        let squares = each
+            .map(|value| (value - mean) * (value - mean))
+            .sum::<f64>();
+        let first = values.clone().next().unwrap_or_default();
+        let narrow = (squares / count.max(1) as f64).sqrt();
+        if first == 0.0 || narrow > NARROW * mean.abs() {
+            return Self {
+                count,
+                sum,
+                mean,
+                squares,
+            };
+        }
+        let from_first = || values.clone().map(|value| value - first);
+        let apart = from_first().sum::<f64>() / count as f64;
+        let mean = first + apart;
         Self {
             count,
-            sum,
+            sum: mean * count as f64,
             mean,
-            squares,
+            squares: from_first().map(|own| (own - apart).powi(2)).sum(),
         }
+    }
+
+    /// Refuses numbers whose spread is lost in single precision, where nothing scales them before they
+    /// are rounded to it.
+    fn must_fit(&self, silo: &str, what: &str, largest: f64) -> Result<(), DataError> {
+        let deviation = (self.squares / self.count.max(1) as f64).sqrt();
+        let step = largest * f64::from(f32::EPSILON);
+        if self.deviation() != deviation || step <= STEPS * deviation {
+            return Ok(());
+        }
+        Err(DataError::Config(format!(
+            "silo {silo:?}: {what} holds numbers of size {largest:.2e} with a deviation of \
+             {deviation:.2e}, and without scaling they are rounded to steps of up to {step:.2e}: use \
+             `standardise = \"federation\"` or `\"silo\"`, or subtract a common number from it in the file"
+        )))
     }
 
     /// `√(squares / count)`; 1 for a column that is constant but for rounding.
     pub(crate) fn deviation(&self) -> f64 {
         let deviation = (self.squares / self.count.max(1) as f64).sqrt();
-        if deviation <= 1e-9 * self.mean.abs() {
+        if deviation <= ROUNDING * self.mean.abs() {
             1.0
         } else {
             effective(deviation)
         }
     }
+}
+
+/// The largest size of these numbers.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(0.0, |most, value| most.max(value.abs()))
 }
 
 /// The deviation to divide by: 1 where there is none.
@@ -433,6 +507,27 @@ mod tests {
         assert!(all.mean.abs() < 1e-6 && (all.deviation() - 1.0).abs() < 1e-6);
         let last = data.train.target(13);
         assert!(last.len() == 2 && last[0] > last[1]);
+    }
+
+    #[test]
+    fn moments_of_numbers_far_from_zero_are_those_of_numbers_at_zero() {
+        let at = |zero: f64| Moments::of((0..1000).map(move |row| zero + f64::from(row % 60)));
+        let here = at(0.0);
+        for zero in [1.7e9, 1.7e12, -1e12, 1.7e15] {
+            let there = at(zero);
+            assert!((there.mean - zero - here.mean).abs() <= 1e-15 * zero.abs());
+            assert!(
+                (there.deviation() / here.deviation() - 1.0).abs() < 1e-6,
+                "{there:?}"
+            );
+        }
+        for constant in [0.1, 1000.1, 1.7e18, -3e-9] {
+            let moments = Moments::of(std::iter::repeat_n(constant, 999));
+            assert_eq!(
+                (moments.squares, moments.mean, moments.deviation()),
+                (0.0, constant, 1.0)
+            );
+        }
     }
 
     #[test]

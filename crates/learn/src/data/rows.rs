@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use methods::learner::Split;
 
-use self::extra::{Extra, ExtraColumns};
+use self::extra::{Extra, ExtraColumns, Groups};
 use super::{DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, open};
 use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
@@ -268,7 +268,7 @@ impl RowsConfig {
             }
             (Some(_), None) => None,
             (None, Some(columns)) => {
-                let beside = [&self.silo_column, &split.column, &split.time];
+                let beside = [&self.silo_column, &split.column, &split.time, &split.group];
                 let beside: Vec<&str> = beside.into_iter().flatten().map(String::as_str).collect();
                 Some(columns.schema(&raw, &beside, &self.format)?)
             }
@@ -276,6 +276,7 @@ impl RowsConfig {
         let loose = self.columns.as_ref();
         let schema = inferred.as_ref().or(schema).expect("one of the two");
         schema.check()?;
+        split.fits(schema)?;
         let columns = schema.encoded();
         let mut notes = Vec::new();
         let mut silos = Silos {
@@ -283,6 +284,7 @@ impl RowsConfig {
             tables: Vec::new(),
             dealt: 0,
             subgroups: Vec::new(),
+            groups: Groups::default(),
         };
         for (file, raw) in self.files.iter().zip(&raw) {
             notes.extend(self.read_file(file, raw, schema, split, &mut silos)?);
@@ -347,7 +349,7 @@ impl RowsConfig {
         if self.columns.is_some() {
             names.ignore.extend(raw.header.iter().cloned());
         }
-        let also = [&self.silo_column, &split.column, &split.time]
+        let also = [&self.silo_column, &split.column, &split.time, &split.group]
             .into_iter()
             .flatten();
         let also: Vec<&str> = also.map(String::as_str).collect();
@@ -372,13 +374,8 @@ impl RowsConfig {
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
                     if self.format.is_missing(text) {
-                        return Err(DataError::Cell {
-                            path: raw.path.clone(),
-                            at: row.at,
-                            column: raw.header[place].clone(),
-                            text: text.to_owned(),
-                            expected: "the name of a silo is needed".into(),
-                        });
+                        left.no_silo += 1;
+                        continue;
                     }
                     text
                 }
@@ -427,12 +424,15 @@ struct Silos<'a> {
     dealt: usize,
     /// Names of the subgroups, in the order of their first rows.
     subgroups: Vec<String>,
+    groups: Groups,
 }
 
 impl Silos<'_> {
-    /// Gives a row to the next of `count` pretend silos.
+    /// Gives a row to the next of `count` pretend silos, or to the one that has its group.
     fn deal(&mut self, count: usize, values: &[f64], targets: &[f64], extra: Extra) {
-        let silo = pretend_silo(self.dealt % count);
+        let group = extra.group.as_deref();
+        let turn = group.map_or(self.dealt, |group| self.groups.number(group));
+        let silo = pretend_silo(turn % count);
         self.dealt += 1;
         self.push(&silo, values, targets, extra);
     }
@@ -448,6 +448,8 @@ impl Silos<'_> {
         table.push_all(values, targets);
         table.parts.extend(extra.part);
         table.times.extend(extra.time);
+        let group = extra.group.map(|group| self.groups.within(place, group));
+        table.groups.extend(group);
         if let Some(name) = extra.subgroup {
             let known = self.subgroups.iter().position(|own| *own == name);
             let at = known.unwrap_or_else(|| {

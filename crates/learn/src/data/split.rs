@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use methods::learner::Split;
+use methods::learner::{Split, together};
 
 use super::{DataError, Table};
 use crate::random::{shuffle, stream};
+use crate::schema::Schema;
 
 /// Which rows of a silo are held out. The rest trains. The test rows of a seed are the same whatever
 /// `validation` is, so that after choosing on validation rows one can train again on training and
@@ -29,6 +30,13 @@ pub struct SplitConfig {
     /// of every silo are then its test rows, and those before them its validation rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// The column of `rows` with the group of each row, such as its patient: all rows of a group are in
+    /// one part, in the split, in folds of the training rows, and when held-out rows are drawn again for
+    /// intervals. The fractions are then of groups. Beside `time`, the groups that begin last are held
+    /// out, and training rows of others that are as late are left out. It is no feature, and what it
+    /// holds stays at the silo. Not beside `column`. By default every row is a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Seed of the split, and of what a source draws. By default that of the scenario; with one of its own
     /// silos and their rows stay the same while trainings vary.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +67,7 @@ impl Default for SplitConfig {
             test: 0.3,
             column: None,
             time: None,
+            group: None,
             seed: None,
             shift: None,
         }
@@ -82,6 +91,20 @@ impl SplitConfig {
         let fine = (0.0..1.0).contains(&self.validation)
             && self.test > 0.0
             && self.validation + self.test < 1.0;
+        if let (Some(group), Some(column)) = (&self.group, &self.column) {
+            return Err(DataError::Config(format!(
+                "`split`: `group = {group:?}` and `column = {column:?}` exclude each other: both say which \
+                 rows are in one part. Leave out one of them"
+            )));
+        }
+        if let Some(group) = &self.group
+            && self.time.as_ref() == Some(group)
+        {
+            return Err(DataError::Config(format!(
+                "`split`: `group` and `time` are both {group:?}: a group is who or what a row is of, such \
+                 as a patient"
+            )));
+        }
         if let Some(ShiftConfig { noise, mean }) = self.shift
             && !(noise.is_finite() && noise >= 0.0 && mean.is_finite())
         {
@@ -96,6 +119,26 @@ impl SplitConfig {
                 self.validation, self.test
             ))
         })
+    }
+
+    /// Refuses a schema in which the group of a row is a feature, too: a model would learn who it is of.
+    ///
+    /// # Errors
+    /// [`DataError::Config`].
+    pub(crate) fn fits(&self, schema: &Schema) -> Result<(), DataError> {
+        let Some(group) = &self.group else {
+            return Ok(());
+        };
+        let is = |name: &str| name == group;
+        let what = match (schema.names().any(is), schema.target.name.iter().any(is)) {
+            (true, _) => "a feature",
+            (_, true) => "the target",
+            (false, false) => return Ok(()),
+        };
+        Err(DataError::Config(format!(
+            "`split`: `group = {group:?}` is {what} in the schema, too, and a model must not learn who a row \
+             is of: take the column out of the schema, or name another one"
+        )))
     }
 
     /// The parts of a silo's rows. Where its table gives them, they are used; of the training rows the
@@ -114,11 +157,12 @@ impl SplitConfig {
         silo: &str,
     ) -> Result<Parts, DataError> {
         let seed = self.seed.unwrap_or(seed);
+        let units = Units::of(table, silo)?;
         if table.parts.is_empty() && table.times.is_empty() {
-            return self.divide(classes, seed, silo);
+            return self.divide_units(&units, classes, seed, silo);
         }
         if table.parts.is_empty() {
-            return self.by_time(table, silo);
+            return self.by_time(table, &units, silo);
         }
         let of = |part: Split| -> Vec<usize> {
             let rows = table.parts.iter().enumerate();
@@ -128,16 +172,17 @@ impl SplitConfig {
         let (mut train, mut validation) = (of(Split::Train), of(Split::Validation));
         let given = train.len();
         if validation.is_empty() && !train.is_empty() {
-            let held = count(self.validation, train.len());
+            let inside = units.within(&train);
+            let held = count(self.validation, inside.len());
             if table.times.is_empty() {
-                let mut groups = grouped(&train, classes);
+                let all: Vec<usize> = (0..inside.len()).collect();
+                let mut groups = grouped(&all, &inside.classes(classes));
                 let mut rng = stream(seed, &format!("validation {silo}"));
                 groups.iter_mut().for_each(|group| shuffle(&mut rng, group));
-                validation = take(&mut groups, held);
-                train = groups.concat();
-                train.sort_unstable();
+                validation = inside.rows(&take(&mut groups, held));
+                train = inside.rows(&groups.concat());
             } else {
-                validation = last(table, &mut train, held);
+                validation = last(table, &inside, &mut train, held);
             }
         }
         if train.is_empty() && given > 0 {
@@ -157,14 +202,14 @@ impl SplitConfig {
     }
 
     /// The last rows by time for testing, and those before them for validation.
-    fn by_time(&self, table: &Table, silo: &str) -> Result<Parts, DataError> {
-        let rows = table.len();
-        let (held, tested) = (count(self.validation, rows), count(self.test, rows));
-        let mut train: Vec<usize> = (0..rows).collect();
-        if held + tested < rows {
-            let test = last(table, &mut train, tested);
-            let held = held.min(train.len());
-            let validation = last(table, &mut train, held);
+    fn by_time(&self, table: &Table, units: &Units, silo: &str) -> Result<Parts, DataError> {
+        let all = units.len();
+        let (held, tested) = (count(self.validation, all), count(self.test, all));
+        let mut train: Vec<usize> = (0..table.len()).collect();
+        if held + tested < all {
+            let test = last(table, units, &mut train, tested);
+            let rest = units.within(&train);
+            let validation = last(table, &rest, &mut train, held.min(rest.len()));
             if !train.is_empty() {
                 return Ok(Parts {
                     train,
@@ -173,12 +218,32 @@ impl SplitConfig {
                 });
             }
         }
-        Err(DataError::TooFewRows {
-            silo: silo.to_owned(),
-            rows,
-            train: 0,
-            validation: held,
-            test: tested,
+        Err(units.too_few(silo, (0, held, tested)))
+    }
+
+    /// Divides groups of rows as [`divide`](Self::divide) does rows, by the class that most rows of a
+    /// group have.
+    fn divide_units(
+        &self,
+        units: &Units,
+        classes: &[usize],
+        seed: u64,
+        silo: &str,
+    ) -> Result<Parts, DataError> {
+        let parts = self.divide(&units.classes(classes), seed, silo);
+        let parts = parts.map_err(|error| match error {
+            DataError::TooFewRows {
+                train,
+                validation,
+                test,
+                ..
+            } => units.too_few(silo, (train, validation, test)),
+            other => other,
+        })?;
+        Ok(Parts {
+            train: units.rows(&parts.train),
+            validation: units.rows(&parts.validation),
+            test: units.rows(&parts.test),
         })
     }
 
@@ -236,16 +301,95 @@ fn grouped(rows: &[usize], classes: &[usize]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Takes the last `count` of these rows by time; those that go on into their time are dropped.
-fn last(table: &Table, rows: &mut Vec<usize>, count: usize) -> Vec<usize> {
-    rows.sort_by(|&a, &b| table.times[a].total_cmp(&table.times[b]));
-    let mut taken = rows.split_off(rows.len() - count);
-    if let Some(&first) = taken.first() {
-        rows.retain(|&row| table.times[row] + table.span <= table.times[first]);
+/// Takes the last `count` of these units by time, that of the first row of each; rows of others that
+/// go on into their time are dropped.
+fn last(table: &Table, units: &Units, rows: &mut Vec<usize>, count: usize) -> Vec<usize> {
+    let begins = |unit: usize| {
+        let times = units.0[unit].iter().map(|&row| table.times[row]);
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let mut order: Vec<(f64, usize)> = (0..units.len()).map(|at| (begins(at), at)).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let taken = order.split_off(order.len() - count);
+    let kept: Vec<usize> = order.into_iter().map(|(_, at)| at).collect();
+    *rows = units.rows(&kept);
+    if let Some(&(first, _)) = taken.first() {
+        rows.retain(|&row| table.times[row] + table.span <= first);
     }
-    rows.sort_unstable();
-    taken.sort_unstable();
-    taken
+    let taken: Vec<usize> = taken.into_iter().map(|(_, at)| at).collect();
+    units.rows(&taken)
+}
+
+/// What is divided: the rows of every group, or every row by itself.
+struct Units(Vec<Vec<usize>>);
+
+impl Units {
+    /// # Errors
+    /// [`DataError::Config`] where the data give parts that divide a group.
+    fn of(table: &Table, silo: &str) -> Result<Self, DataError> {
+        let units = together(&table.groups, table.len());
+        let part = |row: &usize| table.parts.get(*row);
+        let divided = |rows: &&Vec<usize>| rows.iter().any(|row| part(row) != part(&rows[0]));
+        match units.iter().filter(divided).count() {
+            0 => Ok(Self(units)),
+            divided => Err(DataError::Config(format!(
+                "silo {silo:?}: {divided} of {} groups of `split.group` have rows in several of the parts \
+                 that its files are given: move all rows of a group to one file, or leave out `part`",
+                units.len()
+            ))),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those that have a row among these, with these rows alone, which are in ascending order.
+    fn within(&self, rows: &[usize]) -> Self {
+        let inside = |row: &usize| rows.binary_search(row).is_ok();
+        let each = self.0.iter().map(|unit| -> Vec<usize> {
+            let own = unit.iter().copied();
+            own.filter(inside).collect()
+        });
+        Self(each.filter(|unit| !unit.is_empty()).collect())
+    }
+
+    /// All rows of some of them, in ascending order.
+    fn rows(&self, units: &[usize]) -> Vec<usize> {
+        let mut rows: Vec<usize> = units.iter().flat_map(|&at| &self.0[at]).copied().collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The class that most of the rows of each have, of several the first.
+    fn classes(&self, classes: &[usize]) -> Vec<usize> {
+        let most = |rows: &Vec<usize>| {
+            let mut own: Vec<usize> = rows.iter().map(|&row| classes[row]).collect();
+            own.sort_unstable();
+            let runs = own.chunk_by(|a, b| a == b);
+            let most = runs.rev().max_by_key(|run| run.len());
+            most.map_or(0, |run| run[0])
+        };
+        self.0.iter().map(most).collect()
+    }
+
+    fn too_few(&self, silo: &str, (train, validation, test): (usize, usize, usize)) -> DataError {
+        let rows: usize = self.0.iter().map(Vec::len).sum();
+        if rows == self.len() {
+            return DataError::TooFewRows {
+                silo: silo.to_owned(),
+                rows,
+                train,
+                validation,
+                test,
+            };
+        }
+        DataError::Config(format!(
+            "silo {silo:?} has {rows} usable rows of {} groups (`split.group`), but split into train {train}, \
+             validation {validation}, test {test} groups; it needs at least 1 to train and 1 to test",
+            self.len()
+        ))
+    }
 }
 
 /// Takes `count` rows off the ends of the groups, in proportion to their sizes (largest
@@ -270,156 +414,4 @@ fn take(groups: &mut [Vec<usize>], count: usize) -> Vec<usize> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use proptest::prelude::*;
-
-    fn fractions(validation: f64, test: f64) -> SplitConfig {
-        SplitConfig {
-            validation,
-            test,
-            ..SplitConfig::default()
-        }
-    }
-
-    /// Rows whose targets are their classes.
-    fn table(classes: &[usize]) -> Table {
-        let mut table = Table::new(vec!["a".into()]);
-        let rows = classes.iter().enumerate();
-        rows.for_each(|(row, &class)| table.push(&[row as f64], class as f64));
-        table
-    }
-
-    #[test]
-    fn fed_heart_disease_has_as_many_rows_in_each_part_as_in_flamby() {
-        // Train and test rows of FLamby's own split.
-        let flamby = [(303, 199, 104), (261, 172, 89), (46, 30, 16), (130, 85, 45)];
-        for (rows, train, test) in flamby {
-            let parts = fractions(0.0, 0.34).divide(&vec![0; rows], 1, "a").unwrap();
-            assert_eq!((parts.train.len(), parts.test.len()), (train, test));
-        }
-    }
-
-    #[test]
-    fn a_seed_of_the_split_takes_the_place_of_the_scenario_s() {
-        let split = |seed, own: Option<u64>| {
-            let split = SplitConfig {
-                seed: own,
-                ..SplitConfig::default()
-            };
-            split.parts(&table(&[0; 50]), &[0; 50], seed, "a").unwrap()
-        };
-        assert_eq!(split(1, Some(7)), split(2, Some(7)));
-        assert_eq!(split(1, Some(7)), split(7, None));
-        assert_ne!(split(1, None), split(2, None));
-    }
-
-    #[test]
-    fn by_time_the_last_rows_are_held_out() {
-        let mut table = table(&[0; 10]);
-        table.times = vec![9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0];
-        let parts = fractions(0.2, 0.3).parts(&table, &[0; 10], 1, "a").unwrap();
-        assert_eq!(parts.test, [0, 1, 2]);
-        assert_eq!(parts.validation, [3, 4]);
-        assert_eq!(parts.train, [5, 6, 7, 8, 9]);
-        // A row that goes on for 2 reaches into the time of the two parts after it.
-        table.span = 2.0;
-        let parts = fractions(0.2, 0.3).parts(&table, &[0; 10], 1, "a").unwrap();
-        assert_eq!((parts.test, parts.validation), (vec![0, 1, 2], vec![4, 5]));
-        assert_eq!(parts.train, [7, 8, 9]);
-    }
-
-    #[test]
-    fn given_parts_are_kept_and_validation_rows_come_from_the_training_rows() {
-        let classes = [0; 20];
-        let mut table = table(&classes);
-        let part = |row| if row < 5 { Split::Test } else { Split::Train };
-        table.parts = (0..20).map(part).collect();
-        let parts = fractions(0.2, 0.9).parts(&table, &classes, 1, "a").unwrap();
-        assert_eq!(parts.test, [0, 1, 2, 3, 4]);
-        assert_eq!((parts.train.len(), parts.validation.len()), (12, 3));
-        table.parts[19] = Split::Validation;
-        let parts = fractions(0.2, 0.9).parts(&table, &classes, 1, "a").unwrap();
-        assert_eq!((parts.train.len(), parts.validation), (14, vec![19]));
-        table.parts = vec![Split::Test; 20];
-        let parts = fractions(0.2, 0.3).parts(&table, &classes, 1, "a").unwrap();
-        assert_eq!((parts.train.len(), parts.test.len()), (0, 20));
-    }
-
-    #[test]
-    fn held_out_parts_are_rounded_up_and_stratified() {
-        // Cleveland in Fed-Heart-Disease: 303 rows, 164 of class 0, 34 % held out.
-        let classes: Vec<usize> = (0..303).map(|row| usize::from(row >= 164)).collect();
-        let split = fractions(0.0, 0.34);
-        let parts = split.divide(&classes, 7, "Cleveland").unwrap();
-        assert_eq!((parts.train.len(), parts.test.len()), (199, 104));
-        let positives = parts.test.iter().filter(|&&row| row >= 164).count();
-        assert_eq!(positives, 48, "104 × 139 / 303 = 47.7");
-    }
-
-    #[test]
-    fn too_few_rows_are_refused_with_their_numbers() {
-        let split = fractions(0.2, 0.3);
-        let error = split.divide(&[0, 0], 7, "small").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "silo \"small\" has 2 usable row(s), but split into train 0, validation 1, test 1; \
-             it needs at least 1 to train and 1 to test"
-        );
-    }
-
-    #[test]
-    fn fractions_must_leave_rows_to_train_on() {
-        for (validation, test) in [(0.0, 0.0), (0.5, 0.5), (-0.1, 0.3), (f64::NAN, 0.3)] {
-            assert!(
-                fractions(validation, test).check().is_err(),
-                "{validation} {test}"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_row_is_in_exactly_one_part_and_a_seed_gives_the_same_parts(
-            classes in proptest::collection::vec(0usize..3, 4..60),
-            seed in any::<u64>(),
-        ) {
-            let split = fractions(0.2, 0.3);
-            let parts = split.divide(&classes, seed, "a").unwrap();
-            prop_assert_eq!(&parts, &split.divide(&classes, seed, "a").unwrap());
-            let mut all = [parts.train, parts.validation, parts.test].concat();
-            all.sort_unstable();
-            prop_assert_eq!(all, (0..classes.len()).collect::<Vec<_>>());
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_test_rows_are_the_same_whatever_the_validation_fraction_is(
-            classes in proptest::collection::vec(0usize..3, 8..60),
-            seed in any::<u64>(),
-            validation in 0.0..0.5f64,
-            timed in any::<bool>(),
-        ) {
-            let mut table = table(&classes);
-            if timed {
-                table.times = (0..classes.len()).map(|row| ((row * 7919) % 101) as f64).collect();
-            }
-            let parts = |validation| fractions(validation, 0.3).parts(&table, &classes, seed, "a").unwrap();
-            let (without, with) = (parts(0.0), parts(validation));
-            prop_assert_eq!(&without.test, &with.test);
-            let mut both = [with.train, with.validation].concat();
-            both.sort_unstable();
-            prop_assert_eq!(both, without.train);
-        }
-    }
-
-    #[test]
-    fn another_seed_or_silo_name_gives_another_split() {
-        let split = SplitConfig::default();
-        let base = split.divide(&[0; 100], 1, "a").unwrap();
-        assert_ne!(base, split.divide(&[0; 100], 2, "a").unwrap());
-        assert_ne!(base, split.divide(&[0; 100], 1, "b").unwrap());
-    }
-}
+mod tests;

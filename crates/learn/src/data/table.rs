@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use methods::learner::Split;
+use methods::learner::{Split, together};
 
 use super::Target;
 use crate::random::{shuffle, stream};
@@ -29,6 +29,9 @@ pub struct Table {
     pub span: f64,
     /// The subgroup of every row, by its position in [`DataSet::subgroups`]; empty where there are none.
     pub subgroups: Vec<u16>,
+    /// The group of every row, such as its patient, as a number from 0 that means nothing outside of this
+    /// table: rows of one group stay together when rows are divided. Empty where rows have no groups.
+    pub groups: Vec<u32>,
     /// The group that the silo is known to belong to, such as its region.
     pub group: Option<String>,
     /// The domain of every row, from 0, where the source knows them; empty where it does not.
@@ -47,6 +50,7 @@ impl Table {
             times: Vec::new(),
             span: 0.0,
             subgroups: Vec::new(),
+            groups: Vec::new(),
             group: None,
             domains: Vec::new(),
         }
@@ -142,10 +146,22 @@ pub(crate) struct Rows {
     outputs: usize,
     features: Arc<Vec<f32>>,
     targets: Vec<f32>,
+    /// The same numbers before they were rounded, where rounding changed any and they are still to be
+    /// scaled.
+    exact: Option<Exact>,
     /// The subgroup of every row; empty where there are none.
     subgroups: Arc<Vec<u16>>,
     /// The domain of every row; empty where none are known.
     domains: Vec<u32>,
+    /// The group of every row, which is not divided; empty where there are none.
+    groups: Arc<Vec<u32>>,
+}
+
+/// Features and targets in double precision, row-major.
+#[derive(Debug, Clone, PartialEq)]
+struct Exact {
+    features: Arc<Vec<f64>>,
+    targets: Vec<f64>,
 }
 
 impl Rows {
@@ -177,9 +193,81 @@ impl Rows {
             outputs,
             features: Arc::new(features),
             targets,
+            exact: None,
             subgroups: Arc::default(),
             domains: Vec::new(),
+            groups: Arc::default(),
         }
+    }
+
+    /// Rows that are still to be scaled: double precision is kept where single precision would round.
+    ///
+    /// # Panics
+    /// If there are not `width` features for every `outputs` targets.
+    pub(crate) fn unscaled(
+        width: usize,
+        outputs: usize,
+        features: Vec<f64>,
+        targets: Vec<f64>,
+    ) -> Self {
+        let single = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
+        let rows = Self::wide(width, outputs, single(&features), single(&targets));
+        let rounded = |value: &f64| f64::from(*value as f32) != *value;
+        let exact = features.iter().chain(&targets).any(rounded);
+        Self {
+            exact: exact.then(|| Exact {
+                features: Arc::new(features),
+                targets,
+            }),
+            ..rows
+        }
+    }
+
+    /// A feature of a row before it was rounded.
+    pub(crate) fn exact_feature(&self, row: usize, column: usize) -> f64 {
+        let at = row * self.width + column;
+        match &self.exact {
+            Some(exact) => exact.features[at],
+            None => self.features[at].into(),
+        }
+    }
+
+    /// A number of the targets before it was rounded, by its position among those of all rows, row-major.
+    fn exact_target(&self, at: usize) -> f64 {
+        match &self.exact {
+            Some(exact) => exact.targets[at],
+            None => self.targets[at].into(),
+        }
+    }
+
+    /// The targets of all rows before they were rounded, row-major.
+    pub(crate) fn exact_targets(&self) -> impl Iterator<Item = f64> + Clone {
+        (0..self.targets.len()).map(|at| self.exact_target(at))
+    }
+
+    /// The features of these rows and their targets, before they were rounded.
+    fn exact_of(&self, rows: impl Iterator<Item = usize> + Clone) -> Exact {
+        let features = |row| (0..self.width).map(move |column| self.exact_feature(row, column));
+        let targets = |row| (0..self.outputs).map(move |at| row * self.outputs + at);
+        Exact {
+            features: Arc::new(rows.clone().flat_map(features).collect()),
+            targets: rows
+                .flat_map(targets)
+                .map(|at| self.exact_target(at))
+                .collect(),
+        }
+    }
+
+    /// The same rows with a group each, or without any.
+    pub(crate) fn with_groups(mut self, groups: Vec<u32>) -> Self {
+        debug_assert!(groups.is_empty() || groups.len() == self.len());
+        self.groups = Arc::new(groups);
+        self
+    }
+
+    /// The group of every row; empty where there are none.
+    pub(crate) fn groups(&self) -> &[u32] {
+        &self.groups
     }
 
     /// The same rows with a subgroup each, or without any.
@@ -226,7 +314,33 @@ impl Rows {
         if parts.iter().any(|part| part.subgroups.is_empty()) {
             subgroups.clear();
         }
-        Self::wide(width, outputs, features, targets).with_subgroups(subgroups)
+        let any = parts.iter().any(|part| part.exact.is_some());
+        let exact = any.then(|| {
+            let mut all = Exact {
+                features: Arc::default(),
+                targets: Vec::new(),
+            };
+            for part in parts {
+                let own = part.exact_of(0..part.len());
+                Arc::make_mut(&mut all.features).extend_from_slice(&own.features);
+                all.targets.extend(own.targets);
+            }
+            all
+        });
+        // Numbers of groups are a silo's own: those of the next begin after them.
+        let mut groups = Vec::new();
+        for part in parts {
+            let next = groups.iter().max().map_or(0, |&last: &u32| last + 1);
+            groups.extend(part.groups.iter().map(|&group| next + group));
+        }
+        if parts.iter().any(|part| part.groups.is_empty()) {
+            groups.clear();
+        }
+        Self {
+            exact,
+            groups: Arc::new(groups),
+            ..Self::wide(width, outputs, features, targets).with_subgroups(subgroups)
+        }
     }
 
     /// These rows with the targets dealt to them in another order: row `i` has those of row `order[i]`.
@@ -237,30 +351,35 @@ impl Rows {
         assert_eq!(order.len(), self.len(), "one row for each");
         let outputs = self.outputs;
         let of = |&row: &usize| &self.targets[row * outputs..(row + 1) * outputs];
+        let exact = self.exact.as_ref().map(|exact| {
+            let of = |&row: &usize| &exact.targets[row * outputs..(row + 1) * outputs];
+            Exact {
+                features: exact.features.clone(),
+                targets: order.iter().flat_map(of).copied().collect(),
+            }
+        });
         Self {
             targets: order.iter().flat_map(of).copied().collect(),
+            exact,
             ..self.clone()
         }
     }
 
-    /// These rows with every number changed: a feature by `feature(column, value)`, a target by `target`.
+    /// These rows with every number changed, from what it was before it was rounded: a feature by
+    /// `feature(column, value)`, a target by `target`.
     pub(crate) fn map(
         &self,
-        feature: impl Fn(usize, f32) -> f32,
-        target: impl Fn(f32) -> f32,
+        feature: impl Fn(usize, f64) -> f32,
+        target: impl Fn(f64) -> f32,
     ) -> Self {
-        let features = self
-            .features
-            .chunks_exact(self.width)
-            .flat_map(|row| row.iter().copied().enumerate());
-        let features = features.map(|(column, value)| feature(column, value));
+        let cells = (0..self.len())
+            .flat_map(|row| (0..self.width).map(move |column| (row, column)))
+            .map(|(row, column)| feature(column, self.exact_feature(row, column)));
         Self {
-            width: self.width,
-            outputs: self.outputs,
-            features: Arc::new(features.collect()),
-            targets: self.targets.iter().copied().map(target).collect(),
-            subgroups: self.subgroups.clone(),
-            domains: self.domains.clone(),
+            features: Arc::new(cells.collect()),
+            targets: self.exact_targets().map(target).collect(),
+            exact: None,
+            ..self.clone()
         }
     }
 
@@ -291,31 +410,40 @@ impl Rows {
 
     /// The rows outside a fold and the rows in it, both in their order: the rows are dealt out to
     /// `folds` folds in turn, in an order drawn from `seed`, rows of one (first) target after the
-    /// other so that folds have as many of each class as can be. `None` unless `fold < folds ≤ len` and
-    /// there are at least two.
+    /// other so that folds have as many of each class as can be. Rows of one group are dealt together, by
+    /// the (first) target of its first row. `None` unless `fold < folds`, there are at least two, and no
+    /// more than rows, or groups.
     pub(crate) fn without_fold(
         &self,
         fold: usize,
         folds: usize,
         seed: u64,
     ) -> Option<(Self, Self)> {
-        if fold >= folds || folds < 2 || folds > self.len() {
+        let dealt = self.dealt_together();
+        if fold >= folds || folds < 2 || folds > dealt.len() {
             return None;
         }
-        let mut order: Vec<usize> = (0..self.len()).collect();
+        let mut order: Vec<usize> = (0..dealt.len()).collect();
         shuffle(&mut stream(seed, "folds"), &mut order);
-        order.sort_by(|&a, &b| self.target(a)[0].total_cmp(&self.target(b)[0]));
+        let target = |at: usize| self.target(dealt[at][0])[0];
+        order.sort_by(|&a, &b| target(a).total_cmp(&target(b)));
         let mut inside = vec![false; self.len()];
         order
             .iter()
             .skip(fold)
             .step_by(folds)
+            .flat_map(|&at| &dealt[at])
             .for_each(|&row| inside[row] = true);
         let part = |wanted: bool| {
             let rows = (0..self.len() as u32).filter(|&row| inside[row as usize] == wanted);
             self.pick(&rows.collect::<Vec<_>>())
         };
         Some((part(false), part(true)))
+    }
+
+    /// The rows of every group, in the order of their first rows; without groups every row by itself.
+    fn dealt_together(&self) -> Vec<Vec<usize>> {
+        together(&self.groups, self.len())
     }
 
     /// These rows alone, in this order.
@@ -340,8 +468,15 @@ impl Rows {
             Some(domains) => rows.iter().map(|&row| domains[row as usize]).collect(),
             None => Vec::new(),
         };
+        let groups = match self.groups.is_empty() {
+            true => Vec::new(),
+            false => rows.iter().map(|&row| self.groups[row as usize]).collect(),
+        };
+        let exact = self.exact.as_ref();
         Self {
             domains,
+            groups: Arc::new(groups),
+            exact: exact.map(|_| self.exact_of(rows.iter().map(|&row| row as usize))),
             ..Self::wide(self.width, self.outputs, features, targets).with_subgroups(subgroups)
         }
     }
@@ -352,13 +487,15 @@ impl Rows {
     /// If the number of classes is not that of the rows.
     pub(crate) fn labelled(&self, labels: &[u32]) -> Self {
         assert_eq!(labels.len(), self.len(), "one label per row");
+        let exact = self.exact.as_ref().map(|exact| Exact {
+            features: exact.features.clone(),
+            targets: labels.iter().map(|&label| label.into()).collect(),
+        });
         Self {
-            width: self.width,
             outputs: 1,
-            features: self.features.clone(),
             targets: labels.iter().map(|&label| label as f32).collect(),
-            subgroups: self.subgroups.clone(),
-            domains: self.domains.clone(),
+            exact,
+            ..self.clone()
         }
     }
 

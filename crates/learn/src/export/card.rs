@@ -5,18 +5,19 @@ use std::fmt::Write;
 
 use methods::Params;
 use methods::serving::{Candidate, Measured};
-use methods::strategy::{DEVIATION, MEAN};
 use serde::{Deserialize, Serialize};
 
 use super::error::ExportError;
 use super::fit::Fitted;
-use crate::data::{Preparation, Standardise, Target, effective};
+use crate::data::{Preparation, Standardise, Target};
+use crate::learners::column_scale;
 use crate::metrics::MetricName;
 use crate::schema::Schema;
 use crate::task::{ModelConfig, TableTask};
 
-/// Version of the format of cards.
-pub(super) const FORMAT: u32 = 1;
+/// Version of the format of cards. Version 2 has the tensor `scale.rest` in models on a common scale, and
+/// columns are scaled in double precision.
+pub(super) const FORMAT: u32 = 2;
 
 /// What a model is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,12 +224,8 @@ impl Card {
         } = parts;
         let schema = task.agreed_schema()?.ok_or(ExportError::NoSchema)?;
         let scaling = task.scaling();
-        let scale = |name: &str, column: usize| -> Option<f64> {
-            let buffer = model
-                .tensor(name)
-                .filter(|_| scaling == Standardise::Federation)?;
-            buffer.get(column).copied().map(f64::from)
-        };
+        let common = scaling == Standardise::Federation;
+        let scale = |column: usize| column_scale(model, column).filter(|_| common);
         Fitted::new(&schema, &task.model, scaling, model)?;
         let encoded = schema.encoded();
         if encoded.len() != preparation.fills.len() {
@@ -238,15 +235,18 @@ impl Card {
             });
         }
         let width = encoded.len();
-        let columns = encoded.into_iter().enumerate().map(|(at, column)| Column {
-            name: column.name,
-            fill: preparation.fills[at],
-            mean: scale(MEAN, at).unwrap_or(preparation.means[at]),
-            deviation: scale(DEVIATION, at).map_or(preparation.deviations[at], effective),
+        let columns = encoded.into_iter().enumerate().map(|(at, column)| {
+            let own = (preparation.means[at], preparation.deviations[at]);
+            let (mean, deviation) = scale(at).unwrap_or(own);
+            Column {
+                name: column.name,
+                fill: preparation.fills[at],
+                mean,
+                deviation,
+            }
         });
-        let target_mean = scale(MEAN, width).unwrap_or(preparation.target_mean);
-        let target_deviation =
-            scale(DEVIATION, width).map_or(preparation.target_deviation, effective);
+        let own = (preparation.target_mean, preparation.target_deviation);
+        let (target_mean, target_deviation) = scale(width).unwrap_or(own);
         let tensors = model.layout().tensors().iter();
         Ok(Self {
             format: FORMAT,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use methods::strategy::REST;
 use methods::{Layout, Params};
 
 use super::error::ExportError;
@@ -33,8 +34,13 @@ impl Fitted {
         let (family, loss) = config.family(features, &target)?;
         let layout = family_layout(&*family, features, &target, standardise);
         let found = model.layout();
-        let fits = shapes(&layout) == shapes(found);
-        let params = Params::gather(&layout, &[model]).filter(|_| fits);
+        // Models made before the common scale had a rest lack it: it was 0.
+        let lacking =
+            layout.select(|tensor| tensor.name == REST && found.position(&tensor.name).is_none());
+        let rest = Params::zeros(&lacking);
+        let here = layout.select(|tensor| lacking.position(&tensor.name).is_none());
+        let fits = shapes(&here) == shapes(found);
+        let params = Params::gather(&layout, &[model, &rest]).filter(|_| fits);
         let params = params.ok_or_else(|| ExportError::Layout {
             expected: layout.describe(),
             found: found.describe(),

@@ -10,9 +10,10 @@ use crate::onnx::{Attribute, Graph, Value};
 
 /// A model and its card as an ONNX file of opset 17.
 ///
-/// The input `features` is rows × columns in single precision, in the order of the card's columns:
+/// The input `features` is rows × columns in double precision, in the order of the card's columns:
 /// categories as columns of 0 and 1, numbers in their own units, NaN where a value is missing. The
-/// graph fills and scales. The output is `prediction`, rows × numbers in the target's unit; or
+/// graph fills and scales. The output is `prediction`, rows × numbers in the target's unit in double
+/// precision; or
 /// `probabilities`, rows × classes, and `class`, the position of the largest for each row; or for a
 /// mask `probabilities`, rows × pixels. The metadata have the card as JSON under `rota.card`.
 ///
@@ -48,9 +49,8 @@ pub fn onnx(card: &Card, model: &Params) -> Result<Vec<u8>, ExportError> {
                 value = graph.node("Mul", &[&value, &unit], &[]);
                 value = graph.node("Add", &[&value, &mean], &[]);
             }
-            let value = graph.single(&value);
             let doc = format!("{}, in {unit}", names.join(", "));
-            graph.output("prediction", &value, names.len(), &doc);
+            graph.double_output("prediction", &value, names.len(), &doc);
         }
         (Output::Classes { classes, .. }, loss) => {
             let probabilities = match loss {
@@ -88,15 +88,13 @@ pub fn onnx(card: &Card, model: &Params) -> Result<Vec<u8>, ExportError> {
     bytes.ok_or(ExportError::TooLarge)
 }
 
-/// The features as the model takes them. Differences are taken in double precision, as in the
-/// federation.
+/// The features as the model takes them, scaled in double precision, as in the federation.
 fn prepared(graph: &mut Graph, card: &Card, input: &Value) -> Value {
     let width = card.columns.len();
     let all = |of: fn(&super::Column) -> f64| card.columns.iter().map(of).collect::<Vec<f64>>();
     let fills = graph.doubles("features.fill", &[1, width], &all(|column| column.fill));
     let missing = graph.node("IsNaN", &[input], &[]);
-    let wide = graph.double(input);
-    let mut value = graph.node("Where", &[&missing, &fills, &wide], &[]);
+    let mut value = graph.node("Where", &[&missing, &fills, input], &[]);
     let (means, deviations) = (all(|column| column.mean), all(|column| column.deviation));
     if means.iter().any(|mean| *mean != 0.0) || deviations.iter().any(|one| *one != 1.0) {
         let means = graph.doubles("features.mean", &[1, width], &means);

@@ -5,7 +5,7 @@ use methods::Params;
 use super::card::{Card, Column, Output};
 use super::error::ExportError;
 use super::fit::Fitted;
-use crate::data::{Rows, Standardise};
+use crate::data::Rows;
 use crate::models::{Loss, Model};
 
 /// Predicts rows with a model and its card.
@@ -51,7 +51,7 @@ impl Predictor {
         for row in rows {
             assert_eq!(row.len(), width, "one value per column");
             let columns = self.card.columns.iter().zip(row);
-            features.extend(columns.map(|(column, &value)| self.scaled(column, value)));
+            features.extend(columns.map(|(column, &value)| scaled(column, value)));
         }
         let rows = Rows::new(width, features, vec![0.0; rows.len()]);
         if rows.len() == 0 {
@@ -60,17 +60,6 @@ impl Predictor {
         let outputs = self.fitted.family.outputs(&self.fitted.params, &rows);
         let each = outputs.chunks_exact(outputs.len() / rows.len());
         each.map(|output| self.in_units(output)).collect()
-    }
-
-    /// A number as the model takes it: the same bits as in the federation.
-    fn scaled(&self, column: &Column, value: f64) -> f32 {
-        let value = if value.is_nan() { column.fill } else { value };
-        // On a common scale, learners keep rows unscaled in single precision.
-        let value = match self.card.task.standardise {
-            Standardise::Federation => f64::from(value as f32),
-            Standardise::Silo | Standardise::None => value,
-        };
-        ((value - column.mean) / column.deviation) as f32
     }
 
     fn in_units(&self, output: &[f64]) -> Vec<f64> {
@@ -101,4 +90,10 @@ impl Predictor {
     pub(super) fn family(&self) -> (&dyn Model, Loss) {
         (&*self.fitted.family, self.fitted.loss)
     }
+}
+
+/// A number as the model takes it: the same bits as in the federation.
+fn scaled(column: &Column, value: f64) -> f32 {
+    let value = if value.is_nan() { column.fill } else { value };
+    ((value - column.mean) / column.deviation) as f32
 }

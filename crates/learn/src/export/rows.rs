@@ -114,8 +114,7 @@ impl Predictor {
                     if let Output::Classes { classes, .. } = output {
                         cells.push(classes[largest(&values)].clone());
                     }
-                    // The model computes in single precision: more digits would mean nothing.
-                    cells.extend(values.iter().map(|value| (*value as f32).to_string()));
+                    cells.extend(values.iter().map(|value| text(*value, output)));
                     cells.push(String::new());
                 }
                 Err(why) => {
@@ -136,6 +135,24 @@ impl Predictor {
             without,
         }
     }
+}
+
+/// A predicted number. The model computes in single precision: more digits would mean nothing.
+fn text(value: f64, output: &Output) -> String {
+    let single = (value as f32).to_string();
+    let Output::Numbers {
+        mean, deviation, ..
+    } = *output
+    else {
+        return single;
+    };
+    // It computes in deviations from the mean, which has digits of its own where it is far from 0.
+    let step = 1e-6 * deviation;
+    if mean == 0.0 || value.abs() * f64::from(f32::EPSILON) <= step {
+        return single;
+    }
+    let digits = (-step.log10()).ceil().clamp(0.0, 17.0) as usize;
+    format!("{value:.digits$}")
 }
 
 impl Predicted {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
+use methods::strategy::{DEVIATION, MEAN, REST, SCALE, SUM_REST, split_double};
 use methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update, Watch,
 };
@@ -16,7 +17,7 @@ use super::session::{Session, Silo};
 use super::task::tensors_of;
 use super::wire::RowsOf;
 use crate::data::{DataError, Rows};
-use crate::learners::{DEVIATION, MEAN, TableLearner, fits};
+use crate::learners::{TableLearner, fits};
 
 /// Largest relative difference between the loss that a program and Rota measure of one model.
 const APART: f64 = 1e-3;
@@ -47,7 +48,7 @@ impl TableByProgram {
         (own, start): (u64, u64),
     ) -> Result<Self, DataError> {
         let whole = table.layout();
-        let is_scale = |tensor: &&TensorSpec| [MEAN, DEVIATION].contains(&tensor.name.as_str());
+        let is_scale = |tensor: &&TensorSpec| SCALE.contains(&tensor.name.as_str());
         let seen = whole.select(|tensor| !is_scale(tensor));
         let silo = Silo {
             place,
@@ -111,7 +112,8 @@ impl TableByProgram {
             for (index, tensor) in layout.tensors().iter().enumerate() {
                 let values = &mut values[layout.range(index)];
                 match (tensor.name.as_str(), &summary) {
-                    (MEAN, Some(summary)) => mean(summary, values),
+                    (MEAN, Some(summary)) => mean(summary, values, |(high, _)| high),
+                    (REST, Some(summary)) => mean(summary, values, |(_, rest)| rest),
                     (DEVIATION, Some(summary)) => deviation(summary, values),
                     _ if values.windows(2).all(|pair| pair[0] == pair[1]) => {
                         let inputs: usize = tensor.shape.iter().skip(1).product();
@@ -200,11 +202,12 @@ impl TableByProgram {
     }
 }
 
-/// The mean of every column.
-fn mean(summary: &Params, into: &mut [f32]) {
-    let (count, sums) = (part(summary, "count")[0], part(summary, "sum"));
-    for (value, sum) in into.iter_mut().zip(sums) {
-        *value = sum / count;
+/// One part of the mean of every column.
+fn mean(summary: &Params, into: &mut [f32], part_of: impl Fn((f32, f32)) -> f32) {
+    let (sums, rests) = (part(summary, "sum"), part(summary, SUM_REST));
+    let count = f64::from(part(summary, "count")[0]);
+    for (value, (&sum, &rest)) in into.iter_mut().zip(sums.iter().zip(rests)) {
+        *value = part_of(split_double((f64::from(sum) + f64::from(rest)) / count));
     }
 }
 

@@ -12,7 +12,7 @@ use methods::{Layout, LearnError, Params};
 pub use constant::ConstantLearner;
 pub use table::TableLearner;
 
-pub(crate) use scale::{DEVIATION, MEAN};
+pub(crate) use scale::column_scale;
 pub(crate) use table::{Script, family_layout};
 
 /// Refuses a model of another layout.

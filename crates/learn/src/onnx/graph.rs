@@ -40,9 +40,9 @@ impl Graph {
         graph
     }
 
-    /// An input of numbers, rows × `columns`.
+    /// An input of numbers of double precision, rows × `columns`.
     pub(crate) fn input(&mut self, name: &str, columns: usize, doc: &str) -> Value {
-        let info = info(name, element::FLOAT, Some(columns), doc);
+        let info = info(name, element::DOUBLE, Some(columns), doc);
         self.proto.input.push(info);
         Value(name.into())
     }
@@ -51,6 +51,13 @@ impl Graph {
     pub(crate) fn output(&mut self, name: &str, value: &Value, columns: usize, doc: &str) {
         self.named("Identity", &[value], &[], name);
         let info = info(name, element::FLOAT, Some(columns), doc);
+        self.proto.output.push(info);
+    }
+
+    /// The same of double precision.
+    pub(crate) fn double_output(&mut self, name: &str, value: &Value, columns: usize, doc: &str) {
+        self.named("Identity", &[value], &[], name);
+        let info = info(name, element::DOUBLE, Some(columns), doc);
         self.proto.output.push(info);
     }
 

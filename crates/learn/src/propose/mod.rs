@@ -9,15 +9,20 @@ mod category;
 mod cells;
 mod column;
 mod describe;
+pub mod leak;
 mod personal;
+pub mod persons;
 mod sniff;
 mod stand_in;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::data::{DataError, Format, RawFile, Target, pretend_silo, silo_of};
-use crate::schema::{FeatureColumns, Schema, merged};
+use crate::data::{
+    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
+    silo_of,
+};
+use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
 
 use self::alike::alike;
 pub(crate) use self::cells::Cells;
@@ -36,6 +41,8 @@ pub struct Wishes {
     pub silo_column: Option<String>,
     /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
     pub pretend_silos: Option<usize>,
+    /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
+    pub group: Option<String>,
     /// Columns to leave out.
     pub drop: Vec<String>,
     /// Columns that hold numbers, whatever they look like.
@@ -103,6 +110,8 @@ pub struct Proposal {
     pub columns: Vec<(String, String)>,
     /// The same of the column to predict.
     pub predicted: String,
+    /// The column that says whose a row is, for `split`, with the reason.
+    pub group: Option<(String, String)>,
     /// Texts that mean another one, by column: values that look alike and are one.
     pub codes: BTreeMap<String, BTreeMap<String, String>>,
     /// What the user should look at, one sentence each.
@@ -110,6 +119,43 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// The rows, as the scenario that is proposed reads them.
+    fn read(&self, files: &[PathBuf], wishes: &Wishes) -> Result<DataSet, DataError> {
+        let group = self.group.as_ref().map(|(column, _)| column.clone());
+        let out = self.left_out.iter().map(|(name, _)| name);
+        let ignore: Vec<String> = out
+            .filter(|name| Some(*name) != group.as_ref())
+            .cloned()
+            .collect();
+        let file = |path: &PathBuf| RowsFile {
+            path: path.clone(),
+            silo: None,
+            part: None,
+            names: LocalNames {
+                codes: self.codes.clone(),
+                ..LocalNames::default()
+            },
+        };
+        let rows = RowsConfig {
+            files: files.iter().map(file).collect(),
+            silo_column: wishes.silo_column.clone(),
+            silo_rows: 0,
+            pretend_silos: wishes.pretend_silos,
+            ignore,
+            format: self.formats[0].clone(),
+            columns: None,
+        };
+        let split = SplitConfig {
+            group,
+            ..SplitConfig::default()
+        };
+        let any = Schema {
+            min_rows: 2,
+            ..self.schema.clone()
+        };
+        rows.read(Some(&any), None, &split)
+    }
+
     /// The kind of the target.
     pub fn target(&self) -> Target {
         self.schema.target()
@@ -148,7 +194,10 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         .chain(&wishes.silo_column)
         .chain(&wishes.drop);
     let named = named.chain(&wishes.numbers).chain(&wishes.categories);
-    let named = named.chain(&wishes.same).chain(&wishes.different);
+    let named = named
+        .chain(&wishes.same)
+        .chain(&wishes.different)
+        .chain(&wishes.group);
     for name in named.chain(wishes.keep.iter().map(|(column, _)| column)) {
         first.place(name)?;
     }
@@ -167,6 +216,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
             last
         }
     };
+    let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
     let mut asked = Asked {
         wishes,
         questions: Vec::new(),
@@ -191,6 +241,11 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         }
         if wishes.drop.contains(name) {
             left_out.push((name.clone(), "as you asked".to_owned()));
+            continue;
+        }
+        if let Some((column, why)) = group.as_ref().filter(|(column, _)| column == name) {
+            let why = format!("it says whose a row is ({why}): all rows of one stay in one part");
+            left_out.push((column.clone(), why));
             continue;
         }
         let cells = asked.cells(&raw, name)?;
@@ -229,7 +284,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         features: merged(features),
     };
     schema.check()?;
-    Ok(Proposal {
+    let mut proposal = Proposal {
         rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
         formats: raw.into_iter().map(|(_, format)| format).collect(),
         schema,
@@ -237,9 +292,81 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         silos,
         columns,
         predicted: words.unwrap_or(predicted),
+        group,
         codes,
         notes,
-    })
+    };
+    // What is proposed is read, and what only the read rows tell is said.
+    let data = proposal.read(files, wishes)?;
+    let found = leak::leaks_of(&data).into_iter().map(|leak| leak.question);
+    proposal.notes.extend(found);
+    proposal.notes.extend(persons::repeated(&data.silos).note());
+    Ok(proposal)
+}
+
+/// The silo of every row, by number; empty where all rows are of one.
+fn silos_of(raw: &[(RawFile, Format)], wishes: &Wishes) -> Result<Vec<u32>, DataError> {
+    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut silos = Vec::new();
+    for (at, (file, _)) in raw.iter().enumerate() {
+        let place = wishes.silo_column.as_ref().map(|column| file.place(column));
+        let place = place.transpose()?;
+        for row in &file.rows {
+            let next = names.len() as u32;
+            silos.push(match place {
+                Some(place) => *names
+                    .entry(row.cells.get(place).unwrap_or_default())
+                    .or_insert(next),
+                None => at as u32,
+            });
+        }
+    }
+    Ok(silos)
+}
+
+/// The column that says whose a row is: the one that the person names, or one that looks so.
+fn group(
+    raw: &[(RawFile, Format)],
+    silos: &[u32],
+    target: &str,
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Option<(String, String)> {
+    if let Some(column) = &wishes.group {
+        return Some((column.clone(), "as you said".to_owned()));
+    }
+    let header = &raw.first()?.0.header;
+    let others = header
+        .iter()
+        .filter(|name| *name != target && Some(*name) != wishes.silo_column.as_ref());
+    let known = |name: &&String| {
+        let listed = [&wishes.numbers, &wishes.categories];
+        !listed.iter().any(|names| names.contains(name))
+    };
+    let others = others.filter(known);
+    let columns = others.filter_map(|name| {
+        let mut cells = Vec::new();
+        for (file, format) in raw {
+            let place = file.place(name).ok()?;
+            cells.extend(file.rows.iter().map(|row| {
+                let text = row.cells.get(place).unwrap_or_default();
+                if format.is_missing(text) { "" } else { text }
+            }));
+        }
+        Some(persons::ColumnCells { name, cells })
+    });
+    let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
+    let found = persons::group_column(&columns, silos)?;
+    if wishes.drop.contains(&found.column) {
+        notes.push(format!(
+            "{:?} is dropped, and it seems to say whose a row is ({}): rows of one person may be among the \
+             training and the test rows, which makes a model look better than it is; to keep them together, \
+             say --group {:?} instead",
+            found.column, found.reason, found.column
+        ));
+        return None;
+    }
+    Some((found.column, found.reason))
 }
 
 /// What only a person can answer, and what the person has answered.

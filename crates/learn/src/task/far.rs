@@ -1,9 +1,10 @@
 //! Columns whose values at one silo are far from those of the other silos, as in another unit.
 
 use methods::Params;
+use methods::strategy::SUM_REST;
 
 use crate::data::Moments;
-use crate::learners::{DEVIATION, MEAN};
+use crate::learners::column_scale;
 
 /// Rows below which a silo, or the others together, have too few to tell.
 const ROWS: f64 = 10.0;
@@ -26,7 +27,7 @@ impl Spread {
     fn is_far_from(self, others: Self, within: &[f64]) -> bool {
         let enough = self.rows >= ROWS && others.rows >= ROWS;
         // A column that does not vary at all elsewhere gives no measure of what is far.
-        if !enough || others.deviation.is_nan() || others.deviation <= 1e-9 * others.mean.abs() {
+        if !enough || others.deviation.is_nan() || others.deviation <= 1e-14 * others.mean.abs() {
             return false;
         }
         let apart = (self.mean - others.mean).abs() / others.deviation;
@@ -52,19 +53,21 @@ pub struct FarColumn {
 
 /// For one column of all silos: which of them are far from the others together.
 pub(crate) fn far_silos(column: usize, silos: &[Moments]) -> Vec<(usize, FarColumn)> {
-    let all = silos
-        .iter()
-        .fold((0.0, 0.0, 0.0), |(rows, sum, squares), one| {
-            let own = one.count as f64;
-            let around_zero = one.squares + own * one.mean * one.mean;
-            (rows + own, sum + own * one.mean, squares + around_zero)
-        });
+    // Squares around one of the means do not lose the digits of a spread that is far from 0.
+    let centre = silos.first().map_or(0.0, |one| one.mean);
+    let parts = |one: &Moments| {
+        let (rows, apart) = (one.count as f64, one.mean - centre);
+        (rows, rows * apart, one.squares + rows * apart * apart)
+    };
+    let all = silos.iter().map(parts).fold((0.0, 0.0, 0.0), |all, one| {
+        (all.0 + one.0, all.1 + one.1, all.2 + one.2)
+    });
     let far = |(at, one): (usize, &Moments)| {
-        let rows = one.count as f64;
-        let around_zero = one.squares + rows * one.mean * one.mean;
+        let (rows, sum, squares) = parts(one);
         let rest = all.0 - rows;
-        let mean = (all.1 - rows * one.mean) / rest;
-        let square = (all.2 - around_zero) / rest - mean * mean;
+        let apart = (all.1 - sum) / rest;
+        let square = (all.2 - squares) / rest - apart * apart;
+        let mean = centre + apart;
         let others = Spread {
             rows: rest,
             mean,
@@ -97,27 +100,29 @@ pub(crate) fn far_silos(column: usize, silos: &[Moments]) -> Vec<(usize, FarColu
 /// taken to have as many as this silo. Empty where the model carries no scale. Columns of zeros and
 /// ones are left out: that a level is frequent at one silo says nothing about its unit.
 pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarColumn> {
-    let tensors = [("count", summary), ("sum", summary), ("squares", summary)]
-        .into_iter()
-        .chain([(MEAN, model), (DEVIATION, model)]);
-    let found: Option<Vec<&[f32]>> = tensors.map(|(name, params)| params.tensor(name)).collect();
-    let Some([count, sums, squares, means, deviations]) = found.as_deref() else {
+    let tensors = ["count", "sum", "squares"].map(|name| summary.tensor(name));
+    let [Some(count), Some(sums), Some(squares)] = tensors else {
         return Vec::new();
     };
+    let rests = summary.tensor(SUM_REST);
     let (rows, others) = (f64::from(count[0]), members.saturating_sub(1) as f64);
     let share = 1.0 / members.max(1) as f64;
-    let columns = sums.iter().zip(*squares).zip(means.iter().zip(*deviations));
-    let far = |(column, ((&sum, &square), (&mean, &deviation)))| {
+    let columns = sums.iter().zip(squares).enumerate();
+    let columns = columns.filter_map(|(column, (&sum, &square))| {
+        let rest = rests.map_or(0.0, |rests| f64::from(rests[column]));
+        let scale = column_scale(model, column)?;
+        Some((column, (f64::from(sum) + rest, square), scale))
+    });
+    let far = |(column, (sum, square), (all, deviation)): (usize, (f64, f32), (f64, f64))| {
         let own = Spread {
             rows,
-            mean: f64::from(sum) / rows,
+            mean: sum / rows,
             deviation: (f64::from(square) / rows).sqrt(),
         };
         // The mean and the variance of all are those of this silo and of the others, mixed.
-        let all = f64::from(mean);
         let rest = (all - share * own.mean) / (1.0 - share);
         let apart = share * (1.0 - share) * (own.mean - rest).powi(2);
-        let variance = f64::from(deviation).powi(2);
+        let variance = deviation.powi(2);
         // Where nearly all of the variance lies between this silo and the others, what remains for
         // the others is lost in rounding, but not that it is small.
         let least = if apart > variance / 2.0 {
@@ -142,13 +147,14 @@ pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarC
         let binary = share == own.mean && (spread - share * (1.0 - share)).abs() < 1e-5;
         (!binary && own.is_far_from(others, &[others.deviation])).then_some(found)
     };
-    columns.enumerate().filter_map(far).collect()
+    columns.filter_map(far).collect()
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use methods::strategy::{DEVIATION, MEAN};
     use methods::{Layout, Role, TensorSpec};
 
     fn moments(mean: f64, deviation: f64) -> Moments {

@@ -153,7 +153,7 @@ fn the_diabetes_study_by_default() {
     let layout = study.silos[0].learner.layout();
     assert_eq!(
         layout.describe(),
-        "bias [1], scale.deviation [11], scale.mean [11], weight [1, 10]"
+        "bias [1], scale.deviation [11], scale.mean [11], scale.rest [11], weight [1, 10]"
     );
     for silo in &study.silos {
         assert_eq!(silo.learner.layout(), layout);

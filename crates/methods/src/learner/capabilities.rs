@@ -158,7 +158,8 @@ impl dyn Learner + '_ {
 
 /// Count, sum and spread of the columns, for a scale that the whole federation shares.
 pub trait Summaries {
-    /// Layout of a summary: `count` `[1]`, `sum` `[c]`, `squares` `[c]` (sums of squared deviations
+    /// Layout of a summary: `count` `[1]`, `sum` `[c]` and what single precision leaves of it
+    /// ([`SUM_REST`](crate::strategy::SUM_REST)) `[c]`, `squares` `[c]` (sums of squared deviations
     /// from the silo's own mean), over `c` columns (features, then target where it is scaled too).
     fn summary_layout(&self) -> Arc<Layout>;
 

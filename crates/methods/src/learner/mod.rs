@@ -89,7 +89,7 @@ pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
 pub use optimiser::{ADAM, OptimiserState};
 pub use quadratic::QuadraticLearner;
-pub use row_results::RowResults;
+pub use row_results::{RowResults, together};
 pub use training::{Decay, GradientModifier, Metrics, Optimiser, Progress, Training, Update};
 
 /// A callback that gets the progress of a training and may stop it.

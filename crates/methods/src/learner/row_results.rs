@@ -15,6 +15,9 @@ pub struct RowResults {
     /// The subgroup of every row, such as the patient's gender, by its position among the names that the
     /// task has; empty where rows have none.
     pub subgroups: Vec<u16>,
+    /// The group of every row, such as its patient, as a number that means nothing outside of the silo;
+    /// empty where rows have none. Rows of one group are not independent of each other.
+    pub groups: Vec<u32>,
 }
 
 impl RowResults {
@@ -28,6 +31,12 @@ impl RowResults {
         self.len() == 0
     }
 
+    /// The rows of every group, in the order of their first rows; every row by itself where rows have no
+    /// groups.
+    pub fn together(&self) -> Vec<Vec<usize>> {
+        together(&self.groups, self.len())
+    }
+
     /// Number of classes; 0 where the target is none.
     pub fn classes(&self) -> usize {
         self.probabilities.len() / self.len().max(1)
@@ -39,4 +48,22 @@ impl RowResults {
         let pairs = self.probabilities.chunks_exact(2).zip(&self.targets);
         (self.classes() == 2).then(|| pairs.map(|(p, &y)| (p[1], y > 0.5)).collect())
     }
+}
+
+/// The positions of equal numbers among `rows`, in the order of the first of each; every row by itself where
+/// there is not a number for each.
+pub fn together(groups: &[u32], rows: usize) -> Vec<Vec<usize>> {
+    if groups.len() != rows {
+        return (0..rows).map(|row| vec![row]).collect();
+    }
+    let mut places = BTreeMap::new();
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for (row, group) in groups.iter().enumerate() {
+        let at = *places.entry(group).or_insert_with(|| {
+            all.push(Vec::new());
+            all.len() - 1
+        });
+        all[at].push(row);
+    }
+    all
 }

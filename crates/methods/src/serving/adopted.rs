@@ -3,7 +3,7 @@
 use crate::learner::Learner;
 use crate::params::Params;
 use crate::params::weighted_mean;
-use crate::strategy::{DEVIATION, MEAN};
+use crate::strategy::SCALE;
 
 /// Entries of a coalition in the last round, from the coalition of every entry.
 pub fn members_of(assignment: &[u32], coalition: u32) -> usize {
@@ -29,7 +29,7 @@ pub fn alone_start(plain: &dyn Learner, seed: u64, model: &Params) -> Params {
     let initial = plain.initial(seed);
     let scale = model
         .layout()
-        .select(|tensor| [MEAN, DEVIATION].contains(&tensor.name.as_str()));
+        .select(|tensor| SCALE.contains(&tensor.name.as_str()));
     let scale = Params::gather(&scale, &[model]).expect("tensors of this model");
     let layout = initial.layout().clone();
     Params::gather(&layout, &[&scale, &initial]).expect("the initial model has every tensor")
@@ -41,6 +41,7 @@ mod tests {
     use super::*;
     use crate::learner::QuadraticLearner;
     use crate::params::{Layout, Role, TensorSpec};
+    use crate::strategy::{DEVIATION, MEAN};
 
     fn model(value: f32) -> Params {
         let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();

@@ -1,7 +1,7 @@
 //! Compares the models that a silo could serve.
 
 use super::alone::Alone;
-use super::folds::{Losses, loss, measured, with_more_rows, without_folds};
+use super::folds::{Losses, by_groups, loss, measured, with_more_rows, without_folds};
 use super::local::{FoldLosses, Local};
 use super::{Candidate, ComparedOn, Served, choose};
 use crate::learner::{LearnError, Learner, Split};
@@ -72,7 +72,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Losses on every validation row, which no model has seen; `None` where there are too few.
+    /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the
+    /// rows of each; `None` where there are too few.
     fn by_rows(&self, models: Models<'_>) -> Option<(Vec<Losses>, Vec<f64>)> {
         let rows = |learner: &dyn Learner, (model, personal): &(Params, Params)| {
             let outputs = learner.outputs().ok()?;
@@ -80,13 +81,13 @@ impl Comparison<'_> {
             let values = outputs.outputs(model, personal, split).ok()?;
             let results = outputs.row_results(model, personal, &values, split).ok()?;
             let losses = with_more_rows(&results, results.len() as f64);
-            losses.iter().all(|loss| loss.is_finite()).then_some(losses)
+            let finite = losses.iter().all(|loss| loss.is_finite());
+            finite.then(|| by_groups(&losses, &results))
         };
-        let local = rows(self.plain, &self.local.model)?;
+        let (local, sizes) = rows(self.plain, &self.local.model)?;
         if local.len() < VALIDATION_ROWS {
             return None;
         }
-        let count = local.len();
         let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
         let own = |model| rows(self.equipped, model);
         let others = [
@@ -100,14 +101,14 @@ impl Comparison<'_> {
         ];
         let others = others
             .into_iter()
-            .filter_map(|(one, losses)| Some((one, losses?)));
+            .filter_map(|(one, losses)| Some((one, losses?.0)));
         let all = [(Candidate::Local, local)].into_iter().chain(others);
         let all = all.map(|(candidate, losses)| Losses {
             candidate,
             losses,
             seen: Vec::new(),
         });
-        Some((all.collect(), vec![1.0; count]))
+        Some((all.collect(), sizes))
     }
 
     /// Losses by fold of the training rows.

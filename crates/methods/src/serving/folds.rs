@@ -79,6 +79,17 @@ pub(super) fn with_more_rows(results: &RowResults, rows: f64) -> Vec<f64> {
     .collect()
 }
 
+/// The mean loss of every group of rows, and its rows: rows of one patient do not count as so many
+/// patients. Every row by itself where rows have no groups.
+pub(super) fn by_groups(losses: &[f64], results: &RowResults) -> (Vec<f64>, Vec<f64>) {
+    let groups = results.together();
+    let mean = |rows: &Vec<usize>| {
+        let sum: f64 = rows.iter().map(|&row| losses[row]).sum();
+        (sum / rows.len() as f64, rows.len() as f64)
+    };
+    groups.iter().map(mean).unzip()
+}
+
 /// The mean of values by fold, each weighed by the rows of its fold.
 pub(super) fn mean(values: &[f64], rows: &[f64]) -> f64 {
     let all: f64 = rows.iter().sum();

@@ -80,7 +80,9 @@ pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
-pub use wrappers::standardise::{DEVIATION, MEAN, Standardised};
+pub use wrappers::standardise::{
+    DEVIATION, MEAN, REST, SCALE, SUM_REST, Standardised, split_double,
+};
 pub use wrappers::stopping::{Measure, Stop};
 pub use wrappers::warm_start::{WarmStartError, shared_part, warm_started};
 

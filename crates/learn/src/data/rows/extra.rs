@@ -1,5 +1,7 @@
-//! What a file says of a row beside features and target: the part that it belongs to, its time and its
-//! subgroup.
+//! What a file says of a row beside features and target: the part that it belongs to, its time, its group
+//! and its subgroup.
+
+use std::collections::BTreeMap;
 
 use methods::learner::Split;
 
@@ -14,6 +16,7 @@ pub(super) struct ExtraColumns<'a> {
     given: Option<Split>,
     part: Option<usize>,
     time: Option<usize>,
+    group: Option<usize>,
 }
 
 /// What is said of one row.
@@ -22,6 +25,32 @@ pub(super) struct Extra {
     pub(super) part: Option<Split>,
     pub(super) time: Option<f64>,
     pub(super) subgroup: Option<String>,
+    /// What its cell holds. It is compared with those of other rows, and kept as a number.
+    pub(super) group: Option<String>,
+}
+
+/// The groups of rows, by what the cells hold, and the numbers that take their place.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// By silo.
+    silos: BTreeMap<usize, BTreeMap<String, u32>>,
+    /// Of all silos.
+    all: BTreeMap<String, usize>,
+}
+
+impl Groups {
+    /// The number of a group in the silo at this place, from 0.
+    pub(super) fn within(&mut self, silo: usize, group: String) -> u32 {
+        let own = self.silos.entry(silo).or_default();
+        let next = own.len() as u32;
+        *own.entry(group).or_insert(next)
+    }
+
+    /// The number of a group among all, from 0.
+    pub(super) fn number(&mut self, group: &str) -> usize {
+        let next = self.all.len();
+        *self.all.entry(group.to_owned()).or_insert(next)
+    }
 }
 
 impl<'a> ExtraColumns<'a> {
@@ -47,6 +76,7 @@ impl<'a> ExtraColumns<'a> {
         Ok(Self {
             part: place(&split.column)?,
             time: place(&split.time)?,
+            group: place(&split.group)?,
             file,
             format,
             given,
@@ -56,7 +86,7 @@ impl<'a> ExtraColumns<'a> {
     /// What is said of a row.
     ///
     /// # Errors
-    /// [`DataError::Cell`]: no part, no time.
+    /// [`DataError::Cell`]: no part, no time, no group.
     pub(super) fn read(&self, row: &RawRow, layout: &FileLayout<'_>) -> Result<Extra, DataError> {
         let cell = |place: usize| row.cells.get(place).unwrap_or_default();
         let wrong = |place: usize, expected: &str| DataError::Cell {
@@ -79,7 +109,16 @@ impl<'a> ExtraColumns<'a> {
                 )
             })
         };
+        let group = |place: usize| match self.format.is_missing(cell(place)) {
+            false => Ok(cell(place).to_owned()),
+            true => Err(wrong(
+                place,
+                "the group of the row is needed (`split.group`), so that rows of one group are not in two \
+                 parts",
+            )),
+        };
         Ok(Extra {
+            group: self.group.map(group).transpose()?,
             part: self.part.map(part).transpose()?.or(self.given),
             time: self.time.map(time).transpose()?,
             subgroup: layout.subgroup(row),

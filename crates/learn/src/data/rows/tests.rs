@@ -6,6 +6,7 @@ use crate::data::Target;
 use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
 mod extra;
+mod groups;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
@@ -219,7 +220,7 @@ fn errors_name_file_line_and_column() {
         (
             "s,x,y\n?,1,2\n",
             "[silo-column]",
-            "a.csv, line 2: column \"s\" holds \"?\", but the name of a silo is needed",
+            "a.csv: no usable row: of 1, 1 without the name of a silo; check the column that names the silo",
         ),
         (
             "x,y\n1,2\n",

@@ -9,34 +9,35 @@ use crate::export::onnx as graph_of;
 
 /// The outputs of an ONNX file for these rows, by tract: the first, and how many there are.
 #[cfg(feature = "tract")]
-fn run(bytes: &[u8], rows: &[Vec<f64>]) -> Option<(Vec<f32>, usize)> {
+fn run(bytes: &[u8], rows: &[Vec<f64>]) -> Option<(Vec<f64>, usize)> {
     let (count, width) = (rows.len(), rows[0].len());
-    let values: Vec<f32> = rows.iter().flatten().map(|&value| value as f32).collect();
+    let values = rows.concat();
     let input = Tensor::from_shape(&[count, width], &values).unwrap();
     let model = tract_onnx::onnx()
         .model_for_read(&mut &bytes[..])
         .unwrap()
-        .with_input_fact(0, f32::fact([count, width]).into())
+        .with_input_fact(0, f64::fact([count, width]).into())
         .unwrap();
     let model = model.into_optimized().unwrap().into_runnable().unwrap();
     let outputs = model.run(tvec!(input.into())).unwrap();
-    let first = outputs[0].to_plain_array_view::<f32>().unwrap();
+    let first = outputs[0].cast_to::<f64>().unwrap();
+    let first = first.to_plain_array_view::<f64>().unwrap();
     Some((first.iter().copied().collect(), outputs.len()))
 }
 
 #[cfg(not(feature = "tract"))]
-fn run(_: &[u8], _: &[Vec<f64>]) -> Option<(Vec<f32>, usize)> {
+fn run(_: &[u8], _: &[Vec<f64>]) -> Option<(Vec<f64>, usize)> {
     None
 }
 
 /// The same by onnxruntime, where a Python (`ROTA_PYTHON`, or python3) has it.
-fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f32>> {
+fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     const SCRIPT: &str = "
 import json, sys, numpy, onnxruntime
 rows = json.load(open(sys.argv[2]))
 rows = numpy.array([[numpy.nan if cell is None else cell for cell in row] for row in rows])
 session = onnxruntime.InferenceSession(sys.argv[1])
-print(json.dumps(session.run(None, {'features': rows.astype(numpy.float32)})[0].ravel().tolist()))
+print(json.dumps(session.run(None, {'features': rows.astype(numpy.float64)})[0].ravel().tolist()))
 ";
     let program = std::env::var_os("ROTA_PYTHON").unwrap_or_else(|| "python3".into());
     let mut python = std::process::Command::new(program);
@@ -68,10 +69,7 @@ print(json.dumps(session.run(None, {'features': rows.astype(numpy.float32)})[0].
 /// number; `python` asks onnxruntime, too.
 fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     let (card, model) = card(task, seed);
-    // What fits into single precision: the graph takes no other numbers.
-    let mut rows = rows(card.columns.len(), count, seed);
-    let each = rows.iter_mut().flatten();
-    each.for_each(|value| *value = f64::from(*value as f32));
+    let rows = rows(card.columns.len(), count, seed);
     let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
     let bytes = graph_of(&card, &model).unwrap();
     let theirs = run(&bytes, &rows).map(|(theirs, outputs)| {
@@ -88,13 +86,28 @@ fn difference(task: &TableTask, seed: u64, count: usize, python: bool) -> f64 {
     let all = [theirs, python].into_iter().flatten();
     let apart = all.map(|theirs| {
         assert_eq!(ours.len(), theirs.len());
-        let apart = ours
-            .iter()
-            .zip(&theirs)
-            .map(|(a, b)| (a - f64::from(*b)).abs());
+        let apart = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs());
         apart.fold(0.0, f64::max) / most
     });
     apart.fold(0.0, f64::max)
+}
+
+#[test]
+fn a_graph_takes_numbers_far_from_zero() {
+    for standardise in ["federation", "silo"] {
+        let (card, model) = predictions::minute(standardise);
+        let rows: Vec<Vec<f64>> = [1.0, 30.0, 59.0]
+            .map(|second| vec![1.7e12 + 1e3 * second])
+            .to_vec();
+        let ours = Predictor::new(card.clone(), &model).unwrap().predict(&rows);
+        let bytes = graph_of(&card, &model).unwrap();
+        let tract = run(&bytes, &rows).map(|(theirs, _)| theirs);
+        for theirs in [tract, run_in_python(&bytes, &rows)].into_iter().flatten() {
+            for (ours, theirs) in ours.concat().iter().zip(theirs) {
+                assert!((ours - theirs).abs() < 1e-4, "{ours} {theirs}");
+            }
+        }
+    }
 }
 
 /// Says so where tract runs no graph.

@@ -138,6 +138,74 @@ fn there_is_one_line_for_each_row_and_a_reason_where_nothing_is_predicted() {
     assert_eq!(written.lines().count(), 5, "{written}");
 }
 
+/// A task with a stamp in milliseconds since 1970, and a target with an offset, and its model, which predicts
+/// the seconds of the stamp's minute.
+pub(super) fn minute(standardise: &str) -> (Card, Params) {
+    let schema = "target = { name = \"days\", unit = \"d\" }\n[[feature]]\nname = \"stamp\"\n";
+    let task = task(schema, "{ linear = { loss = \"squared\" } }", standardise);
+    let (mean, deviation) = (1.7e12 + 30_000.0, 17_000.0);
+    let target = (1e9 + 30.0, 17.0);
+    let mut preparation = Preparation::none(1);
+    if standardise == "silo" {
+        (preparation.means, preparation.deviations) = (vec![mean], vec![deviation]);
+        (preparation.target_mean, preparation.target_deviation) = target;
+    }
+    let names = ["north".to_owned()];
+    let study = task.stand_ins(&names, 1).unwrap();
+    let initial = study.silos[0].learner.initial(1);
+    let layout = initial.layout().clone();
+    let model = Params::build(&layout, |into| {
+        into.copy_from_slice(initial.values());
+        let mut put = |name: &str, values: &[f32]| {
+            let at = layout.position(name).map(|at| layout.range(at));
+            at.into_iter()
+                .for_each(|at| into[at].copy_from_slice(values));
+        };
+        let means = [mean, target.0].map(methods::strategy::split_double);
+        put("weight", &[1.0]);
+        put("bias", &[0.0]);
+        put("scale.mean", &means.map(|(high, _)| high));
+        put("scale.rest", &means.map(|(_, rest)| rest));
+        put("scale.deviation", &[deviation as f32, target.1 as f32]);
+    });
+    let card = Card::new(Parts {
+        task: &task,
+        preparation: &preparation,
+        model: &model,
+        origin: origin(),
+        created: String::new(),
+    });
+    (card.unwrap(), model)
+}
+
+#[test]
+fn numbers_far_from_zero_are_predicted_and_written_with_their_digits() {
+    for standardise in ["federation", "silo"] {
+        let (card, model) = minute(standardise);
+        let predictor = Predictor::new(card.clone(), &model).unwrap();
+        let rows: Vec<Vec<f64>> = [1.0, 30.0, 59.0]
+            .map(|second| vec![1.7e12 + 1e3 * second])
+            .to_vec();
+        for (predicted, second) in predictor
+            .predict(&rows)
+            .concat()
+            .iter()
+            .zip([1.0, 30.0, 59.0])
+        {
+            assert!((predicted - 1e9 - second).abs() < 1e-4, "{predicted}");
+        }
+        let path = folder("minute").join(format!("{standardise}.csv"));
+        std::fs::write(&path, "stamp\n1700000001000\n").unwrap();
+        let read = predictor.read(&path, &Format::default(), &LocalNames::default(), &[]);
+        let answer = predictor.answer(&read.unwrap());
+        assert_eq!(answer.rows[0][0], "1000000001.00000");
+        // A file of before there was a rest is read with a mean of single precision.
+        let old = model.layout().select(|tensor| tensor.name != "scale.rest");
+        let old = Params::gather(&old, &[&model]).unwrap();
+        Predictor::new(card, &old).unwrap();
+    }
+}
+
 #[test]
 fn local_names_and_codes_are_translated_and_the_target_may_be_there() {
     let plain = "age,pulse,weight,ward\n60,80,70,intensive\n";

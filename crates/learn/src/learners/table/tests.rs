@@ -10,7 +10,7 @@ use methods::{Progress, Task};
 
 use super::*;
 use crate::RegressionLoss;
-use crate::data::{SplitConfig, Table};
+use crate::data::{Moments, SplitConfig, Table};
 use crate::models::{Linear, Mlp};
 use crate::random::uniform;
 
@@ -20,6 +20,8 @@ mod exact;
 mod fedcg;
 mod fedsr;
 mod few_rows;
+mod groups;
+mod large;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
 fn table(rows: usize, seed: u64, classes: bool) -> Table {
@@ -40,13 +42,15 @@ enum Kind {
     Squared,
     Logistic,
     Mlp,
+    /// A perceptron that predicts a number.
+    Numbers,
     /// Layers so wide that burn works on several threads.
     Wide,
 }
 
 fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner {
     let target = match kind {
-        Kind::Absolute | Kind::Squared => Target::Number { unit: "m".into() },
+        Kind::Absolute | Kind::Squared | Kind::Numbers => Target::Number { unit: "m".into() },
         Kind::Logistic | Kind::Mlp | Kind::Wide => {
             Target::Classes(vec!["low".into(), "high".into()])
         }
@@ -63,6 +67,10 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
         Kind::Squared => (linear, Loss::Regression(RegressionLoss::Squared)),
         Kind::Logistic => (linear, Loss::Logistic),
         Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
+        Kind::Numbers => (
+            Box::new(Mlp::new(2, &[16], 1)),
+            Loss::Regression(RegressionLoss::Squared),
+        ),
         Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
     };
     TableLearner::new(data, model, loss, standardise, TransportCost::default())
@@ -150,34 +158,30 @@ fn logistic_regression_and_perceptron_learn_classes() {
 
 /// Merges a summary of each silo into the common scale, as every member does.
 fn common_scale(start: &Params, summaries: &[Params]) -> Params {
-    let sum_of = |name: &str, column: usize| -> f64 {
-        summaries
-            .iter()
-            .map(|s| f64::from(s.tensor(name).unwrap()[column]))
-            .sum()
-    };
-    let count = sum_of("count", 0);
+    let number =
+        |of: &Params, name: &str, column: usize| f64::from(of.tensor(name).unwrap()[column]);
+    let count_of = |of: &Params| number(of, "count", 0);
+    let sum_of = |of: &Params, at| number(of, "sum", at) + number(of, "sum.rest", at);
+    let count: f64 = summaries.iter().map(count_of).sum();
     Params::build(start.layout(), |into| {
         into.copy_from_slice(start.values());
         let at = |name: &str| {
-            start
-                .layout()
-                .range(start.layout().position(name).unwrap())
-                .start
+            let layout = start.layout();
+            layout.range(layout.position(name).unwrap()).start
         };
         for column in 0..summaries[0].tensor("sum").unwrap().len() {
-            let mean = sum_of("sum", column) / count;
-            let between: f64 = summaries
+            let mean = summaries.iter().map(|s| sum_of(s, column)).sum::<f64>() / count;
+            let squares: f64 = summaries
                 .iter()
                 .map(|s| {
-                    let own = f64::from(s.tensor("count").unwrap()[0]);
-                    let off = f64::from(s.tensor("sum").unwrap()[column]) / own - mean;
-                    own * off * off
+                    let off = sum_of(s, column) / count_of(s) - mean;
+                    number(s, "squares", column) + count_of(s) * off * off
                 })
                 .sum();
-            into[at("scale.mean") + column] = mean as f32;
-            let spread = (sum_of("squares", column) + between) / count;
-            into[at("scale.deviation") + column] = spread.sqrt() as f32;
+            let (high, rest) = methods::strategy::split_double(mean);
+            into[at("scale.mean") + column] = high;
+            into[at("scale.rest") + column] = rest;
+            into[at("scale.deviation") + column] = (squares / count).sqrt() as f32;
         }
     })
 }
@@ -209,7 +213,7 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
                 assert!((a - b).abs() < 1e-3, "{name}: {a} {b}");
             }
         }
-        for name in ["scale.mean", "scale.deviation"] {
+        for name in ["scale.mean", "scale.deviation", "scale.rest"] {
             assert_eq!(
                 together.shared.tensor(name),
                 start.tensor(name),
@@ -323,7 +327,10 @@ fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
         for step in 0..8 {
             let angle = f64::from(step) * std::f64::consts::FRAC_PI_4;
             let by = [radius * angle.cos(), radius * angle.sin()];
-            let moved = rows.map(|column, value| value + by[column] as f32, |y| y);
+            let moved = rows.map(
+                |column, value| value as f32 + by[column] as f32,
+                |y| y as f32,
+            );
             let outputs = mlp.model.outputs(&model, &moved);
             let mut slopes = vec![0.0; outputs.len()];
             let loss = mlp.loss.mean(&outputs, moved.targets(), &mut slopes);

@@ -172,3 +172,76 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn means_far_from_zero_keep_their_digits_and_so_do_deviations() {
+    let tensor = |name: &str| TensorSpec::new(name, [2], Role::Buffer);
+    let summary = Layout::new(vec![
+        TensorSpec::new("count", [1], Role::Buffer),
+        tensor("sum"),
+        tensor(SUM_REST),
+        tensor("squares"),
+    ])
+    .unwrap();
+    // Column 0: milliseconds since 1970, 1 to 60 and 31 to 90; column 1: always the same.
+    let silo = |first: f64| {
+        let values: Vec<f64> = (0..60).map(|at| 1.7e12 + first + f64::from(at)).collect();
+        let sum: f64 = values.iter().map(|value| value - 1.7e12).sum();
+        let mean = sum / 60.0;
+        let squares: f64 = (0..60)
+            .map(|at| libm::pow(first + f64::from(at) - mean, 2.0))
+            .sum();
+        let (high, rest) = split_double(60.0 * 1.7e12 + sum);
+        let (same, left) = split_double(60.0 * 1.7e9);
+        // In the order of names: count, squares, sum, rest of the sum.
+        let values = [60.0, squares as f32, 0.0, high, same, rest, left];
+        ModelEntry {
+            model: Params::from_values(&summary, &values),
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        }
+    };
+    let sheet = sheet(vec![silo(1.0), silo(31.0)], None);
+    let layout = Layout::new(vec![
+        tensor(MEAN),
+        tensor(DEVIATION),
+        tensor(REST),
+        TensorSpec::new("weight", [2], Role::Weight),
+    ])
+    .unwrap();
+    let state = State::genesis(Params::zeros(&layout));
+    let strategy = Standardised::new(Box::new(fedavg(true)));
+    let scaled = round(&strategy, &state, &sheet, 1).state;
+    let number =
+        |name: &str, column: usize| f64::from(scaled.models[0].tensor(name).unwrap()[column]);
+    assert_eq!(number(MEAN, 0) + number(REST, 0) - 1.7e12, 45.5);
+    let expected = libm::sqrt((3599.0 / 12.0) + 225.0);
+    assert!((number(DEVIATION, 0) / expected - 1.0).abs() < 1e-6);
+    assert_eq!(
+        (number(MEAN, 1) + number(REST, 1), number(DEVIATION, 1)),
+        (1.7e9, 1.0)
+    );
+    // Later rounds keep all of it, whatever a contribution says.
+    let forged = Params::from_values(&layout, &[7.0; 8]);
+    let entries = vec![ModelEntry {
+        model: forged,
+        coalition: Some(0),
+        weight: Some(1),
+        member: None,
+    }];
+    let after = round(&strategy, &scaled, &super::sheet(entries, None), 2).state;
+    for name in SCALE {
+        assert_eq!(after.models[0].tensor(name), scaled.models[0].tensor(name));
+    }
+}
+
+#[test]
+fn two_numbers_of_single_precision_have_the_digits_of_one_of_double() {
+    for value in [1.7e12 + 59.0, -1e9 - 0.25, 0.1, 0.0, f64::from(f32::MAX)] {
+        let (high, rest) = split_double(value);
+        assert!(
+            (f64::from(high) + f64::from(rest) - value).abs() <= value.abs() / (1u64 << 48) as f64
+        );
+    }
+}

@@ -8,7 +8,7 @@ use crate::merging::OneLayer;
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, layers};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::standardise::{DEVIATION, MEAN};
+use crate::strategy::wrappers::standardise::SCALE;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
 /// The last layer, in the order of [`layers`], that is no normalisation layer: weight and bias.
@@ -29,10 +29,7 @@ const PERSONAL: &str = "personal";
 /// [`EquipError`] if a name matches nothing, the common scale, or all that is trained.
 pub(crate) fn select(model: &Layout, names: &[String]) -> Result<Arc<Layout>, EquipError> {
     let personal = choose(model, names, "personal")?;
-    if [MEAN, DEVIATION]
-        .iter()
-        .any(|name| personal.position(name).is_some())
-    {
+    if SCALE.iter().any(|name| personal.position(name).is_some()) {
         return Err(EquipError::Scale);
     }
     if personal.trained().tensors().len() == model.trained().tensors().len() {

@@ -14,19 +14,34 @@ use crate::strategy::{
 pub const MEAN: &str = "scale.mean";
 /// Buffer of a model that standardises: standard deviation of every column, above 0.
 pub const DEVIATION: &str = "scale.deviation";
+/// Buffer of a model that standardises: what single precision leaves of the mean of every column, to be
+/// added to [`MEAN`] in double precision. Models made before it was there have none: it counts as 0.
+pub const REST: &str = "scale.rest";
+/// All buffers of the common scale.
+pub const SCALE: [&str; 3] = [MEAN, DEVIATION, REST];
+/// Tensor of a summary: what single precision leaves of `sum`.
+pub const SUM_REST: &str = "sum.rest";
+
+/// A number as two of single precision, the second of which is what the first leaves: together they
+/// have twice as many digits.
+pub fn split_double(value: f64) -> (f32, f32) {
+    let high = value as f32;
+    (high, (value - f64::from(high)) as f32)
+}
 
 /// The tensors of a model that a silo can have by itself: all but the scale that the federation agreed
 /// on. Running statistics and other buffers are among them.
 pub(crate) fn without_scale(model: &Layout) -> Arc<Layout> {
-    model.select(|tensor| ![MEAN, DEVIATION].contains(&tensor.name.as_str()))
+    model.select(|tensor| !SCALE.contains(&tensor.name.as_str()))
 }
 
 /// Round 1 combines the members' summaries into one mean and deviation per column, kept in the
 /// model's buffers [`MEAN`] and [`DEVIATION`]; later rounds are the inner strategy's, from its
 /// round 1 on.
 ///
-/// A summary has `count` `[1]`, `sum` `[c]` and `squares` `[c]` (squared deviations from the
-/// member's own mean). They are combined pair by pair in bundle order (Chan, Golub & LeVeque
+/// A summary has `count` `[1]`, `sum` `[c]`, [`SUM_REST`] `[c]` and `squares` `[c]` (squared deviations
+/// from the member's own mean). Sums and means are pairs of numbers of single precision, because seconds
+/// since 1970 need more digits than one has. They are combined pair by pair in bundle order (Chan, Golub & LeVeque
 /// 1979), which does not cancel where means are large. Deviations are over all rows
 /// (`squares / count`); a column that never varies gets deviation 1.
 pub struct Standardised {
@@ -53,8 +68,20 @@ impl Standardised {
 struct Summary<'a> {
     count: f64,
     sum: &'a [f32],
+    rest: Option<&'a [f32]>,
     squares: &'a [f32],
 }
+
+/// The common scale.
+struct Scale {
+    mean: Vec<f32>,
+    rest: Vec<f32>,
+    deviation: Vec<f32>,
+}
+
+/// A deviation below this part of the mean is what rounding leaves of a column that never varies, where
+/// sums are pairs of numbers of single precision.
+const ROUNDING: f64 = 1.0 / (1u64 << 46) as f64;
 
 impl<'a> Summary<'a> {
     /// Reads a contribution, or gives the reason why it is no summary in one sentence.
@@ -68,7 +95,8 @@ impl<'a> Summary<'a> {
         let &[count] = tensor("count")? else {
             return Err("the summary's count is not one number".into());
         };
-        if sum.len() != squares.len() {
+        let rest = model.tensor(SUM_REST);
+        if sum.len() != squares.len() || rest.is_some_and(|rest| rest.len() != sum.len()) {
             return Err("the summary's sums and squares are of different columns".into());
         }
         if !model.values().iter().all(|value| value.is_finite()) {
@@ -85,16 +113,24 @@ impl<'a> Summary<'a> {
         Ok(Self {
             count: count.into(),
             sum,
+            rest,
             squares,
         })
+    }
+
+    /// The mean of a column.
+    fn mean(&self, column: usize) -> f64 {
+        let rest = self.rest.map_or(0.0, |rest| f64::from(rest[column]));
+        (f64::from(self.sum[column]) + rest) / self.count
     }
 }
 
 /// Mean and deviation of every column over all summaries, or which entry is unusable and why.
-fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
+fn combine(sheet: &Sheet) -> Result<Scale, DecideError> {
     let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
     let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
     let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
+    let mut rounding = ROUNDING;
     for (entry, ModelEntry { model, .. }) in sheet.entries.iter().enumerate() {
         let unusable = |reason| DecideError::Unusable { entry, reason };
         let summary = Summary::read(model).map_err(unusable)?;
@@ -104,9 +140,12 @@ fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
                 summary.sum.len()
             )));
         }
+        if summary.rest.is_none() {
+            rounding = f32::EPSILON.into();
+        }
         let total = count + summary.count;
         for column in 0..columns {
-            let own = f64::from(summary.sum[column]) / summary.count;
+            let own = summary.mean(column);
             let apart = own - mean[column];
             mean[column] += apart * summary.count / total;
             squares[column] +=
@@ -116,19 +155,24 @@ fn combine(sheet: &Sheet) -> Result<(Vec<f32>, Vec<f32>), DecideError> {
     }
     let deviation = |(square, mean): (&f64, &f64)| {
         let deviation = (square / count).sqrt();
-        // What rounding the sums to `f32` leaves of a column that never varies.
-        if deviation <= f64::from(f32::EPSILON) * mean.abs() {
+        // What rounding the sums leaves of a column that never varies.
+        if deviation <= rounding * mean.abs() {
             return 1.0;
         }
         // At the edges of `f32` the result still has to be a positive number.
         (deviation as f32).clamp(f32::MIN_POSITIVE, f32::MAX)
     };
-    let deviations = squares.iter().zip(&mean).map(deviation).collect();
-    Ok((mean.iter().map(|&mean| mean as f32).collect(), deviations))
+    let deviation = squares.iter().zip(&mean).map(deviation).collect();
+    let (mean, rest) = mean.into_iter().map(split_double).unzip();
+    Ok(Scale {
+        mean,
+        rest,
+        deviation,
+    })
 }
 
-/// `model` with both buffers filled.
-fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params, SettleError> {
+/// `model` with the buffers of the scale filled. One without [`REST`] keeps the mean in single precision.
+fn with_scale(model: &Params, scale: &Scale) -> Result<Params, SettleError> {
     let layout = model.layout();
     let buffer = |name: &str, values: &[f32]| {
         layout
@@ -144,10 +188,13 @@ fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params,
                 ))
             })
     };
-    let places = [
-        (buffer(MEAN, mean)?, mean),
-        (buffer(DEVIATION, deviation)?, deviation),
+    let mut places = vec![
+        (buffer(MEAN, &scale.mean)?, &scale.mean),
+        (buffer(DEVIATION, &scale.deviation)?, &scale.deviation),
     ];
+    if layout.position(REST).is_some() {
+        places.push((buffer(REST, &scale.rest)?, &scale.rest));
+    }
     Ok(Params::build(layout, |into| {
         into.copy_from_slice(model.values());
         for (place, values) in places {
@@ -160,13 +207,18 @@ fn with_scale(model: &Params, mean: &[f32], deviation: &[f32]) -> Result<Params,
 /// no contribution may change it.
 fn keep_scale(state: &State, mut after: Outcome) -> Result<Outcome, SettleError> {
     let agreed = state.models.first();
-    let scale = |name| agreed.and_then(|model| model.tensor(name));
-    let (Some(mean), Some(deviation)) = (scale(MEAN), scale(DEVIATION)) else {
+    let buffer = |name| Some(agreed?.tensor(name)?.to_vec());
+    let (Some(mean), Some(deviation)) = (buffer(MEAN), buffer(DEVIATION)) else {
         return Ok(after);
+    };
+    let scale = Scale {
+        rest: buffer(REST).unwrap_or_else(|| vec![0.0; mean.len()]),
+        mean,
+        deviation,
     };
     let tables = after.state.tables.values_mut().flatten();
     for model in after.state.models.iter_mut().chain(tables) {
-        *model = with_scale(model, mean, deviation)?;
+        *model = with_scale(model, &scale)?;
     }
     Ok(after)
 }
@@ -314,12 +366,11 @@ impl Strategy for Standardised {
             return keep_scale(state, after);
         }
         sheet.fits(&decision.assignment)?;
-        let (mean, deviation) =
-            combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
+        let scale = combine(sheet).map_err(|error| SettleError::Summary(error.to_string()))?;
         let models = state
             .models
             .iter()
-            .map(|model| with_scale(model, &mean, &deviation))
+            .map(|model| with_scale(model, &scale))
             .collect::<Result<_, _>>()?;
         Ok(Outcome {
             assignment: decision.assignment.clone(),

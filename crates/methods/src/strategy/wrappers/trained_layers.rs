@@ -9,7 +9,7 @@ use crate::params::{Attached, Layout, Params};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::personal_layers::{choose, part};
-use crate::strategy::wrappers::standardise::{DEVIATION, MEAN};
+use crate::strategy::wrappers::standardise::SCALE;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
 /// Name under which frozen tensors are kept in the personal state.
@@ -25,8 +25,7 @@ impl StrategyWrapper for TrainedLayers {
         if named.trained().is_empty() {
             return Err(EquipError::NothingTrained(self.0.join(", ")));
         }
-        let travels =
-            |name: &str| named.position(name).is_some() || [MEAN, DEVIATION].contains(&name);
+        let travels = |name: &str| named.position(name).is_some() || SCALE.contains(&name);
         let shared = full.select(|tensor| travels(&tensor.name));
         let frozen = full.select(|tensor| !travels(&tensor.name));
         let rest = inner.initial_personal(0).layout().clone();

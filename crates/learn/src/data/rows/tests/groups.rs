@@ -1,0 +1,70 @@
+//! The group of a row, from its column.
+
+use super::*;
+
+const VISITS: &str =
+    "patient,age,y\nrosa,1,10\nrosa,2,20\nemil,3,30\n007,4,40\n7,5,50\nrosa,6,60\n";
+
+fn read(folder: &Folder, config: &str, split: &str) -> Result<DataSet, DataError> {
+    let split: SplitConfig = toml::from_str(split).unwrap();
+    let config: RowsConfig = toml::from_str(config).unwrap();
+    config.read(None, Some(&folder.0), &split)
+}
+
+#[test]
+fn a_group_is_no_feature_and_becomes_a_number_that_means_nothing() {
+    let folder = Folder::with(&[("a.csv", VISITS)]);
+    let data = read(&folder, A, "group = 'patient'").unwrap();
+    let table = &data.silos[0].1;
+    assert_eq!(table.columns, ["age"]);
+    assert_eq!(table.groups, [0, 0, 1, 2, 3, 0]);
+    let all = format!("{data:?}");
+    for id in ["rosa", "emil", "007"] {
+        assert!(!all.contains(id), "{all}");
+    }
+}
+
+#[test]
+fn a_row_without_its_group_is_refused_by_line_and_so_is_a_group_that_is_a_feature() {
+    let folder = Folder::with(&[("a.csv", &VISITS.replace("emil", "NA"))]);
+    let error = read(&folder, A, "group = 'patient'")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("line 4: column \"patient\" holds \"NA\", but the group"),
+        "{error}"
+    );
+    let folder = Folder::with(&[("a.csv", VISITS)]);
+    let error = read(&folder, A, "group = 'person'")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("there is no column \"person\""), "{error}");
+    let feature = format!("{A}features = ['age', 'patient']\n");
+    let feature = read(&folder, &feature, "group = 'patient'")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        feature.contains("`group = \"patient\"` is a feature in the schema, too"),
+        "{feature}"
+    );
+    let target = read(&folder, A, "group = 'y'").unwrap_err().to_string();
+    assert!(
+        target.contains("is the target in the schema, too"),
+        "{target}"
+    );
+}
+
+#[test]
+fn pretend_silos_do_not_share_a_patient_and_files_of_one_silo_do() {
+    let folder = Folder::with(&[("a.csv", VISITS)]);
+    let dealt = A.replace("[columns]", "pretend-silos = 2\n[columns]");
+    let data = read(&folder, &dealt, "group = 'patient'").unwrap();
+    let sizes: Vec<usize> = data.silos.iter().map(|(_, table)| table.len()).collect();
+    assert_eq!(sizes, [4, 2], "rosa and 007; emil and 7");
+    let both = "files = [{ path = 'a.csv', silo = 's' }, { path = 'b.csv', silo = 's' }]\n\
+                [columns]\ntarget = 'y'\n";
+    let more = "patient,age,y\nemil,7,70\nada,8,80\n";
+    let folder = Folder::with(&[("a.csv", VISITS), ("b.csv", more)]);
+    let data = read(&folder, both, "group = 'patient'").unwrap();
+    assert_eq!(data.silos[0].1.groups, [0, 0, 1, 2, 3, 0, 1, 4]);
+}
