@@ -247,9 +247,11 @@ fn format_table(format: &Format) -> String {
         quoted(&format.decimal.to_string()),
         quoted(&format.encoding),
     );
-    let missing = list(format.missing.iter().map(String::as_str));
-    write!(text, ", missing = {missing} }}").expect("a String takes everything");
-    text
+    if format.missing != Format::default().missing {
+        let missing = list(format.missing.iter().map(String::as_str));
+        write!(text, ", missing = {missing}").expect("a String takes everything");
+    }
+    text + " }"
 }
 
 fn one_line(text: &str) -> String {

@@ -404,3 +404,79 @@ fn a_real_level_called_other_is_its_own() {
     assert!(x.other && x.levels.as_ref().unwrap().contains(&"other".into()));
     assert_eq!(x.all_levels().last().unwrap(), "any other");
 }
+
+#[test]
+fn rows_of_one_person_are_proposed_to_stay_together() {
+    let mut text = String::from("patient,lab,outcome\n");
+    for row in 0..120 {
+        let (patient, lab) = (row / 6, (row * 37 % 101) as f64 / 10.0);
+        writeln!(
+            text,
+            "north{patient},{lab},{}",
+            ["no", "yes"][patient * 7 % 3 % 2]
+        )
+        .unwrap();
+    }
+    let wishes = |drop: &[&str]| Wishes {
+        target: Some("outcome".into()),
+        drop: drop.iter().map(|name| (*name).into()).collect(),
+        alone: true,
+        ..Wishes::default()
+    };
+    let proposal = of("visits.csv", text.as_bytes(), &wishes(&[])).unwrap();
+    assert_eq!(proposal.group.as_ref().unwrap().0, "patient");
+    assert!(
+        proposal
+            .left_out
+            .iter()
+            .any(|(name, why)| name == "patient" && why.contains("whose a row is"))
+    );
+    assert!(proposal.schema.names().eq(["lab"]));
+    // Whoever drops it is told what follows.
+    let dropped = of("dropped.csv", text.as_bytes(), &wishes(&["patient"])).unwrap();
+    assert_eq!(dropped.group, None);
+    assert!(
+        dropped
+            .notes
+            .iter()
+            .any(|note| note.contains("--group \"patient\"")),
+        "{:?}",
+        dropped.notes
+    );
+}
+
+#[test]
+fn a_column_that_gives_the_target_away_and_rows_without_a_silo_are_named() {
+    let mut text = String::from("hospital,age,discharge,died\n");
+    for row in 0..90 {
+        let died = row * 7 % 5 < 2;
+        let hospital = ["h1", "h2", ""][row % 15 % 3 * usize::from(row % 15 < 3)];
+        let discharge = if died { 10 + row % 3 } else { row % 3 };
+        writeln!(
+            text,
+            "{hospital},{},{discharge},{}",
+            20 + row % 50,
+            ["no", "yes"][usize::from(died)]
+        )
+        .unwrap();
+    }
+    let wishes = Wishes {
+        target: Some("died".into()),
+        silo_column: Some("hospital".into()),
+        ..Wishes::default()
+    };
+    let proposal = of("leak.csv", text.as_bytes(), &wishes).unwrap();
+    let notes = proposal.notes.join("\n");
+    assert!(
+        notes.contains("\"discharge\" alone gives AUC 1.000"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains(
+            "6 rows have no value of \"hospital\", which names the silo, and are left out"
+        ),
+        "{notes}"
+    );
+    let rows: usize = proposal.silos.iter().map(|(_, rows)| rows).sum();
+    assert_eq!((proposal.rows, rows), (90, 84));
+}
