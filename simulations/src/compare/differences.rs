@@ -353,3 +353,35 @@ fn over_seeds(
     });
     Interval::of(measured, draws)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_one_group_are_drawn_together_and_their_mean_is_of_the_rows_drawn() {
+        let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
+        let draws = times("rows", &units, 50);
+        let differences = [1.0, 7.0, 1.0, 1.0, 4.0, 4.0];
+        let drawn = Drawn::of(&differences, &draws, units.len());
+        assert!((drawn.measured - 3.0).abs() < 1e-12);
+        let wider = 1.5f64.sqrt();
+        for (times, draw) in draws.iter().zip(&drawn.draws) {
+            assert_eq!(
+                (times[0], times[0], times[4]),
+                (times[2], times[3], times[5])
+            );
+            assert_eq!(times[0] + times[1] + times[4], 3);
+            let count = f64::from(3 * times[0] + times[1] + 2 * times[4]);
+            let mean = f64::from(3 * times[0] + 7 * times[1] + 8 * times[4]) / count;
+            assert!((draw - (3.0 + wider * (mean - 3.0))).abs() < 1e-12);
+        }
+        // Without groups, the draws are those of rows.
+        let rows: Vec<Vec<usize>> = (0..6).map(|row| vec![row]).collect();
+        assert!(
+            times("rows", &rows, 9)
+                .iter()
+                .all(|times| times.iter().sum::<u32>() == 6)
+        );
+    }
+}

@@ -223,6 +223,39 @@ mod tests {
     }
 
     #[test]
+    fn visits_of_one_patient_count_as_one_with_as_many_rows() {
+        let mut results = RowResults {
+            scores: [("loss".to_owned(), vec![1.0, 5.0, 3.0])].into(),
+            ..RowResults::default()
+        };
+        let losses = [1.0, 5.0, 3.0];
+        assert_eq!(
+            by_groups(&losses, &results),
+            (losses.to_vec(), vec![1.0; 3])
+        );
+        results.groups = vec![4, 9, 4];
+        assert_eq!(
+            by_groups(&losses, &results),
+            (vec![2.0, 5.0], vec![2.0, 1.0])
+        );
+        // The same patients with ten visits each are no surer a choice.
+        let error = |visits: usize| {
+            let each: Vec<f64> = [1.0, 5.0, 3.0, 2.0]
+                .iter()
+                .flat_map(|&loss| vec![loss; visits])
+                .collect();
+            let results = RowResults {
+                scores: [("loss".to_owned(), each.clone())].into(),
+                groups: (0..4).flat_map(|patient| vec![patient; visits]).collect(),
+                ..RowResults::default()
+            };
+            let (losses, rows) = by_groups(&each, &results);
+            mean_and_error(&losses, &rows).1
+        };
+        assert!((error(1) - error(10)).abs() < 1e-12);
+    }
+
+    #[test]
     fn advantages_are_weighted_by_rows_with_the_standard_error_of_their_mean() {
         let two = |candidate, losses: [f64; 2], seen: &[f64]| Losses {
             candidate,
