@@ -11,10 +11,12 @@ mod sniff;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::data::{DataError, Format, RawFile, Target, open, pretend_silo, silo_of};
+use crate::data::{DataError, Format, RawFile, Target, pretend_silo, silo_of};
 use crate::schema::{Schema, merged};
 
 use self::column::{Cells, Found};
+
+pub use self::sniff::Marks;
 
 /// What the user knows already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,13 +37,17 @@ pub struct Wishes {
     pub categories: Vec<String>,
     /// Whether the rows of one silo are enough: to describe columns, not to simulate a federation.
     pub alone: bool,
+    /// The marks in numbers, where files leave them open.
+    pub marks: Marks,
 }
 
 /// What was found in the files, and what is proposed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
-    /// How the cells are written.
+    /// How the cells are written, in the first file.
     pub format: Format,
+    /// How they are written in each file.
+    pub formats: Vec<Format>,
     /// What the columns mean.
     pub schema: Schema,
     /// Columns that are not used, each with the reason.
@@ -69,14 +75,11 @@ impl Proposal {
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
 pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
-    let first = files
+    let (formats, raw) = sniff::all(files, wishes.marks)?;
+    let format = formats
         .first()
+        .cloned()
         .ok_or_else(|| DataError::Config("give at least one file".into()))?;
-    let (format, first) = sniff::read(first)?;
-    let mut raw = vec![first];
-    for file in &files[1..] {
-        raw.push(open(file.clone(), &format)?);
-    }
     if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
         return Err(DataError::Config(format!(
             "{} has no rows",
@@ -95,6 +98,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         raw[0].place(name)?;
     }
     let mut notes = sniff::notes(&format);
+    notes.extend(sniff::file_notes(&formats, &raw)?);
     let silos = silos(&raw, wishes, &format)?;
     let target = match &wishes.target {
         Some(target) => target.clone(),
@@ -146,6 +150,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     schema.check()?;
     Ok(Proposal {
         format,
+        formats,
         schema,
         left_out,
         rows: raw.iter().map(|file| file.rows.len()).sum(),
@@ -155,12 +160,20 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     })
 }
 
-/// How a file is written, as far as that can be seen: encoding, separator, decimal mark.
+/// How a file is written, as far as that can be seen: encoding, separator, marks in numbers.
 ///
 /// # Errors
-/// [`DataError`]: it cannot be read, or is no table.
+/// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file).map(|(format, _)| format)
+    sniff::read(file, Marks::default()).map(|(format, _)| format)
+}
+
+/// How each of these files is written, as far as that can be seen.
+///
+/// # Errors
+/// As of [`format_of`], for the first file that has one.
+pub fn formats_of(files: &[PathBuf]) -> Result<Vec<Format>, DataError> {
+    files.iter().map(|file| format_of(file)).collect()
 }
 
 fn no_columns() -> DataError {
