@@ -19,6 +19,7 @@ pub(crate) fn run(options: &Init) -> Result<(), CommandError> {
         numbers: options.number.clone(),
         categories: options.category.clone(),
         alone: false,
+        marks: options.marks.into(),
     };
     let file = &options.out;
     vacant(file, options.force)?;

@@ -46,7 +46,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     for address in &options.listen {
         rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
     }
-    let rows = own_rows(&options.data, &options.ignore)?;
+    let rows = own_rows(&options.data, &options.ignore, options.marks.into())?;
     let joining = Join {
         agreement: &agreement,
         text: &invitation.text,

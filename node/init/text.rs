@@ -63,10 +63,14 @@ pub fn scenario(
     line("");
     line("[task.table.data.rows]");
     let folder = scenario.parent().unwrap_or(Path::new(""));
-    let paths = files.iter().map(|file| relative(file, folder));
-    let paths: Vec<String> = paths
-        .map(|path| format!("{{ path = {} }}", quoted(&path.to_string_lossy())))
-        .collect();
+    let path = |(file, format): (&PathBuf, &Format)| {
+        let path = quoted(&relative(file, folder).to_string_lossy());
+        match *format == proposal.format {
+            true => format!("{{ path = {path} }}"),
+            false => format!("{{ path = {path}, format = {} }}", format_table(format)),
+        }
+    };
+    let paths: Vec<String> = files.iter().zip(&proposal.formats).map(path).collect();
     line(&format!("files = [{}]", paths.join(", ")));
     if let Some(column) = &wishes.silo_column {
         line(&format!("silo-column = {}", quoted(column)));
@@ -193,9 +197,15 @@ fn format_table(format: &Format) -> String {
         quoted(&format.decimal.to_string()),
         quoted(&format.encoding),
     );
-    let missing = list(format.missing.iter().map(String::as_str));
-    write!(text, ", missing = {missing} }}").expect("a String takes everything");
-    text
+    if let Some(mark) = format.thousands {
+        write!(text, ", thousands = {}", quoted(&mark.to_string()))
+            .expect("a String takes everything");
+    }
+    if format.missing != Format::default().missing {
+        let missing = list(format.missing.iter().map(String::as_str));
+        write!(text, ", missing = {missing}").expect("a String takes everything");
+    }
+    text + " }"
 }
 
 fn one_line(text: &str) -> String {

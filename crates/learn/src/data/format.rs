@@ -32,7 +32,9 @@ pub struct Format {
     /// `"latin1"`; `"utf-8"` by default.
     pub encoding: String,
     /// Texts that mean a missing value, in any case and whatever blanks surround them. By default the
-    /// marks that statistics programs, databases and spreadsheets write.
+    /// empty cell and the marks that statistics programs, databases and spreadsheets write, such as
+    /// `NA`, `NaN`, `NULL`, `None`, `.`, `-`, `?` and `#N/A`.
+    #[serde(skip_serializing_if = "usual")]
     pub missing: Vec<String>,
 }
 
@@ -84,6 +86,11 @@ pub(crate) const MISSING: [&str; 44] = [
     "(empty)",
     "(blank)",
 ];
+
+/// Whether these are the default marks.
+fn usual(missing: &Vec<String>) -> bool {
+    *missing == MISSING
+}
 
 /// Spellings of a missing value that nobody takes for anything else.
 const PLAIN: [&str; 8] = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>"];

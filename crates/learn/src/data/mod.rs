@@ -52,7 +52,7 @@ pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
 
 pub(crate) use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
 pub(crate) use eicu_los::{eicu_los_columns, eicu_los_target};
-pub(crate) use format::{Negative, by_zero_bytes, core, grouped};
+pub(crate) use format::{Negative, Written, by_zero_bytes, core, grouped};
 pub(crate) use heart::heart_schema;
 pub(crate) use label::{category, number};
 pub(crate) use mojibake::mojibake;
@@ -60,6 +60,6 @@ pub(crate) use notation::{missing_notes, notation_notes};
 pub(crate) use open::{Content, bytes, content, open};
 pub(crate) use prepare::{ColumnSummary, Moments, Prepared, effective};
 pub(crate) use raw::{RawFile, RawRow, separator};
-pub(crate) use rows::{pretend_silo, silo_of};
+pub(crate) use rows::{agreed_values, number_columns, pretend_silo, read_columns, silo_of};
 pub(crate) use table::Rows;
 pub(crate) use tpt48::{tpt48_columns, tpt48_target};

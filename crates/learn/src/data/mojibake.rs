@@ -1,6 +1,6 @@
 //! Texts that were read in another encoding than they were written in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use encoding_rs::{Encoding, MACINTOSH, UTF_8, WINDOWS_1250, WINDOWS_1252};
 
@@ -49,7 +49,7 @@ pub(crate) fn mojibake(files: &[RawFile]) -> Vec<String> {
         let elsewhere = |meant: &str| {
             let others = all.iter().enumerate().filter(|(other, _)| *other != at);
             let mut holding = others.filter(|(_, texts)| texts.contains_key(meant));
-            holding.next().map(|(other, _)| files[other].path.display())
+            holding.next().map(|(other, _)| other)
         };
         let note = own.iter().find_map(|(text, column)| {
             if text.contains('\u{FFFD}') {
@@ -64,23 +64,27 @@ pub(crate) fn mojibake(files: &[RawFile]) -> Vec<String> {
                     continue;
                 };
                 let there = elsewhere(&meant);
-                let there = there.map_or(String::new(), |other| format!(", as in {other}"));
+                let there = there.map_or(String::new(), |other| {
+                    format!(", as in {}", files[other].path.display())
+                });
                 return Some(format!(
                     "{path}: column {column:?} holds {text:?}, which is {meant:?} in another encoding{there}: \
                      say in `format` which `encoding` the file has, or export it again in UTF-8"
                 ));
             }
-            // Others only if another file has the text.
+            // Others only if a file before has the text.
             let single = [WINDOWS_1252, WINDOWS_1250, MACINTOSH];
             let pairs = single.into_iter().flat_map(|read| single.map(|written| (read, written)));
-            pairs.filter(|(read, written)| read != written).find_map(|(read, written)| {
+            let mut pairs = pairs.filter(|(read, written)| read != written);
+            pairs.find_map(|(read, written)| {
                 let meant = repaired(text, read, written)?;
-                let other = elsewhere(&meant)?;
-                let known: BTreeSet<&str> = all[at].keys().copied().collect();
-                (!known.contains(meant.as_str())).then(|| {
+                let other = elsewhere(&meant).filter(|other| *other < at)?;
+                (!own.contains_key(meant.as_str())).then(|| {
                     format!(
-                        "{path}: column {column:?} holds {text:?}, which would be {meant:?}, as in {other}, \
-                         in the encoding {}: say in `format` which `encoding` the file has",
+                        "{path}: column {column:?} holds {text:?}, and {} {meant:?}, which are the same bytes in \
+                         the encodings {} and {}: say in `format` which `encoding` each file has",
+                        files[other].path.display(),
+                        read.name(),
                         written.name()
                     )
                 })
@@ -136,8 +140,9 @@ mod tests {
         assert!(name[0].contains("\"Größe\""), "{name:?}");
         // Of a Mac, read as Windows'.
         let mac = notes(b"ward,y\nS\x9fd,1\n", "windows-1252");
+        assert_eq!(mac.len(), 1);
         assert!(
-            mac[0].contains("as in good.csv") && mac[0].contains("macintosh"),
+            mac[0].contains("and good.csv \"Süd\"") && mac[0].contains("macintosh"),
             "{mac:?}"
         );
         // Lost for good.

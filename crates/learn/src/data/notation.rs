@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DataError, Format, Negative, RawFile};
+use super::{DataError, Format, Negative, RawFile, Written};
 
 /// Notes on what stands around the numbers of these columns: a currency, a sign of per cent, brackets.
 ///
@@ -18,8 +18,8 @@ pub(crate) fn notation_notes(
     let mut notes = Vec::new();
     for &column in columns {
         let place = file.place(column)?;
-        let mut unit = None;
-        let mut negative = None;
+        let mut first: Option<(usize, Written)> = None;
+        let mut negative: Option<(usize, Written)> = None;
         for (at, row) in file.rows.iter().enumerate() {
             let text = row.cells.get(place).unwrap_or_default();
             if text.is_empty() || format.is_missing(text) {
@@ -28,38 +28,39 @@ pub(crate) fn notation_notes(
             let Some(written) = format.written(text) else {
                 continue;
             };
-            let same = |first: &usize| {
-                let text = file.rows[*first].cells.get(place).unwrap_or_default();
-                format.written(text)
-            };
-            let first = *unit.get_or_insert(at);
-            if first != at && same(&first).is_some_and(|own| own.unit != written.unit) {
-                return Err(mixed(file, place, first, at));
-            }
             if written.negative != Negative::No {
-                let first = *negative.get_or_insert(at);
-                if first != at && same(&first).is_some_and(|own| own.negative != written.negative) {
-                    return Err(mixed(file, place, first, at));
+                match &negative {
+                    Some((before, own)) if own.negative != written.negative => {
+                        return Err(mixed(file, place, *before, at));
+                    }
+                    Some(_) => {}
+                    None => negative = Some((at, written.clone())),
                 }
+            }
+            match &first {
+                Some((before, own)) if own.unit != written.unit => {
+                    return Err(mixed(file, place, *before, at));
+                }
+                Some(_) => {}
+                None => first = Some((at, written)),
             }
         }
         let cell = |at: usize| file.rows[at].cells.get(place).unwrap_or_default();
-        if let Some(text) = unit.map(cell)
-            && let Some(written) = format.written(text)
+        if let Some((at, written)) = first
             && let Some(unit) = written.unit
         {
             notes.push(format!(
-                "the numbers of {column:?} are written with {unit:?}, which is left out: {text:?} is read \
-                 as {}",
+                "the numbers of {column:?} are written with {unit:?}, which is left out: {:?} is read as {}",
+                cell(at),
                 written.value
             ));
         }
-        if let Some(text) = negative.map(cell)
-            && let Some(written) = format.written(text)
+        if let Some((at, written)) = negative
             && written.negative != Negative::Sign
         {
             notes.push(format!(
-                "negative numbers of {column:?} are marked as accountants do: {text:?} is read as {}",
+                "negative numbers of {column:?} are marked as accountants do: {:?} is read as {}",
+                cell(at),
                 written.value
             ));
         }

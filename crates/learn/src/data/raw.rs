@@ -177,7 +177,7 @@ impl RawFile {
             },
         })?;
         let named = format.columns.is_none();
-        let (records, more) = shape::trimmed(records, named, text, format.delimiter);
+        let (records, more) = shape::trimmed(records, named, text);
         notes.extend(more);
         let mut records = records.into_iter();
         let names: Vec<String> = match &format.columns {

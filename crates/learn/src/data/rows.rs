@@ -339,7 +339,11 @@ impl RowsConfig {
         let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
         let extra = ExtraColumns::new(split, file.part, raw, &format)?;
         let mut notes = raw.notes.clone();
-        notes.extend(notation_notes(raw, &numbers(schema, &names), &format)?);
+        notes.extend(notation_notes(
+            raw,
+            &number_columns(schema, &names),
+            &format,
+        )?);
         notes.extend(missing_notes(raw, &read_columns(schema, &names), &format));
         let silo_place = match &self.silo_column {
             None => None,
@@ -397,7 +401,7 @@ impl RowsConfig {
 }
 
 /// The values that a schema agrees on by name.
-fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
+pub(crate) fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
     let levels = schema
         .columns()
         .flat_map(|(_, feature)| feature.levels.iter().flatten());
@@ -407,7 +411,7 @@ fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
 }
 
 /// The columns of a file that hold numbers.
-fn numbers<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
+pub(crate) fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
     let features = schema
         .columns()
         .filter(|(_, feature)| feature.kind != ColumnType::Category);
@@ -421,7 +425,7 @@ fn numbers<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
 }
 
 /// The columns of a file that are read by a schema.
-fn read_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
+pub(crate) fn read_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
     let all = schema.names().chain(schema.target.name.iter());
     all.map(|name| names.column(name)).collect()
 }

@@ -168,12 +168,14 @@ pub fn format_of(file: &Path) -> Result<Format, DataError> {
     sniff::read(file, Marks::default()).map(|(format, _)| format)
 }
 
-/// How each of these files is written, as far as that can be seen.
+/// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
+/// open.
 ///
 /// # Errors
 /// As of [`format_of`], for the first file that has one.
-pub fn formats_of(files: &[PathBuf]) -> Result<Vec<Format>, DataError> {
-    files.iter().map(|file| format_of(file)).collect()
+pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
+    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    files.iter().map(format).collect()
 }
 
 fn no_columns() -> DataError {

@@ -143,6 +143,23 @@ pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Opt
         let value: Option<f64> = plain(text, decimal, thousands)?.parse().ok();
         value.filter(|value| value.is_finite())
     };
+    // Most numbers are digits, a sign and a point.
+    let bytes = text.as_bytes();
+    let usual = |(at, byte): (usize, &u8)| {
+        byte.is_ascii_digit() || (*byte == b'.' && decimal == '.') || (at == 0 && *byte == b'-')
+    };
+    if bytes.iter().enumerate().all(usual)
+        && let Some(value) = text.parse().ok().filter(|value: &f64| value.is_finite())
+    {
+        return Some(Written {
+            value,
+            unit: None,
+            negative: match bytes.first() {
+                Some(b'-') => Negative::Sign,
+                _ => Negative::No,
+            },
+        });
+    }
     let text = folded(text);
     if let Some(value) = value(&text) {
         return Some(Written {

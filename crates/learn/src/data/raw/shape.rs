@@ -85,7 +85,6 @@ pub(super) fn trimmed(
     mut records: Vec<Record>,
     named: bool,
     text: &str,
-    delimiter: char,
 ) -> (Vec<Record>, Vec<String>) {
     let mut notes = Vec::new();
     let mut empty = Vec::new();
@@ -96,7 +95,7 @@ pub(super) fn trimmed(
         }
         keep
     });
-    let ahead = ahead(&records, named, text, delimiter);
+    let ahead = ahead(&records, named, text);
     if ahead > 0 {
         let skipped: Vec<u64> = records.drain(..ahead).map(|record| record.line).collect();
         notes.push(format!(
@@ -160,7 +159,7 @@ fn same_names(cells: &StringRecord, header: &StringRecord) -> bool {
 }
 
 /// Records before the table: comments after `#`, titles alone in their line.
-fn ahead(records: &[Record], named: bool, text: &str, delimiter: char) -> usize {
+fn ahead(records: &[Record], named: bool, text: &str) -> usize {
     let mut count = 0;
     while count < AHEAD.min(records.len().saturating_sub(1)) {
         let own = &records[count].cells;
@@ -184,7 +183,7 @@ fn ahead(records: &[Record], named: bool, text: &str, delimiter: char) -> usize 
             && !first.is_empty()
             && wide > 1
             && (names(next) || filled(next) == 1);
-        let numeric = number(first).is_some() || first.contains(delimiter);
+        let numeric = number(first).is_some();
         if !(comment || (named && (bare || padded) && !numeric)) {
             break;
         }
