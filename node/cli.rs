@@ -195,6 +195,26 @@ pub(crate) struct Simulate {
     pub(crate) quiet: bool,
 }
 
+/// The marks in numbers, for files that leave them open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(crate) struct NumberMarks {
+    /// The mark before decimals, where a file leaves it open: "." or ","
+    #[arg(long, value_name = "MARK")]
+    pub(crate) decimal: Option<char>,
+    /// The mark between thousands, where a file leaves it open, such as "," or "."
+    #[arg(long, value_name = "MARK")]
+    pub(crate) thousands: Option<char>,
+}
+
+impl From<NumberMarks> for rota::learn::propose::Marks {
+    fn from(marks: NumberMarks) -> Self {
+        Self {
+            decimal: marks.decimal,
+            thousands: marks.thousands,
+        }
+    }
+}
+
 /// Options of `rota init`.
 #[derive(Debug, Args)]
 pub(crate) struct Init {

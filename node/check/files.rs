@@ -242,7 +242,7 @@ pub(super) fn permissions(configured: &Configured) -> Vec<Finding> {
     }
     if let Data::Rows(rows) = &configured.data {
         for file in &rows.files {
-            let file = tidy(&configured.folder.join(file));
+            let file = tidy(&configured.folder.join(file.path()));
             if is_open(&file) {
                 let text = format!("other users of this machine can read {}", file.display());
                 findings.push(

@@ -4,6 +4,8 @@ use clap::Args;
 
 use rota::learn::propose::{RARE, Wishes};
 
+use super::NumberMarks;
+
 /// Options about columns, of `rota init` and `rota federation new --table`.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Columns of the tables")]
@@ -44,6 +46,9 @@ pub(crate) struct Columns {
     /// Column in which they are different; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) different: Vec<String>,
+    /// What the files leave open.
+    #[command(flatten)]
+    pub(crate) marks: NumberMarks,
 }
 
 impl Columns {
@@ -58,7 +63,8 @@ impl Columns {
             categories: self.category.clone(),
             rare: self.rare.map(|rows| rows as usize),
             keep: self.keep.clone(),
-            marks: self.missing_mark.clone(),
+            missing: self.missing_mark.clone(),
+            marks: self.marks.into(),
             same: self.same.clone(),
             different: self.different.clone(),
             ..Wishes::default()

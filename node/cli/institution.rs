@@ -10,7 +10,7 @@ use rota::learn::schema::MissingRule;
 use rota::protocol::{Hash, PublicKey};
 use rota::simulations::Overrides;
 
-use super::{Amend, Columns, TransportKind, key, rows};
+use super::{Amend, Columns, NumberMarks, TransportKind, key, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -398,6 +398,8 @@ pub(crate) struct JoinFederation {
     /// Column of the files that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) ignore: Vec<String>,
+    #[command(flatten)]
+    pub(crate) marks: NumberMarks,
     /// Address to listen at, as libp2p writes it; may be repeated [default: the ports of this
     /// member's addresses in the agreement, on all interfaces]
     #[arg(long, value_name = "ADDRESS")]
@@ -447,6 +449,8 @@ pub(crate) struct CheckAgreement {
     /// With --data: column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", requires = "data")]
     pub(crate) ignore: Vec<String>,
+    #[command(flatten)]
+    pub(crate) marks: NumberMarks,
 }
 
 /// `NAME=KEY`, the key as 64 hexadecimal digits.

@@ -278,7 +278,7 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
     let (rows, folder, seed): (OwnRows, _, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
-            own_rows(files, &options.ignore)?,
+            own_rows(files, &options.ignore, options.marks.into())?,
             std::path::PathBuf::new(),
             0,
         ),

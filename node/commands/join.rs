@@ -8,8 +8,9 @@ use rota::agreement::{Agreement, ConfigError, Invitation};
 use rota::federation::{Join, addresses, beyond, draft_words, own_rows, words};
 use rota::identity;
 use rota::institution::{Configured, Data, Place, SetupError, fit, misfits, standing, surveyed};
-use rota::learn::data::OwnRows;
+use rota::learn::data::{OwnFile, OwnRows};
 use rota::learn::file;
+use rota::learn::propose::Marks;
 use rota::protocol::{MemberIndex, PublicKey, SecretKey};
 use rota::report::numbers;
 
@@ -48,10 +49,10 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
     }
     let rows = match kept {
-        None => own_rows(&options.data, &options.ignore)?,
+        None => own_rows(&options.data, &options.ignore, options.marks.into())?,
         Some(kept) => {
             say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
-            kept.with(&options.data, &options.ignore)?
+            kept.with(&options.data, &options.ignore, options.marks.into())?
         }
     };
     let joining = Join {
@@ -164,7 +165,8 @@ fn rows_before(folder: &Path) -> Option<Before> {
     let text = rota::agreement::read_configuration(&folder.join("silo.toml")).ok()?;
     let table: toml::Table = text.parse().ok()?;
     let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
-    let files = rows.files.iter().map(|file| folder.join(file)).collect();
+    let own = |file: &OwnFile| OwnFile::new(folder.join(file.path()), file.format().cloned());
+    let files = rows.files.iter().map(own).collect();
     Some(Before(OwnRows { files, ..rows }))
 }
 
@@ -173,14 +175,19 @@ struct Before(OwnRows);
 
 impl Before {
     /// The same names, codes and format, of these files where some are given, and without these columns.
-    fn with(mut self, files: &[PathBuf], ignore: &[String]) -> Result<OwnRows, CommandError> {
+    fn with(
+        mut self,
+        files: &[PathBuf],
+        ignore: &[String],
+        marks: Marks,
+    ) -> Result<OwnRows, CommandError> {
         if !files.is_empty() {
             // Another file may be written in another way.
-            let same = files.iter().all(|file| self.0.files.contains(file));
-            if !same {
-                self.0.format = own_rows(files, &[])?.format;
+            let known = |file: &PathBuf| self.0.files.iter().any(|own| own.path() == file);
+            if !files.iter().all(known) {
+                let found = own_rows(files, &[], marks)?;
+                (self.0.files, self.0.format) = (found.files, found.format);
             }
-            self.0.files = files.to_vec();
         }
         let known = &mut self.0.names.ignore;
         known.extend(

@@ -368,7 +368,8 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
     let predictor = Predictor::new(card, &model).map_err(ModelError::from)?;
     let RowsNames { format, names } = &names;
     let rows = predictor.read(&options.rows, format, names, &options.keep);
-    let predicted = predictor.answer(&rows.map_err(ModelError::from)?);
+    let rows = rows.map_err(ModelError::from)?;
+    let predicted = predictor.answer(&rows);
     let mut bytes = Vec::new();
     predicted.write(&mut bytes)?;
     write(out, &bytes)?;
@@ -383,6 +384,9 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
         out.display(),
         numbers::plural(predicted.rows.len(), "row")
     )?;
+    for note in rows.notes() {
+        writeln!(console, "note: {}", numbers::plain(note))?;
+    }
     let card = predictor.card();
     writeln!(
         console,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, Consent};
 use learn::DataError;
-use learn::data::{Format, OwnRows};
-use learn::propose::format_of;
+use learn::data::{Format, OwnFile, OwnRows};
+use learn::propose::{Marks, formats_of};
 use learn::schema::LocalNames;
 use protocol::{MemberIndex, SecretKey};
 use serde::Serialize;
@@ -70,17 +70,19 @@ pub enum JoinError {
 }
 
 /// An institution's files, with the way in which they are written as far as it can be seen. Columns
-/// in `ignore` are not read.
+/// in `ignore` are not read; `marks` answer what the files leave open.
 ///
 /// # Errors
-/// [`DataError`]: the first file cannot be read, or is no table.
-pub fn own_rows(files: &[PathBuf], ignore: &[String]) -> Result<OwnRows, DataError> {
-    let format = files
-        .first()
-        .map_or_else(|| Ok(Format::default()), |file| format_of(file))?;
+/// [`DataError`]: a file cannot be read, is no table, or has numbers that can be read in two ways.
+pub fn own_rows(files: &[PathBuf], ignore: &[String], marks: Marks) -> Result<OwnRows, DataError> {
+    let formats = formats_of(files, marks)?;
+    let first = formats.first().cloned().unwrap_or_default();
+    let own = |(path, format): (&PathBuf, Format)| {
+        OwnFile::new(path.clone(), (format != first).then_some(format))
+    };
     Ok(OwnRows {
-        files: files.to_vec(),
-        format,
+        files: files.iter().zip(formats).map(own).collect(),
+        format: first,
         names: LocalNames {
             ignore: ignore.to_vec(),
             ..LocalNames::default()
@@ -169,7 +171,11 @@ impl Join<'_> {
         let epoch = &self.agreement.epoch;
         let name = epoch.roster.name(self.me);
         let path = |file: &Path| inline(relative(file, self.folder).to_string_lossy());
-        let files: Result<Vec<_>, _> = self.rows.files.iter().map(|file| path(file)).collect();
+        let file = |file: &OwnFile| {
+            let path = relative(file.path(), self.folder);
+            inline(OwnFile::new(path, file.format().cloned()))
+        };
+        let files: Result<Vec<_>, _> = self.rows.files.iter().map(file).collect();
         let others = epoch.roster.silos().iter().find(|silo| silo.name != name);
         let other = others.map_or("south", |silo| &silo.name);
         let own = self.agreement.addresses.get(self.me.at());

@@ -247,6 +247,10 @@ fn format_table(format: &Format) -> String {
         quoted(&format.decimal.to_string()),
         quoted(&format.encoding),
     );
+    if let Some(mark) = format.thousands {
+        write!(text, ", thousands = {}", quoted(&mark.to_string()))
+            .expect("a String takes everything");
+    }
     if format.missing != Format::default().missing {
         let missing = list(format.missing.iter().map(String::as_str));
         write!(text, ", missing = {missing}").expect("a String takes everything");

@@ -92,7 +92,7 @@ fn tables() {
             Err(error) => return gist(&error.to_string()),
         };
         let rows = OwnRows {
-            files: vec![table.clone()],
+            files: vec![table.clone().into()],
             format: proposal.formats[0].clone(),
             names: rota::learn::schema::LocalNames::default(),
         };

@@ -1,4 +1,5 @@
-//! Wrong inputs, and what Rota answers: the table in `cases.toml`, case by case.
+//! Wrong inputs, and what Rota answers: the table in `cases.toml`, case by case; and tables as people have
+//! them, and how Rota reads them: the table in `files.toml`.
 //!
 //! A case starts from a federation that runs, and changes one thing. `ROTA_GOLDEN=write` prints the
 //! answers as they are now, to be read and copied.
@@ -8,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -33,8 +35,15 @@ struct Case {
     /// Files that are written whole, with a byte for each character up to U+00FF.
     #[serde(default)]
     write: BTreeMap<String, String>,
+    /// Files that are written in another way; see [`turned`].
+    #[serde(default)]
+    turn: BTreeMap<String, Vec<String>>,
     /// What goes to standard error.
+    #[serde(default)]
     answer: String,
+    /// Texts that standard output must have, with single spaces.
+    #[serde(default)]
+    says: Vec<String>,
     /// The exit code.
     #[serde(default = "wrong_configuration")]
     code: i32,
@@ -58,8 +67,43 @@ fn rows(shift: usize) -> String {
     text
 }
 
-/// Exit code and standard error of a case.
-fn answer(folder: &Path, case: &Case) -> (i32, String) {
+/// A file with these bytes, written in another way.
+fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
+    let text = || String::from_utf8(bytes.clone()).unwrap();
+    let wide = |own: fn(u16) -> [u8; 2]| text().encode_utf16().flat_map(own).collect::<Vec<u8>>();
+    let marked = |mark: &[u8], rest: &[u8]| [mark, rest].concat();
+    match how {
+        "gzip" => {
+            let mut packed =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            packed.write_all(&bytes).unwrap();
+            packed.finish().unwrap()
+        }
+        "zeros behind" => [&bytes[..], &[0; 300]].concat(),
+        "half" => bytes[..bytes.len() / 2].to_vec(),
+        "semicolons" => text().replace(',', ";").into_bytes(),
+        "tabs" => text().replace(',', "\t").into_bytes(),
+        "decimal commas" => text().replace('.', ",").into_bytes(),
+        "two commas" => text().replace('\n', ",,\n").into_bytes(),
+        "carriage returns" => text().replace('\n', "\r").into_bytes(),
+        "dos" => text().replace('\n', "\r\n").into_bytes(),
+        "blank lines" => text().replace('\n', "\n\n").into_bytes(),
+        "utf-8 mark" => marked(&[0xEF, 0xBB, 0xBF], &bytes),
+        "utf-16le" => wide(u16::to_le_bytes),
+        "utf-16be" => wide(u16::to_be_bytes),
+        "utf-16le mark" => marked(&[0xFF, 0xFE], &wide(u16::to_le_bytes)),
+        "utf-16be mark" => marked(&[0xFE, 0xFF], &wide(u16::to_be_bytes)),
+        "latin1" => text().chars().map(|c| u8::try_from(c).unwrap()).collect(),
+        "quoted" => {
+            let line = |line: &str| format!("\"{}\"\n", line.replace(',', "\",\""));
+            text().lines().map(line).collect::<String>().into_bytes()
+        }
+        other => panic!("no file is written {other:?}"),
+    }
+}
+
+/// Exit code, standard error and standard output of a case.
+fn answer(folder: &Path, case: &Case) -> (i32, String, String) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
@@ -75,6 +119,12 @@ fn answer(folder: &Path, case: &Case) -> (i32, String) {
         assert!(text.contains(from), "{}: no {from:?}", case.input);
         fs::write(&file, text.replace(from, to)).unwrap();
     }
+    for (file, ways) in &case.turn {
+        let file = folder.join(file);
+        let bytes = fs::read(&file).unwrap();
+        let bytes = ways.iter().fold(bytes, |bytes, how| turned(bytes, how));
+        fs::write(&file, bytes).unwrap();
+    }
     let mut command = Command::new(env!("CARGO_BIN_EXE_rota"));
     command.current_dir(folder).env_remove("ROTA_DATA");
     match case.command.as_slice() {
@@ -83,19 +133,30 @@ fn answer(folder: &Path, case: &Case) -> (i32, String) {
     };
     let output = command.output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    (output.status.code().unwrap(), said.trim().to_owned())
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let shown: Vec<&str> = shown.split_whitespace().collect();
+    let code = output.status.code().unwrap();
+    (code, said.trim().to_owned(), shown.join(" "))
 }
 
-#[test]
-fn every_wrong_input_is_answered_with_what_where_and_what_to_do() {
-    let cases: Cases = toml::from_str(include_str!("cases.toml")).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inputs");
+/// Tries all cases of a table, at least so many.
+fn every_case_of(table: &str, name: &str, least: usize) {
+    let cases: Cases = toml::from_str(table).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let write = std::env::var_os("ROTA_GOLDEN").is_some();
     let mut wrong = String::new();
     for case in &cases.case {
-        let (code, said) = answer(&folder, case);
+        let (code, said, shown) = answer(&folder, case);
+        let lacking = case.says.iter().find(|says| !shown.contains(*says));
         if write {
             println!("# {}\nanswer = {said:?}\ncode = {code}\n", case.input);
+        } else if let (Some(says), true) = (lacking, code == case.code) {
+            writeln!(
+                wrong,
+                "{}\n  does not say: {says}\n  but: {shown}",
+                case.input
+            )
+            .unwrap();
         } else if (code, said.as_str()) != (case.code, case.answer.trim()) {
             let (expected, answer) = (case.code, &case.answer);
             writeln!(
@@ -107,7 +168,17 @@ fn every_wrong_input_is_answered_with_what_where_and_what_to_do() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(cases.case.len() >= 40, "{} cases", cases.case.len());
+    assert!(cases.case.len() >= least, "{} cases", cases.case.len());
+}
+
+#[test]
+fn every_wrong_input_is_answered_with_what_where_and_what_to_do() {
+    every_case_of(include_str!("cases.toml"), "inputs", 40);
+}
+
+#[test]
+fn tables_as_people_have_them_are_read_or_refused_with_the_reason() {
+    every_case_of(include_str!("files.toml"), "inputs-files", 40);
 }
 
 #[test]
@@ -118,8 +189,11 @@ fn the_federation_that_the_cases_change_runs() {
         command: Vec::new(),
         change: Vec::new(),
         write: BTreeMap::new(),
+        turn: BTreeMap::new(),
+        says: Vec::new(),
         answer: String::new(),
         code: 0,
     };
-    assert_eq!(answer(&folder, &case), (0, String::new()));
+    let (code, said, _) = answer(&folder, &case);
+    assert_eq!((code, said.as_str()), (0, ""));
 }

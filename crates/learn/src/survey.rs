@@ -36,10 +36,8 @@ pub fn survey(schema: &Schema, rows: &OwnRows, folder: &Path) -> Result<Survey, 
     let config = rows.of_silo("", folder);
     let mut raw = Vec::with_capacity(config.files.len());
     for file in &config.files {
-        raw.push((
-            open(file.path.clone(), &config.format)?,
-            config.format.clone(),
-        ));
+        let format = file.format.as_ref().unwrap_or(&config.format);
+        raw.push((open(file.path.clone(), format)?, format.clone()));
     }
     let mut found = Finding {
         schema,

@@ -70,7 +70,11 @@ pub enum DataError {
     #[error(
         "{}, line {line}: expected {expected} cells, one per column, found {got}{}",
         path.display(),
-        if *quoted { "; one of them goes over several lines: is a quotation mark never closed?" } else { "" }
+        match quoted {
+            Some(from) => format!("; one of them goes over several lines from line {from} on: is a quotation \
+                mark there never closed?"),
+            None => String::new(),
+        }
     )]
     Ragged {
         /// The file.
@@ -81,8 +85,66 @@ pub enum DataError {
         got: usize,
         /// Columns.
         expected: usize,
-        /// Whether one of the cells goes over several lines.
-        quoted: bool,
+        /// The line where one of the cells begins that goes over several lines.
+        quoted: Option<u64>,
+    },
+    /// A quotation mark opens a cell that has no proper end.
+    #[error(
+        "{}, line {line}: a quotation mark opens cell {cell}, which {what}: close it where the cell ends, \
+         write a mark that belongs to the text twice (\"\"), and a text of many lines in one line",
+        path.display()
+    )]
+    OpenQuote {
+        /// The file.
+        path: PathBuf,
+        /// The line where the cell begins, from 1.
+        line: u64,
+        /// The cell in its row, from 1.
+        cell: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// Numbers that can be read in two ways, and nothing in the file tells which.
+    #[error(
+        "{}: column {column:?} holds {text:?}, which is {large} or {small}, and nothing in the file tells \
+         which: answer in `format` with {as_large} or with {as_small}",
+        path.display()
+    )]
+    Question {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// A cell.
+        text: String,
+        /// The number, if the mark is between thousands.
+        large: String,
+        /// The number, if the mark is before decimals.
+        small: String,
+        /// How to say the first.
+        as_large: String,
+        /// How to say the second.
+        as_small: String,
+    },
+    /// The numbers of a column are written in different ways.
+    #[error(
+        "{}, {at}: column {column:?} holds {text:?}, and {other:?} in {other_at}: write all its numbers \
+         in one way",
+        path.display()
+    )]
+    Mixed {
+        /// The file.
+        path: PathBuf,
+        /// The line or row.
+        at: Place,
+        /// The column.
+        column: String,
+        /// What the cell holds.
+        text: String,
+        /// Another cell.
+        other: String,
+        /// Where it is.
+        other_at: Place,
     },
     /// A cell holds something other than expected.
     #[error("{}, {at}: column {column:?} holds {text:?}, but {expected}", path.display())]

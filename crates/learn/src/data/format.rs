@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::DataError;
 
+mod grammar;
+
+pub(crate) use grammar::{Negative, Written, core, grouped};
+use grammar::{folded, is_space};
+
 /// How the cells of a CSV file are written. Parquet files need `missing` only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -19,16 +24,76 @@ pub struct Format {
     pub delimiter: char,
     /// The mark before the decimals of a number, `"."` (the default) or `","`.
     pub decimal: char,
+    /// The mark between groups of digits of a large number: `","`, `"."`, `"'"`, `"_"` or `" "`, which
+    /// stands for every kind of space. By default digits are not grouped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thousands: Option<char>,
     /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
     /// `"latin1"`; `"utf-8"` by default.
     pub encoding: String,
-    /// Texts that mean a missing value; `["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"]` by
-    /// default.
+    /// Texts that mean a missing value, in any case and whatever blanks surround them. By default the
+    /// empty cell and the marks that statistics programs, databases and spreadsheets write, such as
+    /// `NA`, `NaN`, `NULL`, `None`, `.`, `-`, `?` and `#N/A`.
+    #[serde(skip_serializing_if = "usual")]
     pub missing: Vec<String>,
 }
 
-/// Texts that usually mean a missing value.
-pub(crate) const MISSING: [&str; 8] = ["", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"];
+/// Texts that usually mean a missing value: of pandas and R, of SAS and Stata, of databases, of
+/// spreadsheets, of people.
+pub(crate) const MISSING: [&str; 44] = [
+    "",
+    "NA",
+    "N/A",
+    "<NA>",
+    "NaN",
+    "-NaN",
+    "NaT",
+    "None",
+    "NULL",
+    "(null)",
+    "\\N",
+    ".",
+    "-",
+    "--",
+    "---",
+    "\u{2013}",
+    "\u{2014}",
+    "?",
+    "#N/A",
+    "#NA",
+    "#NV",
+    "#N/A N/A",
+    "#DIV/0!",
+    "#VALUE!",
+    "#WERT!",
+    "#REF!",
+    "#BEZUG!",
+    "#NAME?",
+    "#NUM!",
+    "#ZAHL!",
+    "#NULL!",
+    "1.#QNAN",
+    "-1.#IND",
+    "n.a.",
+    "k.A.",
+    "k. A.",
+    "n. v.",
+    "not available",
+    "not applicable",
+    "not recorded",
+    "missing",
+    "unknown value",
+    "(empty)",
+    "(blank)",
+];
+
+/// Whether these are the default marks.
+fn usual(missing: &Vec<String>) -> bool {
+    *missing == MISSING
+}
+
+/// Spellings of a missing value that nobody takes for anything else.
+const PLAIN: [&str; 8] = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "<NA>"];
 
 impl Default for Format {
     fn default() -> Self {
@@ -36,6 +101,7 @@ impl Default for Format {
             columns: None,
             delimiter: ',',
             decimal: '.',
+            thousands: None,
             encoding: "utf-8".into(),
             missing: MISSING.map(String::from).to_vec(),
         }
@@ -51,6 +117,22 @@ impl Format {
         if !matches!(self.decimal, '.' | ',') {
             return fail("`decimal` must be \".\" or \",\"".into());
         }
+        match self.thousands {
+            None => {}
+            Some(mark) if mark == self.decimal => {
+                let other = if mark == '.' { ',' } else { '.' };
+                return fail(format!(
+                    "`thousands` and `decimal` are both {:?}: one mark cannot mean both; is the decimal \
+                     mark {:?}?",
+                    mark.to_string(),
+                    other.to_string()
+                ));
+            }
+            Some(mark) if matches!(mark, ',' | '.' | '\'' | '_') || is_space(mark) => {}
+            Some(_) => {
+                return fail("`thousands` must be \",\", \".\", \"'\", \"_\" or \" \"".into());
+            }
+        }
         if Encoding::for_label(self.encoding.as_bytes()).is_none() {
             return fail(format!(
                 "there is no encoding {:?}; usual ones are \"utf-8\", \"windows-1252\", \"latin1\", \"utf-16le\"",
@@ -60,41 +142,156 @@ impl Format {
         Ok(())
     }
 
-    /// A finite number, if the text is one.
+    /// The number that a cell writes, and how.
+    pub(crate) fn written(&self, text: &str) -> Option<Written> {
+        grammar::written(text, self.decimal, self.thousands.map(spaces))
+    }
+
+    /// A finite number, if the text is one: digits with the marks of this format, perhaps with an
+    /// exponent, a currency or a sign of per cent. `12 %` is 12.
     pub(crate) fn number(&self, text: &str) -> Option<f64> {
-        match self.decimal {
-            ',' if text.contains('.') => None,
-            ',' => super::number(&text.replacen(',', ".", 1)),
-            _ => super::number(text),
+        self.written(text).map(|written| written.value)
+    }
+
+    /// A number with a point and without marks of thousands, each digit as it is; `None` for a text that
+    /// is no number, or has more around its digits.
+    pub(crate) fn pointed(&self, text: &str) -> Option<String> {
+        let text = folded(text);
+        let plain = grammar::plain(&text, self.decimal, self.thousands.map(spaces))?;
+        // Only the marks change: exponents and signs stay as they are.
+        match text.contains(['e', 'E', 'd', 'D', '+']) {
+            true => Some(text.replacen(self.decimal, ".", 1)),
+            false => Some(plain),
         }
     }
 
     /// What is expected of a text that is no number.
     pub(crate) fn needed(&self, text: &str) -> String {
-        let comma = self.decimal == '.' && super::number(&text.replacen(',', ".", 1)).is_some();
-        let point = self.decimal == ',' && super::number(text).is_some();
-        let is = |mark, name| {
-            format!(
-                "a number is needed; is the {name} a decimal {name}? Then say so in `format`: \
-                 decimal = \"{mark}\""
-            )
+        let needed = "a number is needed";
+        let plain = folded(text);
+        let sample = |mark| grammar::written(text, '.', Some(mark)).map(|written| written.value);
+        let as_decimal = |mark: char| grammar::written(text, mark, None).map(|own| own.value);
+        // The other of comma and point.
+        let (mark, name) = match self.decimal {
+            '.' => (',', "comma"),
+            _ => ('.', "point"),
         };
-        match (comma, point) {
-            (true, _) => is(',', "comma"),
-            (_, true) => is('.', "point"),
-            _ => "a number is needed".into(),
+        let decimal = as_decimal(mark);
+        let thousands = grammar::written(text, self.decimal, Some(mark)).map(|own| own.value);
+        match (decimal, thousands) {
+            (Some(small), Some(large)) => {
+                return format!(
+                    "{needed}; is the {name} between thousands ({large}) or a decimal {name} ({small})? \
+                     Then say so in `format`: thousands = \"{mark}\" or {}",
+                    decimals(mark, self.thousands)
+                );
+            }
+            (Some(_), None) => {
+                return format!(
+                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: decimal = \"{mark}\""
+                );
+            }
+            (None, Some(_)) => {
+                return format!(
+                    "{needed}; is the {name} between thousands? Then say so in `format`: thousands = \
+                     \"{mark}\""
+                );
+            }
+            (None, None) => {}
         }
+        for (mark, name) in [('\'', "apostrophe"), (' ', "space"), ('_', "underscore")] {
+            let german = grammar::written(text, ',', Some(mark)).is_some();
+            if self.thousands != Some(mark) && (sample(mark).is_some() || german) {
+                let comma = match german && sample(mark).is_none() && self.decimal == '.' {
+                    true => ", decimal = \",\"",
+                    false => "",
+                };
+                return format!(
+                    "{needed}; is the {name} between thousands? Then say so in `format`: thousands = \
+                     \"{mark}\"{comma}"
+                );
+            }
+        }
+        for (decimal, thousands) in [('.', ','), (',', '.')] {
+            if grammar::written(text, decimal, Some(thousands)).is_some() {
+                return format!(
+                    "{needed}; say in `format` which marks it has: decimal = \"{decimal}\", thousands = \
+                     \"{thousands}\""
+                );
+            }
+        }
+        let lower = plain.to_lowercase();
+        let size = lower.trim_start_matches(['+', '-']);
+        if matches!(
+            size,
+            "inf" | "infinity" | "infinite" | "\u{221e}" | "1.#inf"
+        ) {
+            return format!("{needed}, and an infinite one cannot be computed with");
+        }
+        if size.strip_prefix("0x").is_some_and(|rest| {
+            !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
+        }) {
+            return format!("{needed}, in decimal digits");
+        }
+        if grammar::plain(&plain, self.decimal, self.thousands.map(spaces)).is_some() {
+            return format!("{needed}, and this one is too large to compute with");
+        }
+        let unit = plain.trim_start_matches(|letter: char| {
+            letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | ',' | ' ')
+        });
+        let digits = plain[..plain.len() - unit.len()].trim();
+        if !unit.is_empty() && self.number(digits).is_some() {
+            return format!("{needed}, without {unit:?}");
+        }
+        if let Some(rest) = plain.strip_prefix(['<', '>', '~', '\u{2264}', '\u{2265}'])
+            && self.number(rest.trim_start_matches('=')).is_some()
+        {
+            return format!(
+                "{needed}, not a bound: write the number that it is to be read as, or leave it empty"
+            );
+        }
+        needed.into()
     }
 
-    /// A number in one notation, so that `1` and `1.0` are equal; any other text unchanged.
+    /// A number in one notation, so that `1,0` and `1.0` are equal; any other text unchanged.
     pub(crate) fn plain(&self, text: &str) -> String {
-        let number = self.number(text);
-        number.map_or_else(|| text.to_owned(), |number| number.to_string())
+        let text = self.pointed(text).unwrap_or_else(|| text.to_owned());
+        super::number(&text).map_or(text, |number| number.to_string())
     }
 
     /// Whether a cell means that the value is missing.
     pub(crate) fn is_missing(&self, text: &str) -> bool {
-        self.missing.iter().any(|missing| missing == text)
+        let text = text.trim();
+        let same = |missing: &String| {
+            let missing = missing.trim();
+            missing == text || missing.eq_ignore_ascii_case(text)
+        };
+        self.missing.iter().any(same)
+    }
+
+    /// Whether a mark of a missing value is one by default only, and could be a value as well.
+    pub(crate) fn is_guess(&self, text: &str) -> bool {
+        self.missing == MISSING && !PLAIN.contains(&text.trim())
+    }
+
+    /// This format, without the default marks of missing values that are agreed values.
+    pub(crate) fn without_marks<'a>(&self, agreed: impl Iterator<Item = &'a str>) -> Self {
+        let mut format = self.clone();
+        if self.missing == MISSING {
+            for value in agreed.filter(|value| !value.is_empty()) {
+                format
+                    .missing
+                    .retain(|mark| !mark.eq_ignore_ascii_case(value));
+            }
+        }
+        format
+    }
+
+    /// Whether numbers and missing values are written as in another format.
+    pub(crate) fn writes_as(&self, other: &Self) -> bool {
+        self.decimal == other.decimal
+            && self.thousands == other.thousands
+            && self.missing == other.missing
     }
 
     /// The text of a file.
@@ -103,19 +300,65 @@ impl Format {
     /// [`DataError::File`]: bytes that are no text in this encoding, with what to try.
     pub(crate) fn decode(&self, path: &Path, bytes: Vec<u8>) -> Result<String, DataError> {
         let encoding = Encoding::for_label(self.encoding.as_bytes());
-        let encoding = encoding.unwrap_or(encoding_rs::UTF_8);
-        let (text, used, broken) = encoding.decode(&bytes);
-        if !broken {
-            return Ok(text.into_owned());
+        let mut encoding = encoding.unwrap_or(encoding_rs::UTF_8);
+        if encoding == encoding_rs::UTF_8 {
+            encoding = by_zero_bytes(&bytes).unwrap_or(encoding);
         }
-        let line = bytes
-            .utf8_chunks()
-            .next()
-            .map_or(0, |chunk| chunk.valid().matches('\n').count());
-        Err(DataError::File {
+        let (text, used, broken) = encoding.decode(&bytes);
+        let failed = |reason: String, hint: &str| DataError::File {
             path: path.to_owned(),
-            reason: format!("line {} is no {} text", line + 1, used.name()),
-            hint: ": say in `format` which `encoding` it has, for example \"windows-1252\"".into(),
-        })
+            reason,
+            hint: hint.to_owned(),
+        };
+        if broken {
+            let line = bytes
+                .utf8_chunks()
+                .next()
+                .map_or(0, |chunk| chunk.valid().matches('\n').count());
+            return Err(failed(
+                format!("line {} is no {} text", line + 1, used.name()),
+                ": say in `format` which `encoding` it has, for example \"windows-1252\"",
+            ));
+        }
+        match text.contains('\0') {
+            true => Err(failed(
+                "it holds zero bytes, which no text has".into(),
+                ": save it as CSV in UTF-8",
+            )),
+            false => Ok(text.into_owned()),
+        }
     }
 }
+
+/// UTF-16 without a mark at its beginning, by the zero bytes of its ASCII letters.
+pub(crate) fn by_zero_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = &bytes[..bytes.len().min(2000) & !1];
+    let zeros = |first: usize| {
+        let own = head.iter().skip(first).step_by(2);
+        own.filter(|byte| **byte == 0).count()
+    };
+    let (even, odd) = (zeros(0), zeros(1));
+    let many = head.len() / 4;
+    match (even, odd) {
+        _ if head.is_empty() => None,
+        (0, odd) if odd > many => Some(encoding_rs::UTF_16LE),
+        (even, 0) if even > many => Some(encoding_rs::UTF_16BE),
+        _ => None,
+    }
+}
+
+/// The mark of thousands, with one space for all kinds.
+fn spaces(mark: char) -> char {
+    if is_space(mark) { ' ' } else { mark }
+}
+
+/// How a decimal mark is written in `format`.
+fn decimals(mark: char, thousands: Option<char>) -> String {
+    match thousands == Some(mark) {
+        true => format!("decimal = \"{mark}\" without `thousands`"),
+        false => format!("decimal = \"{mark}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests;

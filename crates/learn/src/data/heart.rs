@@ -40,6 +40,7 @@ pub fn heart_config() -> RowsConfig {
         silo: Some(silo.to_owned()),
         part: None,
         names: Default::default(),
+        format: None,
     };
     let levels = [
         ("cp", ["1", "2", "3", "4"].as_slice()),
@@ -88,12 +89,13 @@ pub(crate) fn heart_schema() -> Result<Schema, DataError> {
         path: "processed.*.data".into(),
         header,
         rows: Vec::new(),
+        notes: Vec::new(),
     };
     let columns = config
         .columns
         .as_ref()
         .expect("the files are described in short");
-    columns.schema(&[empty], &[], &config.format)
+    columns.schema(&[empty], &[], &[config.format.clone()])
 }
 
 /// The four hospitals, from `heart_disease/` under `folder`.

@@ -1,26 +1,132 @@
-//! Opens files of rows: CSV, CSV compressed with gzip, or Parquet, by the end of their names.
+//! Opens files of rows: CSV or Parquet, compressed with gzip or not, by their first bytes.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use flate2::bufread::GzDecoder;
+
 use super::{DataError, Format, RawFile, nearest, parquet};
 use crate::file;
 
-/// Reads a file: Parquet if its name ends with `.parquet`, otherwise CSV, compressed if the
-/// name ends with `.gz`.
-///
-/// # Errors
-/// [`DataError::File`], [`DataError::Ragged`].
-pub(crate) fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
-    let bytes = bytes(&path)?;
-    if is_parquet(&path) {
-        return parquet::read(path, bytes);
-    }
-    let text = format.decode(&path, bytes)?;
-    RawFile::of_text(path, &text, format)
+/// What a file holds.
+pub(crate) enum Content {
+    /// Parquet.
+    Parquet(Vec<u8>),
+    /// Text, in any encoding.
+    Text(Vec<u8>),
 }
 
-/// The bytes of a file, decompressed if its name ends with `.gz`.
+/// First bytes of files that are no tables of text, with what they are and what to do.
+const OTHERS: [(&[u8], &str, &str); 13] = [
+    (
+        b"PK\x03\x04",
+        "a spreadsheet or an archive",
+        "save the sheet as CSV",
+    ),
+    (b"PK\x05\x06", "an empty archive", "save the sheet as CSV"),
+    (
+        b"\xD0\xCF\x11\xE0",
+        "an old spreadsheet",
+        "save the sheet as CSV",
+    ),
+    (
+        b"BZh",
+        "compressed with bzip2",
+        "decompress it, or compress it with gzip",
+    ),
+    (
+        b"\xFD7zXZ",
+        "compressed with xz",
+        "decompress it, or compress it with gzip",
+    ),
+    (
+        b"\x28\xB5\x2F\xFD",
+        "compressed with zstd",
+        "decompress it, or compress it with gzip",
+    ),
+    (b"7z\xBC\xAF", "a 7-Zip archive", "unpack it"),
+    (b"%PDF", "a PDF", "save the table as CSV"),
+    (
+        b"SQLite format 3",
+        "a database of SQLite",
+        "export the table as CSV",
+    ),
+    (b"$FL2", "a file of SPSS", "export it as CSV"),
+    (b"<stata_dta>", "a file of Stata", "export it as CSV"),
+    (b"ARROW1", "a file of Arrow", "write it as Parquet or CSV"),
+    (b"\x89HDF", "a file of HDF5", "export the table as CSV"),
+];
+
+/// Reads a file: Parquet or CSV, whichever its first bytes say, and if they say that it is compressed
+/// with gzip, what is inside.
+///
+/// # Errors
+/// [`DataError::File`], [`DataError::Ragged`], [`DataError::OpenQuote`].
+pub(crate) fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
+    let (content, notes) = content(&path)?;
+    let mut file = match content {
+        Content::Parquet(bytes) => parquet::read(path, bytes)?,
+        Content::Text(bytes) => {
+            let text = format.decode(&path, bytes)?;
+            RawFile::of_text(path, &text, format)?
+        }
+    };
+    file.notes.splice(0..0, notes);
+    Ok(file)
+}
+
+/// What a file holds, decompressed; and notes where its name says something else.
+///
+/// # Errors
+/// [`DataError::File`].
+pub(crate) fn content(path: &Path) -> Result<(Content, Vec<String>), DataError> {
+    let bytes = bytes(path)?;
+    let mut notes = Vec::new();
+    if ends(path, ".gz") && !gzip_at_first(path) {
+        notes
+            .push("its name ends in .gz, and it is not compressed: it is read as it is".to_owned());
+    }
+    let named = [".parquet", ".parq", ".pq"]
+        .iter()
+        .any(|end| ends(path, end));
+    if bytes.starts_with(b"PAR1") || named {
+        return Ok((Content::Parquet(bytes), notes));
+    }
+    let failed = |what: &str, hint: &str| {
+        Err(DataError::File {
+            path: path.to_owned(),
+            reason: format!("it is {what}"),
+            hint: format!(": {hint}"),
+        })
+    };
+    if let Some((_, what, hint)) = OTHERS.iter().find(|(first, ..)| bytes.starts_with(first)) {
+        return failed(what, hint);
+    }
+    let sheets = [".xlsx", ".xls", ".xlsm", ".ods", ".numbers"];
+    if sheets.iter().any(|end| ends(path, end)) && !bytes.iter().all(|byte| byte.is_ascii()) {
+        return failed("a spreadsheet or an archive", "save the sheet as CSV");
+    }
+    let head = bytes[..bytes.len().min(200)].to_ascii_lowercase();
+    let head = head.trim_ascii_start();
+    if [&b"<!doctype html"[..], b"<html", b"<table"]
+        .iter()
+        .any(|first| head.starts_with(first))
+    {
+        return failed(
+            "a web page",
+            "was a page saved in place of the file? Save the table as CSV",
+        );
+    }
+    if head.starts_with(b"<?xml") {
+        return failed("XML", "save the table as CSV");
+    }
+    if head.starts_with(b"{\"") || head.starts_with(b"[{") {
+        return failed("JSON", "write the table as CSV");
+    }
+    Ok((Content::Text(bytes), notes))
+}
+
+/// The bytes of a file, decompressed if they are compressed with gzip.
 ///
 /// # Errors
 /// [`DataError::File`].
@@ -30,20 +136,33 @@ pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
         reason,
         hint,
     };
-    let bytes =
-        file::read(path, file::DATA).map_err(|error| failed(error.to_string(), neighbour(path)))?;
-    let sheet = [".xlsx", ".xls", ".ods"].iter().any(|end| ends(path, end));
-    if sheet || bytes.starts_with(b"PK\x03\x04") {
-        return Err(failed(
-            "it is a spreadsheet or an archive".into(),
-            ": save the sheet as CSV".into(),
-        ));
-    }
-    let failed = |reason| failed(reason, String::new());
-    match ends(path, ".gz") {
-        true => decompressed(&bytes).map_err(failed),
+    let bytes = file::read(path, file::DATA).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::FileTooLarge => SPLIT.to_owned(),
+            _ => neighbour(path),
+        };
+        failed(error.to_string(), hint)
+    })?;
+    match bytes.starts_with(GZIP) {
+        true => decompressed(&bytes, file::DATA).map_err(|(reason, hint)| failed(reason, hint)),
         false => Ok(bytes),
     }
+}
+
+/// The first bytes of a gzip file.
+const GZIP: &[u8] = &[0x1F, 0x8B];
+
+/// What to do with a file that is too large.
+const SPLIT: &str = ": leave out the columns that are not needed, or split it into several files of one \
+                     silo, which may have up to that size each";
+
+/// Whether a file is compressed. It has been read before.
+fn gzip_at_first(path: &Path) -> bool {
+    let mut first = [0; 2];
+    let file = std::fs::File::open(path);
+    file.and_then(|mut file| file.read_exact(&mut first))
+        .is_ok()
+        && first == GZIP
 }
 
 /// "Did you mean …?" with a file of the same folder, for one that is not there.
@@ -66,28 +185,58 @@ fn neighbour(path: &Path) -> String {
     nearest(&name, there.iter().map(String::as_str))
 }
 
-/// Whether a file is read as Parquet.
-pub(crate) fn is_parquet(path: &Path) -> bool {
-    ends(path, ".parquet")
-}
-
 /// Whether the name of the file ends so, in any case.
 fn ends(path: &Path, end: &str) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.to_ascii_lowercase().ends_with(end)
 }
 
-/// The content of a gzip file, no more than any file may have.
-fn decompressed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// The content of a gzip file, no more than `limit`, or the reason and a hint. A file may have several
+/// parts; zero bytes behind the last, as tapes have them, mean nothing.
+fn decompressed(mut bytes: &[u8], limit: u64) -> Result<Vec<u8>, (String, String)> {
     let mut content = Vec::new();
-    let reader = flate2::read::MultiGzDecoder::new(bytes);
-    let read = reader.take(file::DATA + 1).read_to_end(&mut content);
-    read.map_err(|error| format!("it is not a gzip file: {error}"))?;
-    match content.len() as u64 > file::DATA {
-        true => Err(format!(
-            "it has more than {} MiB when decompressed, the most that such a file may have",
-            file::DATA >> 20
-        )),
-        false => Ok(content),
+    let wrong = |reason: String| (reason, String::new());
+    while !bytes.is_empty() {
+        if !bytes.starts_with(GZIP) {
+            if bytes.iter().all(|byte| *byte == 0) {
+                break;
+            }
+            return Err((
+                format!(
+                    "{} bytes follow its gzip content that are none",
+                    bytes.len()
+                ),
+                ": was the file put together from others? Compress it again".into(),
+            ));
+        }
+        let mut decoder = GzDecoder::new(bytes);
+        let left = (limit + 1).saturating_sub(content.len() as u64);
+        let read = decoder.by_ref().take(left).read_to_end(&mut content);
+        if let Err(error) = read {
+            return Err(match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => (
+                    "it breaks off: its gzip content is not complete".into(),
+                    ": copy it again".into(),
+                ),
+                _ => wrong(format!("its gzip content is damaged: {error}")),
+            });
+        }
+        if content.len() as u64 > limit {
+            let most = match limit >> 20 {
+                0 => format!("{limit} bytes"),
+                mebibytes => format!("{mebibytes} MiB"),
+            };
+            return Err((
+                format!(
+                    "it has more than {most} when decompressed, the most that such a file may have"
+                ),
+                SPLIT.into(),
+            ));
+        }
+        bytes = decoder.into_inner();
     }
+    Ok(content)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 
 mod extra;
 mod infer;
+mod own;
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +15,19 @@ use serde::{Deserialize, Serialize};
 use methods::learner::Split;
 
 use self::extra::{Extra, ExtraColumns, Groups};
-use super::{DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, open};
-use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
+use super::{
+    DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
+    mojibake, notation_notes, open,
+};
+use crate::schema::{ColumnType, EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
+
+pub use self::own::{OwnFile, OwnRows};
 
 /// Files of rows and how to read them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RowsConfig {
-    /// The files, at least one: CSV, CSV compressed with gzip (`.csv.gz`) or Parquet (`.parquet`).
+    /// The files, at least one: CSV or Parquet, compressed with gzip or not.
     /// Without `silo-column` each is a silo.
     pub files: Vec<RowsFile>,
     /// The column that names each row's silo, if silos share files.
@@ -40,7 +46,7 @@ pub struct RowsConfig {
     /// Columns of the files that are not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore: Vec<String>,
-    /// How the cells are written.
+    /// How the cells are written, in all files that have no `format` of their own.
     #[serde(default)]
     pub format: Format,
     /// What the columns mean in short, in place of a schema.
@@ -139,48 +145,15 @@ pub struct RowsFile {
     /// Names that columns and codes have in this file.
     #[serde(default, skip_serializing_if = "is_default")]
     pub names: LocalNames,
+    /// How the cells of this file are written; by default as those of the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
 }
 
 impl RowsFile {
     /// The silo of its rows.
     fn silo(&self) -> String {
         self.silo.clone().unwrap_or_else(|| silo_of(&self.path))
-    }
-}
-
-/// The files of one institution, which are read by the agreed schema.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct OwnRows {
-    /// The files, at least one, relative to this TOML file: CSV, CSV compressed with gzip
-    /// (`.csv.gz`) or Parquet (`.parquet`).
-    pub files: Vec<PathBuf>,
-    /// How the cells are written.
-    #[serde(default)]
-    pub format: Format,
-    /// Names that columns and codes have in these files.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub names: LocalNames,
-}
-
-impl OwnRows {
-    /// As the files of one silo, under `folder`.
-    pub fn of_silo(&self, silo: &str, folder: &Path) -> RowsConfig {
-        let file = |path: &PathBuf| RowsFile {
-            path: folder.join(path),
-            silo: Some(silo.into()),
-            part: None,
-            names: self.names.clone(),
-        };
-        RowsConfig {
-            files: self.files.iter().map(file).collect(),
-            silo_column: None,
-            silo_rows: 0,
-            pretend_silos: None,
-            ignore: Vec::new(),
-            format: self.format.clone(),
-            columns: None,
-        }
     }
 }
 
@@ -233,7 +206,9 @@ impl RowsConfig {
         if self.files.is_empty() {
             return Err(DataError::Config("`files` names no file".into()));
         }
-        self.format.check()?;
+        for format in self.files.iter().map(|file| self.format_of(file)) {
+            format.check()?;
+        }
         if let Some(count) = self.pretend_silos {
             if count < 2 {
                 return Err(DataError::Config(format!(
@@ -251,7 +226,8 @@ impl RowsConfig {
         let path = |file: &RowsFile| {
             folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
         };
-        let raw = self.files.iter().map(|file| open(path(file), &self.format));
+        let raw = self.files.iter();
+        let raw = raw.map(|file| open(path(file), self.format_of(file)));
         let raw = raw.collect::<Result<Vec<_>, _>>()?;
         let inferred = match (schema, &self.columns) {
             (Some(_), Some(_)) => {
@@ -270,7 +246,8 @@ impl RowsConfig {
             (None, Some(columns)) => {
                 let beside = [&self.silo_column, &split.column, &split.time, &split.group];
                 let beside: Vec<&str> = beside.into_iter().flatten().map(String::as_str).collect();
-                Some(columns.schema(&raw, &beside, &self.format)?)
+                let formats = self.files.iter().map(|file| self.format_of(file).clone());
+                Some(columns.schema(&raw, &beside, &formats.collect::<Vec<_>>())?)
             }
         };
         let loose = self.columns.as_ref();
@@ -278,7 +255,7 @@ impl RowsConfig {
         schema.check()?;
         split.fits(schema)?;
         let columns = schema.encoded();
-        let mut notes = Vec::new();
+        let mut notes = mojibake(&raw);
         let mut silos = Silos {
             columns: &columns,
             tables: Vec::new(),
@@ -333,7 +310,12 @@ impl RowsConfig {
         })
     }
 
-    /// Adds every usable row of a file to its silo; a note if there are others.
+    /// How the cells of a file are written.
+    fn format_of<'a>(&'a self, file: &'a RowsFile) -> &'a Format {
+        file.format.as_ref().unwrap_or(&self.format)
+    }
+
+    /// Adds every usable row of a file to its silo. What is left out or read otherwise is in the notes.
     fn read_file(
         &self,
         file: &RowsFile,
@@ -341,7 +323,7 @@ impl RowsConfig {
         schema: &Schema,
         split: &SplitConfig,
         silos: &mut Silos<'_>,
-    ) -> Result<Option<String>, DataError> {
+    ) -> Result<Vec<String>, DataError> {
         let silo = file.silo();
         // In short form, columns that nobody named are left unread, in all files but the first.
         let mut names = file.names.clone();
@@ -353,8 +335,18 @@ impl RowsConfig {
             .into_iter()
             .flatten();
         let also: Vec<&str> = also.map(String::as_str).collect();
-        let layout = FileLayout::new(schema, &names, &self.format, raw, true, &also)?;
-        let extra = ExtraColumns::new(split, file.part, raw, &self.format)?;
+        let codes = names.codes.values().flat_map(|codes| codes.keys());
+        let known = agreed_values(schema).chain(codes.map(String::as_str));
+        let format = self.format_of(file).without_marks(known);
+        let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
+        let extra = ExtraColumns::new(split, file.part, raw, &format)?;
+        let mut notes = raw.notes.clone();
+        notes.extend(notation_notes(
+            raw,
+            &number_columns(schema, &names),
+            &format,
+        )?);
+        notes.extend(missing_notes(raw, &read_columns(schema, &names), &format));
         let silo_place = match &self.silo_column {
             None => None,
             Some(column) => Some(raw.place(column)?),
@@ -373,7 +365,7 @@ impl RowsConfig {
                 None => silo.as_str(),
                 Some(place) => {
                     let text = row.cells.get(place).unwrap_or_default();
-                    if self.format.is_missing(text) {
+                    if format.is_missing(text) {
                         left.no_silo += 1;
                         continue;
                     }
@@ -393,14 +385,46 @@ impl RowsConfig {
                 left_out: left,
             });
         }
-        let note = format!(
-            "{}: {} of {} rows are left out: {left}",
-            raw.path.display(),
-            raw.rows.len() - used,
-            raw.rows.len()
-        );
-        Ok((!left.is_empty()).then_some(note))
+        if !left.is_empty() {
+            notes.push(format!(
+                "{} of {} rows are left out: {left}",
+                raw.rows.len() - used,
+                raw.rows.len()
+            ));
+        }
+        let path = raw.path.display();
+        Ok(notes.iter().map(|note| format!("{path}: {note}")).collect())
     }
+}
+
+/// The values that a schema agrees on by name.
+pub(crate) fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
+    let levels = schema
+        .columns()
+        .flat_map(|(_, feature)| feature.levels.iter().flatten());
+    let classes = schema.target.classes.iter().flatten();
+    let classes = classes.flat_map(|class| class.values());
+    levels.chain(classes).map(String::as_str)
+}
+
+/// The columns of a file that hold numbers.
+pub(crate) fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
+    let features = schema
+        .columns()
+        .filter(|(_, feature)| feature.kind != ColumnType::Category);
+    let features = features.map(|(name, _)| name);
+    let target = &schema.target;
+    let target = target.name.iter().filter(|_| target.classes.is_none());
+    features
+        .chain(target)
+        .map(|name| names.column(name))
+        .collect()
+}
+
+/// The columns of a file that are read by a schema.
+pub(crate) fn read_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
+    let all = schema.names().chain(schema.target.name.iter());
+    all.map(|name| names.column(name)).collect()
 }
 
 /// Most subgroups: more are hardly a division of the rows that anybody wants to see.

@@ -6,7 +6,10 @@ use std::path::Path;
 use super::card::Output;
 use super::error::ExportError;
 use super::predictor::Predictor;
-use crate::data::{DataError, Format, open};
+use crate::data::{
+    DataError, Format, agreed_values, missing_notes, notation_notes, number_columns, open,
+    read_columns,
+};
 use crate::schema::{FileLayout, LocalNames, ReadRow};
 
 /// The rows of a file, ready to be predicted.
@@ -15,6 +18,15 @@ pub struct RowsToPredict {
     /// Names of the columns that are copied to the predictions.
     keep: Vec<String>,
     rows: Vec<RowToPredict>,
+    /// What is left out, or read otherwise than it stands in the file.
+    notes: Vec<String>,
+}
+
+impl RowsToPredict {
+    /// What is left out, or read otherwise than it stands in the file; sentences without a full stop.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +67,9 @@ impl Predictor {
         format.check()?;
         let file = open(path.to_owned(), format)?;
         let schema = &self.card().task.schema;
+        let codes = names.codes.values().flat_map(|codes| codes.keys());
+        let known = agreed_values(schema).chain(codes.map(String::as_str));
+        let format = &format.without_marks(known);
         let also: Vec<&str> = keep.iter().map(String::as_str).collect();
         let layout = FileLayout::new(schema, names, format, &file, false, &also)?;
         let places = keep.iter().map(|column| file.place(column));
@@ -74,9 +89,20 @@ impl Predictor {
             let kept = places.iter().map(cell).collect();
             Ok(RowToPredict { kept, numbers })
         });
+        let rows = rows.collect::<Result<_, DataError>>()?;
+        let target = schema.target.name.iter().map(|name| names.column(name));
+        let target: Vec<&str> = target.collect();
+        let numbers = number_columns(schema, names).into_iter();
+        let numbers: Vec<&str> = numbers.filter(|name| !target.contains(name)).collect();
+        let read = read_columns(schema, names).into_iter();
+        let read: Vec<&str> = read.filter(|name| !target.contains(name)).collect();
+        let mut notes = file.notes.clone();
+        notes.extend(notation_notes(&file, &numbers, format)?);
+        notes.extend(missing_notes(&file, &read, format));
         Ok(RowsToPredict {
             keep: keep.to_vec(),
-            rows: rows.collect::<Result<_, DataError>>()?,
+            rows,
+            notes,
         })
     }
 

@@ -30,6 +30,8 @@ pub(crate) use self::cells::Cells;
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
 
+pub use self::sniff::Marks;
+
 /// What the user knows already.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -55,7 +57,7 @@ pub struct Wishes {
     /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
     pub rare: Option<usize>,
     /// Texts that mean a missing value, beside the usual ones.
-    pub marks: Vec<String>,
+    pub missing: Vec<String>,
     /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
     pub same: Vec<String>,
     /// Columns in which they are different ones.
@@ -63,6 +65,8 @@ pub struct Wishes {
     /// Whether the rows of one silo are enough, because others are to read the description: to agree on
     /// columns, not to simulate a federation.
     pub alone: bool,
+    /// The marks in numbers, where files leave them open.
+    pub marks: Marks,
 }
 
 impl Wishes {
@@ -127,17 +131,18 @@ impl Proposal {
             .filter(|name| Some(*name) != group.as_ref())
             .cloned()
             .collect();
-        let file = |path: &PathBuf| RowsFile {
+        let file = |(path, format): (&PathBuf, &Format)| RowsFile {
             path: path.clone(),
             silo: None,
             part: None,
+            format: Some(format.clone()),
             names: LocalNames {
                 codes: self.codes.clone(),
                 ..LocalNames::default()
             },
         };
         let rows = RowsConfig {
-            files: files.iter().map(file).collect(),
+            files: files.iter().zip(&self.formats).map(file).collect(),
             silo_column: wishes.silo_column.clone(),
             silo_rows: 0,
             pretend_silos: wishes.pretend_silos,
@@ -168,25 +173,24 @@ impl Proposal {
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
 pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
-    let mut raw = Vec::with_capacity(files.len());
+    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
     let mut notes = Vec::new();
-    for path in files {
-        let (mut format, file) = sniff::read(path)?;
-        format.missing.extend(wishes.marks.iter().cloned());
-        if file.rows.is_empty() {
-            let path = file.path.display();
-            return Err(DataError::Config(format!("{path} has no rows")));
-        }
-        let about = match files.len() {
-            1 => String::new(),
-            _ => format!("{}: ", path.display()),
-        };
-        let said = sniff::notes(&format).into_iter();
-        notes.extend(said.map(|note| format!("{about}{note}")));
-        raw.push((file, format));
+    if let Some(first) = formats.first() {
+        notes.extend(sniff::notes(first));
     }
-    let first = raw.first().map(|(file, _)| file);
-    let first = first.ok_or_else(|| DataError::Config("give at least one file".into()))?;
+    notes.extend(sniff::file_notes(&formats, &raw)?);
+    for format in &mut formats {
+        format.missing.extend(wishes.missing.iter().cloned());
+    }
+    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
+        let path = empty.path.display();
+        return Err(DataError::Config(format!("{path} has no rows")));
+    }
+    let no_file = || DataError::Config("give at least one file".into());
+    let format = formats.first().cloned().ok_or_else(no_file)?;
+    // All are as the first file writes its numbers.
+    let raw: Vec<(RawFile, Format)> = raw.into_iter().map(|file| (file, format.clone())).collect();
+    let first = &raw[0].0;
     let header = &first.header;
     let named = wishes
         .target
@@ -286,7 +290,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     schema.check()?;
     let mut proposal = Proposal {
         rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
-        formats: raw.into_iter().map(|(_, format)| format).collect(),
+        formats,
         schema,
         left_out,
         silos,
@@ -461,12 +465,22 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// How a file is written, as far as that can be seen: encoding, separator, decimal mark.
+/// How a file is written, as far as that can be seen: encoding, separator, marks in numbers.
 ///
 /// # Errors
-/// [`DataError`]: it cannot be read, or is no table.
+/// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
 pub fn format_of(file: &Path) -> Result<Format, DataError> {
-    sniff::read(file).map(|(format, _)| format)
+    sniff::read(file, Marks::default()).map(|(format, _)| format)
+}
+
+/// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
+/// open.
+///
+/// # Errors
+/// As of [`format_of`], for the first file that has one.
+pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
+    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    files.iter().map(format).collect()
 }
 
 fn no_columns() -> DataError {

@@ -1,24 +1,63 @@
-//! Finds out how a text file is written: encoding, separator, decimal mark.
+//! Finds out how a text file is written: encoding, separator, decimal mark, mark of thousands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::data::{DataError, Format, RawFile, bytes, is_parquet, open};
+use crate::data::{
+    Content, DataError, Format, RawFile, by_zero_bytes, content, missing_notes, mojibake,
+    notation_notes, open, separator,
+};
+
+mod marks;
 
 /// Lines that are looked at.
 const LINES: usize = 200;
 
+/// What the user says of the numbers in the files, where they could be read in two ways.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The mark before decimals.
+    pub decimal: Option<char>,
+    /// The mark between thousands.
+    pub thousands: Option<char>,
+}
+
+/// How every file is written, and its rows: as the first file writes its numbers.
+///
+/// # Errors
+/// [`DataError`]: one cannot be read, is no table of text, or has numbers that can be read in two ways.
+pub(super) fn all(
+    files: &[PathBuf],
+    given: Marks,
+) -> Result<(Vec<Format>, Vec<RawFile>), DataError> {
+    let (mut formats, mut raw): (Vec<Format>, Vec<RawFile>) = (Vec::new(), Vec::new());
+    for path in files {
+        let (format, mut file) = read(path, given)?;
+        if let Some(first) = formats.first() {
+            file.rewritten(&format, first);
+        }
+        formats.push(format);
+        raw.push(file);
+    }
+    Ok((formats, raw))
+}
+
 /// How a file is written, and its rows.
 ///
 /// # Errors
-/// [`DataError`]: it cannot be read, or is no table of text.
-pub(super) fn read(path: &Path) -> Result<(Format, RawFile), DataError> {
+/// [`DataError`]: it cannot be read, is no table of text, or has numbers that can be read in two ways.
+pub(super) fn read(path: &Path, given: Marks) -> Result<(Format, RawFile), DataError> {
     let mut format = Format::default();
-    if is_parquet(path) {
-        let file = open(path.to_owned(), &format)?;
-        return Ok((format, file));
-    }
-    let bytes = bytes(path)?;
-    if std::str::from_utf8(&bytes).is_err() {
+    let (content, notes) = content(path)?;
+    let bytes = match content {
+        Content::Text(bytes) => bytes,
+        Content::Parquet(_) => {
+            let file = open(path.to_owned(), &format)?;
+            return Ok((format, file));
+        }
+    };
+    if let Some(encoding) = by_zero_bytes(&bytes) {
+        format.encoding = encoding.name().to_ascii_lowercase();
+    } else if std::str::from_utf8(&bytes).is_err() {
         format.encoding = match bytes.as_slice() {
             [0xFF, 0xFE, ..] => "utf-16le",
             [0xFE, 0xFF, ..] => "utf-16be",
@@ -27,27 +66,30 @@ pub(super) fn read(path: &Path) -> Result<(Format, RawFile), DataError> {
         .into();
     }
     let text = format.decode(path, bytes)?;
-    let lines = text.lines().filter(|line| !line.is_empty());
+    let lines = text
+        .split(['\n', '\r'])
+        .filter(|line| !line.trim().is_empty());
     let head: Vec<&str> = lines.take(LINES).collect();
-    format.delimiter = delimiter(&head);
-    if let Ok(sample) = RawFile::of_text(path.to_owned(), &head.join("\n"), &format) {
-        format.decimal = decimal(&sample);
-    }
-    let file = RawFile::of_text(path.to_owned(), &text, &format)?;
+    format.delimiter = separator(&text).unwrap_or_else(|| delimiter(&head));
+    let mut file = RawFile::of_text(path.to_owned(), &text, &format)?;
+    (format.decimal, format.thousands) = marks::found(&file, &format, given)?;
+    format.check()?;
+    file.notes.splice(0..0, notes);
     Ok((format, file))
 }
 
-/// The character that cuts the lines into the same number of cells, at least two; most often.
+/// The character that cuts most lines into the same number of cells, at least two. Titles and comments
+/// have none.
 fn delimiter(lines: &[&str]) -> char {
     let score = |delimiter: char| {
         let counts: Vec<usize> = lines
             .iter()
             .map(|line| outside_quotes(line, delimiter))
+            .filter(|count| *count > 0)
             .collect();
-        let first = counts.first().copied().unwrap_or(0);
-        let same = counts.iter().filter(|&&count| count == first).count();
+        let same = |own: usize| counts.iter().filter(|&&count| count == own).count();
         // How many lines agree, then how many cells.
-        (first > 0).then_some((same, first))
+        counts.iter().map(|&count| (same(count), count)).max()
     };
     let candidates = [',', ';', '\t', '|'];
     let best = candidates
@@ -69,20 +111,6 @@ fn outside_quotes(line: &str, delimiter: char) -> usize {
     count
 }
 
-/// A comma where cells such as `3,5` are more than cells such as `3.5`.
-fn decimal(sample: &RawFile) -> char {
-    let cells = || sample.rows.iter().flat_map(|row| row.cells.iter());
-    let like = |text: &str, mark: char| {
-        text.split_once(mark).is_some_and(|(whole, part)| {
-            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            digits(whole.trim_start_matches('-')) && digits(part)
-        })
-    };
-    let commas = cells().filter(|text| like(text, ',')).count();
-    let points = cells().filter(|text| like(text, '.')).count();
-    if commas > points { ',' } else { '.' }
-}
-
 /// What differs from an ordinary CSV file.
 pub(super) fn notes(format: &Format) -> Vec<String> {
     let ordinary = Format::default();
@@ -93,8 +121,48 @@ pub(super) fn notes(format: &Format) -> Vec<String> {
     if format.decimal != ordinary.decimal {
         notes.push("numbers have a decimal comma".into());
     }
+    if let Some(mark) = format.thousands {
+        notes.push(format!("numbers have {mark:?} between thousands"));
+    }
     if format.encoding != ordinary.encoding {
         notes.push(format!("the text is {} (a guess)", format.encoding));
     }
     notes
 }
+
+/// What was noticed in the files: what is left out or read otherwise than it stands there.
+///
+/// # Errors
+/// [`DataError::Mixed`]: the numbers of a column are written in two ways.
+pub(super) fn file_notes(formats: &[Format], raw: &[RawFile]) -> Result<Vec<String>, DataError> {
+    let first = formats.first();
+    let mut notes = mojibake(raw);
+    for (format, file) in formats.iter().zip(raw) {
+        let path = file.path.display();
+        let mut own = file.notes.clone();
+        if first != Some(format) {
+            let written = self::notes(format);
+            own.push(match written.as_slice() {
+                [] => "it is written with commas between cells and decimal points, in UTF-8".into(),
+                some => some.join(", "),
+            });
+        }
+        // Its rows are written as those of the first file.
+        let format = first.unwrap_or(format);
+        let columns: Vec<&str> = file.header.iter().map(String::as_str).collect();
+        let numbers = columns.iter().copied().filter(|name| {
+            let place = file.place(name).unwrap_or(usize::MAX);
+            let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
+            let mut present = cells.filter(|text| !format.is_missing(text));
+            present.all(|text| format.number(text).is_some())
+        });
+        let numbers: Vec<&str> = numbers.collect();
+        own.extend(notation_notes(file, &numbers, format)?);
+        own.extend(missing_notes(file, &columns, format));
+        notes.extend(own.iter().map(|note| format!("{path}: {note}")));
+    }
+    Ok(notes)
+}
+
+#[cfg(test)]
+mod tests;

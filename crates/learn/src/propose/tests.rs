@@ -347,7 +347,7 @@ fn one_odd_cell_never_makes_a_category_of_numbers() {
             "{error}"
         );
         let marked = Wishes {
-            marks: vec![odd.into()],
+            missing: vec![odd.into()],
             ..Wishes::default()
         };
         let proposal = column("marked.csv", &cells, marked).unwrap();

@@ -18,7 +18,7 @@ impl ColumnsConfig {
         &self,
         files: &[RawFile],
         beside: &[&str],
-        format: &Format,
+        formats: &[Format],
     ) -> Result<Schema, DataError> {
         self.check()?;
         let first = files.first().expect("at least one file");
@@ -44,14 +44,14 @@ impl ColumnsConfig {
             let column = match (self.one_hot.contains(&name), self.levels.get(&name)) {
                 (false, _) => FeatureColumns::numbers(ColumnNames::One(name)),
                 (true, Some(levels)) => FeatureColumns::category(&name, levels.clone()),
-                (true, None) => FeatureColumns::category(&name, occurring(files, &name, format)?),
+                (true, None) => FeatureColumns::category(&name, occurring(files, &name, formats)?),
             };
             Ok(FeatureColumns { missing, ..column })
         };
         let features = features.into_iter().map(feature);
         let features = merged(features.collect::<Result<Vec<_>, _>>()?);
         Ok(Schema {
-            target: self.target(files, format)?,
+            target: self.target(files, formats)?,
             min_rows: 2,
             only: self.only.clone(),
             subgroup: self.subgroup.clone(),
@@ -81,7 +81,7 @@ impl ColumnsConfig {
         Ok(())
     }
 
-    fn target(&self, files: &[RawFile], format: &Format) -> Result<TargetColumn, DataError> {
+    fn target(&self, files: &[RawFile], formats: &[Format]) -> Result<TargetColumn, DataError> {
         let (name, mask) = match &self.target {
             TargetColumns::One(name) => (ColumnNames::One(name.clone()), false),
             TargetColumns::Several(names) => (ColumnNames::Several(names.clone()), false),
@@ -99,7 +99,7 @@ impl ColumnsConfig {
         };
         match &self.positive {
             Some(rule) if rule.is_order() => target.rule = Some(rule.clone()),
-            Some(rule) => target.classes = Some(self.values(files, rule, format)?),
+            Some(rule) => target.classes = Some(self.values(files, rule, formats)?),
             None => {}
         }
         Ok(target)
@@ -110,10 +110,10 @@ impl ColumnsConfig {
         &self,
         files: &[RawFile],
         rule: &Rule,
-        format: &Format,
+        formats: &[Format],
     ) -> Result<Vec<ClassValues>, DataError> {
         let name = &self.target.names()[0];
-        let all = occurring(files, name, format)?;
+        let all = occurring(files, name, formats)?;
         let (positive, negative): (Vec<String>, Vec<String>) = all
             .into_iter()
             .partition(|value| rule.holds(value) == Some(true));
@@ -156,9 +156,13 @@ fn some(values: &[String]) -> String {
 }
 
 /// All values of a column, numbers by size and then texts by letter.
-fn occurring(files: &[RawFile], column: &str, format: &Format) -> Result<Vec<String>, DataError> {
+fn occurring(
+    files: &[RawFile],
+    column: &str,
+    formats: &[Format],
+) -> Result<Vec<String>, DataError> {
     let mut seen = BTreeSet::new();
-    for file in files {
+    for (file, format) in files.iter().zip(formats) {
         let place = file.place(column)?;
         let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
         let present = cells.filter(|text| !format.is_missing(text));

@@ -1,0 +1,140 @@
+#![allow(clippy::unwrap_used)]
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Opens a file of this name with these bytes.
+fn opened(name: &str, bytes: &[u8]) -> Result<RawFile, String> {
+    let folder = std::env::temp_dir().join(format!("rota-open-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let file = open(path, &Format::default()).map_err(|error| error.to_string());
+    std::fs::remove_dir_all(&folder).unwrap();
+    file
+}
+
+const TABLE: &[u8] = b"a,b\n1,2\n3,4\n";
+
+#[test]
+fn gzip_is_known_by_its_first_bytes() {
+    let packed = gzip(TABLE);
+    let padded = [&packed[..], &[0; 512]].concat();
+    let parts = [gzip(b"a,b\n1,2\n"), gzip(b"3,4\n")].concat();
+    for name in ["a.csv.gz", "b.csv", "c.txt", "d.GZ", "e"] {
+        for bytes in [&packed, &padded, &parts] {
+            let file = opened(name, bytes).unwrap();
+            assert_eq!((file.rows.len(), file.notes.len()), (2, 0), "{name}");
+        }
+    }
+    let plain = opened("f.csv.gz", TABLE).unwrap();
+    assert_eq!(plain.rows.len(), 2);
+    assert_eq!(
+        plain.notes,
+        ["its name ends in .gz, and it is not compressed: it is read as it is"]
+    );
+}
+
+#[test]
+fn damaged_gzip_is_refused_with_the_reason() {
+    let packed = gzip(TABLE);
+    let broken = opened("a1.csv.gz", &packed[..packed.len() - 6])
+        .err()
+        .unwrap();
+    assert!(broken.contains("it breaks off"), "{broken}");
+    let more = opened("a2.csv.gz", &[&packed[..], b"hello"].concat())
+        .err()
+        .unwrap();
+    assert!(more.contains("5 bytes follow its gzip content"), "{more}");
+    let mut wrong = packed.clone();
+    let at = wrong.len() - 5;
+    wrong[at] ^= 1;
+    let wrong = opened("a3.csv.gz", &wrong).err().unwrap();
+    assert!(wrong.contains("damaged"), "{wrong}");
+    let (large, hint) = decompressed(&packed, 5).unwrap_err();
+    assert!(
+        large.contains("more than 5 bytes when decompressed") && hint.contains("split it"),
+        "{large}"
+    );
+    let (large, _) = decompressed(&gzip(&[b'1'; 100_000]), 10).unwrap_err();
+    assert!(large.contains("more than 10 bytes"), "{large}");
+    assert_eq!(decompressed(&packed, TABLE.len() as u64).unwrap(), TABLE);
+}
+
+#[test]
+fn a_file_over_the_limit_is_refused_with_what_to_do() {
+    let path = std::env::temp_dir().join(format!("rota-large-{}.csv", std::process::id()));
+    // Very large, without bytes on the disk.
+    std::fs::File::create(&path)
+        .unwrap()
+        .set_len(file::DATA + 1)
+        .unwrap();
+    let error = open(path.clone(), &Format::default())
+        .err()
+        .unwrap()
+        .to_string();
+    std::fs::remove_file(&path).unwrap();
+    assert!(
+        error.contains("more than 1024 MiB") && error.contains("split it into several files"),
+        "{error}"
+    );
+}
+
+#[test]
+fn files_that_are_no_tables_are_named() {
+    let cases: [(&[u8], &str); 14] = [
+        (
+            b"PK\x03\x04\x14\x00",
+            "a spreadsheet or an archive: save the sheet as CSV",
+        ),
+        (b"\xD0\xCF\x11\xE0\xA1", "an old spreadsheet"),
+        (b"BZh91AY", "compressed with bzip2"),
+        (b"\xFD7zXZ\x00", "compressed with xz"),
+        (b"\x28\xB5\x2F\xFD\x00", "compressed with zstd"),
+        (b"7z\xBC\xAF\x27\x1C", "a 7-Zip archive"),
+        (b"%PDF-1.7", "a PDF"),
+        (b"SQLite format 3\0", "a database of SQLite"),
+        (b"$FL2@(#) SPSS", "a file of SPSS"),
+        (b"<stata_dta><header>", "a file of Stata"),
+        (b"\n <!DOCTYPE html><html>", "a web page"),
+        (b"<?xml version='1.0'?>", "XML"),
+        (b"{\"a\": 1}", "JSON"),
+        (b"[{\"a\": 1}]", "JSON"),
+    ];
+    for (at, (bytes, what)) in cases.into_iter().enumerate() {
+        let error = opened(&format!("other{at}.csv"), bytes).err().unwrap();
+        assert!(error.contains(&format!("it is {what}")), "{error}");
+    }
+}
+
+#[test]
+fn every_encoding_of_unicode_is_read() {
+    let text = "ward,y\nSüd,1\n";
+    let wide = |bytes: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+    let (little, big) = (wide(u16::to_le_bytes), wide(u16::to_be_bytes));
+    let marked = |mark: &[u8], bytes: &[u8]| [mark, bytes].concat();
+    let all = [
+        text.as_bytes().to_vec(),
+        marked(&[0xEF, 0xBB, 0xBF], text.as_bytes()),
+        marked(&[0xFF, 0xFE], &little),
+        marked(&[0xFE, 0xFF], &big),
+        little,
+        big,
+        gzip(text.as_bytes()),
+    ];
+    for (at, bytes) in all.iter().enumerate() {
+        let file = opened(&format!("text{at}.csv"), bytes).unwrap();
+        assert_eq!(file.header, ["ward", "y"], "{at}");
+        assert_eq!(file.rows[0].cells.get(0), Some("Süd"), "{at}");
+        assert_eq!(file.notes, [""; 0]);
+    }
+}

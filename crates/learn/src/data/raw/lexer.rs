@@ -1,0 +1,275 @@
+//! Cuts the text of a CSV file into cells.
+//!
+//! Lines end with a line feed, a carriage return or both. A cell that begins with a quotation mark ends
+//! with one; two of them within it are one. Blanks around cells are left out, and so are blank lines.
+
+use csv::StringRecord;
+
+/// Lines over which a cell may go. One that goes on was hardly ever meant to.
+pub(super) const LONG: u64 = 8;
+
+/// The cells of one line, or of several with quotation marks.
+pub(super) struct Record {
+    /// Where it begins, from 1.
+    pub(super) line: u64,
+    /// Where it begins, in bytes.
+    pub(super) start: usize,
+    pub(super) cells: StringRecord,
+    /// The line where its first cell over several lines begins.
+    pub(super) long: Option<u64>,
+}
+
+/// A quotation mark that opens a cell and has no proper end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct OpenQuote {
+    pub(super) line: u64,
+    /// The cell in its record, from 1.
+    pub(super) cell: usize,
+    pub(super) why: Quote,
+}
+
+/// What is wrong with a cell in quotation marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quote {
+    /// It is open at the end of the file.
+    Open,
+    /// It goes over too many lines.
+    Long,
+    /// Text follows where it ends.
+    More,
+}
+
+/// Whether a letter around a cell means nothing: blanks, and marks that nobody sees.
+pub(super) fn is_blank(letter: char) -> bool {
+    letter.is_whitespace() || is_invisible(letter)
+}
+
+/// Whether nobody sees it.
+pub(super) fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{FEFF}' | '\u{200B}'..='\u{200F}' | '\u{2060}' | '\u{AD}'
+    )
+}
+
+/// Reads text from one of its lines on.
+pub(super) struct Lexer<'a> {
+    text: &'a str,
+    delimiter: u8,
+    at: usize,
+    line: u64,
+    /// Whether the blanks around cells are left out.
+    trim: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str, delimiter: char) -> Self {
+        Self {
+            text,
+            delimiter: delimiter as u8,
+            at: 0,
+            line: 1,
+            trim: true,
+        }
+    }
+
+    /// The cells of the record that begins at a byte, with the blanks around them.
+    pub(super) fn untrimmed(text: &'a str, start: usize, delimiter: char) -> Option<StringRecord> {
+        let mut lexer = Self::new(text, delimiter);
+        (lexer.at, lexer.trim) = (start, false);
+        Some(lexer.next()?.ok()?.cells)
+    }
+
+    /// Takes a whole line as it is.
+    pub(super) fn skip_line(&mut self) {
+        let rest = &self.text.as_bytes()[self.at..];
+        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        self.at += end.unwrap_or(rest.len());
+        self.end_line();
+    }
+
+    /// Passes the end of a line, if it is here.
+    fn end_line(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        let length = match (bytes.get(self.at), bytes.get(self.at + 1)) {
+            (Some(b'\r'), Some(b'\n')) => 2,
+            (Some(b'\r' | b'\n'), _) => 1,
+            _ => return false,
+        };
+        self.at += length;
+        self.line += 1;
+        true
+    }
+
+    /// Passes blanks within a line that do not separate cells.
+    fn blanks(&self, mut at: usize) -> usize {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(at)
+            && matches!(byte, b' ' | b'\t')
+            && *byte != self.delimiter
+        {
+            at += 1;
+        }
+        at
+    }
+
+    /// A cell in quotation marks, the first of which is at `at`.
+    fn quoted(&mut self, at: usize) -> Result<String, Quote> {
+        let bytes = self.text.as_bytes();
+        let began = self.line;
+        let mut value = String::new();
+        self.at = at + 1;
+        let mut from = self.at;
+        loop {
+            match bytes.get(self.at) {
+                None => return Err(Quote::Open),
+                Some(b'"') => {
+                    value.push_str(&self.text[from..self.at]);
+                    self.at += 1;
+                    from = self.at;
+                    if bytes.get(self.at) != Some(&b'"') {
+                        break;
+                    }
+                    self.at += 1;
+                }
+                Some(b'\r' | b'\n') => {
+                    self.end_line();
+                    if self.line - began >= LONG {
+                        return Err(Quote::Long);
+                    }
+                }
+                Some(_) => self.at += 1,
+            }
+        }
+        self.at = self.blanks(self.at);
+        match bytes.get(self.at) {
+            None | Some(b'\r' | b'\n') => Ok(value),
+            Some(byte) if *byte == self.delimiter => Ok(value),
+            Some(_) => Err(Quote::More),
+        }
+    }
+}
+
+impl Iterator for Lexer<'_> {
+    type Item = Result<Record, OpenQuote>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = self.text.as_bytes();
+        loop {
+            let after = self.blanks(self.at);
+            match bytes.get(after) {
+                None => return None,
+                Some(b'\r' | b'\n') => {
+                    self.at = after;
+                    self.end_line();
+                }
+                Some(_) => break,
+            }
+        }
+        let mut record = Record {
+            line: self.line,
+            start: self.at,
+            cells: StringRecord::new(),
+            long: None,
+        };
+        loop {
+            let start = self.blanks(self.at);
+            if bytes.get(start) == Some(&b'"') {
+                let line = self.line;
+                match self.quoted(start) {
+                    Ok(value) if self.trim => {
+                        record.cells.push_field(value.trim_matches(is_blank));
+                    }
+                    Ok(value) => record.cells.push_field(&value),
+                    Err(why) => {
+                        let cell = record.cells.len() + 1;
+                        return Some(Err(OpenQuote { line, cell, why }));
+                    }
+                }
+                if self.line > line {
+                    record.long.get_or_insert(line);
+                }
+            } else {
+                let rest = &bytes[self.at..];
+                let ends = |byte: &u8| matches!(byte, b'\r' | b'\n') || *byte == self.delimiter;
+                let end = rest.iter().position(ends).unwrap_or(rest.len());
+                let cell = &self.text[self.at..self.at + end];
+                record.cells.push_field(match self.trim {
+                    true => cell.trim_matches(is_blank),
+                    false => cell,
+                });
+                self.at += end;
+            }
+            match bytes.get(self.at) {
+                Some(byte) if *byte == self.delimiter => self.at += 1,
+                _ => break,
+            }
+        }
+        self.end_line();
+        Some(Ok(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(text: &str) -> Vec<(u64, Vec<String>)> {
+        let records = Lexer::new(text, ',').map(|record| record.expect("no open quote"));
+        let own = |record: Record| record.cells.iter().map(String::from).collect();
+        records.map(|record| (record.line, own(record))).collect()
+    }
+
+    fn fails(text: &str) -> OpenQuote {
+        let found = Lexer::new(text, ',').find_map(Result::err);
+        found.expect("an open quote")
+    }
+
+    #[test]
+    fn cells_are_cut_at_separators_and_lines() {
+        let expected = [
+            (1, vec!["a".to_owned(), "b".into()]),
+            (3, vec!["1".into(), "x, y".into()]),
+            (4, vec!["2".into(), "he said \"no\"".into()]),
+            (5, vec![String::new(), "5\" pipe".into()]),
+            (6, vec!["3".into(), "two\nlines".into()]),
+            (8, vec!["4".into(), String::new()]),
+        ];
+        let lines = "a , b|  |1, \"x, y\" |2,\"he said \"\"no\"\"\"|,5\" pipe|3,\"two\nlines\"|4,";
+        for end in ["\n", "\r\n", "\r"] {
+            let text = lines.replace('|', end);
+            assert_eq!(cells(&text), expected, "{end:?}");
+            assert_eq!(cells(&(text + end)), expected, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn an_open_quotation_mark_is_found_where_it_began() {
+        let rest = "52,6,ok\n".repeat(20);
+        let short = "52,6,ok\n".repeat(3);
+        let cases = [
+            (format!("a,b,c\n1,2,\"check\n{rest}"), 2, 3, Quote::Long),
+            (format!("a,b,c\n1,2,\"check\n{short}"), 2, 3, Quote::Open),
+            (format!("a,b,c\n1,2,3\n\"1,2,3\n{short}"), 3, 1, Quote::Open),
+            (
+                format!("a,b,c\n1,\"2,3\n{short}1,\"2\",3\n"),
+                2,
+                2,
+                Quote::More,
+            ),
+            ("a,b\n1,\"x\" y\n".to_owned(), 2, 2, Quote::More),
+            ("a,b\n1,\"x\\\" y\"\n".to_owned(), 2, 2, Quote::More),
+            ("a,\"b\n1,2\n".to_owned(), 1, 2, Quote::Open),
+            (
+                format!("a,b,c\r1,2,\"check\r{}", rest.replace('\n', "\r")),
+                2,
+                3,
+                Quote::Long,
+            ),
+            ("a,b\n1,\"".to_owned(), 2, 2, Quote::Open),
+        ];
+        for (text, line, cell, why) in cases {
+            assert_eq!(fails(&text), OpenQuote { line, cell, why }, "{text}");
+        }
+    }
+}

@@ -1,0 +1,329 @@
+#![allow(clippy::unwrap_used)]
+use super::*;
+
+fn read(text: &str) -> Result<RawFile, String> {
+    read_as(text, &Format::default())
+}
+
+fn read_as(text: &str, format: &Format) -> Result<RawFile, String> {
+    RawFile::of_text("a.csv".into(), text, format).map_err(|error| error.to_string())
+}
+
+/// Header and rows, cells separated by bars.
+fn table(file: &RawFile) -> (String, Vec<String>) {
+    let row = |row: &RawRow| row.cells.iter().collect::<Vec<_>>().join("|");
+    (file.header.join("|"), file.rows.iter().map(row).collect())
+}
+
+/// Rows of three columns.
+const ROWS: &str = "37,2.5,general\n52,6.8,surgery\n68,5.1,general\n";
+const NAMES: &str = "age,lab,ward\n";
+
+fn is_the_table(file: &RawFile) {
+    let (header, rows) = table(file);
+    assert_eq!(header, "age|lab|ward");
+    assert_eq!(rows, ["37|2.5|general", "52|6.8|surgery", "68|5.1|general"]);
+}
+
+#[test]
+fn an_ordinary_table_has_nothing_to_say() {
+    let file = read(&format!("{NAMES}{ROWS}")).unwrap();
+    is_the_table(&file);
+    assert_eq!(file.notes, [""; 0]);
+    assert_eq!(file.rows[1].at, Place::Line(3));
+}
+
+#[test]
+fn a_quotation_mark_that_is_never_closed_is_an_error_where_it_began() {
+    let rest = "52,6.8,ok\n".repeat(20);
+    let cases = [
+        (
+            format!("{NAMES}37,2.5,\"check\n{rest}"),
+            2,
+            3,
+            "within 8 lines",
+        ),
+        (
+            format!("{NAMES}37,2.5,\"check\n52,6.8,ok\n"),
+            2,
+            3,
+            "never closed",
+        ),
+        (
+            format!("{NAMES}37,2.5,ok\n\"52,6.8,ok\n{rest}"),
+            3,
+            1,
+            "within 8 lines",
+        ),
+        (
+            format!("{NAMES}37,\"2.5,ok\n52,\"6.8\",ok\n"),
+            2,
+            2,
+            "followed by text",
+        ),
+        // Two marks that swallow whole rows, after which the number of cells fits.
+        (
+            format!("{NAMES}37,2.5,\"check\n52,6.8,ok\n68,5.1,check\"\n77,4.7,ok\n"),
+            2,
+            3,
+            "look like rows",
+        ),
+        (
+            format!("{NAMES}37,2.5,\"check\n68,5.1,check\"\n77,4.7,ok\n"),
+            2,
+            3,
+            "look like rows",
+        ),
+        (format!("age,lab,\"ward\n{rest}"), 1, 3, "within 8 lines"),
+    ];
+    for (text, line, cell, what) in cases {
+        let error = read(&text).err().unwrap();
+        let start = format!("a.csv, line {line}: a quotation mark opens cell {cell}, which ");
+        assert!(error.starts_with(&start) && error.contains(what), "{error}");
+    }
+    let ragged = read(&format!("{NAMES}37,\"a\nb\"\n")).err().unwrap();
+    assert!(
+        ragged.contains("line 2: expected 3 cells") && ragged.contains("from line 2 on"),
+        "{ragged}"
+    );
+}
+
+#[test]
+fn texts_over_a_few_lines_are_read() {
+    let file =
+        read("age,note\n1,\"first line,\nsecond line\n\nthird, of \"\"four\"\"\"\n2,x\n").unwrap();
+    let (_, rows) = table(&file);
+    assert_eq!(
+        rows,
+        ["1|first line,\nsecond line\n\nthird, of \"four\"", "2|x"]
+    );
+    assert_eq!(file.rows[1].at, Place::Line(6));
+}
+
+#[test]
+fn titles_and_comments_before_the_table_are_left_out_and_said() {
+    let cases = [
+        (
+            "# exported 2024-05-01\n",
+            "line 1 stands before the table and is left out",
+        ),
+        (
+            "# exported, by N. N.\n# two\n",
+            "lines 1 and 2 stand before the table and are left out",
+        ),
+        ("Patients of 2024\n", "line 1 stands"),
+        ("Patients of 2024\n\n", "line 1 stands"),
+        ("Patients of 2024,,\n", "line 1 stands"),
+        ("Patients of 2024,,\n,,\n", "line 1 stands"),
+        ("Report\nWard North\n\n# draft\n", "lines 1, 2 and 4 stand"),
+        ("\"Patients, all\"\n", "line 1 stands"),
+        ("#\n", "line 1 stands"),
+    ];
+    for (ahead, note) in cases {
+        let file = read(&format!("{ahead}{NAMES}{ROWS}")).unwrap();
+        is_the_table(&file);
+        assert!(
+            file.notes[0].starts_with(note),
+            "{ahead:?}: {:?}",
+            file.notes
+        );
+    }
+    // Names may begin with a hash, and there may be one column only.
+    let hash = read("#age,lab\n1,2\n").unwrap();
+    assert_eq!((table(&hash).0.as_str(), hash.notes.len()), ("#age|lab", 0));
+    let one = read("age\n1\n2\n").unwrap();
+    assert_eq!((table(&one).0.as_str(), one.rows.len()), ("age", 2));
+    // Without names in the file, every row is one.
+    let format = Format {
+        columns: Some(Vec::new()),
+        ..Format::default()
+    };
+    let rows = read_as("37,,\n52,6.8,x\n", &format).unwrap();
+    assert_eq!((rows.rows.len(), rows.notes.len()), (2, 0));
+}
+
+#[test]
+fn totals_behind_the_table_are_left_out_and_said() {
+    let totals = [
+        "Total,14.4,3",
+        "total,14.4,",
+        "Summe,14.4,",
+        "Sum:,14.4,",
+        "Gesamt,,",
+        "Grand total,1,2",
+        "TOTAL (n=3),14.4,",
+        ",Total,3",
+        "Mean,4.8,",
+        "Durchschnitt,4.8,",
+        "Total",
+        "Moyenne,4.8,",
+    ];
+    for total in totals {
+        let file = read(&format!("{NAMES}{ROWS}{total}\n")).unwrap();
+        is_the_table(&file);
+        let note = &file.notes[0];
+        assert!(
+            note.starts_with("line 5 begins with ") && note.contains("is left out"),
+            "{note}"
+        );
+    }
+    let two = read(&format!("{NAMES}{ROWS}\nSum,1,\nMean,1,\n")).unwrap();
+    is_the_table(&two);
+    assert_eq!(two.notes.len(), 2);
+    // Where the word is a value like others, or stands elsewhere, the row is one.
+    for rows in ["a,Sum\nSum,1\nb,2\nSum,3\n", "a,b,c\n1,2,x\n3,4,total\n"] {
+        let file = read(rows).unwrap();
+        assert_eq!(
+            (file.rows.len(), file.notes.len()),
+            (rows.lines().count() - 1, 0),
+            "{rows}"
+        );
+    }
+}
+
+#[test]
+fn names_that_come_again_are_left_out_and_said() {
+    let file = read(&format!(
+        "{NAMES}37,2.5,general\n52,6.8,surgery\n{NAMES}68,5.1,general\n"
+    ))
+    .unwrap();
+    is_the_table(&file);
+    assert_eq!(
+        file.notes,
+        ["line 4 repeats the names of the columns and is left out"]
+    );
+    let twice = read(&format!("{NAMES}{NAMES}{ROWS} age , lab,\"ward\"\n")).unwrap();
+    is_the_table(&twice);
+    assert_eq!(
+        twice.notes,
+        ["lines 2 and 6 repeat the names of the columns and are left out"]
+    );
+}
+
+#[test]
+fn lines_and_columns_of_nothing_are_left_out_and_said() {
+    let cases = [
+        (
+            "age,lab,ward,,\n37,2.5,general,,\n52,6.8,surgery,,\n68,5.1,general,,\n",
+            "2 columns without",
+        ),
+        (
+            "age,lab,ward\n37,2.5,general,,\n52,6.8,surgery,,\n68,5.1,general,\n",
+            "3 of 3 rows end with",
+        ),
+        (
+            "age,lab,ward,\n37,2.5,general,\n52,6.8,surgery,,\n68,5.1,general,\n",
+            "1 of 3 rows ends with",
+        ),
+        (
+            "age,,lab,ward\n37,,2.5,general\n52,,6.8,surgery\n68,,5.1,general\n",
+            "a column without",
+        ),
+        (
+            "age,lab,ward\n37,2.5,general\n,,\n52,6.8,surgery\n68,5.1,general\n,,\n",
+            "lines 3 and 6 have separators",
+        ),
+    ];
+    for (text, note) in cases {
+        let file = read(text).unwrap();
+        is_the_table(&file);
+        assert!(file.notes[0].starts_with(note), "{text}: {:?}", file.notes);
+    }
+    let blank = read(&format!(
+        "\n\n{NAMES}\n{}\n  \n",
+        ROWS.replace('\n', "\n\n")
+    ))
+    .unwrap();
+    is_the_table(&blank);
+    assert_eq!(blank.notes, [""; 0]);
+    // A column without a name that holds something stays, and so is seen.
+    let index = read(",age\n0,40\n1,41\n").unwrap();
+    assert_eq!(table(&index).0, "|age");
+    let cut = read("age,lab,ward\n37,2.5,general,x\n").err().unwrap();
+    assert!(
+        cut.contains("line 2: expected 3 cells, one per column, found 4"),
+        "{cut}"
+    );
+    let short = read("age,lab,ward\n37,2.5\n").err().unwrap();
+    assert!(
+        short.contains("line 2: expected 3 cells, one per column, found 2"),
+        "{short}"
+    );
+}
+
+#[test]
+fn names_of_columns_are_without_blanks_and_invisible_letters() {
+    let file = read(&format!("\"age \",\u{a0}lab,\u{200b}ward\u{feff}\n{ROWS}")).unwrap();
+    is_the_table(&file);
+    assert_eq!(
+        file.notes,
+        [
+            "the names of \"age\", \"lab\", \"ward\" have spaces or invisible characters that are left out"
+        ]
+    );
+    let marked = read(&format!("\u{feff}{NAMES}{ROWS}")).unwrap();
+    is_the_table(&marked);
+    let inner = read("blood\u{a0}pressure,y\n1,2\n").unwrap();
+    assert_eq!(inner.header, ["blood pressure", "y"]);
+    assert_eq!(inner.notes.len(), 1);
+    // Spaces behind all separators are a way of writing.
+    let spaced =
+        read("age, lab, ward\n37, 2.5, general\n52, 6.8, surgery\n68, 5.1, \"general\"\n").unwrap();
+    is_the_table(&spaced);
+    assert_eq!(spaced.notes, [""; 0]);
+    for twice in [
+        "age,age\n1,2\n",
+        "age,\"age \"\n1,2\n",
+        "age,\u{feff}age\n1,2\n",
+    ] {
+        let error = read(twice).err().unwrap();
+        assert!(
+            error.contains("the column \"age\" is there twice"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_first_line_may_name_the_separator() {
+    for first in ["sep=;", "SEP=;", "\"sep=;\"", "\u{feff}sep=;"] {
+        let text = format!("{first}\r\n{}", format!("{NAMES}{ROWS}").replace(',', ";"));
+        let file = read(&text).unwrap();
+        is_the_table(&file);
+        assert_eq!(
+            file.notes,
+            ["cells are separated by ';', as its first line says"]
+        );
+        assert_eq!(file.rows[0].at, Place::Line(3));
+    }
+    let tabs = format!("sep=\t\n{}", format!("{NAMES}{ROWS}").replace(',', "\t"));
+    is_the_table(&read(&tabs).unwrap());
+    let same = read(&format!("sep=,\n{NAMES}{ROWS}")).unwrap();
+    is_the_table(&same);
+    assert_eq!(same.notes, [""; 0]);
+}
+
+#[test]
+fn lines_end_in_every_way() {
+    for end in ["\r\n", "\r", "\n"] {
+        let file = read(&format!("{NAMES}{ROWS}").replace('\n', end)).unwrap();
+        is_the_table(&file);
+        assert_eq!(file.rows[2].at, Place::Line(4), "{end:?}");
+    }
+}
+
+#[test]
+fn numbers_are_rewritten_as_another_file_writes_them() {
+    let german = Format {
+        delimiter: ';',
+        decimal: ',',
+        thousands: Some('.'),
+        ..Format::default()
+    };
+    let mut file = read_as("x;k;m\n1.234,50;01;-\n12;a,b;NA\n", &german).unwrap();
+    file.rewritten(&german, &Format::default());
+    assert_eq!(table(&file).1, ["1234.50|01|-", "12|a,b|NA"]);
+    let mut file = read("x,k\n1.5,a.b\n").unwrap();
+    file.rewritten(&Format::default(), &german);
+    assert_eq!(table(&file).1, ["1,5|a.b"]);
+}
