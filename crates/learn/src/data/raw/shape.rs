@@ -183,7 +183,8 @@ fn ahead(records: &[Record], named: bool, text: &str) -> usize {
             && !first.is_empty()
             && wide > 1
             && (names(next) || filled(next) == 1);
-        let numeric = number(first).is_some();
+        // A number is no title, and neither are names with another separator.
+        let numeric = number(first).is_some() || first.contains([';', '\t', '|']);
         if !(comment || (named && (bare || padded) && !numeric)) {
             break;
         }
