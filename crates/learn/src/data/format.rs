@@ -191,7 +191,8 @@ impl Format {
             }
             (Some(_), None) => {
                 return format!(
-                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: decimal = \"{mark}\""
+                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: {}",
+                    decimals(mark, self.thousands)
                 );
             }
             (None, Some(_)) => {

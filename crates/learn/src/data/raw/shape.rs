@@ -176,7 +176,7 @@ fn ahead(records: &[Record], named: bool, text: &str) -> usize {
             .map(|record| filled(&record.cells))
             .max()
             .unwrap_or(0);
-        let bare = own.len() == 1 && next.len() >= 1 && wide > 1;
+        let bare = own.len() == 1 && wide > 1;
         let padded = named
             && own.len() > 1
             && filled(own) == 1
