@@ -106,8 +106,7 @@ pub enum DataError {
     },
     /// Numbers that can be read in two ways, and nothing in the file tells which.
     #[error(
-        "{}: column {column:?} holds {text:?}, which is {large} or {small}, and nothing in the file tells \
-         which: answer in `format` with {as_large} or with {as_small}",
+        "{}: column {column:?} holds {readings}, or with the options --thousands and --decimal",
         path.display()
     )]
     Question {
@@ -115,36 +114,18 @@ pub enum DataError {
         path: PathBuf,
         /// The column.
         column: String,
-        /// A cell.
-        text: String,
-        /// The number, if the mark is between thousands.
-        large: String,
-        /// The number, if the mark is before decimals.
-        small: String,
-        /// How to say the first.
-        as_large: String,
-        /// How to say the second.
-        as_small: String,
+        /// A cell, its two readings, and how to choose.
+        readings: String,
     },
     /// The numbers of a column are written in different ways.
-    #[error(
-        "{}, {at}: column {column:?} holds {text:?}, and {other:?} in {other_at}: write all its numbers \
-         in one way",
-        path.display()
-    )]
+    #[error("{}: column {column:?} holds {cells}: write all its numbers in one way", path.display())]
     Mixed {
         /// The file.
         path: PathBuf,
-        /// The line or row.
-        at: Place,
         /// The column.
         column: String,
-        /// What the cell holds.
-        text: String,
-        /// Another cell.
-        other: String,
-        /// Where it is.
-        other_at: Place,
+        /// Two cells, and where they are.
+        cells: String,
     },
     /// A cell holds something other than expected.
     #[error("{}, {at}: column {column:?} holds {text:?}, but {expected}", path.display())]

@@ -159,7 +159,10 @@ impl Format {
         let text = folded(text);
         let plain = grammar::plain(&text, self.decimal, self.thousands.map(spaces))?;
         // Only the marks change: exponents and signs stay as they are.
-        match text.contains(['e', 'E', 'd', 'D', '+']) {
+        let grouped = self
+            .thousands
+            .is_some_and(|mark| text.contains(spaces(mark)));
+        match !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
             true => Some(text.replacen(self.decimal, ".", 1)),
             false => Some(plain),
         }
@@ -188,7 +191,8 @@ impl Format {
             }
             (Some(_), None) => {
                 return format!(
-                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: decimal = \"{mark}\""
+                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: {}",
+                    decimals(mark, self.thousands)
                 );
             }
             (None, Some(_)) => {

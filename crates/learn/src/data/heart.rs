@@ -95,7 +95,7 @@ pub(crate) fn heart_schema() -> Result<Schema, DataError> {
         .columns
         .as_ref()
         .expect("the files are described in short");
-    columns.schema(&[empty], &[], &[config.format.clone()])
+    columns.schema(&[empty], &[], std::slice::from_ref(&config.format))
 }
 
 /// The four hospitals, from `heart_disease/` under `folder`.

@@ -71,19 +71,17 @@ pub(crate) fn notation_notes(
 /// Two cells of a column whose numbers are written in two ways.
 fn mixed(file: &RawFile, place: usize, first: usize, second: usize) -> DataError {
     let cell = |at: usize| {
-        file.rows[at]
-            .cells
-            .get(place)
-            .unwrap_or_default()
-            .to_owned()
+        let row = &file.rows[at];
+        format!(
+            "{:?} in {}",
+            row.cells.get(place).unwrap_or_default(),
+            row.at
+        )
     };
     DataError::Mixed {
         path: file.path.clone(),
-        at: file.rows[second].at,
         column: file.header[place].clone(),
-        text: cell(second),
-        other: cell(first),
-        other_at: file.rows[first].at,
+        cells: format!("{} and {}", cell(first), cell(second)),
     }
 }
 
@@ -152,19 +150,16 @@ mod tests {
         let cases: [(&[&str], &str); 6] = [
             (
                 &["12 %", "0.12"],
-                "a.csv, line 3: column \"x\" holds \"0.12\", and \"12 %\" in line 2",
+                "a.csv: column \"x\" holds \"12 %\" in line 2 and \"0.12\" in line 3: write all",
             ),
+            (&["5", "NA", "$5"], "\"5\" in line 2 and \"$5\" in line 4"),
+            (&["$5", "€5"], "\"$5\" in line 2 and \"€5\" in line 3"),
             (
-                &["5", "NA", "$5"],
-                "line 4: column \"x\" holds \"$5\", and \"5\" in line 2",
+                &["5 USD", "5 EUR"],
+                "\"5 USD\" in line 2 and \"5 EUR\" in line 3",
             ),
-            (&["$5", "€5"], "holds \"€5\", and \"$5\" in line 2"),
-            (&["5 USD", "5 EUR"], "holds \"5 EUR\""),
-            (&["-5", "(5)"], "holds \"(5)\", and \"-5\" in line 2"),
-            (
-                &["1", "5-", "-5"],
-                "line 4: column \"x\" holds \"-5\", and \"5-\" in line 3",
-            ),
+            (&["-5", "(5)"], "\"-5\" in line 2 and \"(5)\" in line 3"),
+            (&["1", "5-", "-5"], "\"5-\" in line 3 and \"-5\" in line 4"),
         ];
         for (cells, part) in cases {
             let error = notes(cells).unwrap_err();

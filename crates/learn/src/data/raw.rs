@@ -198,6 +198,13 @@ impl RawFile {
                 .unwrap_or_default(),
         };
         let width = names.len();
+        // Columns without a name behind the last with one need no cells.
+        let nameless = names
+            .iter()
+            .rev()
+            .take_while(|name| name.trim().is_empty())
+            .count();
+        let least = width - nameless;
         let mut rows = Vec::new();
         let mut cut = 0;
         for record in records {
@@ -223,6 +230,10 @@ impl RawFile {
                     record.cells.iter().take(width).collect()
                 }
                 count if count == width => record.cells,
+                count if (least..width).contains(&count) => {
+                    let none = std::iter::repeat_n("", width - count);
+                    record.cells.iter().chain(none).collect()
+                }
                 got => {
                     return Err(DataError::Ragged {
                         path,

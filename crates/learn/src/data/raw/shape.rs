@@ -176,14 +176,15 @@ fn ahead(records: &[Record], named: bool, text: &str) -> usize {
             .map(|record| filled(&record.cells))
             .max()
             .unwrap_or(0);
-        let bare = own.len() == 1 && next.len() >= 1 && wide > 1;
+        let bare = own.len() == 1 && wide > 1;
         let padded = named
             && own.len() > 1
             && filled(own) == 1
             && !first.is_empty()
             && wide > 1
             && (names(next) || filled(next) == 1);
-        let numeric = number(first).is_some();
+        // A number is no title, and neither are names with another separator.
+        let numeric = number(first).is_some() || first.contains([';', '\t', '|']);
         if !(comment || (named && (bare || padded) && !numeric)) {
             break;
         }

@@ -133,6 +133,9 @@ fn titles_and_comments_before_the_table_are_left_out_and_said() {
     assert_eq!((table(&hash).0.as_str(), hash.notes.len()), ("#age|lab", 0));
     let one = read("age\n1\n2\n").unwrap();
     assert_eq!((table(&one).0.as_str(), one.rows.len()), ("age", 2));
+    // Names with another separator are no title.
+    let other = read("age;lab\n1;2,5\n").err().unwrap();
+    assert!(other.contains("expected 1 cells"), "{other}");
     // Without names in the file, every row is one.
     let format = Format {
         columns: Some(Vec::new()),
@@ -214,6 +217,10 @@ fn lines_and_columns_of_nothing_are_left_out_and_said() {
         (
             "age,lab,ward,\n37,2.5,general,\n52,6.8,surgery,,\n68,5.1,general,\n",
             "1 of 3 rows ends with",
+        ),
+        (
+            "age,lab,ward,,\n37,2.5,general\n52,6.8,surgery,\n68,5.1,general\n",
+            "2 columns without",
         ),
         (
             "age,,lab,ward\n37,,2.5,general\n52,,6.8,surgery\n68,,5.1,general\n",

@@ -218,13 +218,13 @@ fn question(file: &RawFile, (column, text): &(String, String), mark: char) -> Da
         '.' => "`thousands = \".\"` and `decimal = \",\"`".to_owned(),
         _ => "`thousands = \",\"`".to_owned(),
     };
+    let (large, small) = (digits.replace(mark, ""), digits.replace(mark, "."));
     DataError::Question {
         path: file.path.clone(),
         column: column.clone(),
-        text: text.clone(),
-        large: digits.replace(mark, ""),
-        small: digits.replace(mark, "."),
-        as_large,
-        as_small: format!("`decimal = \"{mark}\"`"),
+        readings: format!(
+            "{text:?}, which is {large} or {small}, and nothing in the file tells which: answer in `format` \
+             with {as_large} or with `decimal = \"{mark}\"`"
+        ),
     }
 }
