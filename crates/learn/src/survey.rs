@@ -294,7 +294,7 @@ impl Finding<'_> {
         {
             let rows: usize = outside.iter().map(|(_, rows)| rows).sum();
             self.survey.misfits.push(format!(
-                "{name}: {rows} rows lie outside of the agreed range {low} to {high}, from {} to {}",
+                "{name}: outside of the agreed range {low} to {high} in {rows} rows, from {} to {}",
                 first.0, last.0
             ));
         }

@@ -447,10 +447,13 @@ impl Asked<'_> {
         let rest = if odd.len() > 8 { ", …" } else { "" };
         let name = cells.name;
         self.questions.push(format!(
-            "column {name:?}: {}, and {} that are no numbers: {}{rest}. If they are missing values, say {}; \
+            "column {name:?}: {}, and {}: {}{rest}. If they are missing values, say {}; \
              if the column holds categories, --category {name:?}; to leave it out, --drop {name:?}",
             cells.range(),
-            rows_of(cells.present() - cells.numeric, "have cells"),
+            match cells.present() - cells.numeric {
+                1 => "1 cell that is no number".to_owned(),
+                count => format!("{count} cells that are no numbers"),
+            },
             listed.join(", "),
             marks.join(" ")
         ));

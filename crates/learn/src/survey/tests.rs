@@ -79,7 +79,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
     let again = of("pasted", text, local);
     let lines = again.misfits.join("\n");
     for said in [
-        "age: 1 rows lie outside of the agreed range 0 to 120, from 160 to 160",
+        "age: outside of the agreed range 0 to 120 in 1 rows, from 160 to 160",
         "age: whole numbers are agreed, and it holds 40.5",
         "cost: no numbers are \"inf\" 1; if they are missing values, add \"inf\" to `missing`",
     ] {
