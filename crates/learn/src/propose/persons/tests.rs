@@ -73,7 +73,14 @@ fn a_column_is_proposed_whose_name_says_that_it_names_persons() {
 #[test]
 fn an_identifier_with_companions_that_never_change_is_proposed_and_says_so() {
     let id = |row: usize| format!("x{:03}", row % 40);
-    let sex = |row: usize| if (row % 40).is_multiple_of(3) { "f" } else { "m" }.to_owned();
+    let sex = |row: usize| {
+        if (row % 40).is_multiple_of(3) {
+            "f"
+        } else {
+            "m"
+        }
+        .to_owned()
+    };
     let born = |row: usize| (1940 + row % 40 % 17).to_string();
     let columns: [(&str, &dyn Fn(usize) -> String); 4] = [
         ("lab", &lab),
