@@ -158,9 +158,9 @@ mod tests {
     fn what_no_sentence_of_the_agreement_mentions_is_shown_all_the_same() {
         for (from, to, said) in [
             (
-                "blob-limit = 312",
+                "blob-limit = 392",
                 "blob-limit = 400",
-                "weaker: charter.blob-limit: 312 → 400 (the largest size of a contribution, in bytes): \
+                "weaker: charter.blob-limit: 392 → 400 (the largest size of a contribution, in bytes): \
                  members accept",
             ),
             (

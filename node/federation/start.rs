@@ -164,10 +164,10 @@ mod tests {
         let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
         let said = recomputed(&agreement).unwrap();
         assert!(said.contains("gives the same"), "{said}");
-        let other = EXAMPLE.replace("start = \"36d2", "start = \"36d3");
+        let other = EXAMPLE.replace("start = \"cfac", "start = \"cfad");
         let other = Agreement::parse("federation.toml", &other).unwrap();
         let said = recomputed(&other).unwrap_err();
-        assert!(said.contains("`start` is 36d3a435, and task"), "{said}");
+        assert!(said.contains("`start` is cfad0cac, and task"), "{said}");
     }
 
     #[test]

@@ -453,7 +453,7 @@ mod tests {
             view_timeout: None,
             min_contributions: None,
             keep_rounds: 3,
-            blob_limit: 312,
+            blob_limit: 392,
             max_model_norm: None,
             max_weight: None,
             rotation: Rotation::EveryRound,

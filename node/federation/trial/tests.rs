@@ -126,7 +126,7 @@ fn a_node_that_could_go_on_has_nothing_against_it() {
     assert_eq!(north.tried(&[]), none);
     let other = [
         ("rounds = 6", "rounds = 9"),
-        ("blob-limit = 312", "blob-limit = 3120"),
+        ("blob-limit = 392", "blob-limit = 3920"),
         ("verification = \"full\"", "verification = \"committee-3\""),
         ("max-model-norm = 1000.0", "max-model-norm = 500"),
         ("epochs = 10", "epochs = 3"),
@@ -145,10 +145,10 @@ fn a_node_that_could_go_on_has_nothing_against_it() {
 #[test]
 fn a_limit_below_a_contribution_is_named_with_the_remedy() {
     let north = North::new();
-    let said = one(north.tried(&[("blob-limit = 312", "blob-limit = 31")]));
+    let said = one(north.tried(&[("blob-limit = 392", "blob-limit = 31")]));
     assert_eq!(
         said,
-        "`charter.blob-limit` is 31, and a contribution of this institution has 312 bytes: set it to 312 \
+        "`charter.blob-limit` is 31, and a contribution of this institution has 392 bytes: set it to 392 \
          or more"
     );
     // With numbers beside the model, what was enough is too little.
@@ -159,7 +159,7 @@ fn a_limit_below_a_contribution_is_named_with_the_remedy() {
     let split = ("validation = 0.0", "validation = 0.2");
     let said = north.tried(&[stop, split]);
     assert!(
-        said[0].contains("blob-limit` is 312, and a contribution"),
+        said[0].contains("blob-limit` is 392, and a contribution"),
         "{said:#?}"
     );
 }
@@ -242,12 +242,12 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
     assert!(why.starts_with("`addresses` of north holds "), "{why}");
     let good = with("rounds = 6", "rounds = 7").unwrap();
     assert_eq!(examined(&old, &good).unwrap().epoch.charter.rounds, 7);
-    let small = with("blob-limit = 312", "blob-limit = 31").err().unwrap();
+    let small = with("blob-limit = 392", "blob-limit = 31").err().unwrap();
     assert!(
         matches!(
             small,
             AmendError::Limit {
-                size: 312,
+                size: 392,
                 limit: 31
             }
         ),

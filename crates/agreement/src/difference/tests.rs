@@ -165,8 +165,8 @@ fn every_rule_of_what_protects_less_holds_in_one_direction() {
         ),
         (
             "charter.blob-limit",
-            ("blob-limit = 312", "blob-limit = 312"),
-            ("blob-limit = 312", "blob-limit = 313"),
+            ("blob-limit = 392", "blob-limit = 392"),
+            ("blob-limit = 392", "blob-limit = 393"),
         ),
         (
             "charter.min-contributions",

@@ -126,7 +126,7 @@ fn what_has_to_stay_is_refused_by_name_whoever_wrote_the_amendment() {
     );
     let why = refused(
         &old,
-        &by_hand(&edited(&[("start = \"36d2", "start = \"36d3"), more])),
+        &by_hand(&edited(&[("start = \"cfac", "start = \"cfad"), more])),
     );
     assert!(why.contains("starts from another state"), "{why}");
 }
@@ -152,7 +152,7 @@ fn rules_rounds_members_and_options_may_change() {
     let with = |stop: &str| {
         edited(&[
             ("personal = []", stop),
-            ("blob-limit = 312", "blob-limit = 999"),
+            ("blob-limit = 392", "blob-limit = 999"),
         ])
     };
     let stops = Agreement::parse("f", &with("stop = { patience = 3 }")).unwrap();
@@ -212,8 +212,8 @@ fn a_text_that_can_be_read_in_two_ways_is_refused() {
     for (from, to) in [
         ("rounds = 7", "rounds = 7\nrounds = 7"),
         ("rounds = 7", "rounds = 7\n\"rounds\" = 7"),
-        ("blob-limit = 312", "blob-limit = 312\nblob-limit = 312"),
-        ("[charter]", "charter.blob-limit = 312\n[charter]"),
+        ("blob-limit = 392", "blob-limit = 392\nblob-limit = 392"),
+        ("[charter]", "charter.blob-limit = 392\n[charter]"),
         ("freeze = 1", "freeze = 1\nfreeze = 1"),
         ("epochs = 10,", "epochs = 10, epochs = 10,"),
         ("[strategy]", "[charter]\n[strategy]"),
@@ -255,16 +255,16 @@ fn a_limit_below_the_contributions_of_the_agreed_model_is_refused() {
     let old = agreement();
     let why = refused(
         &old,
-        &by_hand(&edited(&[("blob-limit = 312", "blob-limit = 31")])),
+        &by_hand(&edited(&[("blob-limit = 392", "blob-limit = 31")])),
     );
     assert!(
         why.starts_with(
-            "`charter.blob-limit` is 31, and a contribution under this agreement has 312 bytes"
+            "`charter.blob-limit` is 31, and a contribution under this agreement has 392 bytes"
         ),
         "{why}"
     );
-    assert!(why.contains("set it to 312 or more"), "{why}");
-    let wider = edited(&[("blob-limit = 312", "blob-limit = 1000")]);
+    assert!(why.contains("set it to 392 or more"), "{why}");
+    let wider = edited(&[("blob-limit = 392", "blob-limit = 1000")]);
     assert!(old.examine(&by_hand(&wider)).is_ok());
 }
 
@@ -299,14 +299,14 @@ fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
     assert!(good.unfit.is_none());
     assert_eq!(good.epoch.charter.rounds, 7);
 
-    let small = by_hand(&edited(&[("blob-limit = 312", "blob-limit = 31")]));
+    let small = by_hand(&edited(&[("blob-limit = 392", "blob-limit = 31")]));
     let bad = brought_into_force(&old, small);
     let why = &bad.unfit.as_ref().unwrap().why;
     assert!(why.starts_with("`charter.blob-limit` is 31"), "{why}");
     assert_eq!(bad.epoch.charter.blob_limit, 31);
     // Another change leaves it unfit, and the right one mends it.
     let more = edited(&[
-        ("blob-limit = 312", "blob-limit = 31"),
+        ("blob-limit = 392", "blob-limit = 31"),
         ("rounds = 6", "rounds = 9"),
     ]);
     let still = brought_into_force(&bad, by_hand(&more));

@@ -304,8 +304,10 @@ const NARROW: f64 = 1e-6;
 /// Where it is a smaller part than this, it is what rounding leaves of a constant.
 const ROUNDING: f64 = 1e-14;
 
-/// Steps of rounding that are too coarse, in deviations.
-const STEPS: f64 = 0.01;
+/// Steps of rounding that are too coarse, in deviations, and the size of numbers from which on that is no
+/// noise around a constant.
+const STEPS: f64 = 0.25;
+const LARGE: f64 = 1e3;
 
 impl Moments {
     /// Computed in two passes, to avoid cancellation; around the first value where the mean has more digits
@@ -345,7 +347,7 @@ impl Moments {
     fn must_fit(&self, silo: &str, what: &str, largest: f64) -> Result<(), DataError> {
         let deviation = (self.squares / self.count.max(1) as f64).sqrt();
         let step = largest * f64::from(f32::EPSILON);
-        if self.deviation() != deviation || step <= STEPS * deviation {
+        if self.deviation() != deviation || step <= STEPS * deviation || largest < LARGE {
             return Ok(());
         }
         Err(DataError::Config(format!(

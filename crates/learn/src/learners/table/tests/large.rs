@@ -104,8 +104,14 @@ fn without_scaling_columns_that_single_precision_cannot_hold_are_refused_by_name
         .unwrap()
         .to_string();
     assert!(error.contains("silo \"north\": the target"), "{error}");
-    // Years, numbers of patients, and a column that is constant.
-    for of in [(2020.0, 0.1), (100_000.0, 1.0), (0.0, 1e-9), (1.7e9, 0.0)] {
+    // Years, numbers of patients, small numbers, a constant, and one with some noise around it.
+    for of in [
+        (2020.0, 0.1),
+        (100_000.0, 1.0),
+        (0.0, 1e-9),
+        (1.7e9, 0.0),
+        (1.0, 1e-8),
+    ] {
         prepare(&stamps(50, 1, of, 0.0, false)).unwrap();
     }
 }
