@@ -432,7 +432,7 @@ mod tests {
             "{said}"
         );
         assert!(
-            said.contains("is 18.00, that of the constant 8.60, over all held-out rows."),
+            said.contains("is 18.000, that of the constant 8.600, over all held-out rows."),
             "{said}"
         );
         assert!(said.contains("Try a smaller learning rate"), "{said}");

@@ -75,7 +75,9 @@ pub(crate) fn files() -> Vec<String> {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let from_root = path.strip_prefix(root()).unwrap().to_str().unwrap();
             if path.is_dir() {
-                if !["target", ".git", "rota-report", "data"].contains(&name.as_str()) {
+                if !["target", ".git", "rota-report"].contains(&name.as_str())
+                    && from_root != "data"
+                {
                     folders.push(path);
                 }
             } else {

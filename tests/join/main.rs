@@ -281,7 +281,7 @@ fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
         for part in [
             format!("id {id}"),
             "What leaves it, and who sees it:".into(),
-            format!("The rows of {}:", NAMES[at]),
+            format!("The rows of {}, read by the agreement:", NAMES[at]),
             format!("signed as {} on 20", NAMES[at]),
             "rota run --config".into(),
         ] {

@@ -8,7 +8,7 @@ use super::*;
 fn table(hospital: usize, header: &str, cells: impl Fn(usize) -> String) -> String {
     let row = |row: usize| {
         let age = 30 + (7 * row + hospital) % 45;
-        let outcome = ["home", "died"][usize::from((age + 3 * row) % 5 > 2)];
+        let outcome = ["home", "died"][usize::from((3 * row + hospital) % 5 > 2)];
         format!("{age},{},{outcome}\n", cells(row))
     };
     let rows: String = (0..60).map(row).collect();
