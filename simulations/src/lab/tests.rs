@@ -48,9 +48,10 @@ fn only_a_fixed_lead_that_dies_loses_rounds_and_only_it_sees_all_authors() {
     let first = |policy: &PolicyResult| policy.trials[0].take_overs[0].round;
     assert_eq!(policies.len(), all.policies.len());
     assert_eq!([first(every), first(on_failure), first(fixed)], [2; 3]);
-    assert!(fixed.gini_led.mean > on_failure.gini_led.mean);
-    let (rare, often) = (on_failure.gini_led.mean, every.gini_led.mean);
-    assert!(rare > often, "{rare} {often}");
+    // Twelve rounds with five faults tell the fixed lead from the others, and these not from each other.
+    for changing in [every, on_failure] {
+        assert!(fixed.gini_led.mean > changing.gini_led.mean);
+    }
     // The lead answers for the others: it sends more than its share.
     let share = every.lead_bytes_per_round.mean / every.bytes_per_round.mean;
     assert!(share > 1.0 / 8.0, "{share}");
