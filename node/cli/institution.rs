@@ -192,7 +192,7 @@ pub(crate) struct CheckNode {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Federation {
     /// Write the agreement of a new federation
-    New(NewFederation),
+    New(Box<NewFederation>),
     /// Write the agreement of a federation that goes on from a model of an earlier one
     Continue(ContinueFederation),
     /// Add a member to an agreement

@@ -334,8 +334,7 @@ fn of_tables(
     let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
     let scenario = Scenario::parse("the proposal for these tables", &text)?;
     let scenario = changed(scenario, wanted)?;
-    let read = "The tables were read so. Numbers of rows stay here; what else of it the agreement says, \
-                stands below:";
+    let read = "How the tables were read (these lines stay here):";
     let notes = proposal.notes.iter().map(|note| format!("note: {note}"));
     let mut says = vec![read.to_owned()];
     says.extend(described(&proposal).into_iter().chain(notes));

@@ -109,7 +109,7 @@ impl Finding<'_> {
                 let same = extra.iter().find(|own| plain(own) == plain(name));
                 let near = extra
                     .iter()
-                    .find(|own| !nearest(name, [own.as_str()].into_iter()).is_empty());
+                    .find(|own| !nearest(name, [own.as_str()]).is_empty());
                 let guess = same.or(near).map_or("?", |own| own.as_str());
                 taken.push(guess);
                 self.survey.misfits.push(format!(

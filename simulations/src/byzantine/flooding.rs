@@ -121,7 +121,7 @@ impl FloodChanges {
             Body::Approval {
                 amendment: attacker.random_hash(),
                 number,
-                stands: count % 2 == 0,
+                stands: count.is_multiple_of(2),
             },
             Body::Standing(Box::new(Standing {
                 number,

@@ -37,10 +37,9 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> Found {
     if share > 0.6 && !number && !asked {
         return Found::LeftOut(format!("{:.0} % of the values are missing", 100.0 * share));
     }
-    if !asked && !number {
-        if let Some(why) = personal(cells.name, &cells.values) {
-            return Found::LeftOut(why);
-        }
+    let unasked = !asked && !number;
+    if let (true, Some(why)) = (unasked, personal(cells.name, &cells.values)) {
+        return Found::LeftOut(why);
     }
     let codes = cells.all_numbers() && looks_like_codes(cells);
     let numeric = cells.all_numbers() || cells.mostly_numbers();
