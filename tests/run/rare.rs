@@ -15,7 +15,7 @@ fn table(hospital: usize, header: &str, cells: impl Fn(usize) -> String) -> Stri
     format!("age,{header},outcome\n{rows}")
 }
 
-/// The tables of three hospitals, with cells that begin with `Zq` where a value is rare or says who
+/// The tables of three hospitals, with cells that begin with `Zqxrare` where a value is rare or says who
 /// somebody is.
 type Tables = fn(usize) -> String;
 
@@ -23,38 +23,44 @@ const TABLES: [(&str, Tables); 3] = [
     ("levels", |hospital| {
         table(hospital, "ward,patient", |row| {
             let ward = match row % 20 {
-                0 => format!("Zqward{hospital}{row}"),
+                0 => format!("Zqxrareward{hospital}{row}"),
                 other => ["general", "intensive"][other % 2].to_owned(),
             };
             let letter = char::from(b'a' + (row % 24) as u8);
-            format!("{ward},Zqgiven{letter} Zqfamily{letter}{letter}")
+            format!("{ward},Zqxraregiven{letter} Zqxrarefamily{letter}{letter}")
         })
     }),
     ("doctors", |hospital| {
         table(hospital, "doctor,diagnosis,note", |row| {
             let diagnosis = match row % 30 {
-                0 => format!("Zqrare{hospital}"),
+                0 => format!("Zqxrarerare{hospital}"),
                 other => ["angina", "asthma", "sepsis"][other % 3].to_owned(),
             };
-            let doctor = ["Zqmeier", "Zqhuber", "Zqschmid", "Zqweber"][row % 4].to_uppercase();
-            format!("Dr. {doctor},{diagnosis},\"Zq{row} seen at home, {hospital}\"")
+            let doctor = [
+                "Zqxraremeier",
+                "Zqxrarehuber",
+                "Zqxrareschmid",
+                "Zqxrareweber",
+            ][row % 4]
+                .to_uppercase();
+            format!("Dr. {doctor},{diagnosis},\"Zqxrare{row} seen at home, {hospital}\"")
         })
     }),
     ("addresses", |hospital| {
         table(hospital, "street,born,class", |row| {
             let class = if row < 4 {
-                format!("Zq{row}")
+                format!("Zqxrare{row}")
             } else {
                 ["1", "2"][row % 2].into()
             };
             // Dates with marks that are found again.
             format!(
-                "Zqstrasse {row}, 19{}-0{}-1{}T23:59:5{hospital},{class}",
+                "Zqxrarestrasse {row}, 19{}-0{}-1{}T23:59:5{hospital},{class}",
                 40 + row % 60,
                 1 + row % 9,
                 row % 10
             )
-            .replace("Zqstrasse", "Zqstr.")
+            .replace("Zqxrarestrasse", "Zqxrarestr.")
         })
     }),
 ];
@@ -161,7 +167,8 @@ fn federation(name: &str, tables: Tables) {
     let config = configs[0].to_str().unwrap();
     let state = configs[0].with_file_name("state");
     let state = state.to_str().unwrap();
-    let mut said = vec![invitation, shown];
+    // The invitation is the text of the agreement, compressed.
+    let mut said = vec![shown];
     for command in [
         &["chain", "--json", "--state", state][..],
         &["verify", state],
@@ -173,7 +180,7 @@ fn federation(name: &str, tables: Tables) {
     }
     for text in &said {
         assert!(
-            !text.contains("Zq") && !text.contains("T23:59"),
+            !text.contains("Zqxrare") && !text.contains("T23:59:5"),
             "{name}: {text}"
         );
     }
@@ -182,7 +189,7 @@ fn federation(name: &str, tables: Tables) {
     files(&folder, &mut all);
     for file in &all {
         let bytes = fs::read(file).unwrap();
-        for mark in [&b"Zq"[..], b"ZQ", b"T23:59"] {
+        for mark in [&b"Zqxrare"[..], b"ZQXRARE", b"T23:59:5"] {
             let found = bytes.windows(mark.len()).any(|window| window == mark);
             assert!(!found, "{name}: {} in {}", text(mark), file.display());
         }

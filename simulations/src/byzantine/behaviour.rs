@@ -9,7 +9,7 @@ use super::entries::{
     DoubleContribution, ForgedEntry, ForgedRow, IgnoredReceipt, MissingSignature,
     RepeatedContribution, Uninvited,
 };
-use super::flooding::{Flood, FloodAhead, FloodChanges, FloodSheets};
+use super::flooding::{Flood, FloodAhead, FloodSheets};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
 use super::models::{Spoil, SpoiledModel};
@@ -146,11 +146,6 @@ pub enum Behaviour {
     /// Floods with Complete and SyncRequest.
     #[serde(skip)]
     FloodComplete,
-    /// Floods with all that changes the agreement, ever new: amendments, approvals, standings and
-    /// confirmations, of this epoch and of others. Not among [`DRAWN`](Self::DRAWN), so that seeds keep
-    /// what they stand for.
-    #[serde(skip)]
-    FloodChanges,
     /// Floods with true evidence against itself, ever new.
     #[serde(skip)]
     SelfEvidence,
@@ -279,7 +274,6 @@ impl Behaviour {
             Self::FloodContributions => Box::new(Flood::Contributions),
             Self::FloodScores => Box::new(Flood::Scores),
             Self::FloodComplete => Box::new(Flood::Complete),
-            Self::FloodChanges => Box::new(FloodChanges),
             Self::SelfEvidence => Box::new(SelfEvidence),
             Self::FalseEvidence => Box::<FalseEvidence>::default(),
         }

@@ -1,14 +1,8 @@
 //! Floods of messages.
 
-use std::sync::Arc;
-
 use protocol::certificate::Checked;
-use protocol::charter::Epoch;
 use protocol::envelope::Opened;
-use protocol::message::{
-    Amendment, Body, Bundle, Confirmation, Contribution, Entry, EntryFields, Phase, Scores, Sheet,
-    Standing,
-};
+use protocol::message::{Body, Bundle, Contribution, Entry, EntryFields, Phase, Scores, Sheet};
 
 use super::{Actions, Attacker, Deviation, Outgoing};
 use crate::genesis::MODEL_BYTES;
@@ -94,68 +88,6 @@ impl Deviation for FloodAhead {
                 actions.misdeeds += 1;
             }
         }
-    }
-}
-
-/// Sends all that changes an agreement, ever new, of its epoch and of others.
-pub(super) struct FloodChanges;
-
-impl FloodChanges {
-    /// An amendment that nobody has written, some words about others, a standing that names one member
-    /// after the other, and a confirmation of a set that does not exist.
-    fn bodies(attacker: &mut Attacker, count: u64) -> [Body; 4] {
-        let epoch = attacker.epoch.clone();
-        let roster = &epoch.roster;
-        let mut charter = epoch.charter.clone();
-        charter.rounds += 1 + count;
-        let lost = (attacker.me.at() + 1 + count as usize) % roster.len();
-        let number = attacker.view * MANY as u64 + count + 1;
-        [
-            Body::Amendment(Box::new(Amendment {
-                format: epoch.format,
-                silos: roster.silos().to_vec(),
-                charter,
-                text: attacker.random_hash().0.to_vec(),
-                stolen: Vec::new(),
-            })),
-            Body::Approval {
-                amendment: attacker.random_hash(),
-                number,
-                stands: count.is_multiple_of(2),
-            },
-            Body::Standing(Box::new(Standing {
-                number,
-                lost: vec![protocol::MemberIndex(lost as u16)],
-                adopted: epoch.began,
-                view: 0,
-                block: epoch.id,
-                notarised: 0,
-            })),
-            Body::Confirmation(Box::new(Confirmation {
-                number,
-                set: attacker.random_hash(),
-            })),
-        ]
-    }
-}
-
-impl Deviation for FloodChanges {
-    fn beat(&mut self, attacker: &mut Attacker, actions: &mut Actions) {
-        let own = attacker.epoch.clone();
-        // An epoch that nobody knows: its frames are of no epoch that a member has been in.
-        let mut other = Epoch::clone(&own);
-        (other.id, other.number) = (attacker.random_hash(), own.number + 1);
-        let other = Arc::new(other);
-        for count in 0..MANY as u64 / 2 {
-            for epoch in [&own, &other] {
-                attacker.epoch = epoch.clone();
-                for body in Self::bodies(attacker, count) {
-                    actions.send(None, attacker.seal(0, 0, body));
-                    actions.misdeeds += 1;
-                }
-            }
-        }
-        attacker.epoch = own;
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 /// Every behaviour of members without models.
 fn all() -> impl Iterator<Item = Behaviour> {
-    let more = [Behaviour::RepeatedContribution, Behaviour::FloodChanges];
+    let more = [Behaviour::RepeatedContribution];
     Behaviour::DRAWN.into_iter().chain(more)
 }
 
