@@ -51,7 +51,7 @@ const TABLES: [(&str, Tables); 3] = [
             let class = if row < 4 {
                 format!("Zqxrare{row}")
             } else {
-                ["1", "2"][row % 2].into()
+                ["day", "night"][row % 2].into()
             };
             // Dates with marks that are found again.
             format!(
