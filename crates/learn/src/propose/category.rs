@@ -17,10 +17,7 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
             "{distinct} different texts in {present} rows: names, dates or free text"
         ));
     }
-    let kept = |level: &str| {
-        let same = |(column, kept): &(String, String)| column == cells.name && kept == level;
-        wishes.keep.iter().any(same)
-    };
+    let kept = |level: &str| wishes.keeps(cells.name, level);
     let mut by_count: Vec<(&str, usize)> = cells
         .values
         .iter()

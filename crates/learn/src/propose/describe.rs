@@ -90,19 +90,13 @@ pub(super) fn target(
         None => None,
     };
     let few = |value: &&&String| cells.values[**value] < wishes.rare();
-    let kept = |value: &str| {
-        wishes
-            .keep
-            .iter()
-            .any(|(column, kept)| column == name && kept == value)
-    };
     for value in values.iter().filter(few) {
         let rows = super::rows_of(cells.values[*value], "hold");
         if !wishes.alone {
             notes.push(format!(
                 "the class {value:?} of {name:?} is rare: {rows} it"
             ));
-        } else if !kept(value) {
+        } else if !wishes.keeps(name, value) {
             return fail(format!(
                 "{rows} the class {value:?}, and a class is never folded into others: every member would \
                  read that there is one. If they may, say --keep {:?}; if not, leave these rows out of \

@@ -70,6 +70,12 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// Whether a level, or a rare class, is listed however few rows have it.
+    fn keeps(&self, column: &str, level: &str) -> bool {
+        let same = |(name, kept): &(String, String)| name == column && kept == level;
+        self.keep.iter().any(same)
+    }
+
     /// Fewest rows of a level that is listed.
     pub fn rare(&self) -> usize {
         self.rare.unwrap_or(RARE).max(RARE)
