@@ -9,10 +9,11 @@ use rota::federation::{
     addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
 };
 use rota::init::{self, Ask, Wanted};
-use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
+use rota::institution::{Configured, Data, SetupError, agreement_in};
 use rota::learn::data::OwnRows;
 use rota::report::numbers;
 
+use super::rows::{Doubts, fitting};
 use super::{CommandError, vacant, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Columns, Invite, NewFederation, quoted};
 
@@ -275,12 +276,11 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
     }
     out.flush()?;
     start.map_err(CommandError::Failed)?;
-    let (rows, folder, seed): (OwnRows, _, _) = match (&options.config, options.data.as_slice()) {
+    let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
             own_rows(files, &options.ignore, options.marks.into())?,
             std::path::PathBuf::new(),
-            0,
         ),
         (Some(config), _) => {
             let configured = Configured::load(config)?;
@@ -293,7 +293,7 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
                 )));
             }
             match configured.data {
-                Data::Rows(rows) => (*rows, configured.folder, configured.seed),
+                Data::Rows(rows) => (*rows, configured.folder),
                 Data::Share { .. } | Data::Program => {
                     writeln!(out, "{} has no rows of its own", config.display())?;
                     return Ok(out.flush()?);
@@ -301,10 +301,6 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
             }
         }
     };
-    let found = fit(&agreement.task, &rows, "silo", &folder, seed)?;
-    let notes = found.notes.iter().map(|note| format!("note: {note}"));
-    for line in found.lines().into_iter().chain(notes) {
-        writeln!(out, "{}", wrapped(&line))?;
-    }
-    Ok(out.flush()?)
+    out.flush()?;
+    Ok(fitting(&agreement, &rows, None, &folder, Doubts::Say)??)
 }

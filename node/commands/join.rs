@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rota::agreement::{Agreement, ConfigError, Invitation};
-use rota::federation::{Join, addresses, beyond, draft_words, own_rows, words};
+use rota::federation::{Join, addresses, draft_words, own_rows, words};
 use rota::identity;
-use rota::institution::{Configured, Data, Place, SetupError, fit, misfits, standing, surveyed};
+use rota::institution::{Configured, Data, Place, SetupError, standing};
 use rota::learn::data::{OwnFile, OwnRows};
 use rota::learn::file;
 use rota::learn::propose::Marks;
-use rota::protocol::{MemberIndex, PublicKey, SecretKey};
+use rota::protocol::{PublicKey, SecretKey};
 use rota::report::numbers;
 
-use super::{CommandError, identity::line, wrapped};
+use super::rows::{Doubts, fitting, say};
+use super::{CommandError, identity::line};
 use crate::cli::{JoinFederation, Sign};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -66,7 +67,13 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         force: options.force,
     };
     say(&words(&agreement))?;
-    let fits = fitting(&agreement, &rows, &name, Path::new(""), Doubts::Refuse)?;
+    let fits = fitting(
+        &agreement,
+        &rows,
+        Some(&name),
+        Path::new(""),
+        Doubts::Refuse,
+    )?;
     let consented = consents(options.yes, &name)?;
     if !consented {
         return Err(CommandError::Failed(
@@ -134,7 +141,14 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     }
     say(&words(agreement))?;
     if let Data::Rows(rows) = &institution.data {
-        fitting(agreement, rows, name, &institution.folder, Doubts::Say)?.map_err(|why| {
+        fitting(
+            agreement,
+            rows,
+            Some(name),
+            &institution.folder,
+            Doubts::Say,
+        )?
+        .map_err(|why| {
             CommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
@@ -267,73 +281,6 @@ fn too_early(
             false => stranger(options, invitation, key),
         },
     )
-}
-
-/// Prints lines.
-fn say(lines: &[String]) -> Result<(), CommandError> {
-    let mut out = io::stdout().lock();
-    for line in lines {
-        writeln!(out, "{}", wrapped(line))?;
-    }
-    Ok(writeln!(out)?)
-}
-
-/// Prints what the rows are; the inner error says why they do not fit.
-fn fitting(
-    agreement: &Agreement,
-    rows: &OwnRows,
-    name: &str,
-    folder: &Path,
-    doubts: Doubts,
-) -> Result<Result<(), String>, CommandError> {
-    let survey = surveyed(&agreement.task, rows, folder);
-    let found = match fit(&agreement.task, rows, name, folder, 0) {
-        Ok(found) => found,
-        Err(error) => {
-            let all = survey.iter().flat_map(misfits);
-            let all: Vec<String> = all.collect();
-            if !all.is_empty() {
-                say(&[vec!["What does not fit:".to_owned()], all].concat())?;
-            }
-            return Ok(Err(error.to_string()));
-        }
-    };
-    let survey = survey.unwrap_or_default();
-    let mut lines = vec![format!("The rows of {name}, read by the agreement:")];
-    let columns = survey.columns.iter();
-    lines.extend(columns.map(|(name, what)| format!("    {name}: {what}")));
-    let mut me = agreement.epoch.roster.silos().iter();
-    let me = me
-        .position(|silo| silo.name == name)
-        .map(|at| MemberIndex(at as u16));
-    let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
-    let notes = found.notes.iter().chain(&more).chain(&survey.doubts);
-    let notes = notes.map(|note| format!("note: {note}"));
-    lines.extend(
-        found
-            .lines()
-            .into_iter()
-            .chain(notes)
-            .map(|line| format!("  {line}")),
-    );
-    say(&lines)?;
-    Ok(
-        match doubts == Doubts::Refuse && !survey.doubts.is_empty() {
-            true => {
-                Err("its numbers are far from those of the drafter's table (see the notes)".into())
-            }
-            false => Ok(()),
-        },
-    )
-}
-
-/// Whether numbers far from the usual ones stand in the way of a signature.
-#[derive(PartialEq, Eq)]
-enum Doubts {
-    /// They do, until somebody has looked.
-    Refuse,
-    /// They are said.
-    Say,
 }
 
 /// Whether the institution consents: by `--yes`, or by an answer.

@@ -20,6 +20,7 @@ pub(crate) mod learner;
 pub(crate) mod model;
 pub(crate) mod recover;
 pub(crate) mod report;
+mod rows;
 pub(crate) mod run;
 pub(crate) mod scenarios;
 pub(crate) mod schema;

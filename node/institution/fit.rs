@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use learn::data::{OwnRows, Target};
+use learn::propose::noticed;
 use learn::survey::{Survey, survey};
 use learn::{DataError, RowCounts, Source as Rows, TableTask, TaskConfig};
 use protocol::MemberIndex;
@@ -82,7 +83,8 @@ pub fn fit(
     };
     let mut table = own_task(table, rows, name, folder)?;
     table.domains = None;
-    let set = table.tables(None, None, seed)?;
+    let mut set = table.tables(None, None, seed)?;
+    set.notes.extend(noticed(&set));
     let schema = table.schema.as_ref();
     let least = schema.map_or(2, |schema| schema.min_rows);
     let columns = schema.map_or(0, |schema| schema.names().count());
@@ -113,7 +115,7 @@ pub fn fit(
         _ => None,
     };
     let numbers = read.map_or(0, |read| read.columns.len());
-    let study = TaskConfig::Table(Box::new(table)).study(None, None, seed)?;
+    let study = table.study_of(set, seed)?;
     if let Some(silo) = study.silos.iter().find(|silo| silo.rows.train == 0) {
         return Err(DataError::TooFewRows {
             silo: silo.name.clone(),
@@ -144,12 +146,12 @@ pub fn fit(
 /// # Errors
 /// [`DataError`]: a file cannot be read; the task has no schema.
 pub fn surveyed(task: &TaskConfig, rows: &OwnRows, folder: &Path) -> Result<Survey, DataError> {
-    let schema = match task {
-        TaskConfig::Table(table) => table.agreed_schema()?,
-        _ => None,
-    };
     let none = || DataError::Config("the task reads no rows of institutions".into());
-    survey(&schema.ok_or_else(none)?, rows, folder)
+    let TaskConfig::Table(table) = task else {
+        return Err(none());
+    };
+    let schema = table.agreed_schema()?.ok_or_else(none)?;
+    survey(&schema, &table.split, rows, folder)
 }
 
 /// All that does not fit, with what to paste into the table `data.rows.names`; nothing where all fits.

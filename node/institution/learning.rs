@@ -97,7 +97,7 @@ impl Institution {
                 let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
                 // Only this silo's rows are read, so only its own domain is kept.
                 own_domain(&mut table, self.me, roster.len())?;
-                let study = TaskConfig::Table(Box::new(table)).study(None, None, self.seed)?;
+                let study = table.study_of(table.tables(None, None, self.seed)?, self.seed)?;
                 (study, 1)
             }
             (_, TaskConfig::External(external)) => {

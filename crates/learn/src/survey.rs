@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use crate::data::{DataError, Format, OwnRows, RawFile, nearest, open, same_class};
-use crate::propose::Cells;
+use crate::data::{DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, same_class};
+use crate::propose::{Cells, counted, rows_that};
 use crate::schema::{ClassValues, ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
 
 /// How often the middle value may lie beyond the usual ones before it is asked about.
@@ -28,11 +28,16 @@ pub struct Survey {
     pub doubts: Vec<String>,
 }
 
-/// Surveys files in `folder`.
+/// Surveys files in `folder`, in which the columns that `split` names are needed as well.
 ///
 /// # Errors
 /// [`DataError`]: a file cannot be read, or is no table.
-pub fn survey(schema: &Schema, rows: &OwnRows, folder: &Path) -> Result<Survey, DataError> {
+pub fn survey(
+    schema: &Schema,
+    split: &SplitConfig,
+    rows: &OwnRows,
+    folder: &Path,
+) -> Result<Survey, DataError> {
     let config = rows.of_silo("", folder);
     let mut raw = Vec::with_capacity(config.files.len());
     for file in &config.files {
@@ -41,6 +46,7 @@ pub fn survey(schema: &Schema, rows: &OwnRows, folder: &Path) -> Result<Survey, 
     }
     let mut found = Finding {
         schema,
+        split,
         local: &rows.names,
         raw: &raw,
         survey: Survey::default(),
@@ -55,12 +61,16 @@ pub fn survey(schema: &Schema, rows: &OwnRows, folder: &Path) -> Result<Survey, 
     for name in schema.target.name.iter() {
         found.target(name)?;
     }
+    for name in split.group.iter() {
+        found.group(name)?;
+    }
     found.survey.names = found.names();
     Ok(found.survey)
 }
 
 struct Finding<'a> {
     schema: &'a Schema,
+    split: &'a SplitConfig,
     local: &'a LocalNames,
     raw: &'a [(RawFile, Format)],
     survey: Survey,
@@ -77,10 +87,22 @@ impl Finding<'_> {
         let schema = self.schema;
         let filters = schema.only.iter().map(|filter| filter.column.as_str());
         let beside = filters.chain(schema.subgroup.as_deref());
+        let SplitConfig {
+            column,
+            time,
+            group,
+            ..
+        } = self.split;
         let all = schema
             .names()
             .chain(schema.target.name.iter())
-            .chain(beside);
+            .chain(beside)
+            .chain(
+                [column, time, group]
+                    .into_iter()
+                    .flatten()
+                    .map(String::as_str),
+            );
         let mut all: Vec<String> = all.map(str::to_owned).collect();
         all.dedup();
         all
@@ -186,8 +208,8 @@ impl Finding<'_> {
         }
         if feature.missing == MissingRule::Refuse && cells.missing > 0 {
             self.survey.misfits.push(format!(
-                "{name}: {} rows have no value, and the agreement has no rule for missing values here",
-                cells.missing
+                "{name}: {} no value, and the agreement has no rule for missing values here",
+                rows_that(cells.missing, "have")
             ));
         }
         Ok(())
@@ -233,6 +255,22 @@ impl Finding<'_> {
             .collect();
         self.said(name, &cells, format!("to predict: {}", each.join(", ")));
         self.unknown(name, &odd, &values);
+        Ok(())
+    }
+
+    /// The column that says whose a row is.
+    fn group(&mut self, name: &str) -> Result<(), DataError> {
+        let Some(cells) = self.cells(name)? else {
+            return Ok(());
+        };
+        let groups = cells.values.len();
+        self.said(name, &cells, format!("whose a row is: {groups} different"));
+        if cells.missing > 0 {
+            self.survey.misfits.push(format!(
+                "{name}: {} no value, and every row needs one, so that rows of one are not in two parts",
+                rows_that(cells.missing, "have")
+            ));
+        }
         Ok(())
     }
 
@@ -294,8 +332,10 @@ impl Finding<'_> {
         {
             let rows: usize = outside.iter().map(|(_, rows)| rows).sum();
             self.survey.misfits.push(format!(
-                "{name}: outside of the agreed range {low} to {high} in {rows} rows, from {} to {}",
-                first.0, last.0
+                "{name}: outside of the agreed range {low} to {high} in {}, from {} to {}",
+                counted(rows, "row"),
+                first.0,
+                last.0
             ));
         }
         if feature.kind == ColumnType::Integer && !cells.whole() {

@@ -22,8 +22,7 @@ use crate::device::Device;
 use crate::external::ExternalTask;
 use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
-use crate::propose::leak::leaks_of;
-use crate::propose::persons::repeated;
+use crate::propose::noticed;
 use crate::schema::Schema;
 use digits8::digits_study;
 
@@ -310,13 +309,14 @@ impl TableTask {
     ///
     /// # Errors
     /// [`DataError`]: data that cannot be read, or not be partitioned into that many silos; no
-    /// `data` in the task.
+    /// `data` in the task; a task that contradicts itself.
     pub fn tables(
         &self,
         silos: Option<usize>,
         folder: Option<&Path>,
         seed: u64,
     ) -> Result<DataSet, DataError> {
+        self.check()?;
         let source = self.data.as_ref().ok_or_else(|| {
             DataError::Config(
                 "the task names no data: every institution has rows of its own. To simulate, write \
@@ -326,14 +326,7 @@ impl TableTask {
         })?;
         let schema = self.schema.as_ref();
         let seed = self.split.seed.unwrap_or(seed);
-        let mut data = source.read(schema, silos, folder, &self.split, seed)?;
-        if let Source::Rows(_) = source {
-            // What people bring may give the target away, or hold rows twice: said before anything is learned.
-            let leaks = leaks_of(&data).into_iter().map(|leak| leak.question);
-            let said: Vec<String> = leaks.chain(repeated(&data.silos).note()).collect();
-            data.notes.extend(said);
-        }
-        Ok(data)
+        source.read(schema, silos, folder, &self.split, seed)
     }
 
     /// The domain of the rows of the silo at position `place` of `silos`, if domains are given.
@@ -356,8 +349,12 @@ impl TableTask {
         folder: Option<&Path>,
         seed: u64,
     ) -> Result<Study, DataError> {
-        self.check()?;
-        self.study_of(self.tables(silos, folder, seed)?, seed)
+        let mut data = self.tables(silos, folder, seed)?;
+        if let Some(Source::Rows(_)) = self.data {
+            // What people bring may give the target away, or hold rows twice: said before anything is learned.
+            data.notes.extend(noticed(&data));
+        }
+        self.study_of(data, seed)
     }
 
     /// Whether its numbers are in range and its schema is no contradiction.
@@ -372,8 +369,12 @@ impl TableTask {
         self.schema.as_ref().map_or(Ok(()), Schema::check)
     }
 
-    /// The learners of these silos.
-    fn study_of(&self, data: DataSet, seed: u64) -> Result<Study, DataError> {
+    /// The learners of silos with these rows, which are split by `seed`; the notes are those of `data` and
+    /// what is noticed about single columns.
+    ///
+    /// # Errors
+    /// [`DataError`]: rows of another kind than the task's, a model that does not fit the target.
+    pub fn study_of(&self, data: DataSet, seed: u64) -> Result<Study, DataError> {
         let DataSet {
             target,
             silos: tables,

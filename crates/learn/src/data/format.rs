@@ -31,7 +31,8 @@ pub struct Format {
     /// The encoding of the text, by its name in the WHATWG standard, such as `"windows-1252"` or
     /// `"latin1"`; `"utf-8"` by default.
     pub encoding: String,
-    /// Texts that mean a missing value, in any case and whatever blanks surround them. By default the
+    /// Texts that mean a missing value, in any case and whatever blanks surround them; of one that is a
+    /// number, such as `-999`, also the same number with other decimals, such as `-999.0`. By default the
     /// empty cell and the marks that statistics programs, databases and spreadsheets write, such as
     /// `NA`, `NaN`, `NULL`, `None`, `.`, `-`, `?` and `#N/A`.
     #[serde(skip_serializing_if = "usual")]
@@ -263,14 +264,25 @@ impl Format {
         super::number(&text).map_or(text, |number| number.to_string())
     }
 
-    /// Whether a cell means that the value is missing.
+    /// Whether a cell means that the value is missing: it is one of the marks, or the same number as a mark
+    /// that is a number, however many decimals the file writes.
     pub(crate) fn is_missing(&self, text: &str) -> bool {
         let text = text.trim();
         let same = |missing: &String| {
             let missing = missing.trim();
             missing == text || missing.eq_ignore_ascii_case(text)
         };
-        self.missing.iter().any(same)
+        let marks = || self.missing.iter();
+        marks().any(same) || (is_bare(text) && marks().any(|mark| self.is_mark(mark.trim(), text)))
+    }
+
+    /// Whether a number is the one that a mark of a missing value writes.
+    fn is_mark(&self, mark: &str, text: &str) -> bool {
+        // Looked at for every number of a file: the usual marks end with no digit.
+        let ends = mark.ends_with(|letter: char| letter.is_ascii_digit());
+        let mark = Some(mark).filter(|mark| ends && is_bare(mark));
+        let mark = mark.and_then(|mark| super::number(mark).or_else(|| self.number(mark)));
+        mark.is_some_and(|mark| self.number(text) == Some(mark))
     }
 
     /// Whether a mark of a missing value is one by default only, and could be a value as well.
@@ -332,6 +344,21 @@ impl Format {
             false => Ok(text.into_owned()),
         }
     }
+}
+
+/// Whether a text has what numbers have and nothing else, and is not a code that looks like a number, as
+/// `007` and `4E2` do.
+fn is_bare(text: &str) -> bool {
+    let digits = text.trim_start_matches(['-', '+', '\u{2212}']);
+    let mut letters = digits.chars();
+    let (first, second) = (letters.next(), letters.next());
+    let padded = first == Some('0') && second.is_some_and(|second| second.is_ascii_digit());
+    let power = digits.contains(['e', 'E']) && !digits.contains(['.', ',', '+', '-']);
+    let known = |letter: char| letter.is_ascii_digit() || "+-.,'_eE ".contains(letter);
+    first.is_some_and(|first| first.is_ascii_digit() || matches!(first, '.' | ','))
+        && !padded
+        && !power
+        && digits.chars().all(known)
 }
 
 /// UTF-16 without a mark at its beginning, by the zero bytes of its ASCII letters.

@@ -339,7 +339,7 @@ impl RowsConfig {
         let known = agreed_values(schema).chain(codes.map(String::as_str));
         let format = self.format_of(file).without_marks(known);
         let layout = FileLayout::new(schema, &names, &format, raw, true, &also)?;
-        let extra = ExtraColumns::new(split, file.part, raw, &format)?;
+        let extra = ExtraColumns::new(split, file.part, raw, &format, &names)?;
         let mut notes = raw.notes.clone();
         notes.extend(notation_notes(
             raw,

@@ -2,7 +2,7 @@
 
 use super::cells::Cells;
 use super::personal::may_be_level;
-use super::{Found, Wishes, rows_of};
+use super::{Found, Wishes, counted};
 use crate::schema::{FeatureColumns, MissingRule};
 
 /// Most levels that a category keeps; rarer ones become `other`.
@@ -88,11 +88,12 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
         let rows: usize = rare.iter().map(|(_, times)| times).sum();
         let first = rare.first().map_or("", |(level, _)| level);
         notes.push(format!(
-            "{}: {} rare levels with {} are not listed, because they have fewer than {} rows each: {}{}; to \
-             list one all the same, say --keep {:?}",
+            "{}: {} with {} in all {} listed, because fewer than {} rows have it: {}{}; to list one all the \
+             same, say --keep {:?}",
             cells.name,
-            rare.len(),
-            rows_of(rows, "in all"),
+            counted(rare.len(), "rare level"),
+            counted(rows, "row"),
+            if rare.len() == 1 { "is not" } else { "are not" },
             wishes.rare(),
             some.join(", "),
             if rare.len() > some.len() { ", …" } else { "" },

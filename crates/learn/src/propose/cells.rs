@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::rows_of;
+use super::rows_that;
 use super::stand_in::stand_ins;
 use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
 use crate::schema::MissingRule;
@@ -181,7 +181,7 @@ impl<'a> Cells<'a> {
             format!(
                 "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
                 self.name,
-                rows_of(*rows, "hold"),
+                rows_that(*rows, "hold"),
             )
         };
         stand_ins(&self.numbers).iter().map(doubt).collect()

@@ -1,7 +1,7 @@
 //! Finds out what is predicted.
 
-use super::Wishes;
 use super::cells::Cells;
+use super::{Wishes, rows_that};
 use crate::data::{DataError, nearest};
 use crate::schema::{ClassValues, TargetColumn};
 
@@ -27,8 +27,9 @@ pub(super) fn target(
     let distinct = cells.values.len();
     if cells.missing > 0 {
         notes.push(format!(
-            "{} of {} rows have no value of {name:?} and are left out",
-            cells.missing, cells.count
+            "{} no value of {name:?}, of {} in all: left out",
+            rows_that(cells.missing, "have"),
+            cells.count
         ));
     }
     let column = TargetColumn::number(name, None);
@@ -38,16 +39,7 @@ pub(super) fn target(
         return Ok((column, None));
     }
     if cells.mostly_numbers() && distinct > CLASSES && wishes.positive.is_none() {
-        let odd = cells.odd();
-        let (text, times) = odd.first().copied().unwrap_or_default();
-        return fail(format!(
-            "{}, and {} cells that are no numbers, such as {} in {times}: if they are missing values, say \
-             --missing-mark={}",
-            cells.range(),
-            cells.present() - cells.numeric,
-            super::shown(text),
-            super::shown(text),
-        ));
+        return fail(super::odd_cells(cells));
     }
     match distinct {
         0 => return fail("no row has a value".into()),
@@ -91,7 +83,7 @@ pub(super) fn target(
     };
     let few = |value: &&&String| cells.values[**value] < wishes.rare();
     for value in values.iter().filter(few) {
-        let rows = super::rows_of(cells.values[*value], "hold");
+        let rows = rows_that(cells.values[*value], "hold");
         if !wishes.alone {
             notes.push(format!(
                 "the class {value:?} of {name:?} is rare: {rows} it"

@@ -94,13 +94,22 @@ enum Found {
     LeftOut(String),
 }
 
-/// A number of rows, in words before a verb.
-fn rows_of(rows: usize, verb: &str) -> String {
-    match (rows, verb) {
-        (1, "hold") => "1 row holds".into(),
-        (1, _) => format!("1 row {verb}"),
-        _ => format!("{rows} rows {verb}"),
+/// A number of things, in words.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{count} {thing}s"),
     }
+}
+
+/// A number of rows and what they do: `hold`, `have`.
+pub(crate) fn rows_that(rows: usize, verb: &str) -> String {
+    let verb = match (rows, verb) {
+        (1, "have") => "has".into(),
+        (1, verb) => format!("{verb}s"),
+        (_, verb) => verb.to_owned(),
+    };
+    format!("{} {verb}", counted(rows, "row"))
 }
 
 /// What was found in the files, and what is proposed.
@@ -308,10 +317,15 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     };
     // What is proposed is read, and what only the read rows tell is said.
     let data = proposal.read(files, wishes)?;
-    let found = leak::leaks_of(&data).into_iter().map(|leak| leak.question);
-    proposal.notes.extend(found);
-    proposal.notes.extend(persons::repeated(&data.silos).note());
+    proposal.notes.extend(noticed(&data));
     Ok(proposal)
+}
+
+/// What all rows together tell that a person should look at before anything is learned from them: columns
+/// that give the target away, and rows that are there twice. One sentence each, without a full stop.
+pub fn noticed(data: &DataSet) -> Vec<String> {
+    let leaks = leak::leaks_of(data).into_iter().map(|leak| leak.question);
+    leaks.chain(persons::repeated(&data.silos).note()).collect()
 }
 
 /// The silo of every row, by number; empty where all rows are of one.
@@ -439,31 +453,36 @@ impl Asked<'_> {
 
     /// Asks what the cells are that are no numbers, in a column of numbers.
     fn odd(&mut self, cells: &Cells<'_>) {
-        let odd = cells.odd();
-        let listed: Vec<String> = odd
-            .iter()
-            .take(8)
-            .map(|(text, times)| format!("{} {times}", shown(text)))
-            .collect();
-        let marks: Vec<String> = odd
-            .iter()
-            .take(8)
-            .map(|(text, _)| format!("--missing-mark={}", shown(text)))
-            .collect();
-        let rest = if odd.len() > 8 { ", …" } else { "" };
         let name = cells.name;
         self.questions.push(format!(
-            "column {name:?}: {}, and {}: {}{rest}. If they are missing values, say {}; \
-             if the column holds categories, --category {name:?}; to leave it out, --drop {name:?}",
-            cells.range(),
-            match cells.present() - cells.numeric {
-                1 => "1 cell that is no number".to_owned(),
-                count => format!("{count} cells that are no numbers"),
-            },
-            listed.join(", "),
-            marks.join(" ")
+            "column {name:?}: {}; if the column holds categories, --category {name:?}; to leave it out, \
+             --drop {name:?}",
+            odd_cells(cells),
         ));
     }
+}
+
+/// The cells of a column of numbers that are none, and what to say if they are missing values.
+fn odd_cells(cells: &Cells<'_>) -> String {
+    let odd = cells.odd();
+    let some = || odd.iter().take(8);
+    let listed: Vec<String> = some()
+        .map(|(text, times)| format!("{} {times}", shown(text)))
+        .collect();
+    let marks: Vec<String> = some()
+        .map(|(text, _)| format!("--missing-mark={}", shown(text)))
+        .collect();
+    format!(
+        "{}, and {}: {}{}. If they are missing values, say {}",
+        cells.range(),
+        match cells.present() - cells.numeric {
+            1 => "1 cell that is no number".to_owned(),
+            count => format!("{count} cells that are no numbers"),
+        },
+        listed.join(", "),
+        if odd.len() > 8 { ", …" } else { "" },
+        marks.join(" ")
+    )
 }
 
 /// A cell in quotation marks, at most forty characters of it.
@@ -534,8 +553,8 @@ fn silos(
             }
             if without > 0 {
                 notes.push(format!(
-                    "{} no value of {column:?}, which names the silo, and are left out",
-                    rows_of(without, "have")
+                    "{} no value of {column:?}, which names the silo: left out",
+                    rows_that(without, "have")
                 ));
             }
         }

@@ -200,8 +200,8 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
         what,
         "texts, 3 of 4: general 20, surgery 20, icu 16; all others together 4"
     );
-    let said = "x: 1 rare levels with 4 rows in all are not listed, because they have fewer than 5 rows \
-                each: \"rare disease\"; to list one all the same, say --keep \"x=rare disease\"";
+    let said = "x: 1 rare level with 4 rows in all is not listed, because fewer than 5 rows have it: \
+                \"rare disease\"; to list one all the same, say --keep \"x=rare disease\"";
     assert!(
         proposal.notes.contains(&said.to_owned()),
         "{:?}",
@@ -472,9 +472,7 @@ fn a_column_that_gives_the_target_away_and_rows_without_a_silo_are_named() {
         "{notes}"
     );
     assert!(
-        notes.contains(
-            "6 rows have no value of \"hospital\", which names the silo, and are left out"
-        ),
+        notes.contains("6 rows have no value of \"hospital\", which names the silo: left out"),
         "{notes}"
     );
     let rows: usize = proposal.silos.iter().map(|(_, rows)| rows).sum();

@@ -45,7 +45,8 @@ pub(crate) enum ReadRow {
 
 impl<'a> FileLayout<'a> {
     /// Finds the columns. With `target` false the column to predict is not needed: rows are read to
-    /// be predicted. Columns that are neither in the schema, nor ignored, nor in `also`, are refused.
+    /// be predicted. Columns that are neither in the schema, nor ignored, nor in `also` (by their agreed
+    /// names), are refused.
     ///
     /// # Errors
     /// [`DataError::NoColumn`], [`DataError::ExtraColumns`], [`DataError::Config`]: names in `local`
@@ -64,8 +65,9 @@ impl<'a> FileLayout<'a> {
         let filters = schema.only.iter().map(|filter| filter.column.as_str());
         let beside = filters.chain(schema.subgroup.as_deref());
         let all: Vec<&str> = agreed.iter().copied().chain(beside).collect();
-        for name in known {
-            if !all.contains(&name.as_str()) {
+        // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
+        for name in known.filter(|_| target) {
+            if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
                 return Err(DataError::Config(format!(
                     "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
                     nearest(name, all.iter().copied())
@@ -147,7 +149,9 @@ impl<'a> FileLayout<'a> {
             let is_subgroup = schema.subgroup.as_deref().map(|own| local.column(own)) == Some(name);
             let known =
                 used.contains(&at) || is_target || is_subgroup || local.ignore.contains(name);
-            if !known && !also.contains(&name.as_str()) {
+            let beside = also.iter().any(|own| local.column(own) == name)
+                || (!target && local.columns.values().any(|own| own == name));
+            if !known && !beside {
                 extra.push(name.clone());
             }
         }

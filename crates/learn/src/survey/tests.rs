@@ -21,12 +21,16 @@ cost = [8000.0, 20000.0]
 "#;
 
 fn of(name: &str, text: &str, names: LocalNames) -> Survey {
+    split_by(name, text, names, &SplitConfig::default())
+}
+
+fn split_by(name: &str, text: &str, names: LocalNames, split: &SplitConfig) -> Survey {
     let folder = std::env::temp_dir().join(format!("rota-survey-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("own.csv"), text).unwrap();
     let rows = toml::from_str::<OwnRows>("files = ['own.csv']").unwrap();
     let schema: Schema = toml::from_str(SCHEMA).unwrap();
-    let found = survey(&schema, &OwnRows { names, ..rows }, &folder).unwrap();
+    let found = survey(&schema, split, &OwnRows { names, ..rows }, &folder).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     found
 }
@@ -79,7 +83,7 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
     let again = of("pasted", text, local);
     let lines = again.misfits.join("\n");
     for said in [
-        "age: outside of the agreed range 0 to 120 in 1 rows, from 160 to 160",
+        "age: outside of the agreed range 0 to 120 in 1 row, from 160 to 160",
         "age: whole numbers are agreed, and it holds 40.5",
         "cost: no numbers are \"inf\" 1; if they are missing values, add \"inf\" to `missing`",
     ] {
@@ -89,5 +93,40 @@ fn all_that_does_not_fit_is_listed_at_once_with_keys_to_paste() {
         again.doubts[0].starts_with("cost: the middle value here is 9, and in the table"),
         "{:?}",
         again.doubts
+    );
+}
+
+#[test]
+fn the_column_that_says_whose_a_row_is_is_needed_and_may_have_another_name() {
+    let split = SplitConfig {
+        group: Some("patient".into()),
+        ..SplitConfig::default()
+    };
+    let text = "age,cost,ward,outcome,Patient ID\n40,9000,general,home,a\n60,9000,general,died,a\n50,9000,general,home,\n";
+    let first = split_by("group", text, LocalNames::default(), &split);
+    assert!(
+        first.misfits[0].ends_with("there is no column \"patient\"; is it \"Patient ID\"?"),
+        "{:?}",
+        first.misfits
+    );
+    assert_eq!(
+        first.names.as_deref(),
+        Some("columns = { \"patient\" = \"Patient ID\" }\n")
+    );
+    let names: LocalNames = toml::from_str("columns = { patient = 'Patient ID' }").unwrap();
+    let again = split_by("named", text, names, &split);
+    assert_eq!(
+        again.misfits,
+        [
+            "patient: 1 row has no value, and every row needs one, so that rows of one are not in two parts"
+        ]
+    );
+    let said = again
+        .columns
+        .last()
+        .map(|(name, what)| format!("{name}: {what}"));
+    assert_eq!(
+        said.as_deref(),
+        Some("patient: whose a row is: 1 different; 33.3 % missing")
     );
 }

@@ -5,7 +5,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::{Loss, Samples};
 
-/// A partition of rows into folds whose sizes differ by at most one.
+/// A partition of rows into folds. The rows of one group are in one fold, and the numbers of groups in
+/// two folds differ by at most one; without groups the numbers of rows do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folds {
     /// The rows of every fold.
@@ -14,37 +15,42 @@ pub struct Folds {
 
 /// An impossible number of folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{rows} rows cannot be split into {folds} folds: ask for 2 folds up to the number of rows")]
+#[error(
+    "{rows} rows or groups of rows cannot be split into {folds} folds: ask for 2 folds up to their number"
+)]
 pub struct FoldsError {
     /// Folds asked for.
     pub folds: usize,
-    /// Rows at hand.
+    /// Groups of rows at hand, or rows where there are no groups.
     pub rows: usize,
 }
 
 impl Folds {
     /// Partitions rows at random, drawn from `seed`. For logistic loss the folds are stratified: the
-    /// count of each label differs by at most one between folds.
+    /// count of each label differs by at most one between folds, where a group has the label of its first
+    /// row.
     ///
     /// # Errors
-    /// [`FoldsError`] unless `2 ≤ folds ≤ rows.len()`.
+    /// [`FoldsError`] unless there are at least two folds and at least as many groups as folds.
     pub fn new(rows: &Samples, loss: Loss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
-        if folds < 2 || folds > rows.len() {
-            let rows = rows.len();
+        let dealt = rows.together();
+        if folds < 2 || folds > dealt.len() {
+            let rows = dealt.len();
             return Err(FoldsError { folds, rows });
         }
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let mut order: Vec<usize> = (0..rows.len()).collect();
+        let mut order: Vec<usize> = (0..dealt.len()).collect();
         for last in (1..order.len()).rev() {
             // The remainder's bias is below 2⁻³² and does not matter here.
             order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
         }
         if loss == Loss::Logistic {
-            order.sort_by(|&a, &b| rows.targets()[a].total_cmp(&rows.targets()[b]));
+            let label = |group: usize| rows.targets()[dealt[group][0]];
+            order.sort_by(|&a, &b| label(a).total_cmp(&label(b)));
         }
         let mut members = vec![Vec::new(); folds];
-        for (place, row) in order.into_iter().enumerate() {
-            members[place % folds].push(row);
+        for (place, group) in order.into_iter().enumerate() {
+            members[place % folds].extend(&dealt[group]);
         }
         members.iter_mut().for_each(|rows| rows.sort_unstable());
         Ok(Self { members })

@@ -239,11 +239,12 @@ pub fn choose_ridge(
 ) -> Result<f64, FitError> {
     let grid = &search.grid;
     let largest = *grid.last().expect("a grid has at least one strength");
-    if rows.len() < 2 || grid.len() == 1 {
+    let groups = rows.together().len();
+    if groups < 2 || grid.len() == 1 {
         return Ok(largest);
     }
     // The order of the rows is not known to others.
-    let folds = Folds::new(rows, loss.kind(), search.folds.min(rows.len()), 0);
+    let folds = Folds::new(rows, loss.kind(), search.folds.min(groups), 0);
     let folds = folds.map_err(|FoldsError { .. }| FitError::NotSolved {
         status: "there are too few rows for cross-validation".into(),
     })?;

@@ -1,6 +1,7 @@
 //! Samples (rows of features with a target each) and linear models.
 
 use super::RobustError;
+use crate::learner::together;
 use crate::matrix::Matrix;
 
 /// The rows of a silo: features and one target each. There is at least one row and one feature, and
@@ -9,6 +10,8 @@ use crate::matrix::Matrix;
 pub struct Samples {
     features: Matrix,
     targets: Vec<f64>,
+    /// The group of every row, such as the patient; empty where rows have none.
+    groups: Vec<u32>,
 }
 
 /// Errors of creating samples.
@@ -67,8 +70,29 @@ impl Samples {
         };
         match (0..rows).find(|&row| !finite(row)) {
             Some(row) => Err(SamplesError::NotFinite { row }),
-            None => Ok(Self { features, targets }),
+            None => Ok(Self {
+                features,
+                targets,
+                groups: Vec::new(),
+            }),
         }
+    }
+
+    /// The same rows, those of equal numbers of one group: they stay together when rows are divided into
+    /// folds. Without a number for every row each is by itself.
+    #[must_use]
+    pub fn with_groups(mut self, groups: &[u32]) -> Self {
+        self.groups = match groups.len() == self.len() {
+            true => groups.to_vec(),
+            false => Vec::new(),
+        };
+        self
+    }
+
+    /// The rows of every group, in the order of their first rows; every row by itself where there are no
+    /// groups.
+    pub fn together(&self) -> Vec<Vec<usize>> {
+        together(&self.groups, self.len())
     }
 
     /// From features and labels for classification; labels may be 0 and 1 or −1 and 1, and are
@@ -106,7 +130,7 @@ impl Samples {
     /// # Errors
     /// [`SamplesError`]: not one target per row, not finite.
     pub fn with_targets(&self, targets: Vec<f64>) -> Result<Self, SamplesError> {
-        Self::new(self.features.clone(), targets)
+        Ok(Self::new(self.features.clone(), targets)?.with_groups(&self.groups))
     }
 
     /// The rows at the given positions, in that order.
@@ -120,6 +144,10 @@ impl Samples {
                 self.features[(rows[row], column)]
             }),
             targets: rows.iter().map(|&row| self.targets[row]).collect(),
+            groups: match self.groups.is_empty() {
+                true => Vec::new(),
+                false => rows.iter().map(|&row| self.groups[row]).collect(),
+            },
         }
     }
 

@@ -65,6 +65,45 @@ fn marks_of_missing_values_are_those_of_the_programs_that_write_tables() {
 }
 
 #[test]
+fn a_mark_that_is_a_number_is_that_number_however_it_is_written() {
+    let mark = |mark: &str, decimal| Format {
+        missing: vec![mark.into()],
+        decimal,
+        thousands: (decimal == ',').then_some('.'),
+        ..Format::default()
+    };
+    let point = mark("-999", '.');
+    for same in [
+        "-999",
+        "-999.0",
+        "-999.",
+        "-999.000",
+        " -999.0 ",
+        "-9.99e+02",
+        "\u{2212}999",
+    ] {
+        assert!(point.is_missing(same), "{same:?}");
+    }
+    for other in [
+        "999", "-999.5", "-99", "-999 %", "-999-", "(999)", "$-999", "x",
+    ] {
+        assert!(!point.is_missing(other), "{other:?}");
+    }
+    let comma = mark("-9999", ',');
+    for same in ["-9999,0", "-9.999", "-9.999,00", "-9999"] {
+        assert!(comma.is_missing(same), "{same:?}");
+    }
+    assert!(mark("-999.5", ',').is_missing("-999,50"));
+    assert!(mark("-999,5", ',').is_missing("-999,50"));
+    assert!(mark(".5", '.').is_missing("0.50"));
+    // Codes that look like numbers are texts.
+    let code = mark("9", '.');
+    assert!(code.is_missing("9.0") && !code.is_missing("09") && !code.is_missing("009"));
+    assert!(!mark("400", '.').is_missing("4E2") && !mark("4E2", '.').is_missing("400"));
+    assert!(mark("09", '.').is_missing("09") && !mark("09", '.').is_missing("9"));
+}
+
+#[test]
 fn default_marks_that_could_be_values_are_guesses() {
     let format = Format::default();
     for text in ["", "NA", "NaN", "null"] {

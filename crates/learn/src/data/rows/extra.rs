@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use methods::learner::Split;
 
 use crate::data::{DataError, Format, RawFile, RawRow, SplitConfig};
-use crate::schema::FileLayout;
+use crate::schema::{FileLayout, LocalNames};
 
 /// Where a file says it.
 pub(super) struct ExtraColumns<'a> {
@@ -54,7 +54,8 @@ impl Groups {
 }
 
 impl<'a> ExtraColumns<'a> {
-    /// Finds the columns that `split` names; `given` is the part of the whole file.
+    /// Finds the columns that `split` names, by their names in the file; `given` is the part of the whole
+    /// file.
     ///
     /// # Errors
     /// [`DataError::NoColumn`]; [`DataError::Config`] where file and column both give the part.
@@ -63,6 +64,7 @@ impl<'a> ExtraColumns<'a> {
         given: Option<Split>,
         file: &'a RawFile,
         format: &'a Format,
+        names: &LocalNames,
     ) -> Result<Self, DataError> {
         if given.is_some() && split.column.is_some() {
             return Err(DataError::Config(format!(
@@ -71,8 +73,10 @@ impl<'a> ExtraColumns<'a> {
                 file.path.display()
             )));
         }
-        let place =
-            |column: &Option<String>| column.as_ref().map(|name| file.place(name)).transpose();
+        let place = |column: &Option<String>| {
+            let local = column.as_ref().map(|name| names.column(name));
+            local.map(|name| file.place(name)).transpose()
+        };
         Ok(Self {
             part: place(&split.column)?,
             time: place(&split.time)?,

@@ -216,6 +216,13 @@ fn local_names_and_codes_are_translated_and_the_target_may_be_there() {
         answer(&local, names, &[]).unwrap().rows,
         answer(plain, "", &[]).unwrap().rows
     );
+    // A column that only the learning reads, such as whose a row is, has its name there, too.
+    let patients = plain.replace("age,", "pid,age,").replace("60,", "7,60,");
+    let named = "columns = { patient = 'pid' }";
+    assert_eq!(
+        answer(&patients, named, &[]).unwrap().rows,
+        answer(plain, "", &[]).unwrap().rows
+    );
 }
 
 #[test]

@@ -93,7 +93,8 @@ impl TableLearner {
             Loss::Logistic => robust::Samples::labelled(features, &targets),
             _ => robust::Samples::new(features, targets),
         };
-        rows.map_err(|error| failed(&error))
+        let rows = rows.map_err(|error| failed(&error))?;
+        Ok(rows.with_groups(self.train.groups()))
     }
 
     /// The training rows, as `model` scales them, and the settings of a robust fit to them.
@@ -176,7 +177,7 @@ impl RobustFits for TableLearner {
         let (rows, config) = self.to_fit(model, 0.0)?;
         let search = RadiusSearch {
             radii: search.grid.clone(),
-            folds: search.folds.min(rows.len()),
+            folds: search.folds.min(rows.together().len()),
             // The order of the rows is not known to others.
             seed: 0,
             one_standard_error: search.one_standard_error,

@@ -66,3 +66,32 @@ fn impossible_numbers_of_folds_are_refused() {
     }
     assert!(Folds::new(&data, Loss::Logistic, 3, 1).is_ok());
 }
+
+#[test]
+fn rows_of_one_group_are_in_one_fold_and_folds_have_as_many_groups() {
+    let labels: Vec<bool> = (0..60).map(|row| row % 4 < 2).collect();
+    let group = |row: usize| (row * 7 % 12) as u32;
+    let groups: Vec<u32> = (0..60).map(group).collect();
+    let data = numbered(&labels).with_groups(&groups);
+    let splits = Folds::new(&data, Loss::Logistic, 4, 3)
+        .unwrap()
+        .splits(&data);
+    let of = |rows: &Samples| -> std::collections::BTreeSet<u32> {
+        rows.iter().map(|(x, _)| group(x[0] as usize)).collect()
+    };
+    for (outside, own) in &splits {
+        assert!(of(outside).is_disjoint(&of(own)));
+        assert_eq!((of(own).len(), own.together().len()), (3, 3));
+    }
+    let error = Folds::new(&data, Loss::Absolute, 13, 3).unwrap_err();
+    assert_eq!(
+        error,
+        FoldsError {
+            folds: 13,
+            rows: 12
+        }
+    );
+    // Other targets are of the same rows.
+    let other = data.with_targets(vec![1.0; 60]).unwrap();
+    assert_eq!(other.together(), data.together());
+}

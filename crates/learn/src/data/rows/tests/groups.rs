@@ -68,3 +68,29 @@ fn pretend_silos_do_not_share_a_patient_and_files_of_one_silo_do() {
     let data = read(&folder, both, "group = 'patient'").unwrap();
     assert_eq!(data.silos[0].1.groups, [0, 0, 1, 2, 3, 0, 1, 4]);
 }
+
+#[test]
+fn a_file_may_call_the_column_of_the_group_by_another_name() {
+    let folder = Folder::with(&[("a.csv", &VISITS.replace("patient", "Pat.-Nr."))]);
+    let schema: Schema =
+        toml::from_str("min-rows = 2\ntarget = { name = 'y' }\nfeature = [{ name = 'age' }]")
+            .unwrap();
+    let read = |names: &str| {
+        let config = format!("files = [{{ path = 'a.csv', names = {names} }}]");
+        let config: RowsConfig = toml::from_str(&config).unwrap();
+        let split: SplitConfig = toml::from_str("group = 'patient'").unwrap();
+        config.read(Some(&schema), Some(&folder.0), &split)
+    };
+    let data = read("{ columns = { patient = 'Pat.-Nr.' } }").unwrap();
+    assert_eq!(data.silos[0].1.groups, [0, 0, 1, 2, 3, 0]);
+    let error = |names: &str| read(names).unwrap_err().to_string();
+    let none = error("{ ignore = ['Pat.-Nr.'] }");
+    assert!(none.contains("there is no column \"patient\""), "{none}");
+    let mistyped = error("{ columns = { patiemt = 'Pat.-Nr.' } }");
+    assert!(
+        mistyped.contains(
+            "\"patiemt\" stands in `columns` or `codes`, but the schema has no such column"
+        ),
+        "{mistyped}"
+    );
+}

@@ -1,0 +1,83 @@
+//! What a person is told of an institution's rows: what they are by the agreement, or all that does not fit.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use rota::agreement::Agreement;
+use rota::federation::beyond;
+use rota::institution::{fit, misfits, surveyed};
+use rota::learn::DataError;
+use rota::learn::data::OwnRows;
+use rota::protocol::MemberIndex;
+
+use super::{CommandError, wrapped};
+
+/// Prints lines.
+pub(super) fn say(lines: &[String]) -> Result<(), CommandError> {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Prints what the rows in `folder` are, of the institution called `name`, or all that does not fit; the
+/// inner error is the first that does not.
+pub(super) fn fitting(
+    agreement: &Agreement,
+    rows: &OwnRows,
+    name: Option<&str>,
+    folder: &Path,
+    doubts: Doubts,
+) -> Result<Result<(), DataError>, CommandError> {
+    let survey = surveyed(&agreement.task, rows, folder);
+    // The counts are the same under every name and seed.
+    let found = match fit(&agreement.task, rows, name.unwrap_or("silo"), folder, 0) {
+        Ok(found) => found,
+        Err(error) => {
+            let all = survey.iter().flat_map(misfits);
+            let all: Vec<String> = all.collect();
+            if !all.is_empty() {
+                say(&[vec!["What does not fit:".to_owned()], all].concat())?;
+            }
+            return Ok(Err(error));
+        }
+    };
+    let survey = survey.unwrap_or_default();
+    let whose = name.map_or_else(String::new, |name| format!(" of {name}"));
+    let mut lines = vec![format!("The rows{whose}, read by the agreement:")];
+    let columns = survey.columns.iter();
+    lines.extend(columns.map(|(name, what)| format!("    {name}: {what}")));
+    let mut me = agreement.epoch.roster.silos().iter();
+    let me = me
+        .position(|silo| Some(silo.name.as_str()) == name)
+        .map(|at| MemberIndex(at as u16));
+    let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
+    let notes = found.notes.iter().chain(&more).chain(&survey.doubts);
+    let notes = notes.map(|note| format!("note: {note}"));
+    lines.extend(
+        found
+            .lines()
+            .into_iter()
+            .chain(notes)
+            .map(|line| format!("  {line}")),
+    );
+    say(&lines)?;
+    Ok(
+        match doubts == Doubts::Refuse && !survey.doubts.is_empty() {
+            true => Err(DataError::Config(
+                "its numbers are far from those of the drafter's table (see the notes)".into(),
+            )),
+            false => Ok(()),
+        },
+    )
+}
+
+/// Whether numbers far from the usual ones stand in the way of a signature.
+#[derive(PartialEq, Eq)]
+pub(super) enum Doubts {
+    /// They do, until somebody has looked.
+    Refuse,
+    /// They are said.
+    Say,
+}
