@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use learn::export::HeldOut;
 use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
     Alone, Candidate, ComparedOn, Comparison, Effort, Local, Served as Compared, Tuned,
-    alone_start, mean_of_coalitions, members_of,
+    alone_start, comparable, mean_of_coalitions, members_of,
 };
 use protocol::Hash;
 use serde_json::{Value, json};
@@ -20,6 +20,10 @@ use silo::Notice;
 use super::reporter::Reporter;
 use crate::equipment::Equipment;
 use crate::model::{Held, ModelError, Served, keep_served, served};
+use crate::report::numbers::plural;
+
+/// How often a comparison that goes on says so.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Chooses the model to serve, once.
 #[derive(Clone)]
@@ -27,6 +31,8 @@ pub(super) struct Serving {
     job: Arc<Job>,
     /// Comparisons under way.
     busy: Arc<AtomicU32>,
+    /// When something was last said of the comparison under way, and when it began.
+    said: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// Results that are to be printed. The thread holds no output: a node that is stopped ends
     /// without waiting for it.
     results: Arc<Mutex<Vec<(Value, String)>>>,
@@ -69,13 +75,27 @@ impl Serving {
         Self {
             job: Arc::new(job),
             busy: Arc::default(),
+            said: Arc::default(),
             results: Arc::default(),
         }
     }
 
-    /// Prints what has been chosen since the last call.
+    /// Prints what has been found out since the last call, and every minute that it goes on.
     pub(super) fn report(&self, reporter: &Reporter) {
         for (document, line) in self.results().drain(..) {
+            reporter.print(document, line);
+        }
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, began)) = said.as_mut().filter(|(last, _)| last.elapsed() >= AGAIN) {
+            *last = Instant::now();
+            let seconds = began.elapsed().as_secs();
+            let document = json!({
+                "event": "comparing", "at": self.job.began.elapsed().as_secs_f64(), "seconds": seconds,
+            });
+            let line = format!(
+                "still trains models alone to compare with, for {seconds} s so far: the federation is done, \
+                 and nobody waits for it"
+            );
             reporter.print(document, line);
         }
     }
@@ -142,6 +162,11 @@ impl Serving {
         self.busy.load(Ordering::Acquire) == 0 && self.results().is_empty()
     }
 
+    /// Notes when a comparison began, or that none is under way.
+    fn now(&self, said: Option<(Instant, Instant)>) {
+        *self.said.lock().unwrap_or_else(PoisonError::into_inner) = said;
+    }
+
     fn begin(&self, adopted: Adopted) {
         let own = self.clone();
         self.busy.fetch_add(1, Ordering::AcqRel);
@@ -155,7 +180,23 @@ impl Serving {
     fn choose(&self, adopted: &Adopted) {
         let job = &*self.job;
         let began = Instant::now();
-        let (compared, tuned, held_out) = job.compare(adopted);
+        let on = job.comparable(adopted);
+        if on != ComparedOn::Nothing {
+            let rounds = (job.last + 1).saturating_sub(job.first);
+            let document = json!({
+                "event": "comparing", "at": job.began.elapsed().as_secs_f64(), "round": adopted.round,
+                "on": on, "rounds": rounds, "seconds": 0,
+            });
+            let line = format!(
+                "trains models alone, each for up to {}, to compare them with the federation's ({})",
+                plural(rounds as usize, "round"),
+                on.words()
+            );
+            self.results().push((document, line));
+            self.now(Some((began, began)));
+        }
+        let (compared, tuned, held_out) = job.compare(adopted, on);
+        self.now(None);
         let learner = match compared.candidate.is_own() {
             true => &job.equipment.plain.learner,
             false => &job.equipment.equipped,
@@ -210,9 +251,31 @@ impl Serving {
 }
 
 impl Job {
-    /// Compares the models that the silo could serve. Where that is not possible, its coalition's
-    /// model is served.
-    fn compare(&self, adopted: &Adopted) -> (Compared, Option<Tuned>, Option<HeldOut>) {
+    /// The rows on which models can be compared: without any, training alone would be in vain.
+    fn comparable(&self, adopted: &Adopted) -> ComparedOn {
+        let Equipment {
+            plain, equipped, ..
+        } = &self.equipment;
+        let coalition = (adopted.model.clone(), adopted.personal.clone());
+        match self.folds {
+            0 => ComparedOn::Nothing,
+            folds => comparable(
+                &*plain.learner,
+                &**equipped,
+                &coalition,
+                (&self.task, folds),
+                self.seed,
+            ),
+        }
+    }
+
+    /// Compares the models that the silo could serve, on these rows. Where that is not possible, its
+    /// coalition's model is served.
+    fn compare(
+        &self,
+        adopted: &Adopted,
+        on: ComparedOn,
+    ) -> (Compared, Option<Tuned>, Option<HeldOut>) {
         let Equipment {
             plain, equipped, ..
         } = &self.equipment;
@@ -225,9 +288,11 @@ impl Job {
             seed: self.seed,
             rounds: self.first..=self.last,
         };
-        let effort = Effort::within(Effort::work(plain, &alone));
-        let tune = || Local::tune(plain, &alone, self.folds, effort).ok();
-        let local = (self.folds > 0).then(tune).flatten();
+        let tune = || {
+            let effort = Effort::within(Effort::work(plain, &alone));
+            Local::tune(plain, &alone, self.folds, effort).ok()
+        };
+        let local = (on != ComparedOn::Nothing).then(tune).flatten();
         let global = mean_of_coalitions(&adopted.models, &adopted.assignment);
         let compared = match &local {
             Some(local) => Comparison {

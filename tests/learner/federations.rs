@@ -200,6 +200,17 @@ pub(crate) fn nodes_learn_with_programs() {
     );
     let adopted = |output: &Output| text(&output.stdout).matches("\"adopted\"").count();
     assert!(outputs.iter().all(|output| adopted(output) >= 4), "{all}");
+    // Its program reads the rows, so nothing can be left out to compare with: nobody trains alone after the
+    // last round.
+    let (trained, rounds) = (noted("nodes").1, all.matches("\"adopted\"").count());
+    assert!(
+        trained <= rounds + 1,
+        "{trained} trainings for {rounds} rounds of all silos"
+    );
+    assert!(
+        !all.contains("\"comparing\"") && all.contains("\"on\":\"nothing\""),
+        "{all}"
+    );
     // Without the programs the chain can be checked, and the rounds cannot be computed again.
     let state = configs[0].with_file_name("state");
     let verified = rota(&["verify", state.to_str().unwrap()]);

@@ -29,7 +29,7 @@ use crate::params::Params;
 
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use alone::Alone;
-pub use comparison::{Comparison, VALIDATION_ROWS};
+pub use comparison::{Comparison, VALIDATION_ROWS, comparable};
 pub use local::{Effort, FIT_ROWS, Fitted, Local, TUNING_FOLDS, Tuned, WORK};
 pub use rule::Way;
 
@@ -102,7 +102,7 @@ pub enum ComparedOn {
     ValidationRows,
     /// Folds of the training rows.
     Folds,
-    /// Nothing: there were too few rows, or nobody asked.
+    /// Nothing: there were too few rows, they are not here (a program reads them), or nobody asked.
     Nothing,
 }
 

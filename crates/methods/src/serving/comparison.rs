@@ -4,7 +4,7 @@ use super::alone::Alone;
 use super::folds::{Losses, by_groups, loss, measured, with_more_rows, without_folds};
 use super::local::{FoldLosses, Local};
 use super::{Candidate, ComparedOn, Served, choose};
-use crate::learner::{LearnError, Learner, Split};
+use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
 
 /// Fewest validation rows to compare on.
@@ -30,6 +30,40 @@ pub struct Comparison<'a> {
     pub global: Option<(&'a Params, usize)>,
     /// Parts that its training rows are divided into, at least 2.
     pub folds: usize,
+}
+
+/// The rows on which a silo can compare what it trains alone with the `coalition`'s model, found out before
+/// it trains: validation rows whose losses its learner tells, or folds of training rows that the learner can
+/// leave out while it trains by `task`. `folds` is their number, or 0 for none.
+pub fn comparable(
+    plain: &dyn Learner,
+    equipped: &dyn Learner,
+    coalition: &(Params, Params),
+    (task, folds): (&Task, usize),
+    seed: u64,
+) -> ComparedOn {
+    let divided = matches!(task, Task::Train(_)) && folds > 0;
+    let losses = row_losses(equipped, coalition);
+    match losses.is_some_and(|(losses, _)| losses.len() >= VALIDATION_ROWS) {
+        true => ComparedOn::ValidationRows,
+        false if divided && without_folds(plain, folds, seed).is_some() => ComparedOn::Folds,
+        false => ComparedOn::Nothing,
+    }
+}
+
+/// A model's loss on every validation row, or the mean of every group of them, and the rows of each; `None`
+/// where the learner does not tell them, or one is not finite.
+fn row_losses(
+    learner: &dyn Learner,
+    (model, personal): &(Params, Params),
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let outputs = learner.outputs().ok()?;
+    let split = Split::Validation;
+    let values = outputs.outputs(model, personal, split).ok()?;
+    let results = outputs.row_results(model, personal, &values, split).ok()?;
+    let losses = with_more_rows(&results, results.len() as f64);
+    let finite = losses.iter().all(|loss| loss.is_finite());
+    finite.then(|| by_groups(&losses, &results))
 }
 
 impl Comparison<'_> {
@@ -75,25 +109,16 @@ impl Comparison<'_> {
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the
     /// rows of each; `None` where there are too few.
     fn by_rows(&self, models: Models<'_>) -> Option<(Vec<Losses>, Vec<f64>)> {
-        let rows = |learner: &dyn Learner, (model, personal): &(Params, Params)| {
-            let outputs = learner.outputs().ok()?;
-            let split = Split::Validation;
-            let values = outputs.outputs(model, personal, split).ok()?;
-            let results = outputs.row_results(model, personal, &values, split).ok()?;
-            let losses = with_more_rows(&results, results.len() as f64);
-            let finite = losses.iter().all(|loss| loss.is_finite());
-            finite.then(|| by_groups(&losses, &results))
-        };
-        let (local, sizes) = rows(self.plain, &self.local.model)?;
+        let (local, sizes) = row_losses(self.plain, &self.local.model)?;
         if local.len() < VALIDATION_ROWS {
             return None;
         }
         let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
-        let own = |model| rows(self.equipped, model);
+        let own = |model| row_losses(self.equipped, model);
         let others = [
             (
                 Candidate::Robust,
-                robust.and_then(|robust| rows(self.plain, robust)),
+                robust.and_then(|robust| row_losses(self.plain, robust)),
             ),
             (Candidate::Coalition, own(self.coalition)),
             (Candidate::Global, models.global.and_then(own)),
