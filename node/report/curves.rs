@@ -1,6 +1,6 @@
 //! The section with curves by round: training loss, and held-out metric of the adopted model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
@@ -68,6 +68,8 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&Point) -> Option<f
     let dotted = !many && points().count() <= POINTS;
     let faint = |at: &usize| many && !outliers.contains(at);
     let each = || story.silos.iter().enumerate();
+    let measured = points().filter(|point| finite(point).is_some());
+    let measured: BTreeSet<u64> = measured.map(|point| point.round).collect();
     html! {
         figure {
             figcaption {
@@ -82,11 +84,11 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&Point) -> Option<f
             (drawing(title, WIDTH, HEIGHT, html! {
                 (axes(x, y, right))
                 @for (_, silo) in each().filter(|(at, _)| faint(at)) {
-                    (line(silo, x, y, Look::Faint, shown))
+                    (line(silo, x, y, Look::Faint, &measured, shown))
                 }
                 @if many { (band(story, x, y, shown)) }
                 @for (_, silo) in each().filter(|(at, _)| !faint(at)) {
-                    (line(silo, x, y, if dotted { Look::Dotted } else { Look::Plain }, shown))
+                    (line(silo, x, y, if dotted { Look::Dotted } else { Look::Plain }, &measured, shown))
                 }
                 (labels(&labelled, x, y, shown))
             }))
@@ -209,16 +211,25 @@ enum Look {
     Faint,
 }
 
-fn line(silo: &Silo, x: Scale, y: Scale, look: Look, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+fn line(
+    silo: &Silo,
+    x: Scale,
+    y: Scale,
+    look: Look,
+    measured: &BTreeSet<u64>,
+    of: impl Fn(&Point) -> Option<f64>,
+) -> Markup {
     let coalition = silo.coalition_index;
     let dotted = look == Look::Dotted;
     let mut path = String::new();
     let mut dots = Vec::new();
-    // A round without a value breaks the line.
+    // A round without a value breaks the line, unless nobody was measured in it.
     let mut pen = 'M';
     for point in &silo.curve {
         let Some(value) = of(point) else {
-            pen = 'M';
+            if measured.contains(&point.round) {
+                pen = 'M';
+            }
             continue;
         };
         let (cx, cy) = (x.at(point.round as f64), y.at(value));
@@ -290,12 +301,16 @@ mod tests {
         // The fixture's second silo was away in round 3: `M` of rounds 1 and 4, `L` of round 2.
         let x = Scale::new((1.0, 4.0), (0.0, 1.0));
         let y = Scale::new((0.0, 1.0), (0.0, 1.0));
-        let path = line(&story.silos[1], x, y, Look::Plain, |point| point.metric).into_string();
+        let drawn = |measured: &[u64]| {
+            let measured = measured.iter().copied().collect();
+            let metric = |point: &Point| point.metric;
+            let path = line(&story.silos[1], x, y, Look::Plain, &measured, metric).into_string();
+            (path.matches('M').count(), path.matches('L').count())
+        };
         // The path, and the wider one under the pointer.
-        assert_eq!(
-            (path.matches('M').count(), path.matches('L').count()),
-            (4, 2)
-        );
+        assert_eq!(drawn(&[1, 2, 3, 4]), (4, 2));
+        // Nobody was measured in round 3: the line goes on.
+        assert_eq!(drawn(&[1, 2, 4]), (2, 4));
         assert!(page.contains("Hospital 02, round 4") && !page.contains("Hospital 02, round 3: 1"));
     }
 

@@ -63,6 +63,12 @@ fn words(advice: &Advice) -> String {
                 ));
             }
         }
+        (None, Some(label)) if advice.gain.is_none() && advice.cut_short => {
+            say(format!(
+                "No advice yet: time was over before a second seed could confirm a gain over training alone. \
+                 On the first seed {label} looked best."
+            ));
+        }
         (None, Some(label)) => {
             say(format!(
                 "Stay alone, or get more rows: no way of learning together is clearly better than training \
@@ -70,17 +76,26 @@ fn words(advice: &Advice) -> String {
                 gain.unwrap_or_else(|| "no measurable gain".into())
             ));
         }
+        (None, None) if advice.cut_short => {
+            say("No advice yet: time was over before any way of learning together, and training alone, had \
+                 been measured."
+                .into())
+        }
         (None, None) => {
             say("Nothing could be compared with training alone: see what went wrong above.".into())
         }
     }
     say(format!(
-        "This rests on {} with {} tried for each way of learning{}.",
-        numbers::plural(advice.seeds, "seed"),
+        "This rests on {} with {} tried for each way of learning; {}.",
+        match advice.seeds {
+            0 => "no complete seed".into(),
+            seeds => numbers::plural(seeds, "seed"),
+        },
         numbers::plural(advice.points, "setting"),
-        match advice.beyond_budget {
-            true => ", the least there is, although it took longer than was allowed",
-            false => "; more minutes (--minutes) make intervals narrower",
+        match advice.cut_short {
+            true =>
+                "time was over before the comparison was complete: give it more minutes (--minutes)",
+            false => "more minutes (--minutes) make intervals narrower",
         }
     ));
     text

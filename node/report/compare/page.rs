@@ -48,6 +48,7 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
         section {
             h2 { (if variant.name.is_empty() { "Results" } else { &variant.name }) }
             @for text in failures(variant) { p.lead.bad { (text) } }
+            @for note in &variant.notes { p.note { "Note: " (numbers::plain(note)) "." } }
             @for table in tables(comparison, variant) { (markup(&table)) }
             (download::data(&comparison.experiment, &csv::csv(comparison)))
             h3 { "Course" }

@@ -39,6 +39,9 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         if !variant.name.is_empty() {
             writeln!(out, "\n== {} ==", numbers::plain(&variant.name))?;
         }
+        for note in &variant.notes {
+            paragraph(out, 0, &format!("note: {}", numbers::plain(note)))?;
+        }
         for table in tables(comparison, variant) {
             writeln!(out)?;
             write_table(out, &table)?;

@@ -156,7 +156,7 @@ fn one(
         line.axis x1=(LEFT) x2=(WIDTH - 16.0) y1=(bottom) y2=(bottom) {}
         @for stop in strip.stops {
             @let back = stop.back.unwrap_or(over).min(over.max(stop.at));
-            rect.down x=(x.at(stop.at)) y=(lane(stop.member)) height=(high) width=(wide(stop.at, back)) {
+            rect.stopped x=(x.at(stop.at)) y=(lane(stop.member)) height=(high) width=(wide(stop.at, back)) {
                 title {
                     (name(stop.member)) " is down from " (numbers::seconds(stop.at))
                     @match stop.back { Some(back) => { " to " (numbers::seconds(back)) }, None => " on" }
@@ -188,7 +188,7 @@ pub(in crate::report) fn key() -> Markup {
             li { (box_of("view nullified")) "failed" }
             li { (box_of("view empty")) "empty block" }
             li { (box_of("view open")) "under way at the end" }
-            li { (box_of("down")) "silo down" }
+            li { (box_of("stopped")) "silo down" }
         }
     }
 }
