@@ -69,7 +69,7 @@ pub(crate) struct Merge {
 pub(crate) struct Advise {
     /// A built-in scenario or a TOML file
     pub(crate) scenario: String,
-    /// Time for the comparison, in minutes; more time means more seeds and settings
+    /// Time for the comparison, in minutes, after which it ends with what is there; more time means more seeds and settings
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     pub(crate) minutes: f64,
     /// Folder of the data files [default: $ROTA_DATA, or ./data]

@@ -126,3 +126,30 @@ fn null_training_adds_constants_to_the_model() {
     let sum = summary.weights_abs_sum.unwrap();
     assert!(sum > 0.0 && sum < 2.0 * 0.01 * 1e6, "{sum}");
 }
+
+#[test]
+fn long_federations_are_measured_every_few_rounds_and_say_so() {
+    let text = "name = 'long'\nrounds = 1003\nsilos = 2\n\
+                [strategy]\nname = 'fedavg'\ntraining = { epochs = 1, batch = 0, \
+                optimiser = { name = 'sgd', rate = 0.05 } }\n\
+                [task.table]\ndata = 'diabetes'\nmodel = { linear = {} }\nstandardise = 'silo'\n";
+    let scenario = Scenario::parse("long.toml", text).unwrap();
+    let options = Options {
+        references: false,
+        ..Options::default()
+    };
+    let summary = run(&scenario, options).unwrap();
+    assert_eq!(summary.curves.len(), 2 * 1003);
+    let measured = |round: u64| round % 2 == 0 || round == 1003;
+    for point in &summary.curves {
+        assert!(point.loss.is_some());
+        assert_eq!(point.metric.is_some(), measured(point.round), "{point:?}");
+    }
+    let said = "curves show the held-out metric of one round in 2 and of the last, because all silos and \
+                rounds together have 2006 models";
+    assert!(
+        summary.notes.contains(&said.to_owned()),
+        "{:?}",
+        summary.notes
+    );
+}

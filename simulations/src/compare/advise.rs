@@ -48,12 +48,13 @@ pub struct Advice {
     pub bytes: f64,
     /// What leaves a silo, as clauses.
     pub exposure: Vec<String>,
-    /// Seeds, and settings that were tried for each way.
+    /// Seeds for which every way of learning was measured.
     pub seeds: usize,
     /// Settings tried for each way of learning.
     pub points: usize,
-    /// Whether the budget was too short for even the smallest comparison, which was run all the same.
-    pub beyond_budget: bool,
+    /// Whether time was over before the comparison was complete; the advice is then by the runs that had
+    /// ended.
+    pub cut_short: bool,
     /// The comparison.
     pub comparison: Comparison,
 }
@@ -90,7 +91,8 @@ impl Experiment {
     }
 }
 
-/// Compares within about `budget`, and advises. `data` is the folder of data sets.
+/// Compares for at most `budget`, and advises on what was measured until then. `data` is the folder of data
+/// sets. Runs that have not ended by then go on in the background until they end or the process does.
 ///
 /// # Errors
 /// As [`compare`](super::compare()).
@@ -106,8 +108,9 @@ pub fn advise(
     };
     // The first step is run to learn how long the others take.
     let began = Instant::now();
+    let until = Some(began + budget);
     (experiment.seeds, experiment.tune.points) = STEPS[0];
-    let mut results = run_units(&experiment, options(), &mut progress)?;
+    let mut results = run_units(&experiment, options(), until, &mut progress)?;
     let first = began.elapsed();
     let cost = |(seeds, points): (usize, usize)| (seeds * (points + 1)) as f64;
     let fits = |step: &&(usize, usize)| {
@@ -116,25 +119,34 @@ pub fn advise(
     };
     let step = STEPS.iter().skip(1).rev().find(fits).copied();
     if let Some((seeds, points)) = step {
-        (experiment.seeds, experiment.tune.points) = (seeds, points);
-        results = run_units(&experiment, options(), &mut progress)?;
+        let mut larger = experiment.clone();
+        (larger.seeds, larger.tune.points) = (seeds, points);
+        let more = run_units(&larger, options(), until, &mut progress)?;
+        // A guess of how long it takes may be wrong: what is complete counts.
+        if complete(&larger, &more) >= complete(&experiment, &results) {
+            (experiment, results) = (larger, more);
+        }
     }
-    let beyond_budget = first > budget;
-    Ok(Advice::of(
-        &experiment,
-        results,
-        began.elapsed(),
-        beyond_budget,
-    ))
+    Ok(Advice::of(&experiment, results, began.elapsed()))
+}
+
+/// Seeds, from the first on, for which every way of learning has a result.
+fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize {
+    let ways = experiment.entries.len();
+    let of = |seed: usize| results.iter().filter(|one| one.unit.seed == seed).count();
+    (0..experiment.seeds)
+        .take_while(|&seed| of(seed) >= ways)
+        .count()
 }
 
 impl Advice {
-    fn of(
-        experiment: &Experiment,
-        results: Vec<UnitResult>,
-        took: Duration,
-        beyond_budget: bool,
-    ) -> Self {
+    fn of(experiment: &Experiment, mut results: Vec<UnitResult>, took: Duration) -> Self {
+        let (runs, seeds) = (experiment.units().len(), complete(experiment, &results));
+        let cut_short = results.len() < runs;
+        // Seeds that some ways of learning lack would favour others.
+        if seeds > 1 {
+            results.retain(|one| one.unit.seed < seeds);
+        }
         let comparison = Comparison::of(experiment, results.clone(), took.as_secs_f64());
         let metric = comparison.metrics[0];
         let half = |label: &str, odd: bool| -> Vec<&UnitResult> {
@@ -200,9 +212,9 @@ impl Advice {
             by_chance: BY_CHANCE * tested as f64,
             bytes: row.map_or(0.0, |row| sent(row) / members.max(1) as f64),
             exposure: label.map_or_else(Vec::new, |label| exposure(experiment, &label, &results)),
-            seeds: experiment.seeds,
+            seeds,
             points: experiment.tune.points,
-            beyond_budget,
+            cut_short,
             comparison,
         }
     }

@@ -53,6 +53,9 @@ pub struct VariantTable {
     pub outside: Vec<String>,
     /// Test rows of the members, and of the silos outside, on average over seeds.
     pub rows: (f64, f64),
+    /// What was noticed about the data of the first seed, in sentences without a full stop.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The ways of learning.
     pub strategies: Vec<Row>,
 }

@@ -154,6 +154,9 @@ pub(super) struct UnitResult {
     pub(super) seconds: (f64, f64, f64),
     /// Names of the subgroups of rows; empty where there are none.
     pub(super) subgroups: Vec<String>,
+    /// What was noticed about the data, in sentences.
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
     /// Numbers that the strategy kept after the chosen round.
     pub(super) memory: Values,
     /// The graph of members that it kept: pairs of members.
@@ -178,6 +181,7 @@ impl UnitResult {
             parameters: 0,
             seconds: (0.0, 0.0, 0.0),
             subgroups: Vec::new(),
+            notes: Vec::new(),
             memory: Values::new(),
             graph: None,
             failed: None,

@@ -200,7 +200,7 @@ pub fn compare(
 ) -> Result<Comparison, ExperimentError> {
     let began = Instant::now();
     let mut progress = std::mem::replace(&mut options.progress, Box::new(|_| ()));
-    let results = run_units(experiment, options, &mut *progress)?;
+    let results = run_units(experiment, options, None, &mut *progress)?;
     Ok(Comparison::of(
         experiment,
         results,
@@ -208,10 +208,11 @@ pub fn compare(
     ))
 }
 
-/// The results of all runs of the part, in no order.
+/// The results of all runs of the part, in no order; of those that end before `until`, if it is given.
 pub(super) fn run_units(
     experiment: &Experiment,
     options: CompareOptions<'_>,
+    until: Option<Instant>,
     progress: &mut OnProgress<'_>,
 ) -> Result<Vec<UnitResult>, ExperimentError> {
     let store = options.folder.as_deref();
@@ -243,14 +244,26 @@ pub(super) fn run_units(
     let (sender, done) = std::sync::mpsc::channel();
     for unit in to_do {
         let (shared, sender, name) = (shared.clone(), sender.clone(), unit.clone());
-        let job = move || shared.result(&unit);
-        // The receiver is gone where another run has failed.
+        // Nobody waits for runs that begin too late.
+        let late = move || until.is_some_and(|until| Instant::now() >= until);
+        let job = move || (!late()).then(|| shared.result(&unit)).transpose();
+        // The receiver is gone where another run has failed, or where time is over.
         pool.run(job, move |result| drop(sender.send((name, result))));
     }
     drop(sender);
     let started = Instant::now();
-    for (unit, result) in done {
-        results.push(result.map_err(RunError::Setup)??);
+    let next = || match until {
+        None => done.recv().ok(),
+        Some(until) => {
+            let left = until.saturating_duration_since(Instant::now());
+            done.recv_timeout(left).ok()
+        }
+    };
+    while let Some((unit, result)) = next() {
+        let Some(result) = result.map_err(RunError::Setup)?? else {
+            continue;
+        };
+        results.push(result);
         let new = results.len() - earlier;
         let rest = (runs - results.len()) as f64 / new as f64;
         progress(&CompareProgress {

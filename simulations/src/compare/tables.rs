@@ -67,6 +67,7 @@ impl VariantTable {
             members: names(false),
             outside: names(true),
             rows: (rows(false), rows(true)),
+            notes: first.map_or_else(Vec::new, |result| result.notes.clone()),
             strategies: strategies.collect(),
         }
     }

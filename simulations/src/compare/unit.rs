@@ -59,6 +59,7 @@ impl Runs<'_> {
                 }
             },
         };
+        result.notes.clone_from(&(self.study)(&scenario)?.notes);
         let models = result.measure(&self.experiment.metrics, &trial, round);
         if result.failed.is_none() && self.experiment.serves(entry) && scenario.serve.folds > 0 {
             let began = Instant::now();

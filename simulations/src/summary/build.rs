@@ -34,8 +34,13 @@ use super::{
     Summary,
 };
 
-/// Most points of curves that are measured; larger federations are measured in the last round only.
+/// About how many points of curves are measured: in longer or larger federations not every round is.
 const POINTS: usize = 2_000;
+
+/// How many rounds lie between two that are measured, if so many models were adopted in all.
+fn every(adopted: usize) -> u64 {
+    adopted.div_ceil(POINTS).max(1) as u64
+}
 
 pub(crate) fn build(
     scenario: &Scenario,
@@ -84,6 +89,14 @@ pub(crate) fn build(
             "the federation ended with round {} of {}, because its models got no better on validation rows \
              for {} round(s) (`stop`); the last outcome has those of the best round",
             last.round, scenario.rounds, stop.patience
+        ));
+    }
+    if every(all.len()) > 1 {
+        notes.push(format!(
+            "curves show the held-out metric of one round in {} and of the last, because all silos and \
+             rounds together have {} models",
+            every(all.len()),
+            all.len()
         ));
     }
     notes.extend(references.notes.clone());
@@ -201,11 +214,13 @@ fn curves(
             points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
         }
     }
-    let measured: Vec<&AdoptedModel> = if all.len() <= POINTS {
-        all.iter().collect()
-    } else {
-        finals.iter().flatten().collect()
+    let every = every(all.len());
+    let last = |adopted: &AdoptedModel| {
+        let own = finals.get(adopted.silo).and_then(Option::as_ref);
+        own.is_some_and(|own| own.round == adopted.round)
     };
+    let wanted = |adopted: &&AdoptedModel| adopted.round.is_multiple_of(every) || last(adopted);
+    let measured: Vec<&AdoptedModel> = all.iter().filter(wanted).collect();
     let models = measured
         .iter()
         .map(|adopted| (adopted.silo, adopted.model.clone()))
