@@ -358,6 +358,13 @@ pub enum Report {
         /// Why.
         reason: String,
     },
+    /// Another member contributes nothing to this round, so nobody waits for it.
+    Nothing {
+        /// The member.
+        member: MemberIndex,
+        /// The round.
+        round: u64,
+    },
     /// A message of a member was not accepted.
     Refused {
         /// The member.

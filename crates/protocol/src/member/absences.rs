@@ -1,6 +1,7 @@
 //! Members that took no part in recent rounds, and how long they are excused (not waited for).
 
 use super::{ByMember, Member};
+use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
 /// The members without a contribution in the last final round that waited for them.
@@ -53,9 +54,18 @@ impl Absences {
 }
 
 impl Member {
-    /// Whether a lead waits for a member at most for D: the last round that waited for it became final
-    /// without it, and either it cannot be reached or this round is not its next chance.
+    /// Whether nobody waits for a member: it said that it contributes nothing to this round.
+    pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
+        self.round.inbox.has_nothing_of(member) && !self.broken(Mutation::NothingIgnored)
+    }
+
+    /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
+    /// waited for it became final without it, and either it cannot be reached or this round is not its next
+    /// chance.
     pub(super) fn excused(&self, member: MemberIndex) -> bool {
+        if self.sits_out(member) {
+            return true;
+        }
         let reachable = !self.unreachable.contains(&member);
         self.absences.excuse(member, reachable, self.round.number)
     }
