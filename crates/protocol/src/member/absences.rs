@@ -1,6 +1,8 @@
 //! Members that took no part in recent rounds, and how long they are excused (not waited for).
 
+use super::own::Lateness;
 use super::{ByMember, Member};
+use crate::effects::{Effect, Report};
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
@@ -57,6 +59,23 @@ impl Member {
     /// Whether nobody waits for a member: it said that it contributes nothing to this round.
     pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
         self.round.inbox.has_nothing_of(member) && !self.broken(Mutation::NothingIgnored)
+    }
+
+    /// The round under way became final: reports if this member's contribution came too late for it.
+    pub(super) fn report_lateness(&mut self) {
+        let me = self.me();
+        if self.chain.learned.authors.binary_search(&me).is_ok() || self.participation.listening() {
+            return;
+        }
+        let started = self.round.started;
+        let ready = match self.round.own.lateness() {
+            None => return,
+            Some(Lateness::NotReady) => None,
+            Some(Lateness::Ready(at)) => Some(at - started),
+        };
+        let (round, over) = (self.round.number, self.now - started);
+        let late = Report::Late { round, ready, over };
+        self.out.push(Effect::Report(late));
     }
 
     /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that

@@ -11,6 +11,7 @@ use crate::hash::Hash;
 use crate::message::{Body, Contribution, Entry, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
+use crate::time::Time;
 use crate::work::Trained;
 
 /// Beats after which a member says again that it has nothing.
@@ -41,14 +42,33 @@ enum Training {
     Contributed(Box<Contributed>),
 }
 
+/// Whether this member's contribution comes too late for a round that is over.
+pub(super) enum Lateness {
+    /// It is not ready.
+    NotReady,
+    /// It was ready at this time.
+    Ready(Time),
+}
+
 /// A signed contribution, its bytes for the wire, and the entry that it becomes.
 struct Contributed {
     message: Message,
     frame: Bytes,
     entry: Entry,
+    /// When it was signed here, or found in the journal.
+    at: Time,
 }
 
 impl OwnPart {
+    /// How late this member is if the round is over without it; `None` where it had nothing to contribute.
+    pub(super) fn lateness(&self) -> Option<Lateness> {
+        match &self.training {
+            Training::Running => Some(Lateness::NotReady),
+            Training::Contributed(own) => Some(Lateness::Ready(own.at)),
+            Training::Due | Training::Finished(_) | Training::Failed { .. } => None,
+        }
+    }
+
     /// The entry of this member's contribution, if it has contributed.
     pub(super) fn entry(&self) -> Option<&Entry> {
         match &self.training {
@@ -100,6 +120,7 @@ impl Member {
             message,
             frame,
             entry,
+            at: self.now,
         }));
     }
 
@@ -175,6 +196,7 @@ impl Member {
             message,
             frame,
             entry,
+            at: self.now,
         }));
         self.send_contribution();
     }

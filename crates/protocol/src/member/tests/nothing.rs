@@ -145,3 +145,46 @@ fn what_is_said_early_counts_for_its_round_and_what_is_said_late_for_none() {
     assert!(one.member.sits_out(missing));
     assert_eq!(hears(&mut one, missing, 1), []);
 }
+
+/// What a member reports when round 1 is over without it, after this long.
+fn over_without(one: &mut One, after: Duration) -> Option<(u64, Option<Duration>, Duration)> {
+    one.now = Time::ZERO + after;
+    let authors = one.others();
+    one.hear_lead(1, one.bundle(&authors));
+    let effects = one.finish_round(&authors);
+    let mut late = effects.into_iter().filter_map(|effect| match effect {
+        Effect::Report(Report::Late { round, ready, over }) => Some((round, ready, over)),
+        _ => None,
+    });
+    let found = late.next();
+    assert_eq!(late.next(), None);
+    found
+}
+
+#[test]
+fn a_member_that_is_late_learns_by_how_much() {
+    let (ready, over) = (Duration::from_millis(1500), Duration::from_millis(2500));
+    // Its training goes on.
+    let mut one = One::follower(4);
+    one.plan();
+    assert_eq!(over_without(&mut one, over), Some((1, None, over)));
+    // Its model was ready, and did not reach the lead in time.
+    let mut one = One::follower(4);
+    one.plan();
+    one.now = Time::ZERO + ready;
+    one.train();
+    assert_eq!(over_without(&mut one, over), Some((1, Some(ready), over)));
+    // It failed, or was not asked for anything, or is in the round.
+    let mut one = One::follower(4);
+    fails(&mut one);
+    assert_eq!(over_without(&mut one, over), None);
+    let mut one = One::follower(4);
+    let others = one.others();
+    one.plan_with(|plan| plan.participants = Some(others));
+    assert_eq!(over_without(&mut one, over), None);
+    let mut one = One::follower(4).signed();
+    let all = one.all();
+    let effects = one.finish_round(&all);
+    let late = |effect: &Effect| matches!(effect, Effect::Report(Report::Late { .. }));
+    assert!(!effects.iter().any(late));
+}
