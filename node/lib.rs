@@ -72,6 +72,8 @@ pub mod store;
 pub mod verify;
 
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 #[path = "../tests/golden/mod.rs"]
 mod golden;
 #[cfg(test)]

@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::Path;
 
-use protocol::charter::{Charter, Genesis, Rotation, Verification};
 use protocol::message::{Body, Phase};
 use protocol::net::{BlobRequest, Command, Event as NetworkEvent};
 use protocol::roster::Silo;
@@ -16,38 +15,23 @@ use tokio::sync::mpsc;
 use silo::Journal;
 
 use super::*;
+use crate::fixture;
 use crate::store::{DiskJournal, Owner};
 
 const ME: MemberIndex = MemberIndex(1);
 
 fn key(member: u8) -> SecretKey {
-    SecretKey::from_bytes(&[member + 1; 32])
+    fixture::key(member + 1)
 }
 
 fn epoch() -> Epoch {
-    let silo = |member: u8| Silo {
-        name: ["north", "south", "east", "west"][usize::from(member)].into(),
-        key: key(member).public(),
-        rows: None,
-    };
-    let charter = Charter {
-        name: "log".into(),
-        work: Vec::new(),
-        start: Hash([0; 32]),
-        rounds: 1,
-        beat_ms: 1000,
-        patience: 4,
-        view_timeout: 20,
-        min_contributions: 4,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        names_shown: false,
-        blob_limit: 1,
-        keep_rounds: 1,
-        discovery: false,
-    };
-    let silos = (0..4).map(silo).collect();
-    Epoch::first(&Genesis { silos, charter }).unwrap()
+    let names = ["north", "south", "east", "west"];
+    let named = fixture::silos(4, 1).into_iter().zip(names);
+    let silos = named.map(|(silo, name)| Silo {
+        name: name.into(),
+        ..silo
+    });
+    fixture::epoch(silos.collect(), fixture::charter())
 }
 
 fn open(folder: &Path, sizes: Sizes) -> AuditLog {

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use protocol::charter::{Checkpoint, Genesis, Rotation, Verification};
+use protocol::charter::Checkpoint;
 use protocol::identity::Signature;
 use protocol::message::{Amendment, Block, Change, Content, Passage};
 use protocol::{Epoch, MemberIndex, SecretKey};
@@ -9,31 +9,14 @@ use silo::Record;
 
 use super::links::parts;
 use super::*;
+use crate::fixture;
 
 fn epoch() -> Epoch {
-    let silos = (0..5).map(|member| protocol::roster::Silo {
-        name: format!("silo {member}"),
-        key: SecretKey::from_bytes(&[member + 1; 32]).public(),
-        rows: None,
-    });
     let charter = protocol::Charter {
-        name: "chain".into(),
-        work: Vec::new(),
-        start: Hash([0; 32]),
         rounds: 9,
-        beat_ms: 1000,
-        patience: 4,
-        view_timeout: 20,
-        min_contributions: 4,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        names_shown: false,
-        blob_limit: 1,
-        keep_rounds: 1,
-        discovery: false,
+        ..fixture::charter()
     };
-    let silos = silos.collect();
-    Epoch::first(&Genesis { silos, charter }).unwrap()
+    fixture::epoch(fixture::silos(5, 1), charter)
 }
 
 fn proof(block: &Block, voters: &[u16]) -> Certificate {

@@ -151,39 +151,20 @@ fn passed(epoch: &Epoch, frame: &[u8]) -> Option<(Passage, Arc<Epoch>)> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use protocol::SecretKey;
-    use protocol::charter::{Charter, Genesis, Rotation, Verification};
+    use protocol::charter::Charter;
     use protocol::identity::Signature;
     use protocol::message::{Confirmed, Recovery, Standing};
     use protocol::recovery::ground;
-    use protocol::roster::Silo;
 
     use super::*;
+    use crate::fixture;
 
     fn epoch() -> Epoch {
-        let silo = |number: u8| Silo {
-            name: format!("silo {number}"),
-            key: SecretKey::from_bytes(&[number; 32]).public(),
-            rows: None,
-        };
         let charter = Charter {
-            name: "recovered".into(),
-            work: "toy".into(),
-            start: Hash::of(b"start"),
-            rounds: 3,
-            beat_ms: 1000,
-            patience: 20,
-            view_timeout: 200,
             min_contributions: 2,
-            rotation: Rotation::EveryRound,
-            verification: Verification::Full,
-            names_shown: false,
-            blob_limit: 100,
-            keep_rounds: 2,
-            discovery: false,
+            ..fixture::charter()
         };
-        let silos = (0..2).map(silo).collect();
-        Epoch::first(&Genesis { silos, charter }).unwrap()
+        fixture::epoch(fixture::silos(2, 0), charter)
     }
 
     #[test]

@@ -73,6 +73,11 @@ impl Health {
         })
     }
 
+    /// This institution's place in the roster.
+    pub(super) fn me(&self) -> MemberIndex {
+        self.me
+    }
+
     /// The page and the metrics are served here.
     pub(super) fn serves(&self, http: String) {
         // It is set once, at the start.

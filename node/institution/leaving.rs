@@ -109,36 +109,17 @@ impl Leaving {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use protocol::SecretKey;
-    use protocol::charter::{Charter, Genesis, Rotation, Verification};
-    use protocol::roster::Silo;
+    use protocol::charter::Charter;
 
     use super::*;
+    use crate::fixture;
 
     fn epoch(n: u8) -> Epoch {
-        let silo = |at: u8| Silo {
-            name: format!("{at}"),
-            key: SecretKey::from_bytes(&[at; 32]).public(),
-            rows: None,
-        };
         let charter = Charter {
-            name: "test".into(),
-            work: Vec::new(),
-            start: protocol::Hash([0; 32]),
-            rounds: 1,
-            beat_ms: 1000,
-            patience: 4,
-            view_timeout: 20,
             min_contributions: n.into(),
-            rotation: Rotation::EveryRound,
-            verification: Verification::Full,
-            names_shown: false,
-            blob_limit: 1,
-            keep_rounds: 1,
-            discovery: false,
+            ..fixture::charter()
         };
-        let silos = (0..n).map(silo).collect();
-        Epoch::first(&Genesis { silos, charter }).unwrap()
+        fixture::epoch(fixture::silos(n, 0), charter)
     }
 
     fn complete() -> Notice {

@@ -14,6 +14,7 @@ mod fit;
 mod formats;
 mod health;
 mod knocks;
+mod late;
 mod learning;
 mod leaving;
 mod links;

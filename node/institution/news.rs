@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use silo::Notice;
 
 use super::health::Health;
+use super::late::Late;
 use super::output::Output;
 use super::weights::Weights;
 use super::{usage, waiting};
@@ -39,6 +40,8 @@ pub(super) struct News {
     lineage: Lineage,
     /// What was said about weights and rows.
     weights: Weights,
+    /// Rounds for which this institution's model came too late.
+    late: Late,
     /// When the present event happened.
     now: SystemTime,
     /// The round under way.
@@ -91,6 +94,7 @@ impl News {
             state,
             lineage,
             weights: Weights::new(&epoch, max_weight),
+            late: Late::default(),
             now: SystemTime::now(),
             round: 0,
             leads: BTreeMap::new(),
@@ -238,6 +242,9 @@ impl News {
                 block,
                 authors,
             } => {
+                if authors.contains(&self.health.me()) {
+                    self.late.in_time();
+                }
                 let contributors: Vec<&str> = authors.iter().map(|by| self.name(*by)).collect();
                 let document = json!({
                     "round": round, "view": view, "lead": self.name(*lead),
@@ -270,6 +277,18 @@ impl News {
                 );
                 let document = json!({ "round": round, "reason": reason });
                 self.print(at, "training-failed", document, line);
+            }
+            Report::Late { round, ready, over } => {
+                let (document, line) = self.late.missed(&self.epoch, *round, *ready, *over);
+                self.print(at, "late", document, line);
+            }
+            Report::Nothing { member, round } => {
+                let member = self.name(*member);
+                let line = format!(
+                    "{member} contributes nothing to round {round}, so nobody waits for it"
+                );
+                let document = json!({ "member": member, "round": round });
+                self.print(at, "nothing", document, line);
             }
             Report::Complete { last } => {
                 let line = match self.epoch.charter.rounds {

@@ -193,13 +193,13 @@ mod tests {
     use std::sync::Arc;
 
     use protocol::certificate::{Certificate, Verdict};
-    use protocol::charter::{Charter, Checkpoint, Genesis, Rotation, Verification};
+    use protocol::charter::Checkpoint;
     use protocol::identity::Signature;
     use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
-    use protocol::roster::Silo;
-    use protocol::{Epoch, MemberIndex, SecretKey};
+    use protocol::{MemberIndex, SecretKey};
 
     use super::*;
+    use crate::fixture;
 
     fn key(number: u8) -> PublicKey {
         SecretKey::from_bytes(&[number; 32]).public()
@@ -207,29 +207,7 @@ mod tests {
 
     #[test]
     fn former_members_are_guests_and_those_whose_key_was_stolen_are_not() {
-        let silo = |number: u8| Silo {
-            name: format!("silo {number}"),
-            key: key(number),
-            rows: None,
-        };
-        let charter = Charter {
-            name: "guests".into(),
-            work: "toy".into(),
-            start: Hash::of(b"start"),
-            rounds: 3,
-            beat_ms: 1000,
-            patience: 20,
-            view_timeout: 200,
-            min_contributions: 4,
-            rotation: Rotation::EveryRound,
-            verification: Verification::Full,
-            names_shown: false,
-            blob_limit: 100,
-            keep_rounds: 2,
-            discovery: false,
-        };
-        let silos = (0..4).map(silo).collect();
-        let first = Arc::new(Epoch::first(&Genesis { silos, charter }).unwrap());
+        let first = Arc::new(fixture::epoch(fixture::silos(4, 0), fixture::charter()));
         // One leaves; the key of another one was lost, that of a third stolen.
         let mut amendment = Amendment::leaving(&first, MemberIndex(3));
         (amendment.silos[1].key, amendment.silos[2].key) = (key(11), key(12));

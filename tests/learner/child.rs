@@ -162,6 +162,16 @@ pub(crate) fn main(how: &str, log: &str) {
                         say(&json!({ "type": "stopped" }));
                         continue;
                     }
+                    // One silo of several can never train, or takes longer than the others wait.
+                    "unable" if silo == 1 => {
+                        eprintln!("MemoryError: out of memory, as a test");
+                        std::process::exit(3);
+                    }
+                    "late" if silo == 1 => {
+                        while !matches!(hear(), Some(stop) if stop["type"] == "stop") {}
+                        say(&json!({ "type": "stopped" }));
+                        continue;
+                    }
                     // Nor is it stopped.
                     "held" => loop {
                         std::thread::park();

@@ -33,7 +33,7 @@ fn scenario(name: &str, learner: &str, task: &str, strategy: &str) -> PathBuf {
         "name = 'programs'
 rounds = 4
 seed = 1
-charter = {{ beat = '300ms' }}
+charter = {{ beat = '300ms', patience = {} }}
 
 [strategy]
 {strategy}
@@ -42,10 +42,20 @@ training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.2 }} 
 [learner]
 {learner}
 
-{task}"
+{task}",
+        patience(name)
     );
     fs::write(&file, text).unwrap();
     file
+}
+
+/// Beats that the others wait: long where nobody may have to.
+fn patience(name: &str) -> u32 {
+    match name {
+        "unable" => 60,
+        "late" => 8,
+        _ => 12,
+    }
 }
 
 fn simulate(file: &std::path::Path, options: &[&str]) -> Value {
@@ -227,6 +237,65 @@ pub(crate) fn nodes_learn_with_programs() {
             .join(" ")
             .contains(why),
         "{said}"
+    );
+}
+
+/// The documents of this event in a node's output.
+fn events(output: &Output, event: &str) -> Vec<Value> {
+    let lines = text(&output.stdout);
+    let documents = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    documents.filter(|one| one["event"] == event).collect()
+}
+
+pub(crate) fn nobody_waits_for_a_node_whose_program_always_fails() {
+    let outputs = run_all(&demo("unable", "unable", "name = 'fedavg'"));
+    let failing: Vec<_> = outputs
+        .iter()
+        .filter(|output| !events(output, "training-failed").is_empty())
+        .collect();
+    assert_eq!(failing.len(), 1);
+    for output in &outputs {
+        let at = |one: &Value| one["at"].as_f64().unwrap();
+        let finals: Vec<f64> = events(output, "final").iter().map(at).collect();
+        assert_eq!(finals.len(), 4, "{}", text(&output.stdout));
+        // The others would wait for 18 seconds.
+        let longest = finals
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .fold(0.0, f64::max);
+        assert!(longest < 9.0, "{finals:?}");
+        // Why, only its own institution reads.
+        let told = text(&output.stdout).contains("out of memory, as a test");
+        assert_eq!(told, std::ptr::eq(output, failing[0]));
+        if !told {
+            assert!(
+                !events(output, "nothing").is_empty(),
+                "{}",
+                text(&output.stdout)
+            );
+        }
+    }
+}
+
+pub(crate) fn a_node_that_is_late_is_told_by_how_much() {
+    let outputs = run_all(&demo("late", "late", "name = 'fedavg'"));
+    let late: Vec<Vec<Value>> = outputs
+        .iter()
+        .map(|output| events(output, "late"))
+        .collect();
+    let mut told = late.iter().filter(|own| !own.is_empty());
+    let own = told.next().expect("one of them is late");
+    assert!(told.next().is_none(), "{late:?}");
+    // Patience is 2.4 seconds.
+    assert!(
+        own[0]["ready"].is_null() && own[0]["over"].as_f64().unwrap() > 2.3,
+        "{own:?}"
+    );
+    assert!(
+        own[0]["suggested-patience"].as_u64().unwrap() > 8,
+        "{own:?}"
     );
 }
 

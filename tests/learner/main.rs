@@ -86,6 +86,14 @@ const TESTS: &[(&str, fn())] = &[
         federations::nodes_learn_with_programs,
     ),
     (
+        "nobody_waits_for_a_node_whose_program_always_fails",
+        federations::nobody_waits_for_a_node_whose_program_always_fails,
+    ),
+    (
+        "a_node_that_is_late_is_told_by_how_much",
+        federations::a_node_that_is_late_is_told_by_how_much,
+    ),
+    (
         "frozen_tensors_are_the_same_at_all_silos_of_a_simulation",
         federations::frozen_tensors_are_the_same_at_all_silos_of_a_simulation,
     ),

@@ -358,6 +358,24 @@ pub enum Report {
         /// Why.
         reason: String,
     },
+    /// Another member contributes nothing to this round, so nobody waits for it.
+    Nothing {
+        /// The member.
+        member: MemberIndex,
+        /// The round.
+        round: u64,
+    },
+    /// A round that names this member became final without its contribution, though it did not fail: the
+    /// training, or its model, came too late. Times are from the end of the round before here, from which
+    /// patience counts, too.
+    Late {
+        /// The round.
+        round: u64,
+        /// After how long the contribution was ready; `None`: it is not.
+        ready: Option<Duration>,
+        /// After how long the round was final.
+        over: Duration,
+    },
     /// A message of a member was not accepted.
     Refused {
         /// The member.

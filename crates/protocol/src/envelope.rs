@@ -321,7 +321,8 @@ pub fn open(
     }
     let (round, view) = (number(&head[65..73]), number(&head[73..81]));
     let sender = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
-    let kind = Kind::from_number(head[83]).ok_or(OpenError::Kind(head[83]))?;
+    let kind = Kind::from_number(head[83]).filter(|kind| kind.since() <= epoch.format);
+    let kind = kind.ok_or(OpenError::Kind(head[83]))?;
     if !kind.scope().allows(round, view) && !broken(Mutation::AnyHeader) {
         return Err(OpenError::Header { kind, round, view });
     }

@@ -3,6 +3,11 @@
 //! A *format* is a number for the layout of everything that members send each other: headers, kinds of
 //! messages, bodies. An agreement says which one is in force, and an amendment may raise it. Whatever
 //! the format, a message begins with its number, the federation and the epoch.
+//!
+//! | format | what is new |
+//! |---|---|
+//! | 1 | |
+//! | 2 | [`Nothing`](crate::message::Body::Nothing) |
 
 use std::fmt;
 
@@ -19,7 +24,7 @@ impl Formats {
     /// Those that this program speaks.
     pub const SPOKEN: Self = Self {
         oldest: 1,
-        newest: 1,
+        newest: 2,
     };
 
     /// Whether a format is one of them.

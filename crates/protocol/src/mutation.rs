@@ -106,6 +106,8 @@ mutations! {
     "Closing the set": [
         ClosesWithTooFew "the set is closed with fewer than the fewest entries"
         ClosesAtOnce "slow members are not waited for"
+        NothingUnsaid "a member whose training failed does not say so to the others"
+        NothingIgnored "a member that said that it has nothing is waited for"
         LeavesOutEndlessly "members are left out any number of times in a view"
         UninvitedContribution "members that the plan does not name may contribute"
         ContributionOfAnyPlan "a contribution to another plan is admitted"

@@ -1,41 +1,23 @@
 #![allow(clippy::unwrap_used)]
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use protocol::charter::{Genesis, Rotation, Verification};
 use protocol::message::{Amendment, Approval, Block, Body, Change, Content, Passage};
 use protocol::{Epochs, MemberIndex, SecretKey};
 
 use super::*;
+use crate::fixture;
 
 fn key(member: u8) -> SecretKey {
-    SecretKey::from_bytes(&[member + 1; 32])
+    fixture::key(member + 1)
 }
 
 /// The first epoch of a federation of four, as the only one.
 fn epochs(name: &str) -> Epochs {
-    let silos = (0..4).map(|member| protocol::roster::Silo {
-        name: format!("silo {member}"),
-        key: key(member).public(),
-        rows: None,
-    });
     let charter = protocol::Charter {
         name: name.into(),
-        work: Vec::new(),
-        start: Hash([0; 32]),
-        rounds: 1,
-        beat_ms: 1000,
-        patience: 4,
-        view_timeout: 20,
-        min_contributions: 4,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        names_shown: false,
-        blob_limit: 1,
-        keep_rounds: 1,
-        discovery: false,
+        ..fixture::charter()
     };
-    let silos = silos.collect();
-    let first = Epoch::first(&Genesis { silos, charter }).unwrap();
+    let first = fixture::epoch(fixture::silos(4, 1), charter);
     Epochs {
         former: Vec::new(),
         now: first.into(),

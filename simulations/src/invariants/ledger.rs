@@ -192,6 +192,7 @@ impl Ledger {
             | Body::Progress { .. }
             | Body::SyncRequest { .. }
             | Body::Complete
+            | Body::Nothing
             | Body::Amendment(_)
             | Body::Approval { .. }
             | Body::Confirmation(_)

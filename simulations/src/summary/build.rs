@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use learn::Study;
 use methods::learner::Task;
@@ -108,6 +109,7 @@ pub(crate) fn build(
     }));
     notes.extend(recorded.linkage.as_ref().and_then(Linkage::sentence));
     notes.extend(heavy_note(&recorded.notices, federation));
+    notes.extend(reports.late());
     if study.silos.len() == 1 {
         notes.push(
             "there is one silo, so nothing is learned from others: give a file for each silo, name \
@@ -385,6 +387,39 @@ impl Reports<'_> {
                 times,
             })
             .collect()
+    }
+
+    /// Who came too late for rounds, in sentences.
+    fn late(&self) -> Vec<String> {
+        // Rounds, the longest time that a model took, and whether it was ready then.
+        let mut late = BTreeMap::<MemberIndex, (usize, Duration, bool)>::new();
+        for (_, by, report) in self.reports() {
+            if let Report::Late { ready, over, .. } = report {
+                let own = late.entry(by).or_default();
+                let took = ready.unwrap_or(*over);
+                let longest = took.max(own.1);
+                let known = if took >= own.1 {
+                    ready.is_some()
+                } else {
+                    own.2
+                };
+                *own = (own.0 + 1, longest, known);
+            }
+        }
+        let patience = self.federation.epoch.patience().as_secs_f64();
+        let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
+            format!(
+                "{} came too late for {rounds} of the rounds, which are without its model: {} {:.1} s, and the \
+                 others wait for {patience:.1} s (`patience`)",
+                self.name(by),
+                match known {
+                    true => "it was ready after",
+                    false => "it was not ready after",
+                },
+                took.as_secs_f64()
+            )
+        };
+        late.into_iter().map(words).collect()
     }
 
     fn training_failed(&self) -> Vec<TrainingFailed> {

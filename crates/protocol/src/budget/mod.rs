@@ -532,6 +532,8 @@ impl Budget {
             Kind::SyncRequest => (0, 2, 8),
             Kind::Complete => (0, 1, 8),
             // Sent every few beats, to all and to members that come back.
+            Kind::Nothing => (1, 1, 8),
+            // Sent every few beats, to all and to members that come back.
             Kind::Amendment | Kind::Standing | Kind::Confirmation => (0, 2, 16),
             // Up to 20 at once: 4 that stand and 16 that were withdrawn.
             Kind::Approval => (0, 8, 64),
@@ -559,6 +561,7 @@ fn is_private(kind: Kind) -> bool {
         | Kind::SyncRequest
         | Kind::SyncResponse
         | Kind::Complete
+        | Kind::Nothing
         | Kind::Amendment
         | Kind::Approval
         | Kind::Standing

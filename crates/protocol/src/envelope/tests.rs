@@ -123,17 +123,17 @@ fn a_message_of_another_format_than_the_agreed_one_is_refused() {
     };
     assert_eq!(
         of_format(VERSION + 1),
-        "message format 2, the agreement in force has format 1"
+        "message format 3, the agreement in force has format 2"
     );
     assert_eq!(
-        of_format(0),
-        "message format 0, the agreement in force has format 1"
+        of_format(1),
+        "message format 1, the agreement in force has format 2"
     );
     // One that was kept names no agreement.
     let mut kept = bytes.to_vec();
     kept[0] = VERSION + 1;
     let why = super::read(&kept).unwrap_err().to_string();
-    assert_eq!(why, "message format 2, this program reads format 1");
+    assert_eq!(why, "message format 3, this program reads formats 1 to 2");
 }
 
 /// Its last member leaves.
@@ -266,6 +266,7 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
             set: hash,
         }
         .body(),
+        Body::Nothing,
     ];
     let mut all: Vec<_> = bodies
         .into_iter()

@@ -516,6 +516,7 @@ impl Member {
             let next = self.chain.learned.round + 1;
             if next == self.round.number + 1 {
                 self.absences.waited(self.round.number, &waited_for);
+                self.report_lateness();
             }
             self.absences.returned(&self.chain.learned.authors);
             self.round.advance_to(next, self.now);

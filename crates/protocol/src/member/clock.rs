@@ -65,6 +65,7 @@ impl Member {
             return;
         }
         self.send_complete_to(peer);
+        self.send_nothing(&[peer]);
         self.send_amendments(&[peer]);
     }
 
@@ -146,6 +147,7 @@ impl Member {
         self.repeat_judging();
         self.repeat_as_lead();
         self.repeat_contribution();
+        self.repeat_nothing();
         self.repeat_votes();
         self.repeat_questions();
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ByMember, Member};
+use crate::effects::{Effect, Report};
 use crate::evidence::Evidence;
 use crate::message::{Body, Message, Scores};
 use crate::refusal::Refusal;
@@ -15,6 +16,8 @@ pub(super) struct Inbox {
     pub(super) contributions: ByMember<Message>,
     /// The same to the next round.
     early: ByMember<Message>,
+    /// Members that said that they contribute nothing to this round, and to the next.
+    nothing: [BTreeSet<MemberIndex>; 2],
     /// Members that sent a contribution to an earlier round.
     stale: BTreeSet<MemberIndex>,
     /// How far the contributions are that this member, as lead, looked at.
@@ -37,10 +40,12 @@ pub(super) enum Admission {
 }
 
 impl Inbox {
-    /// The inbox of the next round, with the contributions that came early.
+    /// The inbox of the next round, with what came early.
     pub(super) fn of_next_round(&mut self) -> Self {
+        let [_, nothing] = std::mem::take(&mut self.nothing);
         Self {
             contributions: std::mem::take(&mut self.early),
+            nothing: [nothing, BTreeSet::new()],
             ..Self::default()
         }
     }
@@ -52,6 +57,11 @@ impl Inbox {
             .or_else(|| self.contributions.get(&member))
     }
 
+    /// Whether a member said that it contributes nothing to this round.
+    pub(super) fn has_nothing_of(&self, member: MemberIndex) -> bool {
+        self.nothing[0].contains(&member)
+    }
+
     /// A beat has passed: models that could not be fetched may be requested again.
     pub(super) fn retry(&mut self) {
         self.admissions
@@ -60,6 +70,17 @@ impl Inbox {
 }
 
 impl Member {
+    /// A member contributes nothing to this round or the next: nobody waits for it.
+    pub(super) fn has_nothing(&mut self, member: MemberIndex, round: u64) {
+        let ahead = round.checked_sub(self.round.number);
+        let of_round = ahead.and_then(|ahead| self.round.inbox.nothing.get_mut(ahead as usize));
+        let new = of_round.is_some_and(|members| members.insert(member));
+        if new && member != self.me() {
+            let report = Report::Nothing { member, round };
+            self.out.push(Effect::Report(report));
+        }
+    }
+
     /// Keeps a contribution to this round or the next.
     pub(super) fn contribution(&mut self, message: Message) {
         let sender = message.sender;

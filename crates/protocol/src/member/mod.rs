@@ -371,6 +371,7 @@ impl Member {
         self.train();
         self.score();
         self.contribute();
+        self.say_nothing();
         self.sign();
         self.lead();
         self.judge();
@@ -441,6 +442,7 @@ impl Member {
             } => self.answer_sync_request(sender, (after, from), missing, nonce),
             Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
             Body::Complete => self.receive_complete(sender, round),
+            Body::Nothing => self.has_nothing(sender, round),
             Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
             Body::Standing(standing) => {
                 self.receive_standing(sender, *standing, message.signature);

@@ -8,9 +8,14 @@ use crate::charter::Epoch;
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::hash::Hash;
-use crate::message::{Body, Contribution, Entry, METRIC_NAME, METRICS, Message};
+use crate::message::{Body, Contribution, Entry, Kind, METRIC_NAME, METRICS, Message};
+use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
+use crate::time::Time;
 use crate::work::Trained;
+
+/// Beats after which a member says again that it has nothing.
+const AGAIN: u32 = 4;
 
 /// This member's own part of a round.
 #[derive(Default)]
@@ -29,8 +34,20 @@ enum Training {
     Running,
     /// Finished, and not signed: this member may not sign yet.
     Finished(Trained),
-    Failed,
+    /// This member has nothing to contribute. Whether the others have been told, and beats since then.
+    Failed {
+        told: bool,
+        beats: u32,
+    },
     Contributed(Box<Contributed>),
+}
+
+/// Whether this member's contribution comes too late for a round that is over.
+pub(super) enum Lateness {
+    /// It is not ready.
+    NotReady,
+    /// It was ready at this time.
+    Ready(Time),
 }
 
 /// A signed contribution, its bytes for the wire, and the entry that it becomes.
@@ -38,9 +55,20 @@ struct Contributed {
     message: Message,
     frame: Bytes,
     entry: Entry,
+    /// When it was signed here, or found in the journal.
+    at: Time,
 }
 
 impl OwnPart {
+    /// How late this member is if the round is over without it; `None` where it had nothing to contribute.
+    pub(super) fn lateness(&self) -> Option<Lateness> {
+        match &self.training {
+            Training::Running => Some(Lateness::NotReady),
+            Training::Contributed(own) => Some(Lateness::Ready(own.at)),
+            Training::Due | Training::Finished(_) | Training::Failed { .. } => None,
+        }
+    }
+
     /// The entry of this member's contribution, if it has contributed.
     pub(super) fn entry(&self) -> Option<&Entry> {
         match &self.training {
@@ -60,7 +88,7 @@ impl OwnPart {
         let model = match &self.training {
             Training::Finished(trained) => Some(trained.fields.blob),
             Training::Contributed(own) => Some(own.entry.fields.blob),
-            Training::Due | Training::Running | Training::Failed => None,
+            Training::Due | Training::Running | Training::Failed { .. } => None,
         };
         self.model_released || model != Some(*blob)
     }
@@ -92,6 +120,7 @@ impl Member {
             message,
             frame,
             entry,
+            at: self.now,
         }));
     }
 
@@ -119,7 +148,10 @@ impl Member {
             Err(reason) => {
                 let report = Report::TrainingFailed { round, reason };
                 self.out.push(Effect::Report(report));
-                Training::Failed
+                Training::Failed {
+                    told: false,
+                    beats: 0,
+                }
             }
         };
     }
@@ -164,6 +196,7 @@ impl Member {
             message,
             frame,
             entry,
+            at: self.now,
         }));
         self.send_contribution();
     }
@@ -193,6 +226,48 @@ impl Member {
         if self.view.lead != self.me() && !waits {
             self.send_contribution();
         }
+    }
+
+    /// Tells the others, once, that nothing comes of a training that failed, so that nobody waits for it.
+    pub(super) fn say_nothing(&mut self) {
+        let silent = self.participation.listening() || self.completion.reached;
+        let told = Training::Failed {
+            told: true,
+            beats: 0,
+        };
+        let untold = matches!(
+            self.round.own.training,
+            Training::Failed { told: false, .. }
+        );
+        let known = Kind::Nothing.since() <= self.config.epoch.format;
+        if untold && known && !silent && !self.broken(Mutation::NothingUnsaid) {
+            self.round.own.training = told;
+            self.has_nothing(self.me(), self.round.number);
+            self.send_nothing(&self.others());
+        }
+    }
+
+    /// Once per beat: says it again every few beats.
+    pub(super) fn repeat_nothing(&mut self) {
+        if let Training::Failed { told: true, beats } = &mut self.round.own.training {
+            *beats += 1;
+            if beats.is_multiple_of(AGAIN) {
+                self.send_nothing(&self.others());
+            }
+        }
+    }
+
+    /// Says to these members that this one contributes nothing to this round, if that is so.
+    pub(super) fn send_nothing(&mut self, members: &[MemberIndex]) {
+        if !matches!(self.round.own.training, Training::Failed { told: true, .. }) {
+            return;
+        }
+        let (_, frame) = self.seal(self.round.number, 0, Body::Nothing);
+        let send = |&to: &MemberIndex| Effect::Send {
+            to,
+            frame: frame.clone(),
+        };
+        self.out.extend(members.iter().map(send));
     }
 
     /// The lead of the view has this member's model.

@@ -48,11 +48,13 @@ pub enum Kind {
     Standing = 20,
     /// [`Body::Confirmation`](super::Body::Confirmation).
     Confirmation = 21,
+    /// [`Body::Nothing`](super::Body::Nothing).
+    Nothing = 22,
 }
 
 impl Kind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Contribution,
         Self::Receipt,
         Self::Bundle,
@@ -74,11 +76,20 @@ impl Kind {
         Self::Passage,
         Self::Standing,
         Self::Confirmation,
+        Self::Nothing,
     ];
 
     /// The kind of that number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// The first message format that has this kind.
+    pub fn since(self) -> u8 {
+        match self {
+            Self::Nothing => 2,
+            _ => 1,
+        }
     }
 
     /// Whether messages of this kind are signed by their sender. The others prove what they say by
@@ -90,7 +101,11 @@ impl Kind {
     /// Whether messages of this kind belong to a round, and whether they belong to a view.
     pub fn scope(self) -> Scope {
         let (round, view) = match self {
-            Self::Contribution | Self::Scores | Self::Inclusion | Self::Complete => (true, false),
+            Self::Contribution
+            | Self::Scores
+            | Self::Inclusion
+            | Self::Complete
+            | Self::Nothing => (true, false),
             Self::Bundle | Self::Sheet => (true, true),
             Self::Receipt
             | Self::Proposal

@@ -115,6 +115,9 @@ pub enum Body {
     /// Member → each other that remains: the sender goes on from this set of standings, and from no
     /// other unless one that signed in the set has given it up.
     Confirmation(Box<Confirmation>),
+    /// Member → each other (round): the sender contributes nothing to this round, for instance because
+    /// its training failed. Nobody waits for it. It is no promise: a contribution counts all the same.
+    Nothing,
 }
 
 impl Body {
@@ -148,6 +151,7 @@ impl Body {
             Self::Approval { .. } => Kind::Approval,
             Self::Standing(_) => Kind::Standing,
             Self::Confirmation(_) => Kind::Confirmation,
+            Self::Nothing => Kind::Nothing,
         }
     }
 }

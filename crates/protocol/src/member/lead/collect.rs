@@ -168,7 +168,8 @@ impl Member {
             .round
             .participants()
             .iter()
-            .filter(|member| !lead.receipts.contains_key(member) && !refused(member));
+            .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
+            .filter(|member| !self.sits_out(**member));
         if lead.receipts.len() < self.fewest() && !self.broken(Mutation::ClosesWithTooFew) {
             return false;
         }

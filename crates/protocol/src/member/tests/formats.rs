@@ -33,8 +33,8 @@ fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_vo
     let why = || Refusal::Change(ChangeError::Format { got, spoken });
     assert_eq!(
         why().to_string(),
-        "the amended agreement needs message format 2, this program speaks format 1: update it, and \
-         then approve the amendment"
+        "the amended agreement needs message format 3, this program speaks formats 1 to 2: update it, \
+         and then approve the amendment"
     );
     // It is known, so that its institution sees what the others want.
     let text = Body::Amendment(Box::new(amendment.clone()));
@@ -54,10 +54,10 @@ fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_vo
 
 #[test]
 fn a_lead_that_does_not_speak_a_new_format_does_not_propose_it() {
-    for (newest, proposes) in [(1, false), (2, true)] {
+    for (newest, proposes) in [(2, false), (3, true)] {
         let mut one = One::leading(4, 1);
         one.member.config.formats.newest = newest;
-        let amendment = raising(&one.epoch, 2);
+        let amendment = raising(&one.epoch, 3);
         let others = one.others();
         one.hear(
             others[0],
@@ -78,8 +78,7 @@ fn a_lead_that_does_not_speak_a_new_format_does_not_propose_it() {
 
 #[test]
 fn members_that_speak_a_new_format_use_it_from_the_next_epoch_on() {
-    let mut one = One::follower(4);
-    one.member.config.formats.newest = 2;
+    let mut one = One::in_format(1, 4);
     let amendment = raising(&one.epoch, 2);
     let own = one.step(approve(&amendment));
     assert!(own.contains(&one.knows(&amendment, &[one.me])));
@@ -111,7 +110,7 @@ fn the_epoch_says_which_format_its_messages_have() {
     assert_eq!(why, OpenError::Format { found, agreed });
     assert_eq!(
         why.to_string(),
-        "message format 1, the agreement in force has format 2"
+        "message format 2, the agreement in force has format 3"
     );
     // A message of a later epoch in a newer format is still known to be of another epoch.
     let mut later = new;

@@ -297,7 +297,7 @@ fn collecting(one: &One, beats: std::ops::RangeInclusive<u64>) -> Vec<Effect> {
 }
 
 /// The effects of closing the set with these entries.
-fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
+pub(super) fn closes(one: &One, authors: &[MemberIndex]) -> Vec<Effect> {
     let bundle = one.publishes(1, 1, one.bundle(authors));
     vec![bundle, one.leading_report(1, Phase::Including)]
 }

@@ -15,6 +15,7 @@ mod formats;
 mod judge;
 mod lead;
 mod listen;
+mod nothing;
 mod one;
 mod outcome;
 mod outdated;

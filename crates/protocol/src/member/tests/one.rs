@@ -63,6 +63,14 @@ impl One {
         Self::of(epoch, me)
     }
 
+    /// The same in an epoch of this message format.
+    pub(super) fn in_format(format: u8, n: u16) -> Self {
+        let mut epoch = (*epoch(n, 5)).clone();
+        epoch.format = format;
+        let me = epoch.lead(0);
+        Self::of(Arc::new(epoch), me)
+    }
+
     /// One of n members, which leads this view.
     pub(super) fn leading(n: u16, view: u64) -> Self {
         let epoch = epoch(n, 5);

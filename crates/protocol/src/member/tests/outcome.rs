@@ -26,7 +26,7 @@ pub(super) fn a_round_with_fewer_than_the_fewest_entries_is_refused() {
 
 /// A member of five, where three entries are enough only after patience. It has a receipt, and a
 /// proposal with three entries is here.
-fn three_of_five() -> (One, Proposal) {
+pub(super) fn three_of_five() -> (One, Proposal) {
     let mut one = One::follower(5).contributed();
     one.hold_all();
     let entry = one.entry(one.me).id;

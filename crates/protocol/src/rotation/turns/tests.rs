@@ -28,7 +28,7 @@ fn epoch(n: u16, rotation: Rotation) -> Epoch {
         discovery: false,
     };
     let silos = (0..n).map(silo).collect();
-    Epoch::first(&Genesis { silos, charter }).unwrap()
+    Epoch::first_in(1, &Genesis { silos, charter }).unwrap()
 }
 
 fn everybody(epoch: &Epoch) -> Vec<MemberIndex> {

@@ -75,6 +75,18 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         Report::TrainingFailed { round, reason } => {
             warn!(round, view = at_view, reason, "no contribution this round");
         }
+        Report::Late { round, ready, over } => {
+            warn!(
+                round,
+                view = at_view,
+                ?ready,
+                ?over,
+                "the contribution came too late"
+            );
+        }
+        Report::Nothing { member, round } => {
+            info!(round, view = at_view, %member, "a member has nothing for this round");
+        }
         Report::Refused {
             member,
             round,
