@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -195,6 +196,35 @@ fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
     }
     let page = fs::read_to_string(here.join("rota-compare/s/comparison.html")).unwrap();
     assert!(page.contains("alone gives AUC 1.000"));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_comparison_names_the_command_that_goes_on() {
+    let here = folder("compare-interrupted");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_rota"))
+        .args(["compare", "diabetes", "--seeds", "500", "--out", "kept"])
+        .current_dir(&here)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines();
+    // Something is done, so the signal is listened to.
+    let first = lines.next().unwrap().unwrap();
+    let signal = Command::new("kill")
+        .args(["-INT", &run.id().to_string()])
+        .status();
+    assert!(signal.unwrap().success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(run.wait().unwrap().code(), Some(130), "{first} {rest:?}");
+    let said = rest.last().unwrap();
+    assert!(
+        said.ends_with(
+            "`rota compare diabetes --seeds 500 --out kept --resume` goes on with the rest"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use protocol::charter::Checkpoint;
 use protocol::identity::Signature;
 use protocol::message::{Amendment, Block, Change, Content, Passage};
-use protocol::{Epoch, MemberIndex, SecretKey};
+use protocol::{Epoch, MemberIndex};
 use silo::Record;
 
 use super::links::parts;

@@ -18,17 +18,18 @@ use crate::institution::{
 use crate::model::find_start;
 use crate::paths::tidy;
 
-/// The agreement: that it is well formed, and that its start follows from it.
-pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
-    let epoch = &configured.agreement.epoch;
-    let file = tidy(&configured.federation);
+/// The first agreement: that it is well formed, and that its start follows from it; and the rules of the
+/// one in force `now`.
+pub(super) fn agreement(first: &Configured, now: &Configured) -> Vec<Finding> {
+    let epoch = &first.agreement.epoch;
+    let file = tidy(&first.federation);
     let file = file.display();
-    let start = match recomputed(&configured.agreement) {
+    let start = match recomputed(&first.agreement) {
         Ok(said) => Finding::good("agreement", said),
         Err(said) => Finding::bad("agreement", said)
             .remedy("ask whoever drafted it for a new invitation, and compare the ids"),
     };
-    let start = match start_model(configured) {
+    let start = match start_model(first) {
         Some(model) => vec![start, model],
         None => vec![start],
     };
@@ -39,6 +40,7 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
     );
     let mut findings = vec![Finding::good("agreement", well)];
     findings.extend(start);
+    let epoch = &now.agreement.epoch;
     let rotation = epoch.charter.rotation;
     if rotation != Rotation::EveryRound {
         let words = federation::rotation(rotation, &epoch.roster);
@@ -59,7 +61,7 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
             _ => Finding::good("agreement", words),
         });
     }
-    if let Some(line) = federation::undeclared(&configured.agreement) {
+    if let Some(line) = federation::undeclared(&now.agreement) {
         findings.push(Finding::note("agreement", line));
     }
     if epoch.roster.faulty() == 0 {

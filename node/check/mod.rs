@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::federation::{OwnSize, disclosure};
 use crate::identity::{self, IdentityError};
-use crate::institution::Configured;
+use crate::institution::{Configured, Place, standing};
 
 /// Options of a check.
 #[derive(Debug, Clone)]
@@ -38,8 +38,22 @@ pub enum Level {
     Good,
     /// Worth knowing.
     Note,
+    /// Another member's node does not answer yet: it may not be up, or something is in between.
+    Waiting,
     /// A node would not work, or not safely.
     Bad,
+}
+
+/// What a check comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The node can take part, and all others that were tried answer.
+    Ready,
+    /// It can take part; other members' nodes do not answer yet.
+    Waiting,
+    /// It cannot take part as it is.
+    NotReady,
 }
 
 /// Something that was looked at.
@@ -73,6 +87,13 @@ impl Finding {
         }
     }
 
+    fn waiting(topic: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            level: Level::Waiting,
+            ..Self::good(topic, text)
+        }
+    }
+
     fn bad(topic: &'static str, text: impl Into<String>) -> Self {
         Self {
             level: Level::Bad,
@@ -94,6 +115,8 @@ impl Finding {
 pub struct Checked {
     /// Whether nothing is [`Level::Bad`].
     pub good: bool,
+    /// What it comes to.
+    pub verdict: Verdict,
     /// Name of the institution; `None` if its key belongs to no member.
     pub silo: Option<String>,
     /// Name of the federation.
@@ -112,24 +135,86 @@ pub struct Checked {
     pub owner: Vec<String>,
 }
 
-/// Looks at everything.
+/// The configuration with the agreement in force in place of the first one, as far as the journal knows,
+/// and what is said of it. `federation.toml` stays the first agreement.
+fn in_force(first: &Configured) -> (Configured, Option<Finding>) {
+    let unchanged = || first.clone();
+    // A key that cannot be read is said elsewhere.
+    if identity::read(&first.identity).is_err() {
+        return (unchanged(), None);
+    }
+    match standing(first.clone()) {
+        Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
+            let institution = present.institution;
+            let epoch = &institution.agreement.epoch;
+            let finding = match &institution.agreement.unfit {
+                Some(unfit) => Finding::bad(
+                    "agreement",
+                    format!(
+                        "nobody can take part under the agreement in force, which change {} brought: {}",
+                        epoch.number, unfit.why
+                    ),
+                )
+                .remedy("propose a correction with `rota federation change`"),
+                None => Finding::good(
+                    "agreement",
+                    format!(
+                        "in force is what change {} brought: {} members and {} rounds",
+                        epoch.number,
+                        epoch.roster.len(),
+                        epoch.charter.rounds
+                    ),
+                ),
+            };
+            let now = Configured {
+                agreement: institution.agreement.clone(),
+                roster: institution.roster.clone(),
+                ..unchanged()
+            };
+            (now, Some(finding))
+        }
+        Ok((_, Place::Member(_) | Place::Outside)) => (unchanged(), None),
+        Ok((_, Place::Left)) => (
+            unchanged(),
+            Some(
+                Finding::bad(
+                    "agreement",
+                    "this institution is no member any more, by a change of the agreement",
+                )
+                .remedy("ask a member to admit it again, if that was not meant"),
+            ),
+        ),
+        Err(why) => (
+            unchanged(),
+            Some(Finding::note(
+                "agreement",
+                format!("which agreement is in force is unknown: {why}"),
+            )),
+        ),
+    }
+}
+
+/// Looks at everything. Wherever the agreement matters, that is the one in force.
 ///
 /// # Errors
 /// The system gives no threads for the network.
-pub fn check(configured: &Configured, options: &Options) -> io::Result<Checked> {
+pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
+    let (configured, said) = in_force(first);
+    let configured = &configured;
     let agreement = &configured.agreement;
     let epoch = &agreement.epoch;
     let running = matches!(
         identity::hold(&configured.identity),
         Err(IdentityError::InUse(_))
     );
-    let mut findings = files::agreement(configured);
+    let mut findings = files::agreement(first, configured);
+    findings.extend(said);
     let (key, found) = files::key(configured, running);
     findings.extend(found);
     let me = key
         .as_ref()
         .and_then(|key| epoch.roster.position(&key.public()));
-    findings.extend(files::consent(configured, key.as_ref()));
+    findings.extend(files::consent(first, key.as_ref()));
     findings.extend(files::permissions(configured));
     let name = me.map(|me| epoch.roster.name(me).to_owned());
     let (own, found) = data::rows(configured, me);
@@ -156,8 +241,15 @@ pub fn check(configured: &Configured, options: &Options) -> io::Result<Checked> 
     };
     findings.extend(machine::clock(&peers));
     findings.extend(found);
+    let worst = findings.iter().map(|finding| finding.level).max();
+    let verdict = match worst {
+        Some(Level::Bad) => Verdict::NotReady,
+        Some(Level::Waiting) => Verdict::Waiting,
+        _ => Verdict::Ready,
+    };
     Ok(Checked {
-        good: findings.iter().all(|finding| finding.level != Level::Bad),
+        good: verdict != Verdict::NotReady,
+        verdict,
         silo: name,
         federation: epoch.charter.name.clone(),
         id: format!("{:#}", epoch.federation),
@@ -185,6 +277,7 @@ impl Checked {
             let mark = match finding.level {
                 Level::Good => "good",
                 Level::Note => "note",
+                Level::Waiting => "wait",
                 Level::Bad => "BAD",
             };
             lines.push(format!("{mark:5} {:12} {}", finding.topic, finding.text));
@@ -205,7 +298,16 @@ impl Checked {
             .iter()
             .filter(|finding| finding.level == Level::Bad)
             .count();
+        let waiting = |peer: &&Peer| {
+            let met = |tried: &Tried| matches!(tried.outcome, Outcome::Met(_));
+            !peer.addresses.is_empty() && !peer.addresses.iter().any(met)
+        };
+        let waiting = self.peers.iter().filter(waiting).count();
         lines.push(match bad {
+            0 if self.verdict == Verdict::Waiting => format!(
+                "This node is ready. It waits for {waiting} of {} other members, whose nodes do not answer yet.",
+                self.peers.len()
+            ),
             0 => "All is well: this node can take part.".into(),
             1 => "One thing is bad: see above.".into(),
             bad => format!("{bad} things are bad: see above."),

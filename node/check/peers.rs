@@ -288,9 +288,11 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
             .remedy(OLD),
             Outcome::Failed(why) => {
                 let text = format!("{name} at {}: {}", transport(address), said(why, running));
+                let absent = matches!(why, ProbeError::Silent(_) | ProbeError::Refused);
                 // One way to a member is enough.
                 let finding = match reached || (running && *why == ProbeError::TurnedAway) {
                     true => Finding::note("peers", text),
+                    false if absent => Finding::waiting("peers", text),
                     false => Finding::bad("peers", text),
                 };
                 match advice(why, running) {

@@ -16,7 +16,7 @@ use super::{Amend, Columns, NumberMarks, TransportKind, key, rows};
 #[derive(Debug, Args)]
 pub(crate) struct Run {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
     /// Print one JSON document per line instead of text
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) struct Run {
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
     /// Print one JSON document instead of text; `rota schema status` describes it
     #[arg(long)]
@@ -69,7 +69,7 @@ pub(crate) struct Status {
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
 }
 
@@ -171,11 +171,12 @@ pub(crate) struct Called {
 /// Options of `rota check`.
 ///
 /// Changes nothing. Works while the institution's node runs, without disturbing it, and while it does
-/// not. Exits with 0 if all is well, 1 if something is bad, 2 if silo.toml or the agreement is wrong.
+/// not. Exits with 0 if all is well, 3 if all is well here and other members' nodes do not answer yet, 1
+/// if something is bad, 2 if silo.toml or the agreement is wrong.
 #[derive(Debug, Args)]
 pub(crate) struct CheckNode {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
     /// Print one JSON document instead of text
     #[arg(long)]
@@ -428,7 +429,7 @@ pub(crate) struct JoinFederation {
 #[derive(Debug, Args)]
 pub(crate) struct Sign {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
     /// Sign without asking
     #[arg(long)]

@@ -2,14 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::check::{Options, check};
+use rota::check::{Options, Verdict, check};
 use rota::institution::{Configured, SetupError};
 use rota::report::numbers;
 
 use super::{CommandError, wrapped};
 use crate::cli::CheckNode;
 
-/// Prints what was found; fails if something is bad.
+/// Prints what was found; fails if something is bad, and in another way if only others are missing.
 pub(crate) fn run(options: &CheckNode) -> Result<(), CommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
     let looked = Options {
@@ -27,9 +27,10 @@ pub(crate) fn run(options: &CheckNode) -> Result<(), CommandError> {
         }
     }
     out.flush()?;
-    match found.good {
-        true => Ok(()),
-        false => Err(CommandError::Failed(
+    match found.verdict {
+        Verdict::Ready => Ok(()),
+        Verdict::Waiting => Err(CommandError::Waiting),
+        Verdict::NotReady => Err(CommandError::Failed(
             "this node cannot take part as it is".into(),
         )),
     }

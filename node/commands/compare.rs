@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
@@ -9,9 +10,10 @@ use rota::report::{compare as report, numbers};
 use rota::simulations::compare::{
     CompareOptions, CompareProgress, Comparison, Experiment, compare, merge,
 };
+use tokio::runtime;
 
 use super::CommandError;
-use crate::cli::{Compare, CompareCommand, CompareOutput, MergeParts, data_folder};
+use crate::cli::{Compare, CompareCommand, CompareOutput, MergeParts, data_folder, quoted};
 use crate::progress::{Counted, say};
 
 /// Runs the experiment, prints the tables and writes results and page.
@@ -22,6 +24,16 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     let name = options.experiment.as_deref().unwrap_or_default();
     let experiment = Experiment::load(name, &options.choices())?;
     let folder = folder(&options.output, &experiment);
+    if folder.is_some() {
+        let mut again = options.again();
+        if let Some(out) = &options.output.out {
+            again += &format!(" --out {}", quoted(&out.to_string_lossy()));
+        }
+        if let Some(part) = &options.shard {
+            again += &format!(" --shard {}/{}", part.0.index, part.0.of);
+        }
+        when_interrupted(format!("{again} --resume"));
+    }
     let progress = Counted::new(bar, options.output.quiet, "starting");
     let default = CompareOptions::default();
     let result = compare(
@@ -42,6 +54,22 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
         folder.as_deref(),
         &options.again(),
     )
+}
+
+/// Says, when the process is interrupted, that this command goes on where it was.
+fn when_interrupted(again: String) {
+    thread::spawn(move || {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        // Where signals cannot be listened to, the process ends without the line.
+        let Ok(runtime) = runtime else { return };
+        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+            let _ = say(&format!(
+                "interrupted: what was measured is kept; `{again}` goes on with the rest"
+            ));
+            // As a shell says it of a process that an interrupt has ended.
+            std::process::exit(130);
+        }
+    });
 }
 
 fn merge_parts(options: &MergeParts) -> Result<(), CommandError> {

@@ -215,6 +215,9 @@ pub(crate) enum CommandError {
         /// The system's error.
         reason: io::Error,
     },
+    /// All is well here, and other members' nodes do not answer yet.
+    #[error("this node is ready; other members' nodes do not answer yet")]
+    Waiting,
     /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
@@ -290,6 +293,7 @@ impl CommandError {
             | CommandError::Audit(CheckError::Nothing(_)) => 2,
             CommandError::Verify(_) | CommandError::Evidence(_) | CommandError::Audit(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
+            CommandError::Waiting => 3,
             CommandError::Identity(_)
             | CommandError::NoUse { .. }
             | CommandError::Status(_)

@@ -55,8 +55,8 @@ pub(super) fn wait(
     let secret = institution.key.to_bytes();
     let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
     let line = format!(
-        "the key {key} is not in the agreement of {}: waiting until its members admit it, with\n  \
-         rota federation admit NAME {key} ADDRESS",
+        "the key {key} is not in the agreement of {}: waiting until its members admit it, with \
+         `rota federation admit NAME {key} ADDRESS`",
         first.charter.name
     );
     let document = json!({ "event": "waits-for-admission", "at": 0.0, "key": key.to_string() });

@@ -58,10 +58,13 @@ impl Output {
     }
 }
 
-/// A line of text, with the time in UTC to the second.
+/// A line of text, with the time in UTC to the second. It stays one line: what a program or another member
+/// says over several may not look like lines of this node.
 fn dated(time: SystemTime, line: &str) -> String {
     let time = humantime::format_rfc3339_seconds(time);
-    format!("{time}  {}", numbers::plain(line))
+    let parts = line.lines().map(str::trim).filter(|part| !part.is_empty());
+    let line = parts.collect::<Vec<_>>().join(" ");
+    format!("{time}  {}", numbers::plain(&line))
 }
 
 /// A document as text, with the time in UTC to the millisecond.
@@ -99,6 +102,12 @@ mod tests {
         assert_eq!(
             dated(time, "north can be reached\u{7}"),
             "2026-03-01T10:00:00Z  north can be reached\u{fffd}"
+        );
+        // What others say over several lines does not look like lines of this node.
+        let error = "east refuses: no rows\n  2026-03-01T10:00:00Z  adopted\r\n\ntry again";
+        assert_eq!(
+            dated(time, error),
+            "2026-03-01T10:00:00Z  east refuses: no rows 2026-03-01T10:00:00Z  adopted try again"
         );
         assert_eq!(
             with_time(time, json!({ "event": "view" })),

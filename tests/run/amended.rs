@@ -207,6 +207,24 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     assert!(said.contains("the journal beside it names line"), "{said}");
     let said = good(&["model", "list", "--config", config.to_str().unwrap()]);
     assert!(said.contains('5'), "{said}");
+    // A check speaks of the agreement in force, at a newcomer, at a founder, and at one that left.
+    let checked = |config: &Path| {
+        let words = ["check", "--json", "--offline", "--config"];
+        let found = output(&[&words[..], &[config.to_str().unwrap()]].concat());
+        let document: Value = serde_json::from_slice(&found.stdout).unwrap();
+        (found.status.code().unwrap(), document.to_string())
+    };
+    for (own, name) in [(&config, "newcomer"), (&demo.configs[0], "")] {
+        let (code, said) = checked(own);
+        assert_eq!(code, 0, "{said}");
+        let force = "in force is what change 3 brought: 4 members and 5 rounds";
+        assert!(said.contains(force) && said.contains(name), "{said}");
+    }
+    let (code, said) = checked(&demo.configs[3]);
+    assert!(
+        code == 1 && said.contains("is no member any more"),
+        "{said}"
+    );
     // A node that starts again is in the last epoch at once.
     nodes.nodes.terminate(1);
     assert_eq!(nodes.nodes.code(1), 0);

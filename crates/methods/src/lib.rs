@@ -90,6 +90,7 @@ pub mod domains;
 pub mod learner;
 pub mod matrix;
 pub mod merging;
+mod nearest;
 pub mod params;
 mod random;
 pub mod robust;
@@ -103,6 +104,7 @@ pub use learner::{
     Update, Watch,
 };
 pub use matrix::Matrix;
+pub use nearest::nearest;
 pub use params::{Layout, Params, Role, TensorSpec};
 pub use strategy::{Decision, ModelEntry, Outcome, Plan, Scores, Sheet, State, Strategy};
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
 use super::folds::{has_classes, loss, mean, without_folds};
-use super::rule::{Rule, Tried, Way};
+use super::rule::{Tried, Way, least, least_on_others, plausible_ridge};
 use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Task, Training};
 use crate::params::Params;
 use crate::robust::Ridge;
@@ -24,6 +24,7 @@ const RATES: usize = 6;
 /// Weight decays that are tried with the best rate, beside the federation's.
 const DECAYS: [f64; 3] = [0.001, 0.01, 0.1];
 /// Strengths of the ridge penalty of exact fits. With the largest, hardly more than an intercept is left.
+/// With few rows a strength between them is taken, see [`plausible_ridge`].
 const RIDGES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 10.0];
 /// Radii of robust fits, with the best ridge penalty of the exact ones.
 const RADII: [f64; 2] = [0.03, 0.1];
@@ -183,27 +184,32 @@ impl<'a> Search<'a> {
             .filter_map(|&ridge| self.fits(0.0, ridge))
             .collect();
         let few = !exact.is_empty() && self.learner.samples() < FEW_ROWS && self.has_classes();
-        let rule = match few {
-            true => Rule::Strongest,
-            false => Rule::Least,
-        };
-        let mut all = Vec::new();
         let rates = effort == Effort::Full && !few;
-        if !few {
-            all = own;
-        }
-        if rates {
-            let rate = self.rates(rate, decay, &mut all);
-            for other in DECAYS.into_iter().filter(|other| *other != decay) {
-                let more = self.path(rate, other, PATIENCE);
-                all.extend(more);
+        let (best, losses, robust) = if few {
+            let ridge = plausible_ridge(&exact, &self.rows, None)?;
+            let losses = self.plausible_on_others(&exact)?;
+            (self.fits(0.0, ridge)?, losses, self.robust(ridge))
+        } else {
+            let mut all = own;
+            if rates {
+                let rate = self.rates(rate, decay, &mut all);
+                for other in DECAYS.into_iter().filter(|other| *other != decay) {
+                    let more = self.path(rate, other, PATIENCE);
+                    all.extend(more);
+                }
             }
-        }
-        let robust = self.robust(&exact);
-        all.extend(exact);
-        let best = rule.choose(&all, &self.rows)?;
+            let ridge = least(&exact, &self.rows).map(|one| one.way);
+            let robust = match ridge {
+                Some(Way::Fit { ridge, .. }) => self.robust(ridge),
+                _ => None,
+            };
+            all.extend(exact);
+            let losses = least_on_others(&all, &self.rows);
+            let best = least(&all, &self.rows)?;
+            let (way, own) = (best.way, best.losses.clone());
+            (Tried { way, losses: own }, losses, robust)
+        };
         let (way, loss) = (best.way, mean(&best.losses, &self.rows));
-        let losses = rule.chosen_on_others(&all, &self.rows);
         let model = self.make(self.learner, way)?;
         let seen = self.seen(untuned.as_deref()).unwrap_or_default();
         let tuned = Tuned {
@@ -241,7 +247,7 @@ impl<'a> Search<'a> {
             };
             (low, high) = (low.min(next), high.max(next));
             all.extend(self.path(next, decay, PATIENCE));
-            let chosen = Rule::Least.choose(all, &self.rows);
+            let chosen = least(all, &self.rows);
             if let Some(Way::Training { rate, .. }) = chosen.map(|best| best.way) {
                 best = rate;
             }
@@ -249,20 +255,28 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// The best robust fit, with the ridge penalty of the best exact one.
-    fn robust(&mut self, exact: &[Tried]) -> Option<Fitted> {
-        let Way::Fit { ridge, .. } = Rule::Least.choose(exact, &self.rows)?.way else {
-            return None;
-        };
+    /// The loss on every fold of a fit without it, with the ridge that the other folds make plausible.
+    fn plausible_on_others(&mut self, exact: &[Tried]) -> Option<Vec<f64>> {
+        let without = self.without.clone();
+        let each = without.iter().enumerate().map(|(fold, learner)| {
+            let ridge = plausible_ridge(exact, &self.rows, Some(fold))?;
+            let model = self.make(&**learner, Way::Fit { radius: 0.0, ridge })?;
+            loss(&**learner, &model, self.count()).ok()
+        });
+        each.collect()
+    }
+
+    /// The best robust fit, with this ridge penalty.
+    fn robust(&mut self, ridge: f64) -> Option<Fitted> {
         let tried: Vec<Tried> = RADII
             .iter()
             .filter_map(|&radius| self.fits(radius, ridge))
             .collect();
-        let way = Rule::Least.choose(&tried, &self.rows)?.way;
+        let way = least(&tried, &self.rows)?.way;
         Some(Fitted {
             model: self.make(self.learner, way)?,
             way,
-            losses: Rule::Least.chosen_on_others(&tried, &self.rows),
+            losses: least_on_others(&tried, &self.rows),
         })
     }
 

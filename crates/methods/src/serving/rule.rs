@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::folds::{mean, mean_and_error};
+use super::folds::mean;
 
 /// A way to a model of a silo's own.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,59 +36,57 @@ pub(super) struct Tried {
     pub(super) losses: Vec<f64>,
 }
 
-/// The rule of a choice by cross-validation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// The way of least loss; of equals the first.
-    Least,
-    /// The fit with the strongest ridge of those whose loss is larger than the least by no more than the
-    /// standard error of the difference, fold by fold: the one-standard-error rule (Breiman et al.
-    /// 1984, section 3.4.3) for losses on the same rows. For exact fits.
-    Strongest,
+/// The way of least loss; of equals the first. `None` where there is none. `rows` are those of every fold.
+pub(super) fn least<'a>(all: &'a [Tried], rows: &[f64]) -> Option<&'a Tried> {
+    least_without(all, rows, None)
 }
 
-impl Rule {
-    /// The way that is chosen; `None` where there is none. `rows` are those of every fold.
-    pub(super) fn choose<'a>(self, all: &'a [Tried], rows: &[f64]) -> Option<&'a Tried> {
-        self.without(all, rows, None)
-    }
+/// The loss on every fold of the way that is best on the others. The least of many losses is smaller than
+/// what the way is worth on new rows; no fold has a say in what it measures here.
+pub(super) fn least_on_others(all: &[Tried], rows: &[f64]) -> Vec<f64> {
+    let fold = |fold| least_without(all, rows, Some(fold));
+    (0..rows.len())
+        .map(|at| fold(at).map_or(f64::NAN, |one| one.losses[at]))
+        .collect()
+}
 
-    /// The loss on every fold of the way that is chosen on the others. The least of many losses is smaller
-    /// than what the way is worth on new rows; no fold has a say in what it measures here.
-    pub(super) fn chosen_on_others(self, all: &[Tried], rows: &[f64]) -> Vec<f64> {
-        let fold = |fold| self.without(all, rows, Some(fold));
-        (0..rows.len())
-            .map(|at| fold(at).map_or(f64::NAN, |one| one.losses[at]))
-            .collect()
-    }
+fn least_without<'a>(all: &'a [Tried], rows: &[f64], fold: Option<usize>) -> Option<&'a Tried> {
+    let rows = kept(rows, fold);
+    let loss = |one: &Tried| mean(&kept(&one.losses, fold), &rows);
+    all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))
+}
 
-    fn without<'a>(self, all: &'a [Tried], rows: &[f64], fold: Option<usize>) -> Option<&'a Tried> {
-        let kept = |values: &[f64]| -> Vec<f64> {
-            let each = values.iter().enumerate();
-            let each = each.filter(|(at, _)| Some(*at) != fold);
-            each.map(|(_, value)| *value).collect()
-        };
-        let rows = kept(rows);
-        let loss = |one: &Tried| mean(&kept(&one.losses), &rows);
-        let best = all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))?;
-        let near = |one: &&Tried| {
-            let pairs = one.losses.iter().zip(&best.losses);
-            let behind: Vec<f64> = pairs.map(|(one, best)| one - best).collect();
-            let (behind, error) = mean_and_error(&kept(&behind), &rows);
-            behind <= error
-        };
-        let strength = |one: &&Tried| match one.way {
-            Way::Fit { ridge, .. } => ridge,
-            Way::Training { .. } => 0.0,
-        };
-        match self {
-            Self::Least => Some(best),
-            Self::Strongest => all
-                .iter()
-                .filter(near)
-                .max_by(|a, b| strength(a).total_cmp(&strength(b))),
-        }
-    }
+/// The strength of a ridge between those of these fits, in the mean of their logarithms. A fit counts
+/// `exp(−n/2 · (L − L₀))` with its mean loss `L` over the `n` rows of the folds, `fold` excepted, and the
+/// least `L₀`: all alike where losses differ by chance, the best alone where rows tell them apart. `None`
+/// without fits.
+///
+/// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the strongest
+/// of those near it, as in the one-standard-error rule, is too strong where features tell much. A mean is
+/// wrong by little in both cases. The half stands for folds whose models share most of their rows.
+pub(super) fn plausible_ridge(fits: &[Tried], rows: &[f64], fold: Option<usize>) -> Option<f64> {
+    let rows = kept(rows, fold);
+    let count: f64 = rows.iter().sum();
+    let strengths = fits.iter().filter_map(|one| match one.way {
+        Way::Fit { ridge, .. } => Some((ridge, mean(&kept(&one.losses, fold), &rows))),
+        Way::Training { .. } => None,
+    });
+    let strengths: Vec<(f64, f64)> = strengths.collect();
+    let losses = strengths.iter().map(|(_, loss)| *loss);
+    let least = losses.min_by(f64::total_cmp)?;
+    let weight = |loss: f64| libm::exp(-0.5 * count * (loss - least));
+    let all: f64 = strengths.iter().map(|(_, loss)| weight(*loss)).sum();
+    let logarithms = strengths
+        .iter()
+        .map(|(ridge, loss)| weight(*loss) * libm::log(*ridge));
+    Some(libm::exp(logarithms.sum::<f64>() / all))
+}
+
+/// The values of all folds but one.
+fn kept(values: &[f64], fold: Option<usize>) -> Vec<f64> {
+    let each = values.iter().enumerate();
+    let each = each.filter(|(at, _)| Some(*at) != fold);
+    each.map(|(_, value)| *value).collect()
 }
 
 #[cfg(test)]
@@ -110,29 +108,31 @@ mod tests {
             tried(2.0, &[3.0, 0.0, 4.0]),
             tried(3.0, &[3.5, 3.5, 0.0]),
         ];
-        let measured = Rule::Least.chosen_on_others(&all, &[1.0; 3]);
+        let measured = least_on_others(&all, &[1.0; 3]);
         assert_eq!(measured, [3.5, 3.5, 4.0]);
         // The losses of a way that is best on every fold are its own.
         let best = tried(4.0, &[0.5, 0.6, 0.7]);
-        let measured = Rule::Least.chosen_on_others(&[best], &[1.0; 3]);
+        let measured = least_on_others(&[best], &[1.0; 3]);
         assert_eq!(measured, [0.5, 0.6, 0.7]);
     }
 
     #[test]
-    fn of_fits_that_differ_by_chance_the_strongest_ridge_is_taken() {
-        let ridge = |all: &[Tried], rule: Rule| match rule.choose(all, &[2.0; 4]).unwrap().way {
-            Way::Fit { ridge, .. } => ridge,
-            Way::Training { .. } => panic!("a fit"),
+    fn ridges_that_chance_does_not_tell_apart_are_averaged_and_a_clear_one_is_taken() {
+        let ridge = |all: &[Tried], rows: f64| {
+            plausible_ridge(all, &[rows; 4], None).map(|ridge| (1e6 * ridge).round() / 1e6)
         };
-        // The strong one is behind by .1 in the mean, in one fold only.
-        let mut all = vec![
-            tried(0.01, &[0.5, 0.5, 0.5, 0.5]),
-            tried(1.0, &[0.5, 0.5, 0.5, 0.9]),
-        ];
-        assert_eq!(ridge(&all, Rule::Least), 0.01);
-        assert_eq!(ridge(&all, Rule::Strongest), 1.0);
-        // This one is behind by .1 in every fold.
-        all.push(tried(10.0, &[0.6, 0.6, 0.6, 0.6]));
-        assert_eq!(ridge(&all, Rule::Strongest), 1.0);
+        let alike = vec![tried(0.01, &[0.5; 4]), tried(1.0, &[0.5; 4])];
+        assert_eq!(ridge(&alike, 5.0), Some(0.1));
+        // With twenty rows a difference of .05 is e^−½ to 1; with two thousand it is clear.
+        let behind = vec![tried(0.01, &[0.5; 4]), tried(1.0, &[0.55; 4])];
+        let share = 1.0 / (1.0 + libm::exp(0.5));
+        let expected = libm::exp((1.0 - share) * libm::log(0.01));
+        assert_eq!(ridge(&behind, 5.0), Some((1e6 * expected).round() / 1e6));
+        assert_eq!(ridge(&behind, 500.0), Some(0.01));
+        assert_eq!(ridge(&[], 5.0), None);
+        // The fold that is left out has no say.
+        let lucky = vec![tried(0.01, &[9.0, 0.5, 0.5]), tried(1.0, &[0.0, 0.5, 0.5])];
+        let without = plausible_ridge(&lucky, &[5.0; 3], Some(0)).unwrap();
+        assert!((without - 0.1).abs() < 1e-12);
     }
 }

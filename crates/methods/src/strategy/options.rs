@@ -63,10 +63,12 @@ impl Built {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StrategyError {
     /// No strategy of that name.
-    #[error("unknown strategy {name:?}: expected one of {known}")]
+    #[error("unknown strategy {name:?}: expected one of {known}{meant}")]
     Unknown {
         /// The name.
         name: String,
+        /// A question about the name that is most like it, or nothing.
+        meant: String,
         /// All names, separated by commas.
         known: String,
     },

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::StrategyInfo;
+use crate::nearest;
 use crate::strategy::options::{Built, Setting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
@@ -91,6 +92,7 @@ impl Method {
             let known: Vec<_> = STRATEGIES.iter().map(|strategy| strategy.name).collect();
             StrategyError::Unknown {
                 name: name.into(),
+                meant: nearest(name, known.iter().copied()),
                 known: known.join(", "),
             }
         })

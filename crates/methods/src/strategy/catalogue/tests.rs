@@ -77,6 +77,8 @@ fn unknown_names_and_keys_say_what_is_allowed() {
         error.starts_with("unknown strategy \"magic\": expected one of fedavg, local, cs-rcfl"),
         "{error}"
     );
+    let error = fedavg.switch("fedproxx").unwrap_err().to_string();
+    assert!(error.ends_with("; did you mean \"fedprox\"?"), "{error}");
 }
 
 #[test]

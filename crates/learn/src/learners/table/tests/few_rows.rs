@@ -168,6 +168,46 @@ fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
     }
 }
 
+/// Rows that tell much: two of six numbers decide nearly alone.
+fn telling(seed: u64, rows: usize) -> Table {
+    let mut rng = stream(seed, "telling");
+    let names = (1..=6).map(|at| format!("x{at}")).collect();
+    let mut table = Table::new(names);
+    for _ in 0..rows {
+        let mut draw = || (uniform(&mut rng) + uniform(&mut rng) + uniform(&mut rng) - 1.5) * 2.0;
+        let x: Vec<f64> = (0..6).map(|_| draw()).collect();
+        let chance = 1.0 / (1.0 + (-3.5 * (x[0] - x[1])).exp());
+        let y = uniform(&mut rng) < chance;
+        table.push(&x, f64::from(y));
+    }
+    table
+}
+
+#[test]
+fn few_rows_that_tell_much_do_not_hold_the_own_model_back() {
+    for (rows, most) in [(20, 0.08), (42, 0.035), (51, 0.035), (200, 0.02)] {
+        let (mut own, mut best) = (Vec::new(), Vec::new());
+        for seed in 0..SILOS {
+            let all = telling(seed, rows + 1_000);
+            let learner = of(&all, 1_000.0 / (rows + 1_000) as f64, seed);
+            own.push(test_loss(&learner, &tuned(&learner, seed).model.0));
+            // The best of all strengths, which only the test rows know.
+            let fits = [0.01, 0.03, 0.1, 0.3, 1.0, 10.0].map(|ridge| {
+                let fit = ExactFit {
+                    ridge: Ridge::Fixed(ridge),
+                    around_start: false,
+                };
+                let fitted = learner.exact_fit(&learner.initial(0), &Params::empty(), &fit);
+                test_loss(&learner, &fitted.unwrap().shared)
+            });
+            best.push(fits.into_iter().fold(f64::INFINITY, f64::min));
+        }
+        let (own, best) = (mean(&own), mean(&best));
+        println!("{rows} rows: own {own:.3}, best {best:.3}");
+        assert!(own < best + most, "{rows} rows: {own} and {best}");
+    }
+}
+
 #[test]
 fn rows_of_one_class_are_answered_by_the_rule_of_succession() {
     let mut table = stays(1, 60);
