@@ -54,8 +54,8 @@ impl Doubt {
                  columns"
             ),
             Self::Outputs => format!(
-                "it was not compared what {whose} computes: its rows have other dimensions than the \
-                 proposer's"
+                "it was not compared what {whose} computes for a made-up batch: the rows have other dimensions \
+                 than the proposer's, or a batch cannot be made up"
             ),
         })
     }
@@ -159,7 +159,7 @@ impl ExternalLearner {
             task: task.clone(),
             layout,
             start: begins,
-            trial: agreed.trial.or(found),
+            trial: agreed.trial.or(found.filter(Trial::says_something)),
             doubts,
             targets: Mutex::default(),
         })

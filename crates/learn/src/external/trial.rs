@@ -36,7 +36,8 @@ pub(super) enum Compared {
 impl Trial {
     /// Compares with what another program computes.
     pub(super) fn compare(&self, found: &Self) -> Compared {
-        if self.inputs != found.inputs || !self.is_finite() || !found.is_finite() {
+        let says_something = self.says_something() && found.says_something();
+        if self.inputs != found.inputs || !says_something {
             return Compared::Incomparable;
         }
         let largest = self.outputs.iter().chain(&found.outputs);
@@ -58,8 +59,9 @@ impl Trial {
         ))
     }
 
-    fn is_finite(&self) -> bool {
-        self.outputs.iter().all(|value| value.is_finite())
+    /// Whether there are outputs, and all are finite: a program may find that it can make up no batch.
+    pub(super) fn says_something(&self) -> bool {
+        !self.outputs.is_empty() && self.outputs.iter().all(|value| value.is_finite())
     }
 }
 
@@ -116,8 +118,11 @@ mod tests {
         let one = trial(&[2, 3], &[1.0]);
         let other = trial(&[2, 4], &[5.0]);
         assert!(matches!(one.compare(&other), Compared::Incomparable));
-        let nan = trial(&[2, 3], &[f32::NAN]);
-        assert!(matches!(one.compare(&nan), Compared::Incomparable));
+        for none in [&[f32::NAN][..], &[]] {
+            let none = trial(&[2, 3], none);
+            assert!(matches!(one.compare(&none), Compared::Incomparable));
+            assert!(!none.says_something());
+        }
     }
 
     #[test]
