@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ._stdio import taken
 from ._tensors import Array, Arrays, read_tensors, write_tensors
 
 PROTOCOL = 1
@@ -155,7 +156,10 @@ class Training:
 
 @dataclass
 class Update:
-    """The result of a training: the model, metrics (`loss` at least), and the personal state."""
+    """The result of a training: the model, metrics (`loss` at least), and the personal state.
+
+    `samples` is the number of rows that it trained on, each counted once: the weight of the model in
+    means such as FedAvg's. By default all training rows."""
 
     model: Mapping[str, npt.ArrayLike]
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -182,6 +186,8 @@ class Learner(ABC):
     gradients: bool = False
     #: What the outputs of `outputs` mean; `None` where it gives none.
     outputs_loss: OutputsLoss | None = None
+    #: Whether a training may take fewer than half of the rows, so that `Update.samples` says fewer.
+    some_rows: bool = False
 
     @abstractmethod
     def tensors(self) -> Iterable[Tensor]:
@@ -334,6 +340,7 @@ class _Session:
 
     def __init__(self, silo: Silo, learner: Learner) -> None:
         self.silo, self.learner = silo, learner
+        self._said = False
 
     def opened(self) -> dict[str, Any]:
         rows, frozen = self.learner.rows(), self.learner.frozen()
@@ -410,8 +417,35 @@ class _Session:
         write_tensors(request["into"], update.model)
         if request["personal_into"]:
             write_tensors(request["personal_into"], update.personal or training.personal)
-        samples = self._rows("train", request) if update.samples is None else update.samples
-        return {"type": "trained", "samples": int(samples), "metrics": _numbers(update.metrics)}
+        declared = self._rows("train", request)
+        samples = declared if update.samples is None else int(update.samples)
+        self._question(samples, declared)
+        return {"type": "trained", "samples": samples, "metrics": _numbers(update.metrics)}
+
+    def _question(self, samples: int, declared: int) -> None:
+        """Compares the number of rows of a training with that of the learner: it is the weight of the
+        model in a mean such as FedAvg's, and a wrong weight shows nowhere."""
+        if samples == declared or declared == 0:
+            return
+        who = f"silo {self.silo.name!r}"
+        if samples > declared:
+            raise ValueError(
+                f"`samples` is {samples}, and {who} has {declared} training rows: count each row once, in one "
+                "epoch, or correct `rows()`"
+            )
+        if 2 * samples < declared and not self.learner.some_rows:
+            raise ValueError(
+                f"`samples` is {samples}, and {who} has {declared} training rows; `samples` is the weight of this "
+                "model in the federation's: count rows (not batches, keys or steps), or set "
+                "`some_rows = True` in the learner if it trains on so few of them on purpose"
+            )
+        if not self._said:
+            self._said = True
+            print(
+                f"note: {who} trained on {samples} of its {declared} training rows, so its weight in the "
+                f"federation is {samples}",
+                file=sys.stderr,
+            )
 
     def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
         split: Split = request["split"]
@@ -439,11 +473,12 @@ def talk(
     read: BinaryIO,
     write: BinaryIO,
     *,
-    turn: AbstractContextManager[Any] | None = None,
+    turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
     gone: Callable[[], None] | None = None,
+    failed: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
-    `gone` is called by another thread when the silo is."""
+    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises."""
     connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
     process = os.getpid()
@@ -451,7 +486,7 @@ def talk(
         # A `stop` that came after the end of its training stops no other.
         connection.stop.clear()
         try:
-            with turn or nullcontext():
+            with turn():
                 frame = _frame(_answer(factory, sessions, request, connection))
         except KeyboardInterrupt:
             raise
@@ -459,6 +494,8 @@ def talk(
             if os.getpid() != process:
                 raise  # In a fork, which has nobody to tell.
             traceback.print_exc(file=sys.stderr)
+            if failed is not None:
+                failed(error)
             why = f"{type(error).__name__}: {error}"
             frame = _frame({"type": "failed", "why": why[:LONGEST]})
         try:
@@ -518,24 +555,12 @@ def serve(factory: Factory | Learner) -> None:
     closes them.
 
     `factory` makes the learner of a silo; a learner serves every silo. What is printed goes to
-    standard error, because standard output belongs to the protocol.
+    standard error, because standard output belongs to the protocol: from `import rota` on where a
+    silo has started the program, from here on elsewhere.
     """
     # An interruption from the terminal is for the silo, which ends this program in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The protocol has descriptors of its own, which no process that is started here gets.
-    read, write = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-
-    def forked() -> None:
-        os.dup2(null, read)
-        os.dup2(null, write)
-
-    if hasattr(os, "register_at_fork"):
-        # Workers of a data loader are copies of this process.
-        os.register_at_fork(after_in_child=forked)
+    read, write = taken()
     make = (lambda _: factory) if isinstance(factory, Learner) else factory
     # Without a buffer, which a fork could copy in the middle of a message.
     talk(make, os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), gone=_end_soon)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,16 +13,20 @@ from torch import nn
 from .. import _learner
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
 from .._tensors import Arrays
-from ._losses import has_classes, loss_of, outputs_loss, targets_of
+from .._turn import seeded, turn
+from ._batches import last_joined, leaves, moved, picked, rows_of_batch
+from ._checks import check_kinds, check_lazy, check_private, check_shapes
+from ._forward import Pass, Passed
+from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
+from ._measure import Measuring, batch_loss, row_by_row
 from ._names import covered, match
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
-from ._rows import count_of, data_of, in_order, is_batch
-from ._state import NORMS, initial, role, shapes, shared_of, state_of
-from ._types import Batch, Data, Loss, Metrics, Shared, array
+from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
+from ._state import NORMS, exact, initial, role, shapes, shared_of, state_of
+from ._trial import Trial
+from ._types import Batch, Data, Forward, Loss, Metrics, Shared, array
 
-#: One training or measurement at a time in a process: PyTorch has one generator for all of it, from
-#: which dropout and data loaders draw.
-_TURN = threading.Lock()
+_BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 
 
 class Learner(_learner.Learner):
@@ -36,17 +39,21 @@ class Learner(_learner.Learner):
             the buffers of modules that have such parameters themselves. All else is frozen: it stays
             as it is, with normalisation by the running statistics that it has, and must be the same
             at every member (`frozen`).
-        loss: The mean loss of a batch, `loss(model(x), y)`, such as
-            `torch.nn.functional.cross_entropy`. Where Rota hands the rows over, by default the
-            agreed one.
+        loss: The mean loss of a batch, `loss(outputs, targets)`, such as
+            `torch.nn.functional.cross_entropy`. By default the one that the model computes itself, as
+            those of `transformers` do, or the agreed one where Rota hands the rows over.
         train: Batches of the training rows: a `DataLoader` (its batches and order are its own), or
-            two tensors or arrays `(x, y)` (batches and order are as agreed). Without it, the rows
-            that Rota hands over.
+            tensors or arrays of all rows (batches and order are as agreed). Batches and rows are pairs
+            `(x, y)`, longer tuples with the targets last, or dictionaries with the targets under
+            `labels`, `label`, `targets`, `target` or `y`. Without it, the rows that Rota hands over.
         test, validation: The same for the held-out rows. They are measured in the order of the data
             set, all of them, whatever the loader's: results of two models are compared row by row.
         silo: The silo, as the factory of `rota.serve` gets it. Needed where Rota hands the rows
             over, or the agreed tensors have other names than the module's.
         shape: Shape of a row, such as `(1, 28, 28)`, where Rota hands over rows.
+        forward: `forward(model, batch)` returns outputs and targets, where the module is not just called
+            with all of a batch but its targets, or returns more than its outputs. The batch is on the
+            device already.
         metrics: More metrics of all outputs and targets of a part. Accuracy, for a loss by
             cross-entropy, is measured without it.
         keep: `"sgd"` or `"adam"`: the optimiser's state is the silo's personal state and goes on
@@ -55,6 +62,10 @@ class Learner(_learner.Learner):
         names: For each agreed tensor its name in the module, where they cannot be matched.
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
+
+    One batch of each part is tried at once, before a first round. Raises `ValueError` for what would
+    fail in it or go wrong without a word, and says what works instead: the book has the list, under
+    *Learners as they come*.
     """
 
     gradients = True
@@ -69,6 +80,7 @@ class Learner(_learner.Learner):
         validation: Data | Batch | None = None,
         silo: Silo | None = None,
         shape: tuple[int, ...] | None = None,
+        forward: Forward | None = None,
         metrics: Metrics | None = None,
         keep: str | None = None,
         names: Mapping[str, str] | None = None,
@@ -82,12 +94,15 @@ class Learner(_learner.Learner):
             raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
         if threads is not None:
             torch.set_num_threads(threads)
+        check_lazy(model, loss)
+        check_private(model, loss, (train, validation, test))
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
+        check_kinds(self.model)
         if isinstance(loss, nn.Module):
             loss = loss.to(self.device)
-        if isinstance(loss, nn.modules.loss._Loss) and loss.reduction in ("sum", "none"):
-            raise ValueError("`loss` must be the mean over the rows of a batch: leave out `reduction`")
+        if loss is not None:
+            check_loss(loss)
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
         kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
         kind = kinds[0] if kinds else torch.float32
@@ -96,14 +111,16 @@ class Learner(_learner.Learner):
             "validation": data_of("validation", validation, kind),
             "test": data_of("test", test, kind),
         }
-        self._in_order = {part: in_order(part, data) for part, data in self._parts.items()}
+        with turn(), seeded(0):
+            self._in_order = {part: in_order(part, data) for part, data in self._parts.items()}
         self._given: Given | None = silo.given if silo is not None and train is None else None
         if train is None and self._given is None:
             raise ValueError("no training rows: give `train`, or `silo` where Rota hands the rows over")
-        if loss is None:
+        if loss is None and self._given is not None:
             loss = loss_of(self._given)
-        self._loss = loss
-        self.outputs_loss = None if self._given else outputs_loss(loss)
+        self._loss, self._known = loss, known(loss) if loss is not None else None
+        self._by_class = has_classes(loss)
+        self._pass = Pass(self.model, forward, self._known, self._known is not None)
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
         if names is not None:
             self._names = covered(names, shapes(model, shared), agreed or None)
@@ -124,6 +141,30 @@ class Learner(_learner.Learner):
         # What the module is before the first training, which changes it in place.
         self._first = {name: array(value) for name, value in self._values().items()}
         self._drawn = {name: initial(self.model, mine, state[mine]) for name, mine in self._names.items()}
+        if self._given is None:
+            with turn(), seeded(0):
+                self._try()
+
+    def _try(self) -> None:
+        """Tries a batch of each part, and learns from it what the outputs are."""
+        trial = Trial(self.model, self._pass, self._loss, self._known, self.device)
+        found = []
+        for part, data in self._parts.items():
+            if data is None or (batch := first_of(part, data)) is None:
+                continue
+            if part == "train":
+                trial.trained(part, batch, self._still_norms)
+            passed = trial.measured(part, batch)
+            self._by_class = self._by_class or (self._loss is None and self._pass.shift is not None)
+            same = rows_of_batch(batch) in (None, passed.rows)
+            plain = known(functional.cross_entropy) if self._loss is None and self._by_class else self._known
+            means = gives_rows(plain, passed.outputs, passed.targets) if same else None
+            if means and not self._pass.is_own and (targets := targets_in(data)) is not None:
+                ignored = plain.ignored if plain else -100
+                wrong = targets == ignored if means == "softmax" else (targets != 0) & (targets != 1)
+                means = None if means in ("softmax", "logistic") and bool(wrong.any()) else means
+            found.append(means)
+        self.outputs_loss = found[0] if found and len(set(found)) == 1 else None
 
     # What the model is.
 
@@ -143,7 +184,7 @@ class Learner(_learner.Learner):
         return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
 
     def frozen(self) -> str | None:
-        return _learner.digest((name, array(self._left[name])) for name in sorted(self._left))
+        return _learner.digest((name, array(exact(self._left[name]))) for name in sorted(self._left))
 
     def personal(self) -> Iterator[Tensor]:
         parts = {None: (), "sgd": ("momentum",), "adam": ("first", "second")}[self._keep]
@@ -157,7 +198,14 @@ class Learner(_learner.Learner):
         return self._first
 
     def rows(self) -> Rows:
-        return Rows(**{part: count_of(data) for part, data in self._in_order.items()})
+        return Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+
+    def _count(self, batch: Batch) -> int:
+        """The number of rows of a batch."""
+        if (rows := rows_of_batch(batch)) is not None:
+            return rows
+        with torch.no_grad():
+            return self._pass(moved(batch, self.device)).rows
 
     # The rows.
 
@@ -172,29 +220,44 @@ class Learner(_learner.Learner):
         data = self._parts[split]
         if data is None:
             raise ValueError(f"this silo has no {split} rows")
-        return cast(Batch, data) if is_batch(data) else None
+        return data if is_batch(data) else None
 
     def _batches(self, split: Split, size: int, order: torch.Generator | None) -> Iterator[Batch]:
         """Batches to train on, in this order; to measure without one."""
         rows = self._all(split)
         if rows is None:
-            yield from cast(Data, (self._in_order if order is None else self._parts)[split])
+            data: Any = (self._in_order if order is None else self._parts)[split]
+            yield from last_joined(iter(data)) if order is not None and self._joins() else data
             return
-        x, y = rows
-        size = size or len(x)
-        places = torch.arange(len(x)) if order is None else torch.randperm(len(x), generator=order)
-        for first in range(0, len(x), size):
-            chosen = places[first : first + size]
-            yield x[chosen], y[chosen]
+        count = len(next(leaves(rows)))
+        size = size or count
+        places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
+        chosen = list(places.split(size))
+        if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
+            chosen[-2:] = [torch.cat(chosen[-2:])]
+        for some in chosen:
+            yield picked(rows, some)
+
+    def _joins(self) -> bool:
+        """Whether a last batch of one row joins the one before: batch normalisation takes mean and
+        variance of the rows of a batch."""
+        return any(isinstance(module, _BATCH_NORMS) and module.training for module in self.model.modules())
 
     def _steps(self, training: Training) -> int:
         rows = self._all("train")
-        if rows is not None:
-            return training.epochs * math.ceil(len(rows[0]) / (training.batch or len(rows[0])))
+        data: Any = self._parts["train"]
         try:
-            return training.epochs * len(cast(Any, self._parts["train"]))
-        except TypeError:
+            if rows is not None:
+                count = len(next(leaves(rows)))
+                size = training.batch or count
+                steps = math.ceil(count / size)
+            else:
+                steps, size = len(data), getattr(data, "batch_size", None) or 0
+                count = len(getattr(data, "sampler", ())) if size and not data.drop_last else 0
+        except (TypeError, AttributeError):
             return 0
+        joined = steps > 1 and size > 1 and count % size == 1 and self._joins()
+        return training.epochs * (steps - joined)
 
     # Training and measuring.
 
@@ -206,12 +269,11 @@ class Learner(_learner.Learner):
                 value.copy_(kept)
 
     def train(self, start: Arrays, training: Training) -> Update:
-        with _TURN:
-            return self._train(start, training)
-
-    def _train(self, start: Arrays, training: Training) -> Update:
         seed = training.seed % (1 << 63)
-        torch.manual_seed(seed)
+        with turn(), seeded(seed):
+            return self._train(start, training, seed)
+
+    def _train(self, start: Arrays, training: Training, seed: int) -> Update:
         loader = self._parts["train"]
         batches = getattr(loader, "batch_sampler", None)
         for of in (loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)):
@@ -230,42 +292,41 @@ class Learner(_learner.Learner):
         steps, step, mean = self._steps(training), 0, math.nan
         for _ in range(training.epochs):
             total, count = 0.0, 0
-            for x, y in self._batches("train", training.batch, order):
-                x, y = x.to(self.device), y.to(self.device)
+            for batch in self._batches("train", training.batch, order):
+                rows = rows_of_batch(batch)
                 optimiser.zero_grad(set_to_none=True)
-                loss = self._loss(self.model(x), y)
-                loss.backward()
+                passed = self._passed(batch)
+                loss = batch_loss(self._loss, passed)
+                loss.backward()  # type: ignore[no-untyped-call]
                 modify(trained, training.modifier, terms)
                 optimiser.step()
-                step += 1
-                total, count = total + float(loss.detach()) * len(x), count + len(x)
-                training.progress(step, max(steps, step), total / count)
+                rows, step = passed.rows if rows is None else rows, step + 1
+                total, count = total + float(loss.detach()) * rows, count + rows
+                training.progress(step, max(steps, step), total / count if count else None)
             if count == 0:
                 raise ValueError("there are no training rows")
             mean = total / count
         model = {name: array(value) for name, value in self._values().items()}
         return Update(model=model, metrics={"loss": mean}, personal=state_of_optimiser(optimiser, trained, self._keep), samples=count)
 
-    def _measured(self, model: Arrays, split: Split) -> Batch:
-        outputs, targets = [], []
-        with _TURN, torch.no_grad():
+    def _passed(self, batch: Batch) -> Passed:
+        passed = self._pass(moved(batch, self.device))
+        check_shapes(self._known, passed.outputs, passed.targets)
+        return passed
+
+    def _measured(self, model: Arrays, split: Split) -> Iterator[Passed]:
+        """What the model makes of the batches of a part, which are drawn in the same way every time."""
+        with turn(), seeded(0), torch.no_grad():
             self._set(model)
             self.model.eval()
-            for x, y in self._batches(split, 512, None):
-                outputs.append(self.model(x.to(self.device)).cpu())
-                targets.append(y.cpu())
-        return torch.cat(outputs), torch.cat(targets)
+            for batch in self._batches(split, 512, None):
+                yield self._passed(batch)
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
-        outputs, targets = self._measured(model, split)
-        loss = self._loss(outputs.to(self.device), targets.to(self.device))
-        found: dict[str, float] = {"loss": float(loss)}
-        if has_classes(self._loss) and outputs.ndim == 2:
-            found["accuracy"] = float((outputs.argmax(1) == targets).float().mean())
-        if self._metrics is not None:
-            found |= {name: float(value) for name, value in self._metrics(outputs, targets).items()}
-        return found
+        measuring = Measuring(self._loss, self._known, self._metrics, self._by_class)
+        for passed in self._measured(model, split):
+            measuring.add(passed)
+        return measuring.found(self.device)
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
-        outputs, targets = self._measured(model, split)
-        return Outputs(array(outputs), array(targets.float()))
+        return row_by_row(self._measured(model, split))

@@ -100,8 +100,8 @@ def load(
     has for each tensor of the file its name in the module, where they cannot be matched.
     """
     arrays = read_tensors(path)
-    shapes = {name: value.shape for name, value in arrays.items() if name not in _SCALE}
-    pairs = match(model, shapes, shared) if names is None else covered(names, shapes(model, shared), shapes)
+    found = {name: value.shape for name, value in arrays.items() if name not in _SCALE}
+    pairs = match(model, found, shared) if names is None else covered(names, shapes(model, shared), found)
     state = state_of(model)
     with torch.no_grad():
         for name, mine in pairs.items():

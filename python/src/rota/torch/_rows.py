@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
 import torch
 
+from ._batches import TARGETS, last_joined, leaves, picked, rows_of_batch
+from ._types import Refused
+
 
 def is_batch(data: Any) -> bool:
-    return isinstance(data, tuple) and len(data) == 2 and all(isinstance(one, torch.Tensor) for one in data)
+    """Whether these are the tensors of all rows, rather than batches."""
+    if not isinstance(data, (tuple, Mapping)) or len(data) < 2:
+        return False
+    found = list(leaves(data))
+    return bool(found) and all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in found)
 
 
 def data_of(part: str, data: Any, kind: torch.dtype) -> Any:
     """Rows as the learner takes them: numbers of arrays are of the `kind` of the module's."""
 
-    def tensor(values: Any) -> torch.Tensor:
+    def tensor(values: Any) -> Any:
+        if isinstance(values, Mapping):
+            return {key: tensor(one) for key, one in values.items()}
+        if isinstance(values, (tuple, list)):
+            return tuple(tensor(one) for one in values)
         if isinstance(values, torch.Tensor):
             return values
         made = torch.from_numpy(np.array(values))
         return made.to(kind) if made.is_floating_point() else made
 
-    if isinstance(data, (tuple, list)) and len(data) == 2 and all(hasattr(one, "__array__") for one in data):
-        x, y = tensor(data[0]), tensor(data[1])
-        if len(x) != len(y):
-            raise ValueError(f"`{part}` has {len(x)} rows and {len(y)} targets")
-        return x, y
+    pair = isinstance(data, (tuple, list)) and len(data) == 2
+    if pair or isinstance(data, (tuple, Mapping)):
+        found = list(leaves(data))
+        if len(found) > 1 and all(hasattr(one, "__array__") for one in found):
+            rows = tensor(data)
+            counts = [len(one) if one.ndim else None for one in leaves(rows)]
+            if len(counts) == 2 and counts[0] != counts[1]:
+                raise ValueError(f"`{part}` has {counts[0]} rows and {counts[1]} targets")
+            if len(set(counts)) > 1:
+                raise ValueError(f"the tensors of `{part}` have different numbers of rows: {counts}")
+            return rows
     if isinstance(data, torch.utils.data.Dataset):
         raise TypeError(f"`{part}` is a {type(data).__name__}, without batches: give a DataLoader of it")
     if data is not None and isinstance(data, Iterator):
@@ -51,6 +69,9 @@ def in_order(part: str, data: Any) -> Any:
         return [int(place) for batch in cast(Any, data.batch_sampler) for place in batch]
 
     places, again = drawn(), drawn()
+    for _ in range(20 if len(places) < 10 else 0):
+        # A few rows come in the same order by chance.
+        again = drawn() if places == again else again
     if places != again:
         places, again = sorted(set(places)), sorted(set(again))
         if places != again and part != "train":
@@ -71,11 +92,12 @@ def in_order(part: str, data: Any) -> Any:
     )
 
 
-def count_of(data: Any) -> int:
+def count_of(data: Any, rows: Callable[[Any], int]) -> int:
+    """The number of rows of a part; `rows` counts those of a batch."""
     if data is None:
         return 0
     if is_batch(data):
-        return len(data[0])
+        return len(next(leaves(data)))
     dataset = getattr(data, "dataset", None)
     sampled = getattr(data, "sampler", None)
     for counted in (sampled, dataset):
@@ -83,4 +105,35 @@ def count_of(data: Any) -> int:
             return len(counted)  # type: ignore[arg-type]
         except TypeError:
             continue
-    return sum(len(x) for x, _ in data)
+    return sum(rows(batch) for batch in data)
+
+
+def first_of(part: str, data: Any) -> Any:
+    """A batch to try; `None` where there is none."""
+    if is_batch(data):
+        rows = len(next(leaves(data)))
+        return picked(data, torch.arange(min(rows, 32))) if rows else None
+    # A last batch of one row may have joined the one before.
+    batch = next(last_joined(itertools.islice(iter(data), 3)), None)
+    rows, size = rows_of_batch(batch), getattr(data, "batch_size", None)
+    if rows is not None and isinstance(size, int) and isinstance(getattr(data, "dataset", None), torch.utils.data.Dataset):
+        if rows > 2 * size or rows > size + 1:
+            raise Refused(
+                f"a batch of `{part}` has {rows} targets, and the loader draws {size} rows: rows are counted by the first "
+                "dimension of the targets; keep it in `collate_fn`, and reshape in `forward`"
+            )
+    return batch
+
+
+def targets_in(data: Any) -> torch.Tensor | None:
+    """The targets of all rows, where they lie in one tensor."""
+    if isinstance(dataset := getattr(data, "dataset", None), torch.utils.data.Subset):
+        dataset = dataset.dataset
+    if isinstance(dataset, torch.utils.data.TensorDataset):
+        data = dataset.tensors
+    elif not is_batch(data):
+        return None
+    if isinstance(data, Mapping):
+        data = [data[key] for key in TARGETS if key in data]
+    found = data[-1] if len(data) else None
+    return found if isinstance(found, torch.Tensor) else None

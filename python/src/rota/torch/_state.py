@@ -27,10 +27,24 @@ def _is_trainable(module: nn.Module) -> bool:
     return any(value.requires_grad for value in module.parameters(recurse=False))
 
 
+def can_travel(value: torch.Tensor) -> bool:
+    """Whether 32-bit floats have its values as they are. What else there is stays at the silo."""
+    return value.is_floating_point() and value.dtype != torch.float64
+
+
+def exact(value: torch.Tensor) -> torch.Tensor:
+    """Values that 32-bit floats have as they are: those of the tensor, or the bytes of its numbers."""
+    value = value.detach().cpu().contiguous()
+    if can_travel(value):
+        return value
+    value = torch.view_as_real(value) if value.is_complex() else value
+    return value.reshape(*value.shape, 1).view(torch.uint8)
+
+
 def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
     """The part of the state that travels: all of it, or the parameters that are trained, and the
     buffers of the modules that have such parameters themselves."""
-    state = state_of(model)
+    state = {name: value for name, value in state_of(model).items() if can_travel(value)}
     if shared == "all":
         return state
 

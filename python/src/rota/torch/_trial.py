@@ -1,0 +1,121 @@
+"""One batch of each part, tried before the first round.
+
+What fails or is refused in it would fail in every round, or would be found after all of them. The module,
+its buffers and all generators are as before afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._batches import moved, rows_of_batch, shapes_in
+from ._checks import check_meaning, check_own_loss, check_shapes, check_trained
+from ._forward import Pass, Passed
+from ._losses import Known
+from ._measure import batch_loss
+from ._state import can_travel
+from ._types import Loss, Refused
+
+
+@contextmanager
+def unchanged(model: nn.Module) -> Iterator[None]:
+    """Puts back buffers, gradients and modes of the module."""
+    modes = {module: module.training for module in model.modules()}
+    buffers = [
+        (module, name, value, value.detach().clone())
+        for module in model.modules()
+        for name, value in module._buffers.items()
+        if value is not None
+    ]
+    gradients = [(value, value.grad) for value in model.parameters()]
+    for value, _ in gradients:
+        value.grad = None
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for module, name, value, kept in buffers:
+                value.copy_(kept)
+                module._buffers[name] = value
+        for value, gradient in gradients:
+            value.grad = gradient
+        for module, mode in modes.items():
+            module.training = mode
+
+
+class Trial:
+    """Tries batches of a learner."""
+
+    def __init__(
+        self, model: nn.Module, passes: Pass, loss: Loss | None, known: Known | None, device: torch.device
+    ) -> None:
+        self._model, self._pass, self._loss, self._known, self._device = model, passes, loss, known, device
+
+    def measured(self, part: str, batch: Any) -> Passed:
+        """Measures a batch, and returns what the module makes of it."""
+        with unchanged(self._model), torch.no_grad(), _said(part, batch):
+            self._model.eval()
+            passed = self._pass(moved(batch, self._device))
+            self._check(passed)
+            if self._loss is not None and self._known is None:
+                check_own_loss(self._loss, passed.outputs, passed.targets)
+            batch_loss(self._loss, passed)
+            return passed
+
+    def trained(self, part: str, batch: Any, still: list[nn.Module]) -> None:
+        """Computes the gradients of a batch; `still` are the modules that measure while others train."""
+        with unchanged(self._model), _said(part, batch):
+            self._model.train()
+            for module in still:
+                module.eval()
+            before = {name: value.clone() for name, value in self._model.named_buffers() if not can_travel(value)}
+            passed = self._pass(moved(batch, self._device))
+            self._check(passed)
+            loss = batch_loss(self._loss, passed)
+            if not loss.requires_grad:
+                raise Refused("the loss does not depend on any parameter that is trained: look for detach() or no_grad()")
+            check_trained(loss, self._model)
+            counted = self._known is None or self._known.counts(passed.outputs, passed.targets) > 0
+            if counted and not math.isfinite(float(loss.detach())):
+                raise Refused(
+                    f"the loss is {float(loss.detach())} before any training: look for missing values among the rows, "
+                    "and for logarithms and divisions in the loss"
+                )
+            loss.backward()  # type: ignore[no-untyped-call]
+            for name, value in self._model.named_buffers():
+                kept = before.get(name)
+                # Counters of integers are meant to begin anew in every training.
+                if kept is None or not (value.is_floating_point() or value.is_complex()):
+                    continue
+                if not torch.equal(value.cpu(), kept.cpu()):
+                    raise Refused(
+                        f"training changes the buffer {name!r}, which is {str(value.dtype).partition('.')[2]} and would "
+                        "not travel with the model: keep it as 32-bit floats"
+                    )
+
+    def _check(self, passed: Passed) -> None:
+        check_shapes(self._known, passed.outputs, passed.targets)
+        check_meaning(self._known, passed.outputs, passed.targets)
+        if passed.rows == 0:
+            raise Refused("a batch has no rows")
+
+
+@contextmanager
+def _said(part: str, batch: Any) -> Iterator[None]:
+    """What went wrong, with the part and the batch."""
+    where = f"one batch of `{part}`, {shapes_in(batch)}, was tried before the first round"
+    try:
+        yield
+    except Refused as error:
+        raise Refused(f"{where}: {error}") from error.__cause__
+    except Exception as error:
+        hint = ""
+        if "more than 1 value per channel" in str(error) and rows_of_batch(batch) == 1:
+            hint = "; batch normalisation cannot train on batches of one row: agree on larger ones"
+        raise ValueError(f"{where}, and failed: {type(error).__name__}: {error}{hint}") from error
