@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 import torch
 from torch import nn
 
-from ._state import NORMS, state_of
+from ._state import NORMS, can_travel, state_of
+from ._trial import unchanged
 from ._wrappers import modules_of
 
 #: How far each of two steps moves the parameters, so that a buffer that follows them shows it.
@@ -23,37 +24,34 @@ def candidates(model: nn.Module) -> set[str]:
     def may_be(name: str) -> bool:
         return not isinstance(modules[name.rpartition(".")[0]], NORMS)
 
-    return {name for name, value in state_of(model).items() if not isinstance(value, nn.Parameter) and may_be(name)}
+    def is_one(name: str, value: torch.Tensor) -> bool:
+        return not isinstance(value, nn.Parameter) and can_travel(value) and may_be(name)
+
+    return {name for name, value in state_of(model).items() if is_one(name, value)}
 
 
-def unchanged(model: nn.Module, names: Iterable[str], step: Callable[[], None]) -> set[str]:
+def unchanged_by(model: nn.Module, names: Iterable[str], step: Callable[[], None]) -> set[str]:
     """Those of these buffers that two steps of training do not change. `step` computes gradients of a
     batch. The module is afterwards as it was before."""
-    state = state_of(model)
     parameters = list(model.parameters())
-    everything = [*parameters, *model.buffers()]
-    before = [value.detach().clone() for value in everything]
-    gradients = [value.grad for value in parameters]
-    modes = [(module, module.training) for module in model.modules()]
-    first = {name: state[name].detach().clone() for name in names}
+    before = [value.detach().clone() for value in parameters]
+    first = {name: state_of(model)[name].detach().clone() for name in names}
     try:
-        for _ in range(2):
+        with unchanged(model):
             model.train()
-            model.zero_grad(set_to_none=True)
-            step()
-            with torch.no_grad():
-                for value in parameters:
-                    if value.requires_grad and value.grad is not None:
-                        value.add_(value.grad.sign(), alpha=-_STEP)
-        return {name for name, value in first.items() if same(value, state_of(model)[name])}
+            for _ in range(2):
+                model.zero_grad(set_to_none=True)
+                step()
+                with torch.no_grad():
+                    for value in parameters:
+                        if value.requires_grad and value.grad is not None:
+                            value.add_(value.grad.sign(), alpha=-_STEP)
+            now = state_of(model)
+            return {name for name, value in first.items() if same(value, now[name])}
     finally:
         with torch.no_grad():
-            for value, kept in zip(everything, before):
+            for value, kept in zip(parameters, before):
                 value.copy_(kept)
-        for value, gradient in zip(parameters, gradients):
-            value.grad = gradient
-        for module, mode in modes:
-            module.training = mode
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
