@@ -197,7 +197,7 @@ def test_a_federation_is_the_mean_of_plain_loops_from_the_first_programs_values(
             order = torch.randperm(8, generator=torch.Generator().manual_seed(seed % (1 << 63)))
             x, y = (one[order] for one in rows[place])
             F.mse_loss(model(x), y).backward()
-            own = {name: (value - 0.1 * value.grad).detach().numpy() for name, value in model.named_parameters()}
+            own = {name: value.detach().add(value.grad, alpha=-0.1).numpy() for name, value in model.named_parameters()}
             assert all(np.array_equal(found[name], value) for name, value in own.items())
             trained.append(own)
         expected = {name: np.mean([one[name] for one in trained], axis=0) for name in expected}
