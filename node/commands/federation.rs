@@ -86,7 +86,8 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
         let shown = beside.display();
         let line = format!(
             "written: {shown}, the values that the program of the scenario holds. All members start from \
-             them and need this file beside the agreement, whose hash of it they check"
+             them: keep the file beside the agreement of your own node, from which the others fetch it, or \
+             give it to them"
         );
         writeln!(out, "{}", wrapped(&line))?;
     }

@@ -86,7 +86,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         )));
     }
     signed(&agreement, &key, &joined.consent)?;
-    if GivenStart::of(&agreement).is_some() {
+    if GivenStart::of(&agreement).is_some_and(|start| !start.is_fetched()) {
         writeln!(
             out,
             "This federation starts from a model: put the file start.safetensors, which you get with the \

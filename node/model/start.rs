@@ -71,6 +71,8 @@ pub struct GivenStart {
     whose: String,
     /// What may be named in place of a file, in words.
     or: &'static str,
+    /// Whether nodes fetch it from other members.
+    is_fetched: bool,
 }
 
 impl GivenStart {
@@ -82,6 +84,7 @@ impl GivenStart {
                 model: continues.model,
                 whose: format!("a model of {continues}"),
                 or: ", or the state folder of the node that took part in the earlier federation,",
+                is_fetched: false,
             });
         }
         let TaskConfig::External(task) = &agreement.task else {
@@ -96,7 +99,13 @@ impl GivenStart {
             model,
             whose: "the values that the proposer's program held".into(),
             or: "",
+            is_fetched: true,
         })
+    }
+
+    /// Whether a node that has no file of it fetches it from other members.
+    pub fn is_fetched(&self) -> bool {
+        self.is_fetched
     }
 }
 

@@ -123,6 +123,10 @@ const TESTS: &[(&str, fn())] = &[
         start::nodes_start_from_what_the_proposers_program_holds,
     ),
     (
+        "members_fetch_the_start_from_the_proposers_node",
+        start::members_fetch_the_start_from_the_proposers_node,
+    ),
+    (
         "a_new_agreement_comes_with_the_proposers_start",
         start::a_new_agreement_comes_with_the_proposers_start,
     ),

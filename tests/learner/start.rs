@@ -148,24 +148,55 @@ pub(crate) fn nodes_start_from_what_the_proposers_program_holds() {
         "{said}{}",
         text(&verified.stderr)
     );
-    // Without the file, or with another, a node that never ran does not start, and says what to do.
-    let fails = |what: &str| {
-        for config in &configs {
-            let _ = fs::remove_dir_all(config.with_file_name("state"));
-        }
-        let node = start(rota_run(&configs[1])).wait_with_output().unwrap();
-        assert!(!node.status.success());
-        let said = text(&node.stderr)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        assert!(said.contains(what), "{said}");
-    };
-    fs::remove_file(&file).unwrap();
-    fails("starts from the values that the proposer's program held, and this node has not got it");
     let other = rota::methods::Params::build(model.layout(), |values| values.fill(1.0));
     fs::write(&file, other.document()).unwrap();
-    fails("use the file that came with this agreement");
+    fs::remove_dir_all(configs[1].with_file_name("state")).unwrap();
+    let node = start(rota_run(&configs[1])).wait_with_output().unwrap();
+    assert!(!node.status.success());
+    let said = text(&node.stderr)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        said.contains("use the file that came with this agreement"),
+        "{said}"
+    );
+}
+
+pub(crate) fn members_fetch_the_start_from_the_proposers_node() {
+    let configs = demo_of("fetched", "own", "name = 'fedavg'", &external());
+    let folder = configs[0].parent().unwrap().parent().unwrap();
+    let (file, own) = (
+        folder.join("start.safetensors"),
+        configs[0].with_file_name("mine.safetensors"),
+    );
+    fs::rename(&file, &own).unwrap();
+    // The others have the agreement alone.
+    let check = text(&rota(&["check", "--config", configs[1].to_str().unwrap()]).stdout);
+    let check = check.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        check.contains("the node fetches it from the other members"),
+        "{check}"
+    );
+    let mut first: toml::Table = fs::read_to_string(&configs[0]).unwrap().parse().unwrap();
+    first.insert("start-model".into(), "mine.safetensors".into());
+    fs::write(&configs[0], toml::to_string(&first).unwrap()).unwrap();
+    let outputs = run_all(&configs);
+    let count =
+        |output: &std::process::Output, what: &str| text(&output.stdout).matches(what).count();
+    assert!(
+        outputs
+            .iter()
+            .all(|output| count(output, "\"adopted\"") == 4)
+    );
+    assert_eq!(count(&outputs[0], "\"asks-for-start\""), 0);
+    assert!(
+        outputs[1..]
+            .iter()
+            .all(|output| count(output, "\"has-start\"") == 1)
+    );
+    let kept = configs[2].with_file_name("state").join("start.safetensors");
+    assert_eq!(fs::read(kept).unwrap(), fs::read(own).unwrap());
 }
 
 pub(crate) fn a_new_agreement_comes_with_the_proposers_start() {
