@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ._stdio import taken
 from ._tensors import Array, Arrays, read_tensors, write_tensors
+from ._turn import Stream
 
 PROTOCOL = 1
 LARGEST = 16 << 20
@@ -338,8 +339,8 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
 class _Session:
     """One silo and its learner."""
 
-    def __init__(self, silo: Silo, learner: Learner) -> None:
-        self.silo, self.learner = silo, learner
+    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None) -> None:
+        self.silo, self.learner, self.stream = silo, learner, stream
         self._said = False
 
     def opened(self) -> dict[str, Any]:
@@ -475,10 +476,12 @@ def talk(
     *,
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
     gone: Callable[[], None] | None = None,
+    streams: Callable[[int], Stream] | None = None,
     failed: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
-    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises."""
+    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
+    `streams` makes the draws of a silo of its seed; without it, silos draw from the process."""
     connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
     process = os.getpid()
@@ -487,7 +490,7 @@ def talk(
         connection.stop.clear()
         try:
             with turn():
-                frame = _frame(_answer(factory, sessions, request, connection))
+                frame = _frame(_answer(factory, sessions, request, connection, streams))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # The silo is told, and goes on without this training.
@@ -509,6 +512,7 @@ def _answer(
     sessions: dict[int, _Session],
     request: dict[str, Any],
     connection: _Connection,
+    streams: Callable[[int], Stream] | None,
 ) -> dict[str, Any]:
     kind = request["type"]
     if kind == "hello":
@@ -532,11 +536,18 @@ def _answer(
             given=given and Given(given["features"], given["loss"]),
             columns=list(request.get("columns", ())),
         )
-        session = _Session(silo, factory(silo))
-        sessions[silo.place] = session
-        return session.opened()
+        stream = streams(silo.seed) if streams else None
+        with stream.drawn() if stream else nullcontext():
+            session = _Session(silo, factory(silo), stream)
+            sessions[silo.place] = session
+            return session.opened()
     session = sessions[request["silo"]]
     session.silo._rows = request.get("rows")
+    with session.stream.drawn() if session.stream else nullcontext():
+        return _asked(session, kind, request, connection)
+
+
+def _asked(session: _Session, kind: str, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
     if kind == "initial":
         return session.initial(request)
     if kind == "try":

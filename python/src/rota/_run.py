@@ -111,16 +111,8 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
     """Serves a learner of this process at a socket that only this user can open, and notes what it
     raises."""
     make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
-    # One at a time in this process, however many simulations run in it, and each with its own draws.
+    # One at a time in this process, however many simulations run in it.
     lock = _turn.inner()
-    with _turn.turn():
-        stream = _turn.Stream()
-
-    @contextlib.contextmanager
-    def turn() -> Iterator[None]:
-        with _turn.turn(), stream.drawn():
-            yield
-
     with tempfile.TemporaryDirectory(prefix="rota-") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = os.path.join(folder, "s")
         listener.bind(path)
@@ -141,7 +133,7 @@ def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator
         def speak(connection: socket.socket) -> None:
             _turn.use(lock)
             with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=turn, failed=errors.append)
+                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()

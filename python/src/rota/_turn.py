@@ -2,8 +2,8 @@
 
 PyTorch, NumPy and Python each have one generator for a whole process. Learners that draw from them (at
 the start of a layer, in dropout, in the order of rows) would draw from each other if two simulations ran
-at once. So each request to a learner waits for its turn, finds the generators as its own simulation left
-them, and puts back what was there.
+at once. So each request to a learner waits for its turn, finds the generators as its own silo left them,
+and puts back what was there.
 """
 
 from __future__ import annotations
@@ -69,11 +69,26 @@ class Draws:
             torch.cuda.set_rng_state_all(self._cuda)
 
 
-class Stream:
-    """The draws of one simulation, from the moment when it begins."""
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seeds Python, NumPy and PyTorch, and puts their generators back afterwards."""
+    before = Draws()
+    random.seed(seed)
+    np.random.seed(seed % (1 << 32))
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed % (1 << 63))
+    try:
+        yield
+    finally:
+        before.restore()
 
-    def __init__(self) -> None:
-        self._mine = Draws()
+
+class Stream:
+    """The draws of one silo of a simulation, which begin with its seed."""
+
+    def __init__(self, seed: int) -> None:
+        with seeded(seed):
+            self._mine = Draws()
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
@@ -85,17 +100,3 @@ class Stream:
         finally:
             self._mine = Draws()
             theirs.restore()
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seeds Python, NumPy and PyTorch, and puts their generators back afterwards."""
-    before = Draws()
-    random.seed(seed)
-    np.random.seed(seed % (1 << 32))
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.manual_seed(seed)
-    try:
-        yield
-    finally:
-        before.restore()
