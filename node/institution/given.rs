@@ -1,6 +1,7 @@
 //! The model that a federation starts from, where the proposer's program held it: a member that has no
 //! file of it fetches it from the others before its first round, and every member gives it to others.
 
+use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use protocol::net::{BlobRequest, Command, Event};
 use protocol::{Hash, MemberIndex, envelope};
 use serde_json::json;
 use silo::{Blobs, StoreError};
+use tokio::runtime::Runtime;
 use tokio::time::interval;
 
 use super::config::Institution;
@@ -91,13 +93,14 @@ fn missing(institution: &Institution) -> Result<Option<BlobRequest>, DataError> 
     }
 }
 
-/// Fetches the model that the federation starts from, where it is not here. Returns whether the node
-/// may go on; it may not after a signal.
+/// Fetches the model that the federation starts from, where it is not here, with a runtime for the
+/// network. Returns whether the node may go on; it may not after a signal.
 ///
 /// # Errors
 /// [`NodeError`]: the network cannot be started, or the model not be kept.
 pub(super) fn fetch(
     present: &Present,
+    runtime: fn() -> io::Result<Runtime>,
     signal: &mut Signal,
     output: &Output,
 ) -> Result<bool, NodeError> {
@@ -106,7 +109,7 @@ pub(super) fn fetch(
         return Ok(true);
     };
     let epoch = &institution.agreement.epoch;
-    let runtime = super::run::network_runtime()?;
+    let runtime = runtime()?;
     let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
     config.epoch = epoch.id;
     config.guests = present.guests.clone();

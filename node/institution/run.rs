@@ -212,7 +212,7 @@ fn open_state(institution: &Institution, lost: bool) -> Result<Opened, OpenError
     open(&institution.state, &owner, CACHE)
 }
 
-pub(super) fn network_runtime() -> io::Result<Runtime> {
+fn network_runtime() -> io::Result<Runtime> {
     runtime::Builder::new_multi_thread()
         .worker_threads(NETWORK_THREADS)
         // Resolves names.
@@ -236,7 +236,7 @@ fn run_epoch(
     if epoch.number == 0 && first.is_first_member() {
         first.consented()?;
     }
-    if !fetch(present, &mut signal, output)? {
+    if !fetch(present, network_runtime, &mut signal, output)? {
         return Ok(Ended::Left);
     }
     let (living, bystander) = match living(present)? {
