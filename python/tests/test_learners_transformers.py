@@ -215,10 +215,14 @@ def test_silos_weigh_as_many_rows_as_they_have():
     task = external(learner(silo()), metric="accuracy")
     summary = rota.simulate(scenario(task, rounds=2), learner=learner, references=False)
     assert not summary["training_failed"] and summary["usable"] and sorted(weights[:3]) == [8, 12, 16]
+    apart = set()
     for name, second in starts[3].items():
         mean = sum(weight * model[name].astype(np.float64) for weight, model in zip(weights[:3], models)) / 36
         assert np.allclose(second, mean, atol=1e-6), name
-        assert name.endswith("bias") or not np.allclose(second, sum(model[name] for model in models[:3]) / 3, atol=1e-6)
+        if not np.allclose(second, sum(model[name] for model in models[:3]) / 3, atol=1e-6):
+            apart.add(name)
+    # Weights of attention hardly move in one step from small values.
+    assert "classifier.weight" in apart and "bert.pooler.dense.weight" in apart
 
 
 def test_adapters_of_a_transformer_train_alone():

@@ -149,8 +149,8 @@ class Learner(_learner.Learner):
         #: Those of them that training is not to change, with their values.
         self._fixed = {name: value.detach().clone() for name, value in left.items() if name in constant}
         owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
-        found = [modules[name] for name in sorted(owners)]
-        self._still_norms = [module for module in found if isinstance(module, NORMS)]
+        owned = [modules[name] for name in sorted(owners)]
+        self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
         # What the module is before the first training, which changes it in place.
         self._first = {name: array(value) for name, value in self._values().items()}
         self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
