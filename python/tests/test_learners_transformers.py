@@ -160,6 +160,41 @@ def test_numbers_and_several_labels_of_texts_are_measured_by_the_models_own_loss
         assert found.evaluate(values(found), "test", {}) == pytest.approx({"loss": mean}, rel=1e-5)
 
 
+def test_a_pair_of_a_tokenizers_batch_and_labels():
+    labels = classes(3, 13)
+    batches = []
+    for batch in batches_of(labels):
+        given = batch.pop("labels")
+        batches.append((batch, given))
+    found = rota.torch.Learner(bert("SequenceClassification", num_labels=3), None, batches, batches, device="cpu")
+    assert found.rows() == rota.Rows(train=13, test=13)
+    expected = loop(found.model, batches, lambda model, batch: model(**batch[0], labels=batch[1]).loss)
+    assert alike(found, expected, None)
+
+
+def test_rows_may_be_what_a_tokenizer_gives():
+    words, mask = encoded()
+    rows = transformers.BatchEncoding({"input_ids": words, "attention_mask": mask, "labels": classes(3, 13)})
+    found = rota.torch.Learner(bert("SequenceClassification", num_labels=3), None, rows, rows, device="cpu")
+    assert found.rows() == rota.Rows(train=13, test=13)
+    order = torch.randperm(13, generator=torch.Generator().manual_seed(7))
+    batches = [{name: value[some] for name, value in rows.items()} for some in order.split(4)]
+    assert alike(found, loop(found.model, batches, plainly), None, batch=4)
+
+
+def test_a_loss_of_ones_own_gets_logits_and_labels_as_the_model_has_them():
+    """With the shift that its author wrote."""
+
+    def loss(logits, labels):
+        return F.cross_entropy(logits[:, :-1].reshape(-1, 50), labels[:, 1:].reshape(-1))
+
+    batches = batches_of(encoded()[0])
+    found = rota.torch.Learner(gpt(), loss, batches, batches, device="cpu")
+    assert alike(found, loop(found.model, batches, plainly), loss)
+    by_hand = measured(found, batches, following)["loss"]
+    assert found.evaluate(values(found), "test", {})["loss"] == pytest.approx(by_hand, rel=1e-5)
+
+
 def test_a_model_of_ones_own_around_an_encoder_gives_tensors():
     class Sentiment(nn.Module):
         def __init__(self):

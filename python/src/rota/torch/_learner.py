@@ -23,8 +23,8 @@ from ._names import covered, match
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
 from ._state import NORMS, exact, initial, role, shapes, shared_of, state_of
-from ._trial import Trial
-from ._types import Batch, Data, Forward, Loss, Metrics, Shared, array
+from ._trial import ONE_ROW, Trial
+from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 
@@ -120,7 +120,9 @@ class Learner(_learner.Learner):
             loss = loss_of(self._given)
         self._loss, self._known = loss, known(loss) if loss is not None else None
         self._by_class = has_classes(loss)
-        self._pass = Pass(self.model, forward, self._known, self._known is not None)
+        self._pass = Pass(self.model, forward, self._known, loss is None)
+        self._two = False
+        self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
         if names is not None:
             self._names = covered(names, shapes(model, shared), agreed or None)
@@ -150,10 +152,15 @@ class Learner(_learner.Learner):
         trial = Trial(self.model, self._pass, self._loss, self._known, self.device)
         found = []
         for part, data in self._parts.items():
-            if data is None or (batch := first_of(part, data)) is None:
+            if data is None:
+                continue
+            if (batch := first_of(part, data)) is None:
+                if part == "train":
+                    raise Refused("`train` has no batches: there are no rows, or `drop_last` leaves none")
                 continue
             if part == "train":
                 trial.trained(part, batch, self._still_norms)
+                self._two = trial.needs_two(batch, self._still_norms)
             passed = trial.measured(part, batch)
             self._by_class = self._by_class or (self._loss is None and self._pass.shift is not None)
             same = rows_of_batch(batch) in (None, passed.rows)
@@ -198,7 +205,9 @@ class Learner(_learner.Learner):
         return self._first
 
     def rows(self) -> Rows:
-        return Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+        if self._counted is None:
+            self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+        return self._counted
 
     def _count(self, batch: Batch) -> int:
         """The number of rows of a batch."""
@@ -241,7 +250,8 @@ class Learner(_learner.Learner):
     def _joins(self) -> bool:
         """Whether a last batch of one row joins the one before: batch normalisation takes mean and
         variance of the rows of a batch."""
-        return any(isinstance(module, _BATCH_NORMS) and module.training for module in self.model.modules())
+        norms = (module for module in self.model.modules() if isinstance(module, _BATCH_NORMS))
+        return self._two or any(module.training for module in norms)
 
     def _steps(self, training: Training) -> int:
         rows = self._all("train")
@@ -295,7 +305,15 @@ class Learner(_learner.Learner):
             for batch in self._batches("train", training.batch, order):
                 rows = rows_of_batch(batch)
                 optimiser.zero_grad(set_to_none=True)
-                passed = self._passed(batch)
+                try:
+                    passed = self._passed(batch)
+                except ValueError as error:
+                    if rows != 1 or ONE_ROW not in str(error):
+                        raise
+                    raise ValueError(
+                        f"batch normalisation cannot train on batches of one row, and the agreed size of batches is "
+                        f"{training.batch}, of {self.rows().train} rows: agree on larger batches"
+                    ) from error
                 loss = batch_loss(self._loss, passed)
                 loss.backward()  # type: ignore[no-untyped-call]
                 modify(trained, training.modifier, terms)
@@ -307,7 +325,10 @@ class Learner(_learner.Learner):
                 raise ValueError("there are no training rows")
             mean = total / count
         model = {name: array(value) for name, value in self._values().items()}
-        return Update(model=model, metrics={"loss": mean}, personal=state_of_optimiser(optimiser, trained, self._keep), samples=count)
+        personal = state_of_optimiser(optimiser, trained, self._keep)
+        # A loader that draws rows more than once has no more of them.
+        samples = min(count, self.rows().train) if self._given is None else count
+        return Update(model=model, metrics={"loss": mean}, personal=personal, samples=samples)
 
     def _passed(self, batch: Batch) -> Passed:
         passed = self._pass(moved(batch, self.device))
