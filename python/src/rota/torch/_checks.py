@@ -53,8 +53,8 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
             raise Refused(
                 f"the {what} was made private by {package}, and this learner trains with the agreed optimiser, which "
                 "neither clips the gradients of rows nor adds noise: nothing would be private; "
-                "derive from `rota.Learner` and train with the private optimiser in your own `train` (an example is in "
-                "the book, under Learners as they come), or give the plain model and loader"
+                "derive from `rota.Learner` and train with the private optimiser in your own `train`, as "
+                "examples/python/private.py does, or give the plain model and loader"
             )
 
 
