@@ -145,10 +145,10 @@ def joined(first: Any, second: Any) -> Any:
             return both
         return _remade(first, both)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(joined(one, two) for one, two in zip(first, second)))
+        return type(first)(*(joined(one, two) for one, two in zip(first, second, strict=True)))
     if isinstance(first, (tuple, list)):
         if any(tensors_in(one) for one in first) and len(first) == len(second):
-            return type(first)(joined(one, two) for one, two in zip(first, second))
+            return type(first)(joined(one, two) for one, two in zip(first, second, strict=True))
         return first + second
     return first
 

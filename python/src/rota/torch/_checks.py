@@ -36,7 +36,7 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
                 yield hook
 
     def found() -> Iterator[tuple[str, Any]]:
-        for name, module in model.named_modules():
+        for module in model.modules():
             # Layers that a package offers in place of those of PyTorch do nothing by themselves.
             if ".layers" not in type(module).__module__:
                 yield "model", module

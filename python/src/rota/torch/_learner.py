@@ -241,7 +241,7 @@ class Learner(_learner.Learner):
         count = len(next(leaves(rows)))
         size = size or count
         places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
-        chosen = list(places.split(size))
+        chosen = [places[first : first + size] for first in range(0, count, size)]
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
         for some in chosen:

@@ -123,8 +123,8 @@ def count_of(data: Any, rows: Callable[[Any], int]) -> int:
 def first_of(part: str, data: Any) -> Any:
     """A batch to try; `None` where there is none."""
     if is_batch(data):
-        rows = len(next(leaves(data)))
-        return picked(data, torch.arange(min(rows, 32))) if rows else None
+        count = len(next(leaves(data)))
+        return picked(data, torch.arange(min(count, 32))) if count else None
     # A last batch of one row may have joined the one before.
     batch = next(last_joined(itertools.islice(iter(data), 3)), None)
     rows, size = rows_of_batch(batch), getattr(data, "batch_size", None)

@@ -7,9 +7,9 @@ its buffers and all generators are as before afterwards.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -37,8 +37,8 @@ def unchanged(model: nn.Module) -> Iterator[None]:
         if value is not None
     ]
     gradients = [(value, value.grad) for value in model.parameters()]
-    for value, _ in gradients:
-        value.grad = None
+    for parameter, _ in gradients:
+        parameter.grad = None
     try:
         yield
     finally:
@@ -46,8 +46,8 @@ def unchanged(model: nn.Module) -> Iterator[None]:
             for module, name, value, kept in buffers:
                 value.copy_(kept)
                 module._buffers[name] = value
-        for value, gradient in gradients:
-            value.grad = gradient
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
         for module, mode in modes.items():
             module.training = mode
 
@@ -71,7 +71,7 @@ class Trial:
             batch_loss(self._loss, passed)
             return passed
 
-    def trained(self, part: str, batch: Any, still: list[nn.Module]) -> None:
+    def trained(self, part: str, batch: Any, still: Sequence[nn.Module]) -> None:
         """Computes the gradients of a batch; `still` are the modules that measure while others train."""
         with unchanged(self._model), _said(part, batch):
             self._model.train()
@@ -94,23 +94,22 @@ class Trial:
                 )
             loss.backward()  # type: ignore[no-untyped-call]
             for name, kept in memory.items():
-                if not torch.equal(dict(self._loss.named_buffers())[name], kept):  # type: ignore[union-attr]
+                if not torch.equal(dict(cast(nn.Module, self._loss).named_buffers())[name], kept):
                     raise Refused(
                         f"training changes the buffer {name!r} of `loss`, which would not travel with the model and go on "
                         "from one training to the next: make the loss a part of `model`"
                     )
             for name, value in self._model.named_buffers():
-                kept = before.get(name)
                 # Counters of integers are meant to begin anew in every training.
-                if kept is None or not (value.is_floating_point() or value.is_complex()):
+                if name not in before or not (value.is_floating_point() or value.is_complex()):
                     continue
-                if not torch.equal(value.cpu(), kept.cpu()):
+                if not torch.equal(value.cpu(), before[name].cpu()):
                     raise Refused(
                         f"training changes the buffer {name!r}, which is {str(value.dtype).partition('.')[2]} and would "
                         "not travel with the model: keep it as 32-bit floats"
                     )
 
-    def needs_two(self, batch: Any, still: list[nn.Module]) -> bool:
+    def needs_two(self, batch: Any, still: Sequence[nn.Module]) -> bool:
         """Whether a training fails with one row, as batch normalisation does that is not a module."""
         rows = rows_of_batch(batch)
         if rows is None or not all(isinstance(one, torch.Tensor) and one.ndim and len(one) == rows for one in leaves(batch)):
