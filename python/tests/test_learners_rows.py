@@ -19,7 +19,8 @@ DATA = torch.utils.data.TensorDataset(X, Y)
 
 
 def learner(rows, model=None, loss=F.cross_entropy, **options):
-    return rota.torch.Learner(model or nn.Linear(3, 2), loss, rows, (X, Y), device="cpu", **options)
+    model = nn.Linear(3, 2) if model is None else model
+    return rota.torch.Learner(model, loss, rows, (X, Y), device="cpu", **options)
 
 
 def plainly(model, batch):
@@ -37,6 +38,40 @@ def test_two_batches_are_no_two_inputs(kind):
 def test_two_arrays_in_a_list_are_rows():
     found = learner([X.numpy(), Y.numpy()])
     assert found.rows().train == 12 and found.train(values(found), training(batch=4)).samples == 12
+
+
+def test_classes_in_arrays_may_be_of_any_integers():
+    """NumPy's own on some systems, and the codes of categories, have fewer bits than PyTorch takes."""
+    for kind in ("int8", "int16", "int32", "int64"):
+        found = learner((X.numpy().astype("f8"), Y.numpy().astype(kind)))
+        assert found.outputs_loss == "softmax" and found.train(values(found), training()).samples == 12
+
+
+def test_a_loss_that_forward_computes_is_trained_and_measured():
+    """For models that return their loss and nothing else that is needed."""
+
+    def forward(model, batch):
+        return F.cross_entropy(model(batch[0]), batch[1]), batch[1]
+
+    batches = loader(DATA, 5)
+    found = rota.torch.Learner(
+        nn.Linear(3, 2), lambda loss, targets: loss, batches, batches, forward=forward, device="cpu"
+    )
+    assert trained_alike(found, loop(found.model, batches, plainly))
+    found._set(values(found))
+    with torch.no_grad():
+        by_hand = float(F.cross_entropy(found.model(X), Y))
+    assert found.evaluate(values(found), "test", {}) == pytest.approx({"loss": by_hand})
+
+
+def test_modules_of_jit_are_told_in_one_sentence():
+    with pytest.raises(ValueError, match="a module of torch.jit, .*: give it as it was before"):
+        learner((X, Y), torch.jit.script(nn.Linear(3, 2)))
+
+
+def test_a_compiled_module_trains():
+    found = learner(loader(DATA), torch.compile(nn.Linear(3, 2), backend="eager"))
+    assert found.outputs_loss == "softmax" and found.train(values(found), training()).samples == 12
 
 
 def test_a_loader_of_whole_batches_counts_rows():

@@ -59,7 +59,9 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
 
 
 def check_lazy(model: nn.Module, loss: Any) -> None:
-    """Refuses layers without shapes."""
+    """Refuses layers without shapes, and modules that are compiled already."""
+    if isinstance(model, torch.jit.ScriptModule):
+        raise Refused("the model is a module of torch.jit, whose layers cannot be told: give it as it was before")
     for one, what in ((model, "the model"), (loss, "`loss`")):
         if not isinstance(one, nn.Module):
             continue
@@ -140,6 +142,9 @@ def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:
     """Looks at a loss that is not one of PyTorch's: whether it is one number, whether it spreads
     outputs and targets over each other, and whether it is a sum."""
     if not isinstance(outputs, torch.Tensor) or not isinstance(targets, torch.Tensor):
+        return
+    if outputs.ndim == 0 or targets.ndim == 0:
+        # Such as a loss that `forward` has computed already.
         return
 
     def of(outputs: torch.Tensor, targets: torch.Tensor) -> float | None:

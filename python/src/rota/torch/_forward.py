@@ -91,7 +91,9 @@ class Pass:
             return self._by_name(dict(first) | {TARGETS[0]: targets})
         if isinstance(first, (tuple, list)) and self._required() != 1:
             return self._by_place(tuple(first), "the inputs of a batch have", len(first)), {}, targets
-        return (first,), {}, targets
+        names = {one.name for one in self._parameters}
+        # A model that computes its own loss.
+        return (first,), {"labels": targets} if self._own and "labels" in names else {}, targets
 
     def _required(self) -> int:
         return len([one for one in self._places() if one.default is one.empty])

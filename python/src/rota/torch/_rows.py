@@ -34,6 +34,9 @@ def data_of(part: str, data: Any, kind: torch.dtype) -> Any:
         if isinstance(values, torch.Tensor):
             return values
         made = torch.from_numpy(np.array(values))
+        if made.dtype in (torch.int8, torch.int16, torch.int32):
+            # Classes and indices, which PyTorch takes as 64-bit integers.
+            return made.long()
         return made.to(kind) if made.is_floating_point() else made
 
     # Targets are one array: a tuple that ends with a pair is a tuple of batches, as a list is.
