@@ -11,8 +11,9 @@ import rota  # noqa: E402
 import rota.torch  # noqa: E402
 from torch import nn  # noqa: E402
 
-from conftest import external, scenario, training  # noqa: E402
+from conftest import external, scenario, silo, training  # noqa: E402
 from plain import classes, draw, loader, loop, trained_alike, values  # noqa: E402
+from test_run import load  # noqa: E402
 
 torch.set_num_threads(1)
 F = nn.functional
@@ -241,61 +242,39 @@ def test_the_plain_model_and_layers_of_opacus_train():
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_learner_with_a_private_optimiser_of_its_own_federates():
-    """What the refusal says to do; the book has the same learner."""
-    opacus = pytest.importorskip("opacus")
-    noise = []
+    """What the refusal says to do."""
+    pytest.importorskip("opacus")
+    example = load("private")
+    costs = []
 
-    class Private(rota.Learner):
-        outputs_loss = None
-        # Rows are drawn at random, each with the same probability.
-        some_rows = True
+    def learner(of):
+        found = example.learner(of)
+        train = found.train
 
-        def __init__(self):
-            torch.manual_seed(1)
-            self.model = nn.Linear(3, 2)
+        def heard(start, how):
+            update = train(start, how)
+            costs.append((of.place, update.metrics["epsilon"]))
+            return update
 
-        def tensors(self):
-            for name, value in self.model.named_parameters():
-                yield rota.Tensor(name, tuple(value.shape), "weight" if value.ndim > 1 else "bias", {"uniform": 0.5})
+        found.train = heard
+        return found
 
-        def rows(self):
-            return rota.Rows(train=12, test=12)
+    task = external(example.learner(silo()), metric="accuracy")
+    summary = rota.simulate(scenario(task, rounds=6), learner=learner, references=False)
+    assert not summary["training_failed"] and summary["usable"]
+    assert np.mean([values[-1] for values in summary.curves().values()]) > 0.7
+    first = [cost for place, cost in costs if place == 0]
+    assert first[0] > 0 and first == sorted(first) and len(set(first)) == len(first) == 6
 
-        def _load(self, arrays):
-            self.model.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in arrays.items()})
 
-        def train(self, start, how):
-            self._load(start)
-            torch.manual_seed(how.seed % (1 << 63))
-            engine = opacus.PrivacyEngine()
-            model, optimiser, batches = self._private(engine, how)
-            for _ in range(how.epochs):
-                for x, y in batches:
-                    optimiser.zero_grad()
-                    F.cross_entropy(model(x), y).backward()
-                    optimiser.step()
-            noise.append(engine.get_epsilon(1e-5))
-            trained = {name: value.detach().numpy() for name, value in model._module.named_parameters()}
-            return rota.Update(trained, self.evaluate(trained, "train", {}))
-
-        def _private(self, engine, how):
-            model = nn.Linear(3, 2)
-            model.load_state_dict(self.model.state_dict())
-            return engine.make_private(
-                module=model,
-                optimizer=torch.optim.SGD(model.parameters(), lr=how.rate),
-                data_loader=loader(torch.utils.data.TensorDataset(X, Y)),
-                noise_multiplier=1.0,
-                max_grad_norm=1.0,
-            )
-
-        def evaluate(self, model, split, personal):
-            self._load(model)
-            with torch.no_grad():
-                return {"loss": float(F.cross_entropy(self.model(X), Y))}
-
-    summary = rota.simulate(scenario(external(Private())), learner=lambda of: Private(), references=False)
-    assert not summary["training_failed"] and summary["usable"] and all(value > 0 for value in noise)
+@pytest.mark.filterwarnings("ignore")
+def test_the_noise_of_a_private_learner_is_not_that_of_the_agreed_seed():
+    """Whoever knows the seed could take the noise away."""
+    pytest.importorskip("opacus")
+    found = load("private").learner(silo())
+    start = {"weight": np.zeros((2, 4), np.float32), "bias": np.zeros(2, np.float32)}
+    first, again = (found.train(start, training(batch=32)).model for _ in range(2))
+    assert not np.array_equal(first["weight"], again["weight"])
 
 
 def test_refusals_reach_whoever_starts_the_program(tmp_path):

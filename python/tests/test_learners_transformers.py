@@ -160,6 +160,87 @@ def test_numbers_and_several_labels_of_texts_are_measured_by_the_models_own_loss
         assert found.evaluate(values(found), "test", {}) == pytest.approx({"loss": mean}, rel=1e-5)
 
 
+def test_a_pair_of_a_tokenizers_batch_and_labels():
+    labels = classes(3, 13)
+    batches = []
+    for batch in batches_of(labels):
+        given = batch.pop("labels")
+        batches.append((batch, given))
+    found = rota.torch.Learner(bert("SequenceClassification", num_labels=3), None, batches, batches, device="cpu")
+    assert found.rows() == rota.Rows(train=13, test=13)
+    expected = loop(found.model, batches, lambda model, batch: model(**batch[0], labels=batch[1]).loss)
+    assert alike(found, expected, None)
+
+
+def test_a_pair_of_images_and_labels_has_the_models_own_loss():
+    torch.manual_seed(1)
+    config = transformers.ViTConfig(
+        hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32, image_size=8, patch_size=4,
+        num_labels=3, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    model = transformers.ViTForImageClassification(config)
+    images, labels = torch.randn(13, 3, 8, 8), classes(3, 13)
+    batches = loader(torch.utils.data.TensorDataset(images, labels))
+    found = rota.torch.Learner(model, None, batches, batches, device="cpu")
+    assert found.outputs_loss == "softmax"
+    expected = loop(model, batches, lambda model, batch: model(batch[0], labels=batch[1]).loss)
+    assert alike(found, expected, None)
+
+
+def test_a_translator_is_measured_where_its_words_are():
+    torch.manual_seed(1)
+    config = transformers.T5Config(
+        vocab_size=50, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, decoder_start_token_id=0, dropout_rate=0.0
+    )
+    batches = batches_of(encoded()[0])
+    model = transformers.T5ForConditionalGeneration(config)
+    found = rota.torch.Learner(model, None, batches, batches, device="cpu")
+    assert found._pass.shift == 0 and alike(found, loop(model, batches, plainly), None)
+
+
+def test_questions_with_answers_in_a_text_are_learned_with_forward():
+    words = encoded()[0]
+    rows = {"input_ids": words, "start_positions": classes(9, 13), "end_positions": classes(9, 13, seed=5)}
+    with pytest.raises(ValueError, match="none of them for the targets"):
+        rota.torch.Learner(bert("QuestionAnswering"), None, rows, rows, device="cpu")
+    found = rota.torch.Learner(
+        bert("QuestionAnswering"),
+        lambda loss, targets: loss,
+        rows,
+        rows,
+        forward=lambda model, batch: (model(**batch).loss, batch["start_positions"]),
+        device="cpu",
+    )
+    assert found.rows() == rota.Rows(train=13, test=13)
+    found._set(values(found))
+    with torch.no_grad():
+        by_hand = float(found.model(**rows).loss)
+    assert found.evaluate(values(found), "test", {}) == pytest.approx({"loss": by_hand}, rel=1e-5)
+
+
+def test_rows_may_be_what_a_tokenizer_gives():
+    words, mask = encoded()
+    rows = transformers.BatchEncoding({"input_ids": words, "attention_mask": mask, "labels": classes(3, 13)})
+    found = rota.torch.Learner(bert("SequenceClassification", num_labels=3), None, rows, rows, device="cpu")
+    assert found.rows() == rota.Rows(train=13, test=13)
+    order = torch.randperm(13, generator=torch.Generator().manual_seed(7))
+    batches = [{name: value[some] for name, value in rows.items()} for some in order.split(4)]
+    assert alike(found, loop(found.model, batches, plainly), None, batch=4)
+
+
+def test_a_loss_of_ones_own_gets_logits_and_labels_as_the_model_has_them():
+    """With the shift that its author wrote."""
+
+    def loss(logits, labels):
+        return F.cross_entropy(logits[:, :-1].reshape(-1, 50), labels[:, 1:].reshape(-1))
+
+    batches = batches_of(encoded()[0])
+    found = rota.torch.Learner(gpt(), loss, batches, batches, device="cpu")
+    assert alike(found, loop(found.model, batches, plainly), loss)
+    by_hand = measured(found, batches, following)["loss"]
+    assert found.evaluate(values(found), "test", {})["loss"] == pytest.approx(by_hand, rel=1e-5)
+
+
 def test_a_model_of_ones_own_around_an_encoder_gives_tensors():
     class Sentiment(nn.Module):
         def __init__(self):

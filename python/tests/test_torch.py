@@ -155,7 +155,7 @@ def test_arrays_are_rows_and_iterators_are_none():
 def test_only_plain_losses_are_measured_by_rota():
     x, y = torch.randn(20, 3), torch.randint(0, 2, (20,))
     one, single = y.float()[:, None], nn.BCEWithLogitsLoss()
-    for loss, wide, y, known in [
+    for loss, wide, targets, known in [
         (nn.CrossEntropyLoss(), 2, y, "softmax"),
         (nn.CrossEntropyLoss(weight=torch.tensor([1.0, 5.0])), 2, y, None),
         (nn.CrossEntropyLoss(label_smoothing=0.1), 2, y, None),
@@ -164,7 +164,8 @@ def test_only_plain_losses_are_measured_by_rota():
         (partial(nn.functional.cross_entropy, label_smoothing=0.1), 2, y, None),
         (partial(nn.functional.mse_loss, reduction="mean"), 1, one, "squared"),
     ]:
-        learner = rota.torch.Learner(nn.Linear(3, wide), loss, (x, y), (x, y), device="cpu")
+        rows = (x, targets)
+        learner = rota.torch.Learner(nn.Linear(3, wide), loss, rows, rows, device="cpu")
         assert learner.outputs_loss == known, loss
         if isinstance(loss, nn.CrossEntropyLoss):
             assert set(learner.evaluate(values(learner), "test", {})) == {"loss", "accuracy"}

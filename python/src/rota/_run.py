@@ -10,7 +10,6 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -210,6 +209,7 @@ def simulate(
     program printed before, and its cause is the learner's own exception where there is one. Trainings that fail are missing in
     their rounds: a warning says so, and `summary["training_failed"]` lists them.
     """
+    summary: Summary
     with _file(scenario) as file, _program(learner) as program:
         options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data)
         rest = [] if references else ["--no-references"]

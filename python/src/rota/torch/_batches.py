@@ -104,12 +104,35 @@ def rows_of_batch(batch: Any) -> int | None:
     """The number of rows of a batch before the module sees it, where it can be told."""
     if isinstance(batch, Mapping):
         key = next((key for key in TARGETS if key in batch), None)
-        found = tensors_in(batch[key] if key is not None else batch)
-    elif isinstance(batch, (tuple, list)) and batch:
-        found = tensors_in(batch[-1]) or tensors_in(batch)
+        inputs = [one for name, one in batch.items() if name != key]
+        targets = batch[key] if key is not None else None
+    elif isinstance(batch, (tuple, list)) and len(batch) > 1:
+        inputs, targets = list(batch[:-1]), batch[-1]
     else:
-        found = tensors_in(batch)
-    return int(found[0].shape[0]) if found and found[0].ndim else None
+        inputs, targets = [batch], None
+    if isinstance(targets, torch.Tensor):
+        return int(targets.shape[0]) if targets.ndim else None
+    given = next((count for one in inputs if (count := _first(one)) is not None), None)
+    if isinstance(targets, (tuple, list)) and targets:
+        # One target for each row, or several tensors of all rows: as many as the inputs have.
+        return len(targets) if given is None or len(targets) == given else given
+    return given if targets is None or given is not None else _first(targets)
+
+
+def _first(value: Any) -> int | None:
+    """The first dimension of inputs: that of their first tensor, or the length of a list of them."""
+    if isinstance(value, torch.Tensor):
+        return int(value.shape[0]) if value.ndim else None
+    if isinstance(value, Mapping):
+        return next((count for one in value.values() if (count := _first(one)) is not None), None)
+    if isinstance(value, tuple) and value:
+        return _first(value[0])
+    if isinstance(value, list) and value:
+        first = [one.shape[:1] for one in value if isinstance(one, torch.Tensor)]
+        # A list of images, or a list of inputs as the default of loaders makes it.
+        alike = len(first) == len(value) > 1 and len(set(first)) == 1 and bool(first[0])
+        return int(first[0][0]) if alike and value[0].ndim == 2 else len(value)
+    return None
 
 
 def joined(first: Any, second: Any) -> Any:
@@ -122,10 +145,10 @@ def joined(first: Any, second: Any) -> Any:
             return both
         return _remade(first, both)
     if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*(joined(one, two) for one, two in zip(first, second)))
+        return type(first)(*(joined(one, two) for one, two in zip(first, second, strict=True)))
     if isinstance(first, (tuple, list)):
         if any(tensors_in(one) for one in first) and len(first) == len(second):
-            return type(first)(joined(one, two) for one, two in zip(first, second))
+            return type(first)(joined(one, two) for one, two in zip(first, second, strict=True))
         return first + second
     return first
 

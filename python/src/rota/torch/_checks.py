@@ -36,7 +36,7 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
                 yield hook
 
     def found() -> Iterator[tuple[str, Any]]:
-        for name, module in model.named_modules():
+        for module in model.modules():
             # Layers that a package offers in place of those of PyTorch do nothing by themselves.
             if ".layers" not in type(module).__module__:
                 yield "model", module
@@ -53,13 +53,15 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
             raise Refused(
                 f"the {what} was made private by {package}, and this learner trains with the agreed optimiser, which "
                 "neither clips the gradients of rows nor adds noise: nothing would be private; "
-                "derive from `rota.Learner` and train with the private optimiser in your own `train` (an example is in "
-                "the book, under Learners as they come), or give the plain model and loader"
+                "derive from `rota.Learner` and train with the private optimiser in your own `train`, as "
+                "examples/python/private.py does, or give the plain model and loader"
             )
 
 
 def check_lazy(model: nn.Module, loss: Any) -> None:
-    """Refuses layers without shapes."""
+    """Refuses layers without shapes, and modules that are compiled already."""
+    if isinstance(model, torch.jit.ScriptModule):
+        raise Refused("the model is a module of torch.jit, whose layers cannot be told: give it as it was before")
     for one, what in ((model, "the model"), (loss, "`loss`")):
         if not isinstance(one, nn.Module):
             continue
@@ -140,6 +142,9 @@ def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:
     """Looks at a loss that is not one of PyTorch's: whether it is one number, whether it spreads
     outputs and targets over each other, and whether it is a sum."""
     if not isinstance(outputs, torch.Tensor) or not isinstance(targets, torch.Tensor):
+        return
+    if outputs.ndim == 0 or targets.ndim == 0:
+        # Such as a loss that `forward` has computed already.
         return
 
     def of(outputs: torch.Tensor, targets: torch.Tensor) -> float | None:

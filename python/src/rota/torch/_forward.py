@@ -38,10 +38,10 @@ class Pass:
     `label`, `targets`, `target`, `y`; everything else is given to the module, by position or by name.
     """
 
-    def __init__(self, model: nn.Module, forward: Forward | None, loss: Known | None, plain: bool) -> None:
-        """`loss` is what is known of the loss; `plain` says that there is one, and it is no other than
-        those of PyTorch."""
-        self._model, self._forward, self._loss, self._plain = model, forward, loss, plain
+    def __init__(self, model: nn.Module, forward: Forward | None, loss: Known | None, own: bool) -> None:
+        """`loss` is what is known of the loss, and `own` says that it is the one that the model computes
+        itself. A loss that is neither takes what the model returns as it is."""
+        self._model, self._forward, self._loss, self._own = model, forward, loss, own
         #: By how many places the targets of a language model are moved; `None` where outputs and targets
         #: of a model with a loss of its own are not told apart by class.
         self.shift: int | None = None
@@ -49,7 +49,10 @@ class Pass:
         called: Any = getattr(model, "_orig_mod", model)
         if isinstance(called, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
             called = called.module
-        self._parameters = list(inspect.signature(called.forward).parameters.values())
+        try:
+            self._parameters = list(inspect.signature(called.forward).parameters.values())
+        except (TypeError, ValueError):  # A compiled module without a signature.
+            self._parameters = []
 
     @property
     def is_own(self) -> bool:
@@ -75,7 +78,8 @@ class Pass:
         found = self._model(*arguments, **named)
         loss = _part(found, "loss")
         outputs = self._outputs(found)
-        if loss is None or not isinstance(outputs, torch.Tensor) or not isinstance(targets, torch.Tensor):
+        tensors = isinstance(outputs, torch.Tensor) and isinstance(targets, torch.Tensor)
+        if loss is None or not tensors or not (self._own or self._loss is not None):
             return Passed(outputs, targets, loss)
         return self._align(outputs, targets, loss)
 
@@ -93,11 +97,12 @@ class Pass:
             return self._by_place(tuple(inputs), "a batch has", len(batch)), {}, targets
         first = inputs[0]
         if isinstance(first, Mapping) and not self._is_one(first):
-            _, named, _ = self._by_name(dict(first) | {TARGETS[0]: targets}, given=True)
-            return (), named, targets
+            return self._by_name(dict(first) | {TARGETS[0]: targets})
         if isinstance(first, (tuple, list)) and self._required() != 1:
             return self._by_place(tuple(first), "the inputs of a batch have", len(first)), {}, targets
-        return (first,), {}, targets
+        names = {one.name for one in self._parameters}
+        # A model that computes its own loss.
+        return (first,), {"labels": targets} if self._own and "labels" in names else {}, targets
 
     def _required(self) -> int:
         return len([one for one in self._places() if one.default is one.empty])
@@ -124,7 +129,7 @@ class Pass:
     def _takes_any(self) -> bool:
         return any(one.kind is one.VAR_KEYWORD for one in self._parameters)
 
-    def _by_name(self, batch: dict[Any, Any], given: bool = False) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+    def _by_name(self, batch: dict[Any, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
         found = [key for key in TARGETS if key in batch]
         if len(found) != 1:
             raise Refused(
@@ -132,18 +137,21 @@ class Pass:
                 f"the targets ({', '.join(TARGETS)}): {HOOK}"
             )
         targets = batch.pop(found[0])
-        names = {one.name for one in self._parameters}
+        inputs = dict(batch)
+        various = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+        names = {one.name for one in self._parameters if one.kind not in various}
+        # A wrapper hands on whatever it is given.
+        wraps = self._takes_any() and not names
         takes = next((name for name in ("labels", found[0]) if name in names), None)
-        if takes is not None and takes not in batch and not given:
+        takes = takes or (found[0] if wraps and self._own else None)
+        if takes is not None:
             # A model that computes its own loss.
             batch[takes] = targets
-        inputs = {key: value for key, value in batch.items() if key != takes}
-        if self._takes_any() and set(inputs) & names or set(batch) <= names:
+        if wraps or self._takes_any() and set(inputs) & names or set(batch) <= names:
             return (), batch, targets
-        if len(inputs) == 1 and self._required() == 1 and takes is None:
-            return tuple(inputs.values()), {}, targets
         if self._required() == 1 and takes is None and not (set(inputs) & names):
-            return (inputs,), {}, targets
+            # One input, or a dictionary of several.
+            return (next(iter(inputs.values())) if len(inputs) == 1 else inputs,), {}, targets
         unknown = sorted(map(str, set(batch) - names))
         raise Refused(
             f"a batch has the keys {unknown}, which the module is not called with: leave them out of the batch, or {HOOK}"
@@ -164,7 +172,7 @@ class Pass:
                     f"the module returns {name!r} and {more[0]!r}, of which the loss would see one: {HOOK}"
                 )
             return outputs
-        if self._plain:
+        if self._loss is not None:
             raise Refused(f"the module returns {shapes_in(found)} and the loss takes one tensor: {HOOK}")
         return found
 

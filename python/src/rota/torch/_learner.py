@@ -18,17 +18,17 @@ from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_lazy, check_private, check_shapes
-from ._forward import Pass, Passed
-from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
-from ._measure import Measuring, batch_loss, row_by_row
 from ._constants import candidates, chosen, same, unchanged_by
 from ._drawn import described
+from ._forward import Pass, Passed
+from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._made_up import computed, dimensions, is_text, made_up
+from ._measure import Measuring, batch_loss, row_by_row
 from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
 from ._state import NORMS, exact, role, shared_of, state_of
-from ._trial import Trial
+from ._trial import ONE_ROW, Trial
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
 from ._wrappers import buffers_of, modules_of, parameters_of
 
@@ -135,7 +135,9 @@ class Learner(_learner.Learner):
             loss = loss_of(self._given)
         self._loss, self._known = loss, known(loss) if loss is not None else None
         self._by_class = has_classes(loss)
-        self._pass = Pass(self.model, forward, self._known, self._known is not None)
+        self._pass = Pass(self.model, forward, self._known, loss is None)
+        self._two = False
+        self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
         constant = self._constant(shared) - chosen(candidates(self.model) & set(shared_of(self.model, shared)), buffers)
         self._names = names_of(self.model, shared, agreed, names, constant, self._given is not None)
@@ -184,10 +186,15 @@ class Learner(_learner.Learner):
         trial = Trial(self.model, self._pass, self._loss, self._known, self.device)
         found = []
         for part, data in self._parts.items():
-            if data is None or (batch := first_of(part, data)) is None:
+            if data is None:
+                continue
+            if (batch := first_of(part, data)) is None:
+                if part == "train":
+                    raise Refused("`train` has no batches: there are no rows, or `drop_last` leaves none")
                 continue
             if part == "train":
                 trial.trained(part, batch, self._still_norms)
+                self._two = trial.needs_two(batch, self._still_norms)
             passed = trial.measured(part, batch)
             self._by_class = self._by_class or (self._loss is None and self._pass.shift is not None)
             same = rows_of_batch(batch) in (None, passed.rows)
@@ -257,7 +264,9 @@ class Learner(_learner.Learner):
         return self._first
 
     def rows(self) -> Rows:
-        return Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+        if self._counted is None:
+            self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+        return self._counted
 
     def _count(self, batch: Batch) -> int:
         """The number of rows of a batch."""
@@ -291,7 +300,7 @@ class Learner(_learner.Learner):
         count = len(next(leaves(rows)))
         size = size or count
         places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
-        chosen = list(places.split(size))
+        chosen = [places[first : first + size] for first in range(0, count, size)]
         if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
             chosen[-2:] = [torch.cat(chosen[-2:])]
         for some in chosen:
@@ -300,7 +309,8 @@ class Learner(_learner.Learner):
     def _joins(self) -> bool:
         """Whether a last batch of one row joins the one before: batch normalisation takes mean and
         variance of the rows of a batch."""
-        return any(isinstance(module, _BATCH_NORMS) and module.training for module in self.model.modules())
+        norms = (module for module in self.model.modules() if isinstance(module, _BATCH_NORMS))
+        return self._two or any(module.training for module in norms)
 
     def _steps(self, training: Training) -> int:
         rows = self._all("train")
@@ -354,7 +364,15 @@ class Learner(_learner.Learner):
             for batch in self._batches("train", training.batch, order):
                 rows = rows_of_batch(batch)
                 optimiser.zero_grad(set_to_none=True)
-                passed = self._passed(batch)
+                try:
+                    passed = self._passed(batch)
+                except ValueError as error:
+                    if rows != 1 or ONE_ROW not in str(error):
+                        raise
+                    raise ValueError(
+                        f"batch normalisation cannot train on batches of one row, and the agreed size of batches is "
+                        f"{training.batch}, of {self.rows().train} rows: agree on larger batches"
+                    ) from error
                 loss = batch_loss(self._loss, passed)
                 loss.backward()  # type: ignore[no-untyped-call]
                 modify(trained, training.modifier, terms)
@@ -373,7 +391,10 @@ class Learner(_learner.Learner):
                     f"does not travel so, and would be put back; give the learner `buffers=[{name!r}]`"
                 )
         model = {name: array(value) for name, value in self._values().items()}
-        return Update(model=model, metrics={"loss": mean}, personal=state_of_optimiser(optimiser, trained, self._keep), samples=count)
+        personal = state_of_optimiser(optimiser, trained, self._keep)
+        # A loader that draws rows more than once has no more of them.
+        samples = min(count, self.rows().train) if self._given is None else count
+        return Update(model=model, metrics={"loss": mean}, personal=personal, samples=samples)
 
     def _passed(self, batch: Batch) -> Passed:
         passed = self._pass(moved(batch, self.device))

@@ -70,7 +70,8 @@ class Measuring:
             right, told = hits(passed.outputs, passed.targets, self._known.ignored if self._known else own)
             self._right, self._told = self._right + right, self._told + told
         if self._all:
-            tensors = isinstance(passed.outputs, torch.Tensor) and isinstance(passed.targets, torch.Tensor)
+            both = (passed.outputs, passed.targets)
+            tensors = all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in both)
             if tensors:
                 self._outputs.append(passed.outputs.cpu())
                 self._targets.append(passed.targets.cpu())

@@ -17,6 +17,8 @@ def is_batch(data: Any) -> bool:
     """Whether these are the tensors of all rows, rather than batches."""
     if not isinstance(data, (tuple, Mapping)) or len(data) < 2:
         return False
+    if isinstance(data, tuple) and not isinstance(data[-1], torch.Tensor):
+        return False
     found = list(leaves(data))
     return bool(found) and all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in found)
 
@@ -32,10 +34,20 @@ def data_of(part: str, data: Any, kind: torch.dtype) -> Any:
         if isinstance(values, torch.Tensor):
             return values
         made = torch.from_numpy(np.array(values))
+        if made.dtype in (torch.int8, torch.int16, torch.int32):
+            # Classes and indices, which PyTorch takes as 64-bit integers.
+            return made.long()
         return made.to(kind) if made.is_floating_point() else made
 
-    pair = isinstance(data, (tuple, list)) and len(data) == 2
-    if pair or isinstance(data, (tuple, Mapping)):
+    # Targets are one array: a tuple that ends with a pair is a tuple of batches, as a list is.
+    pair = isinstance(data, list) and len(data) == 2 and all(hasattr(one, "__array__") for one in data)
+    wide = isinstance(data, tuple) and len(data) > 1 and hasattr(data[-1], "__array__")
+    if isinstance(data, Mapping) and not all(hasattr(one, "__array__") for one in leaves(data)):
+        raise TypeError(
+            f"`{part}` is a dictionary with values that are no arrays: give tensors of all rows (a tokenizer's with "
+            'padding=True, return_tensors="pt"), or a DataLoader'
+        )
+    if pair or wide or isinstance(data, Mapping):
         found = list(leaves(data))
         if len(found) > 1 and all(hasattr(one, "__array__") for one in found):
             rows = tensor(data)
@@ -100,6 +112,9 @@ def count_of(data: Any, rows: Callable[[Any], int]) -> int:
         return len(next(leaves(data)))
     dataset = getattr(data, "dataset", None)
     sampled = getattr(data, "sampler", None)
+    if isinstance(data, torch.utils.data.DataLoader) and data.batch_size is None and data.batch_sampler is None:
+        # A loader of whole batches, which counts these.
+        sampled = dataset = None
     for counted in (sampled, dataset):
         try:
             return len(counted)  # type: ignore[arg-type]
@@ -111,8 +126,8 @@ def count_of(data: Any, rows: Callable[[Any], int]) -> int:
 def first_of(part: str, data: Any) -> Any:
     """A batch to try; `None` where there is none."""
     if is_batch(data):
-        rows = len(next(leaves(data)))
-        return picked(data, torch.arange(min(rows, 32))) if rows else None
+        count = len(next(leaves(data)))
+        return picked(data, torch.arange(min(count, 32))) if count else None
     # A last batch of one row may have joined the one before.
     batch = next(last_joined(itertools.islice(iter(data), 3)), None)
     rows, size = rows_of_batch(batch), getattr(data, "batch_size", None)
