@@ -40,8 +40,8 @@ class Learner(_learner.Learner):
 
     Args:
         model: The module.
-        shared: What of the module travels. `"all"`: its parameters, and buffers of floats such as
-            those of batch normalisation. `"trainable"`: the parameters that require gradients, and
+        shared: What of the module travels. `"all"`: its parameters, and buffers of floats that training
+            changes, such as those of batch normalisation. `"trainable"`: the parameters that require gradients, and
             the buffers of modules that have such parameters themselves. All else is frozen: it stays
             as it is, with normalisation by the running statistics that it has, and must be the same
             at every member (`frozen`).
