@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -145,25 +146,30 @@ def test_arrays_are_rows_and_iterators_are_none():
         rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, batches, (x, y), device="cpu")
     with pytest.raises(TypeError, match="`test` is a TensorDataset, without batches"):
         rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y), rows(), device="cpu")
-    double = rota.torch.Learner(nn.Linear(3, 1).double(), nn.functional.mse_loss, (x, y), (x, y), device="cpu")
-    double.train(values(double), training())
+    half = rota.torch.Learner(nn.Linear(3, 1).bfloat16(), nn.functional.mse_loss, (x, y), (x, y), device="cpu")
+    half.train(values(half), training())
     with pytest.raises(ValueError, match="20 rows and 19 targets"):
         rota.torch.Learner(nn.Linear(3, 1), nn.functional.mse_loss, (x, y[1:]), device="cpu")
 
 
 def test_only_plain_losses_are_measured_by_rota():
     x, y = torch.randn(20, 3), torch.randint(0, 2, (20,))
-    for loss, known in [
-        (nn.CrossEntropyLoss(), "softmax"),
-        (nn.CrossEntropyLoss(weight=torch.tensor([1.0, 5.0])), None),
-        (nn.CrossEntropyLoss(label_smoothing=0.1), None),
-        (nn.BCEWithLogitsLoss(pos_weight=torch.tensor([3.0])), None),
+    one, single = y.float()[:, None], nn.BCEWithLogitsLoss()
+    for loss, wide, targets, known in [
+        (nn.CrossEntropyLoss(), 2, y, "softmax"),
+        (nn.CrossEntropyLoss(weight=torch.tensor([1.0, 5.0])), 2, y, None),
+        (nn.CrossEntropyLoss(label_smoothing=0.1), 2, y, None),
+        (single, 1, one, "logistic"),
+        (nn.BCEWithLogitsLoss(pos_weight=torch.tensor([3.0])), 1, one, None),
+        (partial(nn.functional.cross_entropy, label_smoothing=0.1), 2, y, None),
+        (partial(nn.functional.mse_loss, reduction="mean"), 1, one, "squared"),
     ]:
-        learner = rota.torch.Learner(nn.Linear(3, 2), loss, (x, y), (x, y), device="cpu")
+        rows = (x, targets)
+        learner = rota.torch.Learner(nn.Linear(3, wide), loss, rows, rows, device="cpu")
         assert learner.outputs_loss == known, loss
         if isinstance(loss, nn.CrossEntropyLoss):
             assert set(learner.evaluate(values(learner), "test", {})) == {"loss", "accuracy"}
-    batchmean = nn.KLDivLoss(reduction="batchmean")
+    batchmean, y = nn.KLDivLoss(reduction="batchmean"), torch.rand(20, 2)
     assert rota.torch.Learner(nn.Linear(3, 2), batchmean, (x, y), (x, y), device="cpu").outputs_loss is None
     with pytest.raises(ValueError, match="must be the mean over the rows"):
         rota.torch.Learner(nn.Linear(3, 2), nn.CrossEntropyLoss(reduction="sum"), (x, y), (x, y), device="cpu")

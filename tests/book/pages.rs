@@ -221,12 +221,17 @@ pub(crate) fn cited_functions(page: &Page) -> Vec<String> {
     all.filter(|text| name(text)).collect()
 }
 
-/// The names of all functions in Rust files.
+/// The names of all functions in files of Rust and Python.
 pub(crate) fn functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for file in files().iter().filter(|file| file.ends_with(".rs")) {
-        let text = fs::read_to_string(root().join(file)).unwrap();
-        for rest in text.split("fn ").skip(1) {
+    for file in files() {
+        let word = match file.rsplit_once('.') {
+            Some((_, "rs")) => "fn ",
+            Some((_, "py")) => "def ",
+            _ => continue,
+        };
+        let text = fs::read_to_string(root().join(&file)).unwrap();
+        for rest in text.split(word).skip(1) {
             let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
             names.insert(rest[..end.unwrap_or(rest.len())].to_owned());
         }

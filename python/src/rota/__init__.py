@@ -8,6 +8,11 @@
 The program itself, `rota`, is part of the package: `python -m rota` runs it.
 """
 
+from ._stdio import take_where_started
+
+# Before anything else of a program can print.
+take_where_started()
+
 from ._binary import RotaError, binary, command
 from ._learner import (
     Given,

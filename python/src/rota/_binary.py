@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 
 class RotaError(RuntimeError):
-    """The program `rota` ended with an error; its text is what the program said."""
+    """The program `rota` ended with an error; its text is what the program said.
+
+    Where the program printed a document before it ended, `summary` has it: what `simulate` or `compare`
+    would have returned, of a federation whose models are of no use, for instance. `__cause__` is the
+    exception of a learner of this process, where one led to the error.
+    """
+
+    def __init__(self, said: str, output: str = "") -> None:
+        super().__init__(said)
+        #: What the program wrote to standard output.
+        self.output = output
+        #: The document in it, or `None`.
+        self.summary: Any = None
 
 
 def binary() -> str:
@@ -58,10 +71,18 @@ def command(arguments: Sequence[str], *, text: str | None = None) -> str:
     )
     if done.returncode != 0:
         said = done.stderr.strip() or f"rota ended with {done.returncode}"
-        raise RotaError(said)
+        raise RotaError(said, done.stdout)
     return done.stdout
 
 
-def document(arguments: Sequence[str], *, text: str | None = None) -> Any:
-    """Runs `rota` with these arguments and reads its output as JSON."""
-    return json.loads(command(arguments, text=text))
+def document(arguments: Sequence[str], *, text: str | None = None, kind: Callable[[Any], Any] = lambda it: it) -> Any:
+    """Runs `rota` with these arguments and reads its output as JSON, as a `kind` of document.
+
+    Where the program fails after it has printed one, the document is the `summary` of the error.
+    """
+    try:
+        return kind(json.loads(command(arguments, text=text)))
+    except RotaError as error:
+        with contextlib.suppress(ValueError, TypeError):
+            error.summary = kind(json.loads(error.output))
+        raise

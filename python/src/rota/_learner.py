@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
@@ -20,7 +20,9 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ._stdio import taken
 from ._tensors import Array, Arrays, read_tensors, write_tensors
+from ._turn import Stream
 
 PROTOCOL = 1
 LARGEST = 16 << 20
@@ -38,16 +40,19 @@ class Tensor:
     """A tensor of a model: its name, its dimensions, and what it is for.
 
     `role` is `"weight"` (trained, with weight decay), `"bias"` (trained, without) or `"buffer"`
-    (averaged, not trained). `initial` says its values before the first round: a number, or
-    `{"uniform": bound}` for values drawn between minus and plus the bound.
+    (averaged, not trained). `initial` says its values before the first round: a number,
+    `{"uniform": bound}` for values drawn between minus and plus the bound, or `"program"` for values
+    that only the program has, which `Learner.initial` gives.
     """
 
     name: str
     shape: tuple[int, ...]
     role: Literal["weight", "bias", "buffer"] = "weight"
-    initial: float | Mapping[str, float] = 0.0
+    initial: float | str | Mapping[str, float] = 0.0
 
     def document(self) -> dict[str, Any]:
+        if isinstance(self.initial, str):
+            return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": self.initial}
         initial = dict(self.initial) if isinstance(self.initial, Mapping) else float(self.initial)
         for number in initial.values() if isinstance(initial, dict) else [initial]:
             if not math.isfinite(number):
@@ -78,7 +83,8 @@ class Silo:
     """A silo, as the federation sees it.
 
     `place` is its position, from 0; `layout` the tensors of the agreed model, empty if none is
-    agreed yet; `given` what the rows are, where Rota hands them over.
+    agreed yet; `given` what the rows are, where Rota hands them over; `columns` the agreed names of the
+    columns of the learner's own rows, in order, empty if none are agreed.
     """
 
     name: str
@@ -87,6 +93,7 @@ class Silo:
     seed: int
     layout: list[Tensor]
     given: Given | None = None
+    columns: list[str] = field(default_factory=list)
     _rows: str | None = field(default=None, repr=False)
     _read: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
@@ -150,7 +157,10 @@ class Training:
 
 @dataclass
 class Update:
-    """The result of a training: the model, metrics (`loss` at least), and the personal state."""
+    """The result of a training: the model, metrics (`loss` at least), and the personal state.
+
+    `samples` is the number of rows that it trained on, each counted once: the weight of the model in
+    means such as FedAvg's. By default all training rows."""
 
     model: Mapping[str, npt.ArrayLike]
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -177,6 +187,8 @@ class Learner(ABC):
     gradients: bool = False
     #: What the outputs of `outputs` mean; `None` where it gives none.
     outputs_loss: OutputsLoss | None = None
+    #: Whether a training may take fewer than half of the rows, so that `Update.samples` says fewer.
+    some_rows: bool = False
 
     @abstractmethod
     def tensors(self) -> Iterable[Tensor]:
@@ -192,12 +204,30 @@ class Learner(ABC):
         `None`, the default, where there are none."""
         return None
 
+    def held(self) -> Mapping[str, str]:
+        """Short digests of the same tensors one by one, by which an error can name the first that differs;
+        none by default."""
+        return {}
+
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of the rows, in the order in which the model takes them: the same at every
+        silo. Empty, the default, where they have no names."""
+        return ()
+
+    def tried(self, model: Arrays) -> tuple[Sequence[int], npt.ArrayLike]:
+        """The dimensions of a made-up batch, the same at every silo with the same program, and the first
+        outputs of a model for it, by which the programs are compared before the first round. Empty
+        where it cannot be computed. A learner without this method is not compared."""
+        raise NotImplementedError("this learner makes up no batch")
+
     def rows(self) -> Rows:
         """How many rows there are. Not needed where Rota hands them over."""
         return Rows(0)
 
     def initial(self, seed: int) -> Mapping[str, npt.ArrayLike]:
-        """The initial model, where the agreement takes it from learners. The same at every silo."""
+        """The model that this learner holds before any training: what all silos start from, if it is the
+        proposer's, or the first one's in a simulation. Without this method the start is what `tensors`
+        describes."""
         raise NotImplementedError("this learner gives no initial model: use `start = \"tensors\"`")
 
     def initial_personal(self, seed: int) -> Mapping[str, npt.ArrayLike]:
@@ -309,18 +339,27 @@ def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
 class _Session:
     """One silo and its learner."""
 
-    def __init__(self, silo: Silo, learner: Learner) -> None:
-        self.silo, self.learner = silo, learner
+    def __init__(self, silo: Silo, learner: Learner, stream: Stream | None = None) -> None:
+        self.silo, self.learner, self.stream = silo, learner, stream
+        self._said = False
 
     def opened(self) -> dict[str, Any]:
         rows, frozen = self.learner.rows(), self.learner.frozen()
-        said = {} if frozen is None else {"frozen": frozen}
+        said: dict[str, Any] = {} if frozen is None else {"frozen": frozen, "held": dict(self.learner.held())}
+        if columns := list(self.learner.columns()):
+            said["columns"] = columns
+        own, base = type(self.learner), Learner
+        capabilities = {
+            "gradients": self.learner.gradients,
+            "initial": own.initial is not base.initial,
+            "try": own.tried is not base.tried and self.silo.given is None,
+        }
         return said | {
             "type": "opened",
             "layout": [tensor.document() for tensor in self.learner.tensors()],
             "personal": [tensor.document() for tensor in self.learner.personal()],
             "rows": {"train": rows.train, "validation": rows.validation, "test": rows.test},
-            "capabilities": ["gradients"] if self.learner.gradients else [],
+            "capabilities": [name for name, able in capabilities.items() if able],
             "outputs": self.learner.outputs_loss,
         }
 
@@ -329,6 +368,12 @@ class _Session:
             write_tensors(request["into"], self.learner.initial(request["seed"]))
         if request["personal_into"]:
             write_tensors(request["personal_into"], self.learner.initial_personal(request["seed"]))
+        return {"type": "done"}
+
+    def tried(self, request: dict[str, Any]) -> dict[str, Any]:
+        inputs, outputs = self.learner.tried(read_tensors(request["model"]))
+        arrays = {"inputs": np.asarray(inputs, np.float32), "outputs": np.asarray(outputs, np.float32).reshape(-1)}
+        write_tensors(request["into"], arrays)
         return {"type": "done"}
 
     def _rows(self, split: Split, request: dict[str, Any]) -> int:
@@ -373,8 +418,35 @@ class _Session:
         write_tensors(request["into"], update.model)
         if request["personal_into"]:
             write_tensors(request["personal_into"], update.personal or training.personal)
-        samples = self._rows("train", request) if update.samples is None else update.samples
-        return {"type": "trained", "samples": int(samples), "metrics": _numbers(update.metrics)}
+        declared = self._rows("train", request)
+        samples = declared if update.samples is None else int(update.samples)
+        self._question(samples, declared)
+        return {"type": "trained", "samples": samples, "metrics": _numbers(update.metrics)}
+
+    def _question(self, samples: int, declared: int) -> None:
+        """Compares the number of rows of a training with that of the learner: it is the weight of the
+        model in a mean such as FedAvg's, and a wrong weight shows nowhere."""
+        if samples == declared or declared == 0:
+            return
+        who = f"silo {self.silo.name!r}"
+        if samples > declared:
+            raise ValueError(
+                f"`samples` is {samples}, and {who} has {declared} training rows: count each row once, in one "
+                "epoch, or correct `rows()`"
+            )
+        if 2 * samples < declared and not self.learner.some_rows:
+            raise ValueError(
+                f"`samples` is {samples}, and {who} has {declared} training rows; `samples` is the weight of this "
+                "model in the federation's: count rows (not batches, keys or steps), or set "
+                "`some_rows = True` in the learner if it trains on so few of them on purpose"
+            )
+        if not self._said:
+            self._said = True
+            print(
+                f"note: {who} trained on {samples} of its {declared} training rows, so its weight in the "
+                f"federation is {samples}",
+                file=sys.stderr,
+            )
 
     def evaluate(self, request: dict[str, Any]) -> dict[str, Any]:
         split: Split = request["split"]
@@ -402,11 +474,14 @@ def talk(
     read: BinaryIO,
     write: BinaryIO,
     *,
-    turn: AbstractContextManager[Any] | None = None,
+    turn: Callable[[], AbstractContextManager[Any]] = nullcontext,
     gone: Callable[[], None] | None = None,
+    streams: Callable[[int], Stream] | None = None,
+    failed: Callable[[BaseException], None] | None = None,
 ) -> None:
     """Serves silos over two streams until the first one ends. Each request waits for its `turn`;
-    `gone` is called by another thread when the silo is."""
+    `gone` is called by another thread when the silo is, and `failed` gets what a learner raises.
+    `streams` makes the draws of a silo of its seed; without it, silos draw from the process."""
     connection = _Connection(read, write, gone)
     sessions: dict[int, _Session] = {}
     process = os.getpid()
@@ -414,14 +489,16 @@ def talk(
         # A `stop` that came after the end of its training stops no other.
         connection.stop.clear()
         try:
-            with turn or nullcontext():
-                frame = _frame(_answer(factory, sessions, request, connection))
+            with turn():
+                frame = _frame(_answer(factory, sessions, request, connection, streams))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # The silo is told, and goes on without this training.
             if os.getpid() != process:
                 raise  # In a fork, which has nobody to tell.
             traceback.print_exc(file=sys.stderr)
+            if failed is not None:
+                failed(error)
             why = f"{type(error).__name__}: {error}"
             frame = _frame({"type": "failed", "why": why[:LONGEST]})
         try:
@@ -435,6 +512,7 @@ def _answer(
     sessions: dict[int, _Session],
     request: dict[str, Any],
     connection: _Connection,
+    streams: Callable[[int], Stream] | None,
 ) -> dict[str, Any]:
     kind = request["type"]
     if kind == "hello":
@@ -456,14 +534,24 @@ def _answer(
                 for one in request["layout"]
             ],
             given=given and Given(given["features"], given["loss"]),
+            columns=list(request.get("columns", ())),
         )
-        session = _Session(silo, factory(silo))
-        sessions[silo.place] = session
-        return session.opened()
+        stream = streams(silo.seed) if streams else None
+        with stream.drawn() if stream else nullcontext():
+            session = _Session(silo, factory(silo), stream)
+            sessions[silo.place] = session
+            return session.opened()
     session = sessions[request["silo"]]
     session.silo._rows = request.get("rows")
+    with session.stream.drawn() if session.stream else nullcontext():
+        return _asked(session, kind, request, connection)
+
+
+def _asked(session: _Session, kind: str, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
     if kind == "initial":
         return session.initial(request)
+    if kind == "try":
+        return session.tried(request)
     if kind == "train":
         return session.train(request, connection)
     if kind == "evaluate":
@@ -478,24 +566,12 @@ def serve(factory: Factory | Learner) -> None:
     closes them.
 
     `factory` makes the learner of a silo; a learner serves every silo. What is printed goes to
-    standard error, because standard output belongs to the protocol.
+    standard error, because standard output belongs to the protocol: from `import rota` on where a
+    silo has started the program, from here on elsewhere.
     """
     # An interruption from the terminal is for the silo, which ends this program in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The protocol has descriptors of its own, which no process that is started here gets.
-    read, write = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(2, 1)
-    sys.stdout = sys.stderr
-
-    def forked() -> None:
-        os.dup2(null, read)
-        os.dup2(null, write)
-
-    if hasattr(os, "register_at_fork"):
-        # Workers of a data loader are copies of this process.
-        os.register_at_fork(after_in_child=forked)
+    read, write = taken()
     make = (lambda _: factory) if isinstance(factory, Learner) else factory
     # Without a buffer, which a fork could copy in the middle of a message.
     talk(make, os.fdopen(read, "rb", buffering=0), os.fdopen(write, "wb"), gone=_end_soon)

@@ -10,12 +10,11 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from . import _toml
+from . import _toml, _turn
 from ._binary import RotaError, document
 from ._learner import ENDING, Factory, Learner, talk
 
@@ -107,11 +106,12 @@ def _file(scenario: Scenario) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _served(learner: Factory | Learner) -> Iterator[str]:
-    """Serves a learner of this process at a socket that only this user can open."""
+def _served(learner: Factory | Learner, errors: list[BaseException]) -> Iterator[str]:
+    """Serves a learner of this process at a socket that only this user can open, and notes what it
+    raises."""
     make: Factory = (lambda _: learner) if isinstance(learner, Learner) else learner
-    # One object has one model for all silos.
-    turn = threading.Lock() if isinstance(learner, Learner) else None
+    # One at a time in this process, however many simulations run in it.
+    lock = _turn.inner()
     with tempfile.TemporaryDirectory(prefix="rota-") as folder, socket.socket(socket.AF_UNIX) as listener:
         path = os.path.join(folder, "s")
         listener.bind(path)
@@ -130,8 +130,9 @@ def _served(learner: Factory | Learner) -> Iterator[str]:
                 thread.start()
 
         def speak(connection: socket.socket) -> None:
+            _turn.use(lock)
             with connection, connection.makefile("rb") as read, connection.makefile("wb") as write:
-                talk(make, read, write, turn=turn)
+                talk(make, read, write, turn=_turn.turn, streams=_turn.Stream, failed=errors.append)
 
         accepts = threading.Thread(target=accept, daemon=True)
         accepts.start()
@@ -164,8 +165,19 @@ def _program(learner: Program | None) -> Iterator[list[str]]:
             )
         yield ["--learner", " ".join(learner)]
     else:
-        with _served(learner) as place:
-            yield ["--learner", place]
+        errors: list[BaseException] = []
+        try:
+            with _served(learner, errors) as place:
+                yield ["--learner", place]
+        except RotaError as error:
+            if errors:
+                raise error from _cause(error, errors)
+            raise
+
+
+def _cause(error: RotaError, errors: Sequence[BaseException]) -> BaseException:
+    """The exception of a learner that the error quotes, or else the last one."""
+    return next((one for one in errors if str(one) and str(one) in str(error)), errors[-1])
 
 
 def _options(**given: Any) -> list[str]:
@@ -193,13 +205,15 @@ def simulate(
     such a file. `learner` trains the models of all silos: a command, such as
     `"python3 learner.py"`, or in this process a `Learner` or a function from a `Silo` to one.
 
-    Raises `RotaError` with what the program says where it fails. Trainings that fail are missing in
+    Raises `RotaError` with what the program says where it fails; `summary` of the error has what the
+    program printed before, and its cause is the learner's own exception where there is one. Trainings that fail are missing in
     their rounds: a warning says so, and `summary["training_failed"]` lists them.
     """
+    summary: Summary
     with _file(scenario) as file, _program(learner) as program:
         options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data)
         rest = [] if references else ["--no-references"]
-        summary = Summary(document(["simulate", file, "--json", "--quiet", *options, *program, *rest]))
+        summary = document(["simulate", file, "--json", "--quiet", *options, *program, *rest], kind=Summary)
     if failed := summary["training_failed"]:
         first = failed[0]
         warnings.warn(
@@ -231,6 +245,6 @@ def compare(
             chosen = [strategies] if isinstance(strategies, str) else strategies
             names = ["--strategies", ",".join(chosen)] if chosen else []
             rest = ["--quick"] if quick else []
-            return Comparison(
-                document(["compare", file, "--json", "--quiet", *names, *options, *program, *rest])
-            )
+            arguments = ["compare", file, "--json", "--quiet", *names, *options, *program, *rest]
+            found: Comparison = document(arguments, kind=Comparison)
+            return found

@@ -1,0 +1,7 @@
+"""Learners in PyTorch: any `torch.nn.Module` with a loss, as a whole or only in part."""
+
+from .._lora import LoRA, lora, merged
+from ._learner import Learner
+from ._names import load, match
+
+__all__ = ["Learner", "LoRA", "load", "lora", "match", "merged"]

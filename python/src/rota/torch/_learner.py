@@ -1,0 +1,419 @@
+"""The learner of a PyTorch module."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from .. import _learner
+from .._columns import ordered
+from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
+from .._tensors import Arrays
+from .._turn import seeded, turn
+from ._batches import last_joined, leaves, moved, picked, rows_of_batch
+from ._checks import check_kinds, check_lazy, check_private, check_shapes
+from ._constants import candidates, chosen, same, unchanged_by
+from ._drawn import described
+from ._forward import Pass, Passed
+from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
+from ._made_up import computed, dimensions, is_text, made_up
+from ._measure import Measuring, batch_loss, row_by_row
+from ._names import names_of
+from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
+from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
+from ._state import NORMS, exact, role, shared_of, state_of
+from ._trial import ONE_ROW, Trial
+from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
+from ._wrappers import buffers_of, modules_of, parameters_of
+
+_BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
+
+
+class Learner(_learner.Learner):
+    """A learner from a module and a loss.
+
+    Args:
+        model: The module.
+        shared: What of the module travels. `"all"`: its parameters, and buffers of floats that training
+            changes, such as those of batch normalisation. `"trainable"`: the parameters that require gradients, and
+            the buffers of modules that have such parameters themselves. All else is frozen: it stays
+            as it is, with normalisation by the running statistics that it has, and must be the same
+            at every member (`frozen`).
+        loss: The mean loss of a batch, `loss(outputs, targets)`, such as
+            `torch.nn.functional.cross_entropy`. By default the one that the model computes itself, as
+            those of `transformers` do, or the agreed one where Rota hands the rows over.
+        train: Batches of the training rows: a `DataLoader` (its batches and order are its own), or
+            tensors or arrays of all rows (batches and order are as agreed). Batches and rows are pairs
+            `(x, y)`, longer tuples with the targets last, or dictionaries with the targets under
+            `labels`, `label`, `targets`, `target` or `y`. Without it, the rows that Rota hands over.
+        test, validation: The same for the held-out rows. They are measured in the order of the data
+            set, all of them, whatever the loader's: results of two models are compared row by row.
+        silo: The silo, as the factory of `rota.serve` gets it. Needed where Rota hands the rows
+            over, or the agreed tensors have other names than the module's.
+        shape: Shape of a row, such as `(1, 28, 28)`, where Rota hands over rows.
+        forward: `forward(model, batch)` returns outputs and targets, where the module is not just called
+            with all of a batch but its targets, or returns more than its outputs. The batch is on the
+            device already.
+        metrics: More metrics of all outputs and targets of a part. Accuracy, for a loss by
+            cross-entropy, is measured without it.
+        keep: `"sgd"` or `"adam"`: the optimiser's state is the silo's personal state and goes on
+            from round to round; the agreed optimiser must be that one. By default every training
+            starts anew.
+        names: For each agreed tensor its name in the module, where they cannot be matched.
+        buffers: Names, or patterns of names, of buffers that travel although a step of training does not
+            change them, such as tables that differ by rounding, or that change once in many steps. All
+            other buffers that training does not change, such as masks, stay where they are and are
+            compared between the members (`frozen`).
+        device: Where it trains; by default a GPU where there is one.
+        threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
+
+    One batch of each part is tried at once, before a first round. Raises `ValueError` for what would
+    fail in it or go wrong without a word, and says what works instead: the book has the list, under
+    *Learners as they come*.
+    """
+
+    gradients = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Loss | None = None,
+        train: Data | Batch | None = None,
+        test: Data | Batch | None = None,
+        *,
+        validation: Data | Batch | None = None,
+        silo: Silo | None = None,
+        shape: tuple[int, ...] | None = None,
+        forward: Forward | None = None,
+        metrics: Metrics | None = None,
+        keep: str | None = None,
+        names: Mapping[str, str] | None = None,
+        shared: Shared = "all",
+        buffers: Sequence[str] = (),
+        device: str | torch.device | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if shared not in ("all", "trainable"):
+            raise ValueError(f'`shared` is {shared!r}, it must be "all" or "trainable"')
+        if keep not in (None, "sgd", "adam"):
+            raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
+        if threads is not None:
+            torch.set_num_threads(threads)
+        check_lazy(model, loss)
+        check_private(model, loss, (train, validation, test))
+        self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.model = model.to(self.device)
+        check_kinds(self.model)
+        if isinstance(loss, nn.Module):
+            loss = loss.to(self.device)
+        if loss is not None:
+            check_loss(loss)
+        self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
+        kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
+        kind = kinds[0] if kinds else torch.float32
+        agreed_columns = silo.columns if silo is not None else []
+        train, self._columns = ordered("train", train, agreed_columns)
+        test, _ = ordered("test", test, self._columns)
+        validation, _ = ordered("validation", validation, self._columns)
+        self._parts: dict[str, Data | Batch | None] = {
+            "train": data_of("train", train, kind),
+            "validation": data_of("validation", validation, kind),
+            "test": data_of("test", test, kind),
+        }
+        with turn(), seeded(0):
+            self._in_order = {part: in_order(part, data) for part, data in self._parts.items()}
+        self._given: Given | None = silo.given if silo is not None and train is None else None
+        if train is None and self._given is None:
+            raise ValueError("no training rows: give `train`, or `silo` where Rota hands the rows over")
+        if loss is None and self._given is not None:
+            loss = loss_of(self._given)
+        self._loss, self._known = loss, known(loss) if loss is not None else None
+        self._by_class = has_classes(loss)
+        self._pass = Pass(self.model, forward, self._known, loss is None)
+        self._two = False
+        self._counted: Rows | None = None
+        agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
+        constant = self._constant(shared) - chosen(candidates(self.model) & set(shared_of(self.model, shared)), buffers)
+        self._names = names_of(self.model, shared, agreed, names, constant, self._given is not None)
+        state, travels = state_of(self.model), set(self._names.values())
+        self._left = {name: value for name, value in state.items() if name not in travels}
+        kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
+        #: Buffers that do not travel, counters of batches among them, with the values that they keep:
+        #: a training must not depend on the one before.
+        left = {name: value for name, value in buffers_of(self.model).items() if name not in travels}
+        self._still = [(value, value.detach().clone()) for value in left.values()]
+        #: Those of them that training is not to change, with their values.
+        self._fixed = {name: value.detach().clone() for name, value in left.items() if name in constant}
+        owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
+        owned = [modules[name] for name in sorted(owners)]
+        self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
+        # What the module is before the first training, which changes it in place.
+        self._first = {name: array(value) for name, value in self._values().items()}
+        self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
+        if self._given is None:
+            with turn(), seeded(0):
+                self._try()
+
+    def _constant(self, shared: Shared) -> set[str]:
+        """Buffers that training does not change, which stay where they are."""
+        found = candidates(self.model) & set(shared_of(self.model, shared))
+        if not found or self._given is not None:
+            return set()
+        passing = self._pass.state
+
+        def step() -> None:
+            loss = batch_loss(self._loss, self._passed(batch))
+            loss.backward()  # type: ignore[no-untyped-call]
+
+        with turn(), seeded(0):
+            batch = first_of("train", self._parts["train"])
+            try:
+                return unchanged_by(self.model, found, step) if batch is not None else set()
+            except Exception:
+                # The same batch is tried again below, which says what is wrong with it.
+                return set()
+            finally:
+                self._pass.state = passing
+
+    def _try(self) -> None:
+        """Tries a batch of each part, and learns from it what the outputs are."""
+        trial = Trial(self.model, self._pass, self._loss, self._known, self.device)
+        found = []
+        for part, data in self._parts.items():
+            if data is None:
+                continue
+            if (batch := first_of(part, data)) is None:
+                if part == "train":
+                    raise Refused("`train` has no batches: there are no rows, or `drop_last` leaves none")
+                continue
+            if part == "train":
+                trial.trained(part, batch, self._still_norms)
+                self._two = trial.needs_two(batch, self._still_norms)
+            passed = trial.measured(part, batch)
+            self._by_class = self._by_class or (self._loss is None and self._pass.shift is not None)
+            same = rows_of_batch(batch) in (None, passed.rows)
+            plain = known(functional.cross_entropy) if self._loss is None and self._by_class else self._known
+            means = gives_rows(plain, passed.outputs, passed.targets) if same else None
+            if means and not self._pass.is_own and (targets := targets_in(data)) is not None:
+                ignored = plain.ignored if plain else -100
+                wrong = targets == ignored if means == "softmax" else (targets != 0) & (targets != 1)
+                means = None if means in ("softmax", "logistic") and bool(wrong.any()) else means
+            found.append(means)
+        self.outputs_loss = found[0] if found and len(set(found)) == 1 else None
+
+    # What the model is.
+
+    def _values(self) -> dict[str, torch.Tensor]:
+        state = state_of(self.model)
+        return {name: state[mine] for name, mine in self._names.items()}
+
+    def tensors(self) -> Iterator[Tensor]:
+        parameters = set(parameters_of(self.model))
+        state = state_of(self.model)
+        for name, mine in self._names.items():
+            value = state[mine]
+            yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name])
+
+    def _trained(self) -> dict[str, nn.Parameter]:
+        parameters = parameters_of(self.model)
+        return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
+
+    def frozen(self) -> str | None:
+        return _learner.digest((name, array(exact(self._left[name]))) for name in sorted(self._left))
+
+    def held(self) -> Mapping[str, str]:
+        digests = {name: _learner.digest([(name, array(exact(value)))]) for name, value in self._left.items()}
+        return {name: (digest or "")[:16] for name, digest in digests.items()}
+
+    def columns(self) -> Sequence[str]:
+        return self._columns
+
+    def tried(self, model: Arrays) -> tuple[Sequence[int], Any]:
+        with turn(), seeded(0), torch.no_grad():
+            batch = first_of("train", self._parts["train"])
+            self._set(model)
+            self.model.eval()
+            why = "there is no batch"
+            for short in (True, False) if is_text(batch) else (False,):
+                made = moved(made_up(batch, short), self.device)
+                outputs, why = computed(lambda: self._pass(made).outputs)
+                if not why:
+                    return dimensions(made), outputs
+        print(
+            f"note: no made-up batch can be computed ({why}), so it is not compared whether the programs of the "
+            "members compute the same",
+            file=sys.stderr,
+        )
+        return (), ()
+
+    def personal(self) -> Iterator[Tensor]:
+        parts = {None: (), "sgd": ("momentum",), "adam": ("first", "second")}[self._keep]
+        for part in parts:
+            for name, value in self._trained().items():
+                yield Tensor(f"{name}.{part}", tuple(value.shape), "buffer")
+        if self._keep == "adam":
+            yield Tensor("step", (1,), "buffer")
+
+    def initial(self, seed: int) -> Mapping[str, Any]:
+        return self._first
+
+    def rows(self) -> Rows:
+        if self._counted is None:
+            self._counted = Rows(**{part: count_of(data, self._count) for part, data in self._in_order.items()})
+        return self._counted
+
+    def _count(self, batch: Batch) -> int:
+        """The number of rows of a batch."""
+        if (rows := rows_of_batch(batch)) is not None:
+            return rows
+        with torch.no_grad():
+            return self._pass(moved(batch, self.device)).rows
+
+    # The rows.
+
+    def _all(self, split: Split) -> Batch | None:
+        """All rows of a part, where they are tensors."""
+        if self._given is not None:
+            assert self._silo is not None
+            x, y = self._silo.rows(split)
+            features = torch.from_numpy(np.array(x))
+            features = features.reshape(-1, *self._shape) if self._shape else features
+            return features, targets_of(torch.from_numpy(np.array(y)), self._given.loss)
+        data = self._parts[split]
+        if data is None:
+            raise ValueError(f"this silo has no {split} rows")
+        return data if is_batch(data) else None
+
+    def _batches(self, split: Split, size: int, order: torch.Generator | None) -> Iterator[Batch]:
+        """Batches to train on, in this order; to measure without one."""
+        rows = self._all(split)
+        if rows is None:
+            data: Any = (self._in_order if order is None else self._parts)[split]
+            yield from last_joined(iter(data)) if order is not None and self._joins() else data
+            return
+        count = len(next(leaves(rows)))
+        size = size or count
+        places = torch.arange(count) if order is None else torch.randperm(count, generator=order)
+        chosen = [places[first : first + size] for first in range(0, count, size)]
+        if order is not None and len(chosen) > 1 and len(chosen[-1]) == 1 and self._joins():
+            chosen[-2:] = [torch.cat(chosen[-2:])]
+        for some in chosen:
+            yield picked(rows, some)
+
+    def _joins(self) -> bool:
+        """Whether a last batch of one row joins the one before: batch normalisation takes mean and
+        variance of the rows of a batch."""
+        norms = (module for module in self.model.modules() if isinstance(module, _BATCH_NORMS))
+        return self._two or any(module.training for module in norms)
+
+    def _steps(self, training: Training) -> int:
+        rows = self._all("train")
+        data: Any = self._parts["train"]
+        try:
+            if rows is not None:
+                count = len(next(leaves(rows)))
+                size = training.batch or count
+                steps = math.ceil(count / size)
+            else:
+                steps, size = len(data), getattr(data, "batch_size", None) or 0
+                count = len(getattr(data, "sampler", ())) if size and not data.drop_last else 0
+        except (TypeError, AttributeError):
+            return 0
+        joined = steps > 1 and size > 1 and count % size == 1 and self._joins()
+        return training.epochs * (steps - joined)
+
+    # Training and measuring.
+
+    def _set(self, model: Arrays) -> None:
+        with torch.no_grad():
+            for name, value in self._values().items():
+                value.copy_(torch.from_numpy(np.array(model[name])))
+            for value, kept in self._still:
+                value.copy_(kept)
+
+    def train(self, start: Arrays, training: Training) -> Update:
+        seed = training.seed % (1 << 63)
+        with turn(), seeded(seed):
+            return self._train(start, training, seed)
+
+    def _train(self, start: Arrays, training: Training, seed: int) -> Update:
+        loader = self._parts["train"]
+        batches = getattr(loader, "batch_sampler", None)
+        for of in (loader, getattr(loader, "sampler", None), getattr(batches, "sampler", None)):
+            # A data loader may draw from a generator of its own.
+            if isinstance(own := getattr(of, "generator", None), torch.Generator):
+                own.manual_seed(seed)
+        order = torch.Generator().manual_seed(seed)
+        self._set(start)
+        self.model.train()
+        for norm in self._still_norms:
+            norm.eval()
+        trained = self._trained()
+        optimiser = made(trained, training, self._keep)
+        restore(optimiser, trained, training.personal, self._keep)
+        terms = terms_of(trained, training.modifier, self.device)
+        steps, step, mean = self._steps(training), 0, math.nan
+        for _ in range(training.epochs):
+            total, count = 0.0, 0
+            for batch in self._batches("train", training.batch, order):
+                rows = rows_of_batch(batch)
+                optimiser.zero_grad(set_to_none=True)
+                try:
+                    passed = self._passed(batch)
+                except ValueError as error:
+                    if rows != 1 or ONE_ROW not in str(error):
+                        raise
+                    raise ValueError(
+                        f"batch normalisation cannot train on batches of one row, and the agreed size of batches is "
+                        f"{training.batch}, of {self.rows().train} rows: agree on larger batches"
+                    ) from error
+                loss = batch_loss(self._loss, passed)
+                loss.backward()  # type: ignore[no-untyped-call]
+                modify(trained, training.modifier, terms)
+                optimiser.step()
+                rows, step = passed.rows if rows is None else rows, step + 1
+                total, count = total + float(loss.detach()) * rows, count + rows
+                training.progress(step, max(steps, step), total / count if count else None)
+            if count == 0:
+                raise ValueError("there are no training rows")
+            mean = total / count
+        state = state_of(self.model)
+        for name, kept_value in self._fixed.items():
+            if name in state and not same(state[name], kept_value):
+                raise Refused(
+                    f"this training changed the buffer {name!r}, which two steps on one batch did not change: it "
+                    f"does not travel so, and would be put back; give the learner `buffers=[{name!r}]`"
+                )
+        model = {name: array(value) for name, value in self._values().items()}
+        personal = state_of_optimiser(optimiser, trained, self._keep)
+        # A loader that draws rows more than once has no more of them.
+        samples = min(count, self.rows().train) if self._given is None else count
+        return Update(model=model, metrics={"loss": mean}, personal=personal, samples=samples)
+
+    def _passed(self, batch: Batch) -> Passed:
+        passed = self._pass(moved(batch, self.device))
+        check_shapes(self._known, passed.outputs, passed.targets)
+        return passed
+
+    def _measured(self, model: Arrays, split: Split) -> Iterator[Passed]:
+        """What the model makes of the batches of a part, which are drawn in the same way every time."""
+        with turn(), seeded(0), torch.no_grad():
+            self._set(model)
+            self.model.eval()
+            for batch in self._batches(split, 512, None):
+                yield self._passed(batch)
+
+    def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
+        measuring = Measuring(self._loss, self._known, self._metrics, self._by_class)
+        for passed in self._measured(model, split):
+            measuring.add(passed)
+        return measuring.found(self.device)
+
+    def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
+        return row_by_row(self._measured(model, split))

@@ -1,0 +1,127 @@
+"""Loss and metrics of a model on a part of the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from .._learner import Outputs
+from ._forward import Passed
+from ._losses import Known
+from ._types import Loss, Metrics, Refused, array
+
+
+def batch_loss(loss: Loss | None, passed: Passed) -> torch.Tensor:
+    """The loss of a batch: the learner's, or the one that the model computes itself."""
+    if loss is None:
+        if passed.loss is None:
+            raise Refused("no loss: give `loss`, or a model that returns its own beside its outputs")
+        found = passed.loss
+    else:
+        found = loss(passed.outputs, passed.targets)
+    if not isinstance(found, torch.Tensor) or found.numel() != 1:
+        shape = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+        raise Refused(f"the loss of a batch is {shape}, it must be one number: the mean over its rows")
+    return found.reshape(())
+
+
+def own_counts(passed: Passed, by_class: bool) -> float:
+    """What the loss that a model computes itself is the mean over: targets that count, where it is a
+    cross-entropy; rows otherwise."""
+    if by_class:
+        return float((passed.targets != -100).sum())
+    return float(passed.rows)
+
+
+class Measuring:
+    """Adds up what is measured, batch by batch.
+
+    A loss of PyTorch, and one that the model computes itself, is the mean over all rows (or over all
+    targets that count) of those of the batches. A loss of the learner's own is computed on all outputs
+    at once, where their shapes allow it: it need not be a mean over rows.
+    """
+
+    def __init__(self, loss: Loss | None, known: Known | None, metrics: Metrics | None, by_class: bool) -> None:
+        self._loss, self._known, self._metrics, self._by_class = loss, known, metrics, by_class
+        self._total = self._count = self._rows = 0.0
+        self._right = self._told = 0
+        self._all = metrics is not None or (loss is not None and known is None)
+        self._outputs: list[Any] = []
+        self._targets: list[Any] = []
+
+    def add(self, passed: Passed) -> None:
+        """Adds a batch."""
+        if self._known is not None:
+            count = self._known.counts(passed.outputs, passed.targets)
+        elif self._loss is None:
+            count = own_counts(passed, self._by_class)
+        else:
+            count = float(passed.rows)
+        self._rows += passed.rows
+        # A batch without a target that counts has no mean.
+        if count > 0:
+            self._total += float(batch_loss(self._loss, passed)) * count
+            self._count += count
+        if self._by_class:
+            own = int(getattr(self._loss, "ignore_index", -100))
+            right, told = hits(passed.outputs, passed.targets, self._known.ignored if self._known else own)
+            self._right, self._told = self._right + right, self._told + told
+        if self._all:
+            both = (passed.outputs, passed.targets)
+            tensors = all(isinstance(one, torch.Tensor) and one.ndim > 0 for one in both)
+            if tensors:
+                self._outputs.append(passed.outputs.cpu())
+                self._targets.append(passed.targets.cpu())
+            self._all = tensors
+
+    def found(self, device: torch.device) -> dict[str, float]:
+        """The metrics of all rows."""
+        if self._rows == 0:
+            raise ValueError("there are no rows to measure on")
+        mean = self._total / self._count if self._count else math.nan
+        alike = self._all and _alike(self._outputs) and _alike(self._targets)
+        if alike:
+            outputs, targets = torch.cat(self._outputs), torch.cat(self._targets)
+            if self._loss is not None and self._known is None:
+                mean = float(self._loss(outputs.to(device), targets.to(device)))
+        found = {"loss": mean}
+        if self._told:
+            found["accuracy"] = self._right / self._told
+        if self._metrics is not None:
+            if not alike:
+                raise ValueError(
+                    "`metrics` takes the outputs of all rows as one tensor, and those of different batches have "
+                    "different shapes: leave it out, or pad all rows to one length"
+                )
+            found |= {name: float(value) for name, value in self._metrics(outputs, targets).items()}
+        return found
+
+
+def _alike(tensors: list[torch.Tensor]) -> bool:
+    return bool(tensors) and len({one.shape[1:] for one in tensors}) == 1
+
+
+def hits(outputs: torch.Tensor, targets: torch.Tensor, ignored: int) -> tuple[int, int]:
+    """How many classes are right, and how many there are to tell: targets are indices, where an ignored
+    one does not count, or probabilities of classes."""
+    if not isinstance(outputs, torch.Tensor) or not isinstance(targets, torch.Tensor) or outputs.ndim < 2:
+        return 0, 0
+    told = outputs.argmax(1)
+    if targets.shape not in (told.shape, outputs.shape):
+        return 0, 0
+    if targets.is_floating_point():
+        return int((told == targets.argmax(1)).sum()), told.numel()
+    counted = targets != ignored
+    return int((told == targets)[counted].sum()), int(counted.sum())
+
+
+def row_by_row(passes: Iterable[Passed]) -> Outputs:
+    """Outputs and targets of all rows."""
+    outputs, targets = [], []
+    for passed in passes:
+        outputs.append(passed.outputs.cpu())
+        targets.append(passed.targets.cpu())
+    return Outputs(array(torch.cat(outputs)), array(torch.cat(targets).float()))

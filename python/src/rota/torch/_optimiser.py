@@ -1,0 +1,96 @@
+"""The agreed optimiser, its state from round to round, and what strategies add to gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from .._learner import Modifier, Training
+from .._tensors import Arrays
+from ._types import array
+
+Trained = Mapping[str, nn.Parameter]
+
+
+def made(trained: Trained, training: Training, keep: str | None) -> torch.optim.Optimizer:
+    """The agreed optimiser of these parameters; `keep` is the one whose state goes on."""
+    values = {id(value): value for value in trained.values()}
+    decayed = [value for value in values.values() if value.ndim >= 2]
+    others = [value for value in values.values() if value.ndim < 2]
+    groups = [
+        {"params": decayed, "weight_decay": training.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if keep not in (None, training.optimiser):
+        raise ValueError(f"the agreed optimiser is {training.optimiser!r}, this learner keeps the state of {keep!r}")
+    if training.optimiser == "sgd":
+        return torch.optim.SGD(groups, lr=training.rate, momentum=training.momentum)
+    if training.optimiser == "adam":
+        return torch.optim.Adam(groups, lr=training.rate)
+    raise ValueError(f"there is no optimiser {training.optimiser!r} here")
+
+
+def restore(optimiser: torch.optim.Optimizer, trained: Trained, personal: Arrays, keep: str | None) -> None:
+    """Gives the optimiser the state that it had after the training before."""
+    if keep is None or not personal:
+        return
+    for name, value in trained.items():
+        kept = {
+            part: torch.from_numpy(np.array(personal[f"{name}.{part}"])).to(value.device, value.dtype)
+            for part in ("momentum", "first", "second")
+            if f"{name}.{part}" in personal
+        }
+        if keep == "sgd":
+            optimiser.state[value] = {"momentum_buffer": kept["momentum"]}
+        else:
+            step = torch.tensor(float(personal["step"][0]))
+            optimiser.state[value] = {"step": step, "exp_avg": kept["first"], "exp_avg_sq": kept["second"]}
+
+
+def state_of_optimiser(optimiser: torch.optim.Optimizer, trained: Trained, keep: str | None) -> dict[str, Any]:
+    """The state of the optimiser, as personal state."""
+    kept: dict[str, Any] = {}
+    names = {"sgd": {"momentum_buffer": "momentum"}, "adam": {"exp_avg": "first", "exp_avg_sq": "second"}}
+    for name, value in trained.items():
+        state = optimiser.state.get(value, {})
+        for theirs, part in names.get(keep or "", {}).items():
+            found = state.get(theirs)
+            kept[f"{name}.{part}"] = array(torch.zeros_like(value) if found is None else found)
+        if keep == "adam":
+            kept["step"] = np.array([max(float(state.get("step", 0.0)), float(kept.get("step", [0.0])[0]))])
+    return kept
+
+
+Terms = dict[str, tuple[Any, Any]]
+
+
+def terms_of(trained: Trained, modifier: Modifier | None, device: torch.device) -> Terms:
+    """Anchor and shift of each parameter, on the device."""
+    if modifier is None:
+        return {}
+
+    def on_device(arrays: Arrays, name: str) -> Any:
+        found = arrays.get(name)
+        return None if found is None else torch.from_numpy(np.array(found)).to(device)
+
+    return {name: (on_device(modifier.anchor, name), on_device(modifier.shift, name)) for name in trained}
+
+
+def modify(trained: Trained, modifier: Modifier | None, terms: Terms) -> None:
+    """Adds to the gradients what the strategy asks for."""
+    if modifier is None:
+        return
+    for name, value in trained.items():
+        if name in modifier.frozen:
+            value.grad = None
+        elif value.grad is not None:
+            anchor, shift = terms[name]
+            if anchor is not None and modifier.mu:
+                value.grad.add_(value.detach() - anchor, alpha=modifier.mu)
+            if shift is not None:
+                value.grad.add_(shift)

@@ -1,0 +1,73 @@
+"""The tensors of a module that take part in a federation: which ones, and their roles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ._types import Shared
+from ._wrappers import buffers_of, modules_of, parameters_of, plain_name
+
+#: Layers with running statistics.
+NORMS = (nn.modules.batchnorm._NormBase,)
+
+
+def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
+    """Parameters and buffers that are floats, by their names without wrappers and in the order of their
+    definition: counters of batches are not averaged."""
+    parameters, plain = parameters_of(model), plain_name(model)
+    buffers = {name: value for name, value in buffers_of(model).items() if value.is_floating_point()}
+    kept = {plain(name) for name in model.state_dict()}
+    return parameters | {name: value for name, value in buffers.items() if name in kept}
+
+
+def _is_trainable(module: nn.Module) -> bool:
+    """Whether the module itself, without those inside of it, has parameters that are trained."""
+    return any(value.requires_grad for value in module.parameters(recurse=False))
+
+
+def can_travel(value: torch.Tensor) -> bool:
+    """Whether 32-bit floats have its values as they are. What else there is stays at the silo."""
+    return value.is_floating_point() and value.dtype != torch.float64
+
+
+def exact(value: torch.Tensor) -> torch.Tensor:
+    """Values that 32-bit floats have as they are: those of the tensor, or the bytes of its numbers."""
+    value = value.detach().cpu().contiguous()
+    if can_travel(value):
+        return value
+    value = torch.view_as_real(value) if value.is_complex() else value
+    return value.reshape(*value.shape, 1).view(torch.uint8)
+
+
+def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
+    """The part of the state that travels: all of it, or the parameters that are trained, and the
+    buffers of the modules that have such parameters themselves."""
+    state = {name: value for name, value in state_of(model).items() if can_travel(value)}
+    if shared == "all":
+        return state
+
+    modules = modules_of(model)
+
+    def travels(name: str, value: torch.Tensor) -> bool:
+        if isinstance(value, nn.Parameter):
+            return value.requires_grad
+        return _is_trainable(modules[name.rpartition(".")[0]])
+
+    found = {name: value for name, value in state.items() if travels(name, value)}
+    if not any(isinstance(value, nn.Parameter) for value in found.values()):
+        raise ValueError('nothing is trained: with `shared="trainable"` some parameters must require gradients')
+    return found
+
+
+def shapes(model: nn.Module, shared: Shared) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in shared_of(model, shared).items()}
+
+
+def role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:
+    if name not in parameters:
+        return "buffer"
+    # Biases, and scales of norm layers, are not decayed.
+    return "weight" if value.ndim >= 2 else "bias"

@@ -1,0 +1,28 @@
+"""The types that the files of this folder share, and NumPy arrays of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+import torch
+
+#: Inputs and targets: a pair, a longer tuple, a dictionary, or what `forward` takes.
+Batch = Any
+#: Batches, or the tensors of all rows.
+Data = Iterable[Any]
+#: From outputs and targets to a mean over the rows of a batch.
+Loss = Callable[[Any, Any], torch.Tensor]
+#: From the module and a batch to outputs and targets.
+Forward = Callable[[Any, Any], tuple[Any, Any]]
+Metrics = Callable[[torch.Tensor, torch.Tensor], Mapping[str, float]]
+Shared = Literal["all", "trainable"]
+
+
+class Refused(ValueError):
+    """Something of a learner that would go wrong without a word; the text says what to do instead."""
+
+
+def array(value: torch.Tensor) -> Any:
+    """A copy, as 32-bit floats: the module's own values go on changing."""
+    return value.detach().cpu().float().numpy().copy()
