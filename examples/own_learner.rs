@@ -85,6 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let study = Study {
         notes: Vec::new(),
+        proposed: None,
         subgroups: Vec::new(),
         classes: Vec::new(),
         silos: stations.map(silo).into(),

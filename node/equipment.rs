@@ -28,7 +28,7 @@ pub struct Equipment {
 
 impl Equipment {
     /// Equips a silo by the strategy of the agreement. `start` is the model that the federation starts
-    /// from, where it continues an earlier one.
+    /// from, where it is a given one.
     ///
     /// # Errors
     /// [`DataError::Config`]: a model with which the strategy cannot work, or another start model.

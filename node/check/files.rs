@@ -15,7 +15,7 @@ use crate::identity::{self, IdentityError};
 use crate::institution::{
     Configured, Data, Place, Present, Signature, Unsigned, consent_in, standing,
 };
-use crate::model::find_start;
+use crate::model::{GivenStart, StartError, find_start};
 use crate::paths::tidy;
 
 /// The agreement: that it is well formed, and that its start follows from it.
@@ -73,17 +73,29 @@ pub(super) fn agreement(configured: &Configured) -> Vec<Finding> {
     findings
 }
 
-/// The model that the federation starts from, where it continues an earlier one: that it is here, and
-/// that the start follows from it.
+/// The model that the federation starts from, where it is a given one: that it is here, and that the
+/// start follows from it.
 fn start_model(configured: &Configured) -> Option<Finding> {
     let agreement = &configured.agreement;
-    let continues = agreement.continues.as_ref()?;
+    let sought = GivenStart::of(agreement)?;
     let any = MemberIndex(0);
     let found = Equipment::of_family(agreement, any, None).map_err(|error| error.to_string());
-    let found = found.and_then(|family| {
+    let (given, folder) = (configured.start_model.as_deref(), configured.agreed_in());
+    let look = |family: &Equipment| {
         let family = family.plain.learner.layout();
-        let (given, folder) = (configured.start_model.as_deref(), configured.agreed_in());
-        let model = find_start(continues, given, &configured.state, folder, &family);
+        find_start(&sought, given, &configured.state, folder, &family)
+    };
+    if let Ok(Err(StartError::Nowhere { .. })) = found.as_ref().map(look)
+        && sought.is_fetched()
+    {
+        return Some(Finding::note(
+            "agreement",
+            "the model that it starts from is not here: the node fetches it from the other members before \
+             its first round",
+        ));
+    }
+    let found = found.and_then(|family| {
+        let model = look(&family);
         let model = model.map_err(|error| error.to_string())?;
         let warm = Equipment::stand_in(agreement, any, Some(&model));
         let warm = warm.map_err(|error| error.to_string())?;

@@ -11,6 +11,7 @@ use rota::federation::{
 use rota::init::{self, Ask, Wanted};
 use rota::institution::{Configured, Data, SetupError, agreement_in, fit};
 use rota::learn::data::OwnRows;
+use rota::model::START;
 use rota::report::numbers;
 
 use super::{CommandError, vacant, wrapped, write};
@@ -68,7 +69,11 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     if let Some(verification) = options.verification {
         scenario.charter.verification.0 = verification;
     }
-    let text = init::agreement(&scenario, &members)?;
+    let init::New { text, start } = init::agreement(&scenario, &members)?;
+    let beside = file.with_file_name(START);
+    if start.is_some() {
+        vacant(&beside, options.force)?;
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     for line in &composed.says {
         writeln!(out, "{}", wrapped(line))?;
@@ -76,6 +81,16 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     out.flush()?;
     write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
+    if let Some(start) = start {
+        super::model::write(&beside, &start.document())?;
+        let shown = beside.display();
+        let line = format!(
+            "written: {shown}, the values that the program of the scenario holds. All members start from \
+             them: keep the file beside the agreement of your own node, from which the others fetch it, or \
+             give it to them"
+        );
+        writeln!(out, "{}", wrapped(&line))?;
+    }
     for (column, why) in &composed.left_out {
         let ignore = quoted(column);
         writeln!(

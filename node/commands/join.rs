@@ -11,6 +11,7 @@ use rota::institution::{Configured, Data, Place, SetupError, fit, misfits, stand
 use rota::learn::data::{OwnFile, OwnRows};
 use rota::learn::file;
 use rota::learn::propose::Marks;
+use rota::model::GivenStart;
 use rota::protocol::{MemberIndex, PublicKey, SecretKey};
 use rota::report::numbers;
 
@@ -85,7 +86,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         )));
     }
     signed(&agreement, &key, &joined.consent)?;
-    if agreement.continues.is_some() {
+    if GivenStart::of(&agreement).is_some_and(|start| !start.is_fetched()) {
         writeln!(
             out,
             "This federation starts from a model: put the file start.safetensors, which you get with the \

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rota::learn::external::{Described, Initial, TensorRole};
+use rota::learn::external::{Described, Held, Initial, TensorRole};
 use rota::report::numbers;
 
 use super::CommandError;
@@ -55,6 +55,16 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
         )?;
         writeln!(out, "frozen = {digest:?}")?;
     }
+    if described.gives_start {
+        writeln!(
+            out,
+            "# All start from the values that the proposer's program holds, whatever `initial` says."
+        )?;
+        writeln!(out, "start = \"proposer\"")?;
+    }
+    if !described.columns.is_empty() {
+        writeln!(out, "columns = {:?}", described.columns)?;
+    }
     writeln!(out, "tensors = [")?;
     for tensor in &described.tensors {
         let role = match tensor.role {
@@ -66,6 +76,7 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             Initial::Constant(0.0) => String::new(),
             Initial::Constant(value) => format!(", initial = {value:?}"),
             Initial::Drawn(drawn) => format!(", initial = {{ uniform = {:?} }}", drawn.uniform),
+            Initial::Held(Held::Program) => ", initial = \"program\"".into(),
         };
         writeln!(
             out,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agreement::{Agreement, Continues, Work, default_min_contributions};
-use learn::external::StartFrom;
+use learn::external::{Initial, StartFrom};
 use learn::{DataError, Study, TaskConfig};
 use methods::Params;
 use methods::strategy::{
@@ -168,7 +168,13 @@ fn family(
         TaskConfig::External(task) => {
             let mut task = task.clone();
             // The start is given, whatever the programs gave before.
-            task.start = StartFrom::Tensors;
+            (task.start, task.model) = (Some(StartFrom::Tensors), None);
+            // Nothing is drawn, so nothing has to be described.
+            for tensor in &mut task.tensors {
+                if let Initial::Held(_) = tensor.initial {
+                    tensor.initial = Initial::default();
+                }
+            }
             let study = task.stand_ins(names)?;
             Ok((TaskConfig::External(task), study))
         }

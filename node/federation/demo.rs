@@ -20,6 +20,7 @@ use simulations::{Federation, RunError, Scenario};
 use crate::identity::{self, IdentityError};
 use crate::institution::config::to_toml;
 use crate::institution::{CONSENT, Data};
+use crate::model::START;
 
 /// Range of ports to use, below those that systems give to outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
@@ -139,6 +140,9 @@ pub fn files(
         tables = Some(set);
         split = task.split.clone();
     }
+    if let (TaskConfig::External(task), Some(proposed)) = (&mut scenario.task, &study.proposed) {
+        **task = proposed.task.clone();
+    }
     let scenario = &scenario;
     let federation = Federation::of(scenario, &study)?;
     let agreement = agreement_of(scenario, &federation);
@@ -146,6 +150,12 @@ pub fn files(
     let places = places(silos.len())?;
     let text = agreement.to_toml().map_err(DemoError::Toml)?;
     write(&folder.join(FEDERATION), &text)?;
+    let start = study.proposed.as_ref().and_then(|one| one.model.as_ref());
+    if let Some(start) = start {
+        let file = folder.join(START);
+        let written = fs::write(&file, start.document());
+        written.map_err(|reason| DemoError::Write { path: file, reason })?;
+    }
     let mut members = Vec::new();
     for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
         let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));

@@ -10,6 +10,8 @@ use methods::strategy::{Names, Plan, StrategyConfig, StrategyError, build, large
 use protocol::Hash;
 use silo::genesis_outcome;
 
+use crate::model::{GivenStart, START};
+
 /// Members for whom a strategy is built while it is not known how many there are.
 const MOST: usize = 1000;
 
@@ -43,8 +45,8 @@ pub enum FirstError {
     Model(String),
     /// A task whose initial model comes from programs.
     #[error(
-        "the model before the first round comes from the members' programs: name one as `learner` in \
-         the scenario, or write `initial` values of the tensors (`start = \"tensors\"`)"
+        "the model before the first round comes from a program: name it as `learner` in the scenario, or \
+         write `initial` values of the tensors (`start = \"tensors\"`)"
     )]
     Programs,
     /// A task with data of its own.
@@ -139,6 +141,10 @@ pub fn recomputed(agreement: &Agreement) -> Result<String, String> {
             "`start` is {start}, and task, strategy and seed give {}: another version of Rota wrote \
              this file, or it was changed by hand",
             first.start
+        )),
+        Err(FirstError::Programs) if GivenStart::of(agreement).is_some() => Ok(format!(
+            "`start` is {start}; it follows from the values that the proposer's program held, and a node \
+             that has the file {START} computes it again"
         )),
         Err(FirstError::Programs) => Ok(format!(
             "`start` is {start}; every node computes it from the initial model of its program"

@@ -3,6 +3,7 @@
 use agreement::{Agreement, Draft, confusing};
 use learn::TaskConfig;
 use learn::data::Target;
+use learn::external::StartFrom;
 use learn::schema::{FeatureColumns, MissingRule, Schema};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
@@ -206,6 +207,24 @@ fn task(
                 numbers::plural(numbers, "number"),
                 numbers::plural(task.tensors.len(), "tensor")
             ));
+            lines.push(match (task.start(), &task.model) {
+                (StartFrom::Proposer, Some(hash)) => format!(
+                    "  starting from the values that the proposer's program held, with the hash {hash}"
+                ),
+                (StartFrom::Learner, _) => {
+                    "  starting from the values of the programs, which must be the same at every member"
+                        .into()
+                }
+                _ => "  starting from values that every member draws alike, as the agreement describes \
+                      them"
+                    .into(),
+            });
+            if !task.columns.is_empty() {
+                lines.push(format!(
+                    "  of rows with the columns {}",
+                    task.columns.join(", ")
+                ));
+            }
             if let Some(digest) = &task.frozen {
                 lines.push(format!(
                     "  beside frozen tensors, which the programs have already; their digest is {digest}"

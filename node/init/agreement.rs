@@ -4,6 +4,7 @@
 use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience};
 use learn::external::external_study;
 use learn::{DataError, TaskConfig};
+use methods::Params;
 use methods::strategy::Names;
 use protocol::roster::Silo;
 use simulations::Scenario;
@@ -35,6 +36,15 @@ pub enum NewError {
     Toml(String),
 }
 
+/// A new agreement.
+pub struct New {
+    /// Its text, with comments.
+    pub text: String,
+    /// The model that the proposer's program holds, where the federation starts from it: every member
+    /// needs it beside the agreement.
+    pub start: Option<Params>,
+}
+
 /// The text of an agreement on what the scenario learns, with comments. More members may be added to
 /// it. The scenario's data are not part of it; every member reads its own rows by the schema. The hash
 /// of the first state is computed.
@@ -42,8 +52,8 @@ pub enum NewError {
 /// # Errors
 /// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
 /// or keys.
-pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, NewError> {
-    let (task, domains) = match &scenario.task {
+pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewError> {
+    let (mut task, domains) = match &scenario.task {
         TaskConfig::Table(task) => {
             let mut task = task.clone();
             task.schema = task.agreed_schema()?;
@@ -56,7 +66,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-    let first = start(&task, scenario, &names)?;
+    let (first, start) = start(&mut task, scenario, &names)?;
     let charter = &scenario.charter;
     let new = NewDraft {
         name: scenario.name.clone(),
@@ -94,26 +104,34 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<String, New
         });
         let silos: Vec<_> = silos.collect();
         check_new(&[], &silos).map_err(AddError::Look)?;
-        return Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml);
+        let text = Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml)?;
+        return Ok(New { text, start });
     }
     let mut text = Draft::text(&new).map_err(NewError::Toml)?;
     for member in members {
         text = Draft::add("federation.toml", &text, member)?;
     }
-    Ok(text)
+    Ok(New { text, start })
 }
 
-/// The state that the first round starts from. Where the initial model comes from programs, the
-/// scenario's own is asked for it.
-fn start(task: &TaskConfig, scenario: &Scenario, names: &[String]) -> Result<First, NewError> {
+/// The state that the first round starts from. Where the models are those of programs, the scenario's
+/// own program is asked what it holds, and the task gets what it says.
+fn start(
+    task: &mut TaskConfig,
+    scenario: &Scenario,
+    names: &[String],
+) -> Result<(First, Option<Params>), NewError> {
     let (strategy, seed) = (&scenario.strategy, scenario.seed);
-    match (task, &scenario.learner) {
-        (TaskConfig::External(external), Some(program)) if !external.start_is_known() => {
-            let study = external_study(task, program, Some(1), None, seed, |_| seed)?;
-            let silo = study.silos.into_iter().next();
-            let none = || DataError::Config("the task has no silo".into());
-            Ok(first_of(silo.ok_or_else(none)?.learner, strategy, seed)?)
-        }
-        _ => Ok(first(task, strategy, seed, names)?),
-    }
+    let (TaskConfig::External(_), Some(program)) = (&*task, &scenario.learner) else {
+        return Ok((first(task, strategy, seed, names)?, None));
+    };
+    let study = external_study(task, program, Some(1), None, seed, |_| seed)?;
+    let none = || DataError::Config("the task has no silo".into());
+    let silo = study.silos.into_iter().next().ok_or_else(none)?;
+    let first = first_of(silo.learner, strategy, seed)?;
+    let Some(proposed) = study.proposed else {
+        return Ok((first, None));
+    };
+    *task = TaskConfig::External(Box::new(proposed.task.clone()));
+    Ok((first, proposed.model.clone()))
 }

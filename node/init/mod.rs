@@ -11,7 +11,7 @@ use learn::DataError;
 use learn::data::Target;
 use learn::propose::{Proposal, Wishes, propose};
 
-pub use agreement::{NewError, agreement};
+pub use agreement::{New, NewError, agreement};
 pub use compose::{Ask, ComposeError, Composed, Wanted, compose};
 pub use text::scenario;
 

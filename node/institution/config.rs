@@ -20,7 +20,7 @@ use super::file::{DataTable, FORMAT, PeerTable, PolicyTable, SiloFile};
 use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
-use crate::model::find_start;
+use crate::model::{GivenStart, find_start};
 use crate::status::http;
 
 /// The configuration of one institution's node, with the agreement and the key that it names.
@@ -412,18 +412,19 @@ impl Institution {
             .transpose()
     }
 
-    /// The model that the federation starts from, where it continues an earlier one.
+    /// The model that the federation starts from, where it continues an earlier one or starts from what
+    /// the proposer's program held.
     ///
     /// # Errors
     /// [`DataError::Config`]: it is not here, or it is another one.
     pub fn start(&self) -> Result<Option<Params>, DataError> {
-        let Some(continues) = &self.agreement.continues else {
+        let Some(sought) = GivenStart::of(&self.agreement) else {
             return Ok(None);
         };
         let family = Equipment::of_family(&self.agreement, self.me, None)?;
         let family = family.plain.learner.layout();
         let given = self.start_model.as_deref();
-        let found = find_start(continues, given, &self.state, &self.agreed_in, &family);
+        let found = find_start(&sought, given, &self.state, &self.agreed_in, &family);
         found
             .map(Some)
             .map_err(|error| DataError::Config(error.to_string()))

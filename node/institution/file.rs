@@ -55,9 +55,9 @@ pub(super) struct SiloFile {
     /// one. It stays at the institution.
     #[serde(default)]
     pub(super) radius: Radius,
-    /// Where the agreement continues an earlier federation: the file of the model that it starts
-    /// from, or the state folder of the node that took part in the earlier one. By default the file
-    /// `start.safetensors` beside the agreement.
+    /// Where the agreement starts from what the proposer's program held, or continues an earlier
+    /// federation: the file of the model that it starts from, or the state folder of the node that
+    /// took part in the earlier one. By default the file `start.safetensors` beside the agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_model: Option<PathBuf>,
     /// How the institution chooses the model that it serves after the last round, on

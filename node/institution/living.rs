@@ -24,7 +24,7 @@ const ANSWERS: usize = 64;
 
 /// What a node learns with.
 pub(super) struct Living {
-    /// The model that the federation starts from, where it continues an earlier one.
+    /// The model that the federation starts from, where it is a given one.
     pub(super) start: Option<Params>,
     /// Its rows, its model, and the strategy.
     pub(super) equipment: Equipment,

@@ -12,6 +12,7 @@ mod farewell;
 mod file;
 mod fit;
 mod formats;
+mod given;
 mod health;
 mod knocks;
 mod learning;

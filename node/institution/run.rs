@@ -25,6 +25,7 @@ use super::config::{Configured, Institution, SetupError};
 use super::error::NodeError;
 use super::farewell;
 use super::formats;
+use super::given::{WithStart, fetch};
 use super::health::Health;
 use super::knocks;
 use super::leaving::Leaving;
@@ -226,7 +227,7 @@ fn run_epoch(
     present: &Present,
     opened: Opened,
     (lost, options): (bool, &Options),
-    signal: Signal,
+    mut signal: Signal,
     output: &Output,
 ) -> Result<Ended, NodeError> {
     let institution = &present.institution;
@@ -234,6 +235,9 @@ fn run_epoch(
     // After a change the node runs without a signature, and contributes nothing.
     if epoch.number == 0 && first.is_first_member() {
         first.consented()?;
+    }
+    if !fetch(present, network_runtime, &mut signal, output)? {
+        return Ok(Ended::Left);
     }
     let (living, bystander) = match living(present)? {
         Ok(living) => (Some(living), None),
@@ -408,6 +412,8 @@ fn run_epoch(
             columns.notice(at.elapsed().as_secs_f64(), notice, &lines);
         }
     });
+    let start = living.as_ref().and_then(|living| living.start.as_ref());
+    let start = start.map(|start| (Hash(start.hash()), start.document()));
     let pool = Workers::all_cores();
     let inner = runtime::Builder::new_current_thread()
         .enable_all()
@@ -435,7 +441,7 @@ fn run_epoch(
         let surroundings = Surroundings {
             network,
             journal: Box::new(journal),
-            blobs: Arc::new(blobs),
+            blobs: Arc::new(WithStart { blobs, start }),
             pool,
             checks: Checks::new(false),
             feed,

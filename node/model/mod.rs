@@ -14,4 +14,4 @@ pub use choice::{Choice, Chosen, Which, choose};
 pub use error::ModelError;
 pub use held::{Held, HeldModel, HeldRound};
 pub use notes::{Noted, Served, keep_preparation, keep_served, preparation, served};
-pub use start::{START, StartError, find_start, keep_start};
+pub use start::{GivenStart, START, StartError, find_start, keep_start};

@@ -1,10 +1,13 @@
-//! Finds the model that a federation starts from, where it continues an earlier one.
+//! Finds the model that a federation starts from, where it is a given one: of an earlier federation
+//! that it continues, or what the proposer's program held.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agreement::{Agreement, Continues};
+use agreement::{Agreement, public_key};
+use learn::TaskConfig;
 use learn::export::start_model;
+use learn::external::StartFrom;
 use methods::strategy::shared_part;
 use methods::{Layout, Params};
 use protocol::Hash;
@@ -20,13 +23,13 @@ pub const START: &str = "start.safetensors";
 pub enum StartError {
     /// No file.
     #[error(
-        "this federation starts from a model of {continues}, and this node has not got it: put the file \
-         {START} that came with the agreement into {}, or name it, or the state folder of the node that \
-         took part in the earlier federation, as `start-model` in silo.toml", beside.display()
+        "this federation starts from {}, and this node has not got it: put the file {START} that came with \
+         the agreement into {}, or name it{} as `start-model` in silo.toml",
+        given.whose, beside.display(), given.or
     )]
     Nowhere {
-        /// The earlier federation, in words.
-        continues: String,
+        /// The model.
+        given: GivenStart,
         /// The folder of the agreement.
         beside: PathBuf,
     },
@@ -59,6 +62,53 @@ pub enum StartError {
     Unusable(String),
 }
 
+/// A model that an agreement starts from and does not describe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenStart {
+    /// Hash of its canonical safetensors document.
+    pub model: Hash,
+    /// Where it comes from, in words.
+    whose: String,
+    /// What may be named in place of a file, in words.
+    or: &'static str,
+    /// Whether nodes fetch it from other members.
+    is_fetched: bool,
+}
+
+impl GivenStart {
+    /// That of an agreement; `None` where the first state follows from task, strategy and seed, or from
+    /// the program of every member.
+    pub fn of(agreement: &Agreement) -> Option<Self> {
+        if let Some(continues) = &agreement.continues {
+            return Some(Self {
+                model: continues.model,
+                whose: format!("a model of {continues}"),
+                or: ", or the state folder of the node that took part in the earlier federation,",
+                is_fetched: false,
+            });
+        }
+        let TaskConfig::External(task) = &agreement.task else {
+            return None;
+        };
+        let model = match task.start() {
+            // 64 hexadecimal digits, as public keys are.
+            StartFrom::Proposer => Hash(public_key(task.model.as_deref()?)?.0),
+            StartFrom::Tensors | StartFrom::Learner => return None,
+        };
+        Some(Self {
+            model,
+            whose: "the values that the proposer's program held".into(),
+            or: "",
+            is_fetched: true,
+        })
+    }
+
+    /// Whether a node that has no file of it fetches it from other members.
+    pub fn is_fetched(&self) -> bool {
+        self.is_fetched
+    }
+}
+
 /// The model that the federation starts from, with the agreed hash: from `given`, a file or the state
 /// folder of an earlier node; otherwise from the node's own `state`, or from beside the agreement.
 /// `family` is the layout of the agreed model family.
@@ -66,13 +116,13 @@ pub enum StartError {
 /// # Errors
 /// [`StartError`].
 pub fn find_start(
-    continues: &Continues,
+    start: &GivenStart,
     given: Option<&Path>,
     state: &Path,
     beside: &Path,
     family: &Arc<Layout>,
 ) -> Result<Params, StartError> {
-    let agreed = continues.model;
+    let agreed = start.model;
     if let Some(given) = given {
         return match given.is_dir() {
             true => in_state(given, agreed, family),
@@ -82,7 +132,7 @@ pub fn find_start(
     let places = [state.join(START), beside.join(START)];
     let place = places.iter().find(|place| place.exists());
     let place = place.ok_or_else(|| StartError::Nowhere {
-        continues: continues.to_string(),
+        given: start.clone(),
         beside: match beside == Path::new("") {
             true => ".".into(),
             false => beside.to_owned(),

@@ -13,7 +13,7 @@ use silo::outcome::{Document, read_sheet};
 use silo::{Adopted, Replay, SiloConfig};
 
 use crate::equipment::Equipment;
-use crate::model::find_start;
+use crate::model::{GivenStart, find_start};
 use crate::store;
 
 /// Rounds that could not be computed again.
@@ -101,12 +101,12 @@ pub(super) fn config(
 }
 
 fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<Params>, String> {
-    let Some(continues) = &agreement.continues else {
+    let Some(sought) = GivenStart::of(agreement) else {
         return Ok(None);
     };
     let family = Equipment::of_family(agreement, me, None).map_err(|error| error.to_string())?;
     let family = family.plain.learner.layout();
-    let found = find_start(continues, None, state, &PathBuf::new(), &family);
+    let found = find_start(&sought, None, state, &PathBuf::new(), &family);
     found.map(Some).map_err(|error| error.to_string())
 }
 

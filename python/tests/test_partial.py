@@ -50,11 +50,11 @@ def test_only_what_is_trained_travels():
     learner = sharing(body_is_frozen())
     names = [tensor.name for tensor in learner.tensors()]
     assert names == [
-        "3.bias", "3.weight", "4.bias", "4.running_mean", "4.running_var", "4.weight", "5.bias", "5.weight"
+        "3.weight", "3.bias", "4.weight", "4.bias", "5.weight", "5.bias", "4.running_mean", "4.running_var"
     ]  # fmt: skip
-    assert sorted(values(learner)) == names
+    assert list(values(learner)) == names
     update = learner.train(values(learner), training())
-    assert sorted(update.model) == names
+    assert list(update.model) == names
     assert not np.array_equal(update.model["4.running_mean"], values(sharing(body_is_frozen()))["4.running_mean"])
 
 
@@ -86,7 +86,7 @@ def test_a_buffer_that_a_frozen_module_changes_is_put_back():
             return x + self.seen
 
     learner = sharing(nn.Sequential(Counting(), nn.Linear(6, 1)))
-    assert [tensor.name for tensor in learner.tensors()] == ["1.bias", "1.weight"]
+    assert [tensor.name for tensor in learner.tensors()] == ["1.weight", "1.bias"]
     first = learner.train(values(learner), training(batch=8))
     learner = sharing(nn.Sequential(Counting(), learner.model[1]))
     start = values(learner)

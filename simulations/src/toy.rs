@@ -39,6 +39,7 @@ pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
         metric,
         pooled: None,
         notes: Vec::new(),
+        proposed: None,
         subgroups: Vec::new(),
         classes: Vec::new(),
     }

@@ -93,7 +93,11 @@ fn hear() -> Option<Value> {
 /// "held", "none"; it misbehaves in
 /// its second training, and notes in `log` when it is started and how often it has trained, over all
 /// starts. With "frozen" it has frozen tensors, with "apart" others at every silo, and with "off" its
-/// weight is a little larger than what it was given.
+/// weight is a little larger than what it was given. With "own" it gives a model to start from, another
+/// at every silo, and computes made-up batches; with "swapped" as well, and at other silos than the
+/// first it takes weight and bias for each other, and with "wide" its batches are wider there. With
+/// "columns" the columns of its rows have names, in another order at silo 1, and with "mended" in the
+/// agreed order where one is agreed.
 pub(crate) fn main(how: &str, log: &str) {
     let noted = || fs::read_to_string(log).unwrap_or_default();
     let note = |what: &str| {
@@ -113,9 +117,33 @@ pub(crate) fn main(how: &str, log: &str) {
             (tensors["weight"].1[0], tensors["bias"].1[0])
         };
         match request["type"].as_str().unwrap() {
+            "try" => {
+                let (weight, bias) = line("model");
+                let (weight, bias) = match (how, silo) {
+                    ("swapped", 1..) => (bias, weight),
+                    _ => (weight, bias),
+                };
+                let width = if how == "wide" && silo > 0 { 3.0 } else { 1.0 };
+                write(
+                    &text("into"),
+                    &[
+                        ("inputs", vec![2], vec![2.0, width]),
+                        ("outputs", vec![2], vec![2.0 * weight + bias, bias - weight]),
+                    ],
+                );
+                say(&json!({ "type": "done" }));
+            }
             "hello" => say(&json!({ "type": "hello", "protocol": 1, "name": "a line" })),
             "open" => {
                 let given = request["rows"].is_object();
+                let gives = matches!(how, "own" | "swapped" | "wide" | "columns" | "mended");
+                let agreed = request.get("columns").cloned();
+                let columns = match (how, silo, agreed) {
+                    ("mended", _, Some(agreed)) => agreed,
+                    ("columns" | "mended", 1, _) => json!(["weight", "height"]),
+                    ("columns" | "mended", _, _) => json!(["height", "weight"]),
+                    _ => json!([]),
+                };
                 let personal = json!([{ "name": "trainings", "shape": [1], "role": "buffer" }]);
                 say(&json!({
                     "type": "opened",
@@ -128,7 +156,16 @@ pub(crate) fn main(how: &str, log: &str) {
                     ],
                     "personal": personal,
                     "rows": { "train": 12, "test": 4 },
-                    "capabilities": ["gradients"],
+                    "capabilities": if gives {
+                        json!(["gradients", "initial", "try"])
+                    } else {
+                        json!(["gradients"])
+                    },
+                    "columns": columns,
+                    "held": match how {
+                        "apart" => json!({ "body": "0", "mask": format!("{silo}") }),
+                        _ => json!({}),
+                    },
                     "outputs": if given { Value::Null } else { json!("squared") },
                     "frozen": match how {
                         "frozen" => json!(FROZEN),
@@ -145,7 +182,7 @@ pub(crate) fn main(how: &str, log: &str) {
                     write(
                         into,
                         &[
-                            ("bias", vec![1], vec![7.0]),
+                            ("bias", vec![1], vec![7.0 + silo as f32]),
                             ("weight", vec![1, 1], vec![0.0]),
                         ],
                     );

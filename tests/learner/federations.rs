@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::child::FROZEN;
 use super::one::{TENSORS, command, is_gone, noted, table};
 
-fn rota(arguments: &[&str]) -> Output {
+pub(crate) fn rota(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rota"))
         .args(arguments)
         .current_dir(env!("CARGO_TARGET_TMPDIR"))
@@ -22,12 +22,12 @@ fn rota(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// A scenario in a file, with the strategy's options.
-fn scenario(name: &str, learner: &str, task: &str, strategy: &str) -> PathBuf {
+pub(crate) fn scenario(name: &str, learner: &str, task: &str, strategy: &str) -> PathBuf {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}.toml"));
     let text = format!(
         "name = 'programs'
@@ -48,7 +48,7 @@ training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.2 }} 
     file
 }
 
-fn simulate(file: &std::path::Path, options: &[&str]) -> Value {
+pub(crate) fn simulate(file: &std::path::Path, options: &[&str]) -> Value {
     let arguments = [
         &["simulate", "--json", "--quiet", file.to_str().unwrap()],
         options,
@@ -59,7 +59,7 @@ fn simulate(file: &std::path::Path, options: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn external() -> String {
+pub(crate) fn external() -> String {
     format!("[task.external]\n{TENSORS}")
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn demo(name: &str, how: &str, strategy: &str) -> Vec<PathBuf> {
     demo_of(name, how, strategy, &external())
 }
 
-fn demo_of(name: &str, how: &str, strategy: &str, task: &str) -> Vec<PathBuf> {
+pub(crate) fn demo_of(name: &str, how: &str, strategy: &str, task: &str) -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let learner = format!("command = {:?}", command(how, name));
@@ -286,7 +286,7 @@ pub(crate) fn start(mut command: Command) -> Child {
 }
 
 /// Runs nodes to the end of their federation.
-fn run_all(configs: &[PathBuf]) -> Vec<Output> {
+pub(crate) fn run_all(configs: &[PathBuf]) -> Vec<Output> {
     let nodes: Vec<_> = configs
         .iter()
         .map(|config| start(rota_run(config)))
@@ -399,6 +399,8 @@ pub(crate) fn frozen_tensors_are_the_same_at_all_silos_of_a_simulation() {
     let error = text(&refused.stderr);
     assert!(!refused.status.success());
     assert!(error.contains("others than the agreed ones"), "{error}");
+    let named = "\"mask\" has other values than at the first silo";
+    assert!(error.contains(named), "{error}");
     // What `describe` prints is what the agreement says.
     let command = command("frozen", "describe-frozen");
     let words: Vec<&str> = command.iter().map(String::as_str).collect();

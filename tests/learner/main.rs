@@ -8,6 +8,7 @@ mod child;
 mod federations;
 mod one;
 mod own;
+mod start;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -104,6 +105,30 @@ const TESTS: &[(&str, fn())] = &[
     (
         "a_node_learns_with_rust_code_of_its_own",
         own::a_node_learns_with_rust_code_of_its_own,
+    ),
+    (
+        "silos_start_from_what_the_first_program_holds",
+        start::silos_start_from_what_the_first_program_holds,
+    ),
+    (
+        "programs_that_mean_something_else_by_the_same_names_are_refused",
+        start::programs_that_mean_something_else_by_the_same_names_are_refused,
+    ),
+    (
+        "columns_in_another_order_are_refused_or_put_in_order",
+        start::columns_in_another_order_are_refused_or_put_in_order,
+    ),
+    (
+        "nodes_start_from_what_the_proposers_program_holds",
+        start::nodes_start_from_what_the_proposers_program_holds,
+    ),
+    (
+        "members_fetch_the_start_from_the_proposers_node",
+        start::members_fetch_the_start_from_the_proposers_node,
+    ),
+    (
+        "a_new_agreement_comes_with_the_proposers_start",
+        start::a_new_agreement_comes_with_the_proposers_start,
     ),
     (
         "describe_prints_the_task_of_a_program",

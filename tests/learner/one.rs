@@ -35,7 +35,7 @@ pub(crate) fn command(how: &str, name: &str) -> Vec<String> {
     words
 }
 
-fn config(how: &str, name: &str) -> LearnerConfig {
+pub(crate) fn config(how: &str, name: &str) -> LearnerConfig {
     let mut config = LearnerConfig::command(command(how, name));
     config.timeout = std::time::Duration::from_secs(2);
     config

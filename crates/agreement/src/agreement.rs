@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use learn::TaskConfig;
+use learn::external::{Initial, StartFrom, TensorConfig};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{self, Charter, CharterError, Epoch, Genesis};
@@ -126,6 +127,23 @@ impl Agreement {
         if let TaskConfig::External(task) = &raw.task {
             task.layout()
                 .map_err(|error| wrong("task.external", &error.to_string()))?;
+            if task.start() == StartFrom::Proposer && task.model.is_none() {
+                let what = "needs `model`, the hash of the model that the proposer's program held: make \
+                            the agreement with `rota federation new`, which writes it";
+                return Err(wrong("task.external", what));
+            }
+            let held = |tensor: &&TensorConfig| matches!(tensor.initial, Initial::Held(_));
+            if task.start() == StartFrom::Tensors
+                && let Some(tensor) = task.tensors.iter().find(held)
+            {
+                let what = format!(
+                    "has values of {:?} that only a program has (`initial = \"program\"`): make the \
+                     agreement with `rota federation new` and the `learner` of the scenario, which gives \
+                     them",
+                    tensor.name
+                );
+                return Err(wrong("task.external", &what));
+            }
         }
         let continues = raw.continues.map(|table| {
             let hash = |key: &str, text: &str| {

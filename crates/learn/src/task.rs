@@ -19,7 +19,7 @@ use crate::data::{
     DataError, DataSet, Preparation, Prepared, Rows, SplitConfig, Standardise, Target, digits,
 };
 use crate::device::Device;
-use crate::external::ExternalTask;
+use crate::external::{ExternalTask, Proposed};
 use crate::learners::{ConstantLearner, TableLearner};
 use crate::metrics::{Metric, MetricName};
 use crate::propose::leak::leaks_of;
@@ -140,6 +140,9 @@ pub struct Study {
     pub pooled: Option<Pool>,
     /// What was noticed about the data, for the user: one sentence each, without a full stop.
     pub notes: Vec<String>,
+    /// What the federation starts from and agrees on where programs train its models; `None` in other
+    /// tasks.
+    pub proposed: Option<Arc<Proposed>>,
     /// Names of the classes, in the order of their indices; empty where the target is none.
     pub classes: Vec<String>,
     /// Names of the subgroups of rows, to which
@@ -264,6 +267,7 @@ impl TaskConfig {
                 Ok(Study {
                     subgroups: Vec::new(),
                     notes: Vec::new(),
+                    proposed: None,
                     classes: Vec::new(),
                     pooled: None,
                     silos: (1..=silos.unwrap_or(SILOS)).map(silo).collect(),
@@ -437,6 +441,7 @@ impl TableTask {
             metric,
             pooled: pool(learners),
             notes,
+            proposed: None,
             classes,
             subgroups,
         })

@@ -39,8 +39,8 @@ class FunctionLearner(Learner):
             if value.size and np.all(value == value.flat[0]):
                 yield Tensor(name, value.shape, "weight", float(value.flat[0]))
             else:
-                # Agreements describe initial values; `start = "learner"` takes them as they are.
-                yield Tensor(name, value.shape, "weight", {"uniform": float(np.sqrt(3) * value.std())})
+                # No number describes them: all silos start from these.
+                yield Tensor(name, value.shape, "weight", "program")
 
     def rows(self) -> Rows:
         return self._rows

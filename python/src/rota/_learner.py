@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
@@ -40,16 +40,19 @@ class Tensor:
     """A tensor of a model: its name, its dimensions, and what it is for.
 
     `role` is `"weight"` (trained, with weight decay), `"bias"` (trained, without) or `"buffer"`
-    (averaged, not trained). `initial` says its values before the first round: a number, or
-    `{"uniform": bound}` for values drawn between minus and plus the bound.
+    (averaged, not trained). `initial` says its values before the first round: a number,
+    `{"uniform": bound}` for values drawn between minus and plus the bound, or `"program"` for values
+    that only the program has, which `Learner.initial` gives.
     """
 
     name: str
     shape: tuple[int, ...]
     role: Literal["weight", "bias", "buffer"] = "weight"
-    initial: float | Mapping[str, float] = 0.0
+    initial: float | str | Mapping[str, float] = 0.0
 
     def document(self) -> dict[str, Any]:
+        if isinstance(self.initial, str):
+            return {"name": self.name, "shape": list(self.shape), "role": self.role, "initial": self.initial}
         initial = dict(self.initial) if isinstance(self.initial, Mapping) else float(self.initial)
         for number in initial.values() if isinstance(initial, dict) else [initial]:
             if not math.isfinite(number):
@@ -80,7 +83,8 @@ class Silo:
     """A silo, as the federation sees it.
 
     `place` is its position, from 0; `layout` the tensors of the agreed model, empty if none is
-    agreed yet; `given` what the rows are, where Rota hands them over.
+    agreed yet; `given` what the rows are, where Rota hands them over; `columns` the agreed names of the
+    columns of the learner's own rows, in order, empty if none are agreed.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Silo:
     seed: int
     layout: list[Tensor]
     given: Given | None = None
+    columns: list[str] = field(default_factory=list)
     _rows: str | None = field(default=None, repr=False)
     _read: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
@@ -199,12 +204,30 @@ class Learner(ABC):
         `None`, the default, where there are none."""
         return None
 
+    def held(self) -> Mapping[str, str]:
+        """Short digests of the same tensors one by one, by which an error can name the first that differs;
+        none by default."""
+        return {}
+
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of the rows, in the order in which the model takes them: the same at every
+        silo. Empty, the default, where they have no names."""
+        return ()
+
+    def tried(self, model: Arrays) -> tuple[Sequence[int], npt.ArrayLike]:
+        """The dimensions of a made-up batch, the same at every silo with the same program, and the first
+        outputs of a model for it, by which the programs are compared before the first round. Empty
+        where it cannot be computed. A learner without this method is not compared."""
+        raise NotImplementedError("this learner makes up no batch")
+
     def rows(self) -> Rows:
         """How many rows there are. Not needed where Rota hands them over."""
         return Rows(0)
 
     def initial(self, seed: int) -> Mapping[str, npt.ArrayLike]:
-        """The initial model, where the agreement takes it from learners. The same at every silo."""
+        """The model that this learner holds before any training: what all silos start from, if it is the
+        proposer's, or the first one's in a simulation. Without this method the start is what `tensors`
+        describes."""
         raise NotImplementedError("this learner gives no initial model: use `start = \"tensors\"`")
 
     def initial_personal(self, seed: int) -> Mapping[str, npt.ArrayLike]:
@@ -322,13 +345,21 @@ class _Session:
 
     def opened(self) -> dict[str, Any]:
         rows, frozen = self.learner.rows(), self.learner.frozen()
-        said = {} if frozen is None else {"frozen": frozen}
+        said: dict[str, Any] = {} if frozen is None else {"frozen": frozen, "held": dict(self.learner.held())}
+        if columns := list(self.learner.columns()):
+            said["columns"] = columns
+        own, base = type(self.learner), Learner
+        capabilities = {
+            "gradients": self.learner.gradients,
+            "initial": own.initial is not base.initial,
+            "try": own.tried is not base.tried and self.silo.given is None,
+        }
         return said | {
             "type": "opened",
             "layout": [tensor.document() for tensor in self.learner.tensors()],
             "personal": [tensor.document() for tensor in self.learner.personal()],
             "rows": {"train": rows.train, "validation": rows.validation, "test": rows.test},
-            "capabilities": ["gradients"] if self.learner.gradients else [],
+            "capabilities": [name for name, able in capabilities.items() if able],
             "outputs": self.learner.outputs_loss,
         }
 
@@ -337,6 +368,12 @@ class _Session:
             write_tensors(request["into"], self.learner.initial(request["seed"]))
         if request["personal_into"]:
             write_tensors(request["personal_into"], self.learner.initial_personal(request["seed"]))
+        return {"type": "done"}
+
+    def tried(self, request: dict[str, Any]) -> dict[str, Any]:
+        inputs, outputs = self.learner.tried(read_tensors(request["model"]))
+        arrays = {"inputs": np.asarray(inputs, np.float32), "outputs": np.asarray(outputs, np.float32).reshape(-1)}
+        write_tensors(request["into"], arrays)
         return {"type": "done"}
 
     def _rows(self, split: Split, request: dict[str, Any]) -> int:
@@ -497,6 +534,7 @@ def _answer(
                 for one in request["layout"]
             ],
             given=given and Given(given["features"], given["loss"]),
+            columns=list(request.get("columns", ())),
         )
         stream = streams(silo.seed) if streams else None
         with stream.drawn() if stream else nullcontext():
@@ -512,6 +550,8 @@ def _answer(
 def _asked(session: _Session, kind: str, request: dict[str, Any], connection: _Connection) -> dict[str, Any]:
     if kind == "initial":
         return session.initial(request)
+    if kind == "try":
+        return session.tried(request)
     if kind == "train":
         return session.train(request, connection)
     if kind == "evaluate":

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _learner
+from ._columns import ordered
 from ._learner import Outputs, Rows, Split, Tensor, Training, Update
 from ._tensors import Arrays
 
@@ -28,7 +29,8 @@ class Learner(_learner.Learner):
     """A learner from a linear model of scikit-learn, such as `LogisticRegression`, `Ridge` or
     `SGDClassifier`.
 
-    `train` and `test` are pairs `(x, y)`. For a classifier, `classes` are all classes of the
+    `train` and `test` are pairs `(x, y)`; with `silo`, as the factory of `rota.serve` gets it, columns of a
+    DataFrame are put into the agreed order. For a classifier, `classes` are all classes of the
     federation, in the same order at every silo. Models with `partial_fit` take the agreed number
     of epochs from the start model, row by row, with the agreed rate; others are fitted from it, or
     from nothing where the fit does not depend on the start, and the agreed training does not matter.
@@ -45,6 +47,7 @@ class Learner(_learner.Learner):
         *,
         classes: Sequence[Any] | None = None,
         validation: Part | None = None,
+        silo: _learner.Silo | None = None,
     ) -> None:
         from sklearn.base import is_classifier
 
@@ -65,6 +68,8 @@ class Learner(_learner.Learner):
                 raise ValueError("`classes` is needed: all classes of the federation, in one order")
         elif self._classes is not None:
             raise ValueError(f"{name} is no classifier: leave out `classes`")
+        train, self._columns = ordered("train", train, silo.columns if silo is not None else [])
+        test, validation = (ordered(name, part, self._columns)[0] for name, part in (("test", test), ("validation", validation)))
         parts = {"train": train, "test": test, "validation": validation}
         self._parts = {name: self._part(part) for name, part in parts.items() if part is not None}
         self._features = self._parts["train"][0].shape[1]
@@ -123,6 +128,9 @@ class Learner(_learner.Learner):
     def tensors(self) -> Iterator[Tensor]:
         yield Tensor("coef", (self._outputs, self._features), "weight")
         yield Tensor("intercept", (self._outputs,), "bias")
+
+    def columns(self) -> Sequence[str]:
+        return self._columns
 
     def rows(self) -> Rows:
         return Rows(**{name: len(part[0]) for name, part in self._parts.items()})

@@ -6,11 +6,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
+use super::agreed::{Agreed, Begins};
 use super::frozen::Frozen;
 use super::locked;
 use super::programs::Programs;
 use super::session::{Session, Silo};
-use super::task::{ExternalTask, StartFrom};
+use super::task::ExternalTask;
+use super::trial::{Compared, Trial, made_up};
 use crate::data::{DataError, Rows};
 use crate::learners::fits;
 use crate::task::RowCounts;
@@ -20,10 +22,53 @@ pub struct ExternalLearner {
     pub(super) session: Session,
     task: Arc<ExternalTask>,
     layout: Arc<Layout>,
-    /// The initial model of a seed, where it comes from the program.
-    given: Mutex<Option<(u64, Params)>>,
+    start: Start,
+    /// What the program computes for a made-up batch; `None` where it makes up none.
+    trial: Option<Trial>,
+    /// What could not be compared.
+    pub(super) doubts: Vec<Doubt>,
     /// The rows of every part with their targets, once they are known.
     pub(super) targets: Mutex<BTreeMap<&'static str, Arc<Rows>>>,
+}
+
+/// What of a program could not be compared with what is agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// The order of the columns of its rows.
+    Columns,
+    /// What it computes for a made-up batch.
+    Outputs,
+}
+
+impl Doubt {
+    /// The doubt about these silos, without a full stop; `None` where it is about none.
+    pub(super) fn of(self, silos: &[String]) -> Option<String> {
+        let first = silos.first()?;
+        let whose = match silos.len() {
+            1 => format!("the program of silo {first:?}"),
+            more => format!("the programs of silo {first:?} and {} more", more - 1),
+        };
+        Some(match self {
+            Self::Columns => format!(
+                "nobody knows whether {whose} has its columns in the agreed order: its rows have no names of \
+                 columns"
+            ),
+            Self::Outputs => format!(
+                "it was not compared what {whose} computes for a made-up batch: the rows have other dimensions \
+                 than the proposer's, or a batch cannot be made up"
+            ),
+        })
+    }
+}
+
+/// Where the initial model comes from.
+enum Start {
+    /// The agreement describes it.
+    Tensors,
+    /// It is this one with every seed.
+    Given(Params),
+    /// The program gives it; the one of a seed.
+    Own(Mutex<(u64, Params)>),
 }
 
 impl ExternalLearner {
@@ -39,14 +84,13 @@ impl ExternalLearner {
         whose: (usize, usize, &str),
         seeds: (u64, u64),
     ) -> Result<Self, DataError> {
-        let frozen = Frozen::Agreed(task.frozen.clone());
-        Self::with_frozen(task, frozen, programs, whose, seeds)
+        Self::with(task, Agreed::by(task), programs, whose, seeds)
     }
 
-    /// The same, where something else is agreed about frozen tensors.
-    pub(super) fn with_frozen(
+    /// The same, where this is agreed besides the tensors.
+    pub(super) fn with(
         task: &Arc<ExternalTask>,
-        frozen: Frozen,
+        agreed: Agreed,
         programs: Arc<Programs>,
         (place, of, name): (usize, usize, &str),
         (own, start): (u64, u64),
@@ -58,25 +102,87 @@ impl ExternalLearner {
             of,
             seed: own,
             agreed: task.tensors.clone(),
-            frozen,
+            frozen: agreed.frozen,
             rows: None,
+            columns: agreed.columns.clone(),
         };
         let session = Session::open(programs, silo, start)?;
-        let given = match task.start {
-            StartFrom::Tensors => None,
-            StartFrom::Learner => {
-                let given = session.initial(start);
-                let given = given.map_err(|error| DataError::Config(error.to_string()))?;
-                Some((start, given))
+        let wrong = |what: &str| DataError::Config(format!("silo {name:?}: {what}"));
+        let held = || {
+            let given = session.initial(start);
+            given.map_err(|error| DataError::Config(error.to_string()))
+        };
+        let begins = match agreed.begins {
+            Begins::Tensors => Start::Tensors,
+            Begins::Own => Start::Own(Mutex::new((start, held()?))),
+            Begins::Copy(model) => Start::Given(model),
+            Begins::First(_) if session.gives_start() => Start::Given(held()?),
+            Begins::First(false) => Start::Tensors,
+            Begins::First(true) => {
+                return Err(wrong(
+                    "its program gives no model to start from, and `start = \"proposer\"` takes the start \
+                     from it: give the learner a method `initial`, or write `start = \"tensors\"`",
+                ));
             }
         };
+        if let (Start::Given(model), Some(agreed)) = (&begins, &task.model) {
+            let found = hex(&model.hash());
+            if found != *agreed {
+                return Err(wrong(&format!(
+                    "the program holds a model with the hash {found}, and `external.model` is {agreed}: \
+                     remove `model`, or use the program that held that model"
+                )));
+            }
+        }
+        let mut doubts = Vec::new();
+        if !agreed.columns.is_empty() && session.columns().is_empty() {
+            doubts.push(Doubt::Columns);
+        }
+        let described = task.initial(&layout, start);
+        let found = session.try_out(&made_up(&layout, &described));
+        let found = found.map_err(|error| wrong(&error.to_string()))?;
+        if let (Some(agreed), Some(found)) = (&agreed.trial, &found) {
+            match agreed.compare(found) {
+                Compared::Alike => {}
+                Compared::Incomparable => doubts.push(Doubt::Outputs),
+                Compared::Apart(what) => {
+                    return Err(wrong(&format!(
+                        "its program computes something else than the agreed model: {what}; its tensors mean \
+                         something else by the same names (say by `names` which is which), or its network is \
+                         another"
+                    )));
+                }
+            }
+        }
         Ok(Self {
             session,
             task: task.clone(),
             layout,
-            given: Mutex::new(given),
+            start: begins,
+            trial: agreed.trial.or(found.filter(Trial::says_something)),
+            doubts,
             targets: Mutex::default(),
         })
+    }
+
+    /// What the silos after this one are held to: what is agreed, and where nothing is, what this
+    /// program says.
+    pub(super) fn agreed(&self) -> Agreed {
+        let session = &self.session;
+        let frozen = session.frozen().map(str::to_owned);
+        Agreed {
+            frozen: Frozen::Like(frozen, session.held().clone()),
+            begins: match &self.start {
+                Start::Tensors => Begins::Tensors,
+                Start::Given(model) => Begins::Copy(model.clone()),
+                Start::Own(_) => Begins::Own,
+            },
+            columns: match self.task.columns.is_empty() {
+                true => session.columns().to_vec(),
+                false => self.task.columns.clone(),
+            },
+            trial: self.trial.clone(),
+        }
     }
 
     /// Rows by part.
@@ -87,11 +193,6 @@ impl ExternalLearner {
             validation: rows.validation,
             test: rows.test,
         }
-    }
-
-    /// Digest of the program's frozen tensors.
-    pub(super) fn frozen(&self) -> Option<String> {
-        self.session.frozen().map(str::to_owned)
     }
 
     pub(super) fn part(&self, split: Split) -> Result<usize, LearnError> {
@@ -127,20 +228,20 @@ impl Learner for ExternalLearner {
     }
 
     fn initial(&self, seed: u64) -> Params {
-        if self.task.start == StartFrom::Tensors {
-            return self.task.initial(&self.layout, seed);
-        }
-        let mut given = locked(&self.given);
-        if let Some((of, model)) = &*given
-            && *of == seed
-        {
-            return model.clone();
+        let given = match &self.start {
+            Start::Tensors => return self.task.initial(&self.layout, seed),
+            Start::Given(model) => return model.clone(),
+            Start::Own(given) => given,
+        };
+        let mut given = locked(given);
+        if given.0 == seed {
+            return given.1.clone();
         }
         // A program that gave one initial model and cannot give another is no reason to end; the
         // model of zeros is none that the others start from.
         let model = self.session.initial(seed);
         let model = model.unwrap_or_else(|_| Params::zeros(&self.layout));
-        *given = Some((seed, model.clone()));
+        *given = (seed, model.clone());
         model
     }
 
@@ -205,6 +306,11 @@ impl ModifiedGradients for ExternalLearner {
         let modifier = (!modifier.is_none()).then_some(modifier);
         self.go(start, personal, (training, modifier), seed, progress)
     }
+}
+
+/// The digits of a hash.
+pub(super) fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A stand-in for a silo whose program is elsewhere: layout and initial model are right, and

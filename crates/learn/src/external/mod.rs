@@ -16,6 +16,7 @@
 //! A program that dies, hangs, or gives a wrong answer fails the request, and is started again for
 //! the next one ([`Programs`]).
 
+mod agreed;
 mod child;
 mod config;
 mod folder;
@@ -25,11 +26,13 @@ mod learner;
 mod outputs;
 mod own;
 mod programs;
+mod results;
 mod said;
 mod session;
 mod study;
 mod table;
 mod task;
+mod trial;
 mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,9 +42,10 @@ pub use learner::ExternalLearner;
 pub use own::own_silo;
 pub use programs::Programs;
 pub use session::Described;
-pub use study::{external_silo, external_study};
+pub use study::{Proposed, external_silo, external_study};
 pub use table::TableByProgram;
-pub use task::{Drawn, ExternalTask, Initial, StartFrom, TensorConfig, TensorRole};
+pub use task::{Drawn, ExternalTask, Held, Initial, StartFrom, TensorConfig, TensorRole};
+pub use trial::Trial;
 pub use wire::PROTOCOL;
 
 /// What a mutex guards, also after a thread panicked that held it: nothing here is left half changed.

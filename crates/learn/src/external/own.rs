@@ -36,11 +36,14 @@ pub fn own_silo(
             ..silo.clone()
         });
     };
-    let learner = match external.start {
+    let learner = match external.start() {
         StartFrom::Learner => learner,
-        // The agreed values, whatever the learner would begin with.
-        StartFrom::Tensors => warm_started(learner, &external.initial(&agreed, seed))
-            .map_err(|error| DataError::Config(error.to_string()))?,
+        // The agreed values, whatever the learner would begin with. Those of the proposer's program
+        // come on top.
+        StartFrom::Tensors | StartFrom::Proposer => {
+            warm_started(learner, &external.initial(&agreed, seed))
+                .map_err(|error| DataError::Config(error.to_string()))?
+        }
     };
     let (model, personal) = (learner.initial(seed), learner.initial_personal(seed));
     let rows = |split| measured(&*learner, &model, &personal, split);

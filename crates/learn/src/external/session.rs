@@ -12,8 +12,10 @@ use super::child::silent;
 use super::config::LearnerConfig;
 use super::folder::Exchanged;
 use super::frozen::Frozen;
-use super::programs::{Programs, Talk, Trouble, read, read_bytes, unexpected};
+use super::programs::{Programs, Talk, Trouble, read, unexpected};
+use super::results::{outputs_in, trial_in};
 use super::task::{TensorConfig, layout_of};
+use super::trial::Trial;
 use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
 use crate::data::DataError;
 
@@ -23,6 +25,10 @@ const GLANCE: Duration = Duration::from_millis(100);
 const STOPPING: Duration = Duration::from_secs(10);
 /// What a program can do beyond the core, by name.
 const GRADIENTS: &str = "gradients";
+/// It gives the model that it holds before any training.
+const INITIAL: &str = "initial";
+/// It tries a model on a batch that it makes up.
+const TRY: &str = "try";
 /// What is known of a training before its program says something.
 const BEGINNING: Progress = Progress {
     step: 0,
@@ -47,6 +53,8 @@ pub(super) struct Silo {
     pub(super) frozen: Frozen,
     /// What the rows are that Rota hands over, if it does.
     pub(super) rows: Option<RowsOf>,
+    /// The agreed names of the columns of its own rows; empty if none are agreed.
+    pub(super) columns: Vec<String>,
 }
 
 /// A silo's side of the conversation with its program.
@@ -76,6 +84,10 @@ pub struct Described {
     pub outputs: bool,
     /// Digest of the tensors that it has besides and does not train.
     pub frozen: Option<String>,
+    /// Names of the columns of its rows; empty where they have none.
+    pub columns: Vec<String>,
+    /// Whether it gives the model that it holds, for all to start from.
+    pub gives_start: bool,
 }
 
 impl Described {
@@ -92,6 +104,7 @@ impl Described {
             agreed: Vec::new(),
             frozen: Frozen::Open,
             rows: None,
+            columns: Vec::new(),
         };
         let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo, 0)?;
         let PartsOf {
@@ -106,8 +119,10 @@ impl Described {
                 .map(|tensor| tensor.shape.iter().product::<usize>())
                 .sum(),
             rows: [train, validation, test],
-            gradients: opened.capabilities.iter().any(|name| name == GRADIENTS),
+            gradients: opened.can(GRADIENTS),
+            gives_start: opened.can(INITIAL),
             outputs: opened.outputs.is_some(),
+            columns: opened.columns,
             frozen: opened.frozen,
             tensors: opened.layout,
         })
@@ -168,10 +183,17 @@ impl Session {
 
     /// Whether strategies can modify its gradients.
     pub(super) fn has_gradients(&self) -> bool {
-        self.opened
-            .capabilities
-            .iter()
-            .any(|name| name == GRADIENTS)
+        self.opened.can(GRADIENTS)
+    }
+
+    /// Whether it gives the model that it holds before any training.
+    pub(super) fn gives_start(&self) -> bool {
+        self.opened.can(INITIAL)
+    }
+
+    /// Names of the columns of its rows.
+    pub(super) fn columns(&self) -> &[String] {
+        &self.opened.columns
     }
 
     pub(super) fn outputs_of(&self) -> Option<OutputsOf> {
@@ -185,6 +207,11 @@ impl Session {
     /// Digest of the tensors that the program has besides and does not train.
     pub(super) fn frozen(&self) -> Option<&str> {
         self.opened.frozen.as_deref()
+    }
+
+    /// The short digests of these tensors one by one.
+    pub(super) fn held(&self) -> &BTreeMap<String, String> {
+        &self.opened.held
     }
 
     pub(super) fn write(&self, what: &str, model: &Params) -> Result<Exchanged, LearnError> {
@@ -268,6 +295,25 @@ impl Session {
             };
             done(&talk.ask(&request, "while it made its initial model")?)?;
             read(&into.0, &self.layout)
+        })
+    }
+
+    /// What the program computes with this model for a batch that it makes up; `None` where it makes
+    /// up none.
+    pub(super) fn try_out(&self, model: &Params) -> Result<Option<Trial>, LearnError> {
+        if !self.opened.can(TRY) {
+            return Ok(None);
+        }
+        self.twice(|talk| {
+            let model = self.programs.write("model", model)?;
+            let into = self.programs.file("tried");
+            let request = Request::Try {
+                silo: self.silo.place,
+                model: &model.0,
+                into: &into.0,
+            };
+            done(&talk.ask(&request, "while it computed a made-up batch")?)?;
+            trial_in(&into.0).map(Some)
         })
     }
 
@@ -400,14 +446,18 @@ fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
         seed: silo.seed,
         layout: &silo.agreed,
         rows: silo.rows.as_ref(),
+        columns: &silo.columns,
     });
     let opened = match talk.ask(&request, "while it was introduced to a silo")? {
         Reply::Opened(opened) => *opened,
         other => return Err(unexpected("`opened`", &other)),
     };
-    if let Some(name) = opened.capabilities.iter().find(|name| *name != GRADIENTS) {
+    let known = [GRADIENTS, INITIAL, TRY];
+    let mut capabilities = opened.capabilities.iter();
+    if let Some(name) = capabilities.find(|name| !known.contains(&name.as_str())) {
         return Err(Trouble::Broken(format!(
-            "it says that it has the capability {name:?}; there is only {GRADIENTS:?}"
+            "it says that it has the capability {name:?}; there are {}",
+            known.join(", ")
         )));
     }
     if !silo.agreed.is_empty() {
@@ -435,9 +485,32 @@ fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
             )));
         }
     }
-    let frozen = silo.frozen.check(opened.frozen.as_deref());
+    let frozen = silo.frozen.check(opened.frozen.as_deref(), &opened.held);
     frozen.map_err(Trouble::Broken)?;
+    // A program whose columns have no names says nothing that could be compared.
+    let (agreed, found) = (&silo.columns, &opened.columns);
+    if !agreed.is_empty() && !found.is_empty() && agreed != found {
+        return Err(Trouble::Broken(columns_apart(agreed, found)));
+    }
     Ok(opened)
+}
+
+/// How columns differ from the agreed ones, as a clause.
+fn columns_apart(agreed: &[String], found: &[String]) -> String {
+    let missing = agreed.iter().find(|name| !found.contains(name));
+    let surplus = found.iter().find(|name| !agreed.contains(name));
+    let what = match (missing, surplus) {
+        (Some(name), _) => format!("it has no column {name:?}"),
+        (None, Some(name)) => format!("nobody agreed on its column {name:?}"),
+        (None, None) => "it has them in another order".into(),
+    };
+    format!(
+        "the columns of its rows are others than the agreed ones, so that the model would take one for \
+         another: {what}; agreed are {}, it has {}; give the learner `silo=silo`, which puts columns of a \
+         DataFrame into the agreed order, or choose the agreed columns",
+        agreed.join(", "),
+        found.join(", ")
+    )
 }
 
 /// Follows a training to its end. Returns rows and metrics.
@@ -506,36 +579,4 @@ fn measured(samples: u64, values: BTreeMap<String, Option<f64>>) -> Metrics {
             .map(|(name, value)| (name, value.unwrap_or(f64::NAN)))
             .collect(),
     }
-}
-
-/// The tensors `outputs` (rows × k) and `targets` (rows × t) of a file.
-fn outputs_in(path: &std::path::Path, rows: usize) -> Result<(Vec<f32>, Vec<f32>), Trouble> {
-    /// Most bytes of outputs for one row, 4 for each number.
-    const ROW: usize = 1 << 16;
-    let wrong =
-        |what: String| Trouble::Broken(format!("the outputs that it gave are refused: {what}"));
-    let bytes = read_bytes(path, rows.saturating_mul(ROW))?;
-    let found = safetensors::SafeTensors::deserialize(&bytes)
-        .map_err(|error| wrong(format!("no safetensors file: {error}")))?;
-    let values = |name: &str| {
-        let tensor = found
-            .tensor(name)
-            .map_err(|_| wrong(format!("there is no tensor {name:?}")))?;
-        let fits = tensor.shape().first() == Some(&rows)
-            && tensor.shape().iter().product::<usize>() >= rows;
-        if !fits || tensor.dtype() != safetensors::tensor::Dtype::F32 {
-            return Err(wrong(format!(
-                "{name:?} must be F32 with {rows} rows, it is {:?} {:?}",
-                tensor.dtype(),
-                tensor.shape()
-            )));
-        }
-        let four = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        Ok(tensor.data().chunks_exact(4).map(four).collect::<Vec<_>>())
-    };
-    let (outputs, targets) = (values("outputs")?, values("targets")?);
-    if targets.iter().any(|target| !target.is_finite()) {
-        return Err(wrong("a target is not finite".into()));
-    }
-    Ok((outputs, targets))
 }

@@ -3,15 +3,25 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use super::agreed::{Agreed, Begins};
 use super::config::LearnerConfig;
-use super::frozen::Frozen;
-use super::learner::{Absent, ExternalLearner};
+use super::learner::{Absent, Doubt, ExternalLearner, hex};
 use super::programs::Programs;
 use super::table::TableByProgram;
 use super::task::{ExternalTask, StartFrom};
 use crate::data::DataError;
 use crate::metrics::Metric;
 use crate::task::{RowCounts, SILOS, Silo, Study, TaskConfig};
+use methods::Params;
+
+/// What a federation of programs starts from and agrees on, as the first silo's program says it.
+#[derive(Clone)]
+pub struct Proposed {
+    /// The task, with all that the first silo's program said of itself.
+    pub task: ExternalTask,
+    /// The model that it holds, from which all start; `None` where the task says the start.
+    pub model: Option<Params>,
+}
 
 /// All silos of a task in a simulation, those that `learner` names with its program. `seed` is that
 /// of the simulation, and `own` gives the seed of the silo at a position.
@@ -43,17 +53,44 @@ pub fn external_study(
     let of = study.silos.len();
     let chosen = chosen(&study.silos, &learner.silos)?;
     let programs = Programs::new(learner, chosen.len())?;
-    // Without an agreed digest of frozen tensors, that of the first silo holds.
-    let mut frozen = match task {
-        TaskConfig::External(task) if task.frozen.is_some() => Frozen::Agreed(task.frozen.clone()),
-        _ => Frozen::Open,
+    // What is not agreed is as the first silo's program says it.
+    let mut agreed = match task {
+        TaskConfig::External(task) => Some(Agreed::before(task)),
+        _ => None,
     };
-    for place in chosen {
+    let mut doubts = [(Doubt::Columns, vec![]), (Doubt::Outputs, vec![])];
+    for (nth, place) in chosen.into_iter().enumerate() {
         let silo = &mut study.silos[place];
         let seeds = (own(place), seed);
-        let (opened, found) = opened(task, frozen, silo, &programs, (place, of), seeds)?;
-        (*silo, frozen) = (opened, Frozen::Agreed(found));
+        let TaskConfig::External(task) = task else {
+            *silo = of_table(silo, &programs, (place, of), seeds)?;
+            continue;
+        };
+        let held = agreed.take().unwrap_or_else(|| Agreed::by(task));
+        let (opened, learner) = of_program(task, held, silo, &programs, (place, of), seeds)?;
+        *silo = opened;
+        for (doubt, about) in &mut doubts {
+            if learner.doubts.contains(doubt) {
+                about.push(silo.name.clone());
+            }
+        }
+        let next = learner.agreed();
+        if nth == 0 {
+            let proposed = proposed(task, &next);
+            if let Some(hash) = &proposed.task.model {
+                study.notes.push(format!(
+                    "all silos start from the values that the program of {} holds (hash {})",
+                    silo.name,
+                    &hash[..8]
+                ));
+            }
+            study.proposed = Some(Arc::new(proposed));
+        }
+        agreed = Some(next);
     }
+    let doubts = doubts.iter();
+    let doubts = doubts.filter_map(|(doubt, about)| doubt.of(about));
+    study.notes.extend(doubts);
     // Rows of programs cannot be pooled.
     if matches!(task, TaskConfig::External(_)) {
         study.pooled = None;
@@ -74,47 +111,74 @@ pub fn external_silo(
     place: (usize, usize),
     seeds: (u64, u64),
 ) -> Result<Silo, DataError> {
-    let frozen = match task {
-        TaskConfig::External(task) => Frozen::Agreed(task.frozen.clone()),
-        _ => Frozen::Open,
+    let TaskConfig::External(task) = task else {
+        return of_table(silo, programs, place, seeds);
     };
-    let (silo, _) = opened(task, frozen, silo, programs, place, seeds)?;
+    let (silo, learner) = of_program(task, Agreed::by(task), silo, programs, place, seeds)?;
+    let name = [silo.name.clone()];
+    let doubts = learner.doubts.iter();
+    doubts
+        .filter_map(|doubt| doubt.of(&name))
+        .for_each(|doubt| tracing::warn!("{doubt}"));
     Ok(silo)
 }
 
-/// The silo with a program, and the digest of the program's frozen tensors.
-fn opened(
-    task: &TaskConfig,
-    frozen: Frozen,
+/// A silo of a task of its own with its program.
+fn of_program(
+    task: &ExternalTask,
+    agreed: Agreed,
     silo: &Silo,
     programs: &Arc<Programs>,
     (place, of): (usize, usize),
     seeds: (u64, u64),
-) -> Result<(Silo, Option<String>), DataError> {
+) -> Result<(Silo, Arc<ExternalLearner>), DataError> {
     let whose = (place, of, silo.name.as_str());
-    let programs = programs.clone();
-    if let TaskConfig::External(task) = task {
-        let task = Arc::new((**task).clone());
-        let learner = ExternalLearner::with_frozen(&task, frozen, programs, whose, seeds)?;
-        let found = learner.frozen();
-        let silo = Silo {
-            rows: learner.rows(),
-            learner: Arc::new(learner),
-            ..silo.clone()
-        };
-        return Ok((silo, found));
-    }
+    let task = Arc::new(task.clone());
+    let learner = ExternalLearner::with(&task, agreed, programs.clone(), whose, seeds)?;
+    let learner = Arc::new(learner);
+    let silo = Silo {
+        rows: learner.rows(),
+        learner: learner.clone(),
+        ..silo.clone()
+    };
+    Ok((silo, learner))
+}
+
+/// A silo of a table with a program that trains.
+fn of_table(
+    silo: &Silo,
+    programs: &Arc<Programs>,
+    (place, of): (usize, usize),
+    seeds: (u64, u64),
+) -> Result<Silo, DataError> {
     let Some(table) = &silo.table else {
         return Err(DataError::Config(
             "`learner` goes with [task.external] or [task.table]".into(),
         ));
     };
-    let learner = TableByProgram::open(table, programs, whose, seeds)?;
-    let silo = Silo {
+    let whose = (place, of, silo.name.as_str());
+    let learner = TableByProgram::open(table, programs.clone(), whose, seeds)?;
+    Ok(Silo {
         learner: Arc::new(learner),
         ..silo.clone()
+    })
+}
+
+/// The task with what the first silo's program said.
+fn proposed(task: &ExternalTask, agreed: &Agreed) -> Proposed {
+    let mut task = task.clone();
+    task.frozen = agreed.frozen.digest().or(task.frozen);
+    task.columns = agreed.columns.clone();
+    task.trial = agreed.trial.clone();
+    let model = match &agreed.begins {
+        Begins::Copy(model) => Some(model.clone()),
+        _ => None,
     };
-    Ok((silo, None))
+    if let Some(model) = &model {
+        task.start = Some(StartFrom::Proposer);
+        task.model = Some(hex(&model.hash()));
+    }
+    Proposed { task, model }
 }
 
 fn names(silos: usize) -> Vec<String> {
@@ -171,6 +235,7 @@ impl ExternalTask {
             },
             pooled: None,
             notes: Vec::new(),
+            proposed: None,
             classes: Vec::new(),
             subgroups: Vec::new(),
         })
@@ -178,6 +243,6 @@ impl ExternalTask {
 
     /// Whether the model before the first round is known without a program.
     pub fn start_is_known(&self) -> bool {
-        self.start == StartFrom::Tensors
+        self.start() == StartFrom::Tensors
     }
 }

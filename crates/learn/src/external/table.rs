@@ -62,6 +62,7 @@ impl TableByProgram {
                 features: table.features(),
                 loss: table.loss_name(),
             }),
+            columns: Vec::new(),
         };
         let learner = Self {
             session: Session::open(programs.clone(), silo, start)?,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use methods::{Layout, Params, Role, TensorSpec};
 use serde::{Deserialize, Serialize};
 
+use super::trial::Trial;
 use crate::data::DataError;
 use crate::metrics::MetricName;
 use crate::random::{stream, uniform};
@@ -16,15 +17,29 @@ pub struct ExternalTask {
     /// The tensors of the model: all that is shared. `rota learner describe` prints those of a
     /// program.
     pub tensors: Vec<TensorConfig>,
-    /// Where the model before the first round comes from: `"tensors"` (the default), whose `initial`
-    /// values say it, or `"learner"`, from the programs, which must all give the same.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub start: StartFrom,
+    /// Where the model before the first round comes from: `"proposer"`, from what the proposer's
+    /// program holds, `"tensors"`, whose `initial` values say it, or `"learner"`, from the programs,
+    /// which must all give the same. In an agreement the default is `"tensors"`; in a scenario it is
+    /// `"proposer"` where the program gives the model that it holds, and otherwise `"tensors"`.
+    #[serde(default, skip_serializing_if = "is_tensors")]
+    pub start: Option<StartFrom>,
+    /// With `start = "proposer"`: the hash of the model that the proposer's program held, 64
+    /// hexadecimal digits. `rota federation new` writes it; in a scenario it may be missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Digest of the tensors that the programs have besides and do not train, such as those of a
     /// model that is fine-tuned: they never travel and must be the same at every member. A SHA-256 in
     /// hexadecimal digits, which `rota learner describe` prints; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<String>,
+    /// Names of the columns of the programs' rows, in the order in which the models take them; empty
+    /// where they have none. `rota federation new` writes those of the proposer's program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
+    /// What the proposer's program computes for a made-up batch, for comparison with the others; none
+    /// by default. `rota federation new` writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
     /// The metric that reports compare, which every program measures; `"loss"` by default.
     #[serde(default = "loss")]
     pub metric: MetricName,
@@ -34,21 +49,22 @@ pub struct ExternalTask {
 }
 
 /// Where the model before the first round comes from.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFrom {
+    /// From the program of whoever proposes the federation: of the first silo in a simulation. The
+    /// others get a copy of it, whatever their own programs begin with.
+    Proposer,
     /// From the `initial` values of the tensors and the federation's seed.
-    #[default]
     Tensors,
     /// From the programs, such as weights that were trained on public data. They must all give the
     /// same bits.
     Learner,
 }
 
-fn is_default(start: &StartFrom) -> bool {
-    *start == StartFrom::default()
+/// Agreements that were made before there was another default do not say it, and keep their ids.
+fn is_tensors(start: &Option<StartFrom>) -> bool {
+    matches!(start, None | Some(StartFrom::Tensors))
 }
 
 /// A tensor of a model.
@@ -80,12 +96,25 @@ pub enum TensorRole {
 
 /// The values of a tensor before the first round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(untagged, expecting = "a number, or { uniform = bound }, is needed")]
+#[serde(
+    untagged,
+    expecting = "a number, { uniform = bound }, or \"program\" is needed"
+)]
 pub enum Initial {
     /// All this number.
     Constant(f32),
     /// Drawn at random.
     Drawn(Drawn),
+    /// Neither: values such as those of a positional table, which only a program has.
+    Held(Held),
+}
+
+/// Values that no number describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Held {
+    /// A program has them.
+    Program,
 }
 
 /// Values drawn at random.
@@ -112,6 +141,7 @@ impl Initial {
         match self {
             Self::Constant(value) => value.is_finite(),
             Self::Drawn(Drawn { uniform }) => uniform.is_finite() && uniform >= 0.0,
+            Self::Held(Held::Program) => true,
         }
     }
 }
@@ -171,22 +201,43 @@ impl ExternalTask {
     ///
     /// # Errors
     /// [`DataError::Config`]: tensors that cannot be laid out, none that is trained, an initial value
-    /// that is not finite, or a digest of frozen tensors that is none.
+    /// that is not finite, or a digest of frozen tensors or a hash of the start that is none.
     pub fn layout(&self) -> Result<Arc<Layout>, DataError> {
         let wrong = |what: String| DataError::Config(format!("`external.tensors`: {what}"));
         let layout = layout_of(&self.tensors).map_err(wrong)?;
         if layout.trained().is_empty() {
             return Err(wrong("none of them is trained".into()));
         }
-        let digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
-        if let Some(frozen) = &self.frozen
-            && !(frozen.len() == 64 && frozen.bytes().all(digit))
-        {
+        let digits = |(key, text, who): (&str, &Option<String>, &str)| {
+            let digit = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+            match text {
+                Some(text) if !(text.len() == 64 && text.bytes().all(digit)) => {
+                    Err(DataError::Config(format!(
+                        "`external.{key}` must be 64 hexadecimal digits in lower case, as {who}"
+                    )))
+                }
+                _ => Ok(()),
+            }
+        };
+        let (frozen, model) = (&self.frozen, &self.model);
+        digits(("frozen", frozen, "`rota learner describe` prints them"))?;
+        digits(("model", model, "`rota federation new` writes them"))?;
+        if let (Some(_), Some(StartFrom::Tensors | StartFrom::Learner)) = (model, self.start) {
             return Err(DataError::Config(
-                "`external.frozen` must be 64 hexadecimal digits in lower case, as `rota learner \
-                 describe` prints them"
+                "`external.model` is the hash of what the proposer's program held, and goes with `start \
+                 = \"proposer\"`: remove one of the two"
                     .into(),
             ));
+        }
+        let held = |tensor: &&TensorConfig| tensor.initial == Initial::Held(Held::Program);
+        if self.start == Some(StartFrom::Tensors)
+            && let Some(tensor) = self.tensors.iter().find(held)
+        {
+            return Err(wrong(format!(
+                "nothing describes the values of {:?} (`initial = \"program\"`), so they cannot be drawn: \
+                 write `start = \"proposer\"`, or an `initial` value",
+                tensor.name
+            )));
         }
         match self
             .tensors
@@ -201,7 +252,17 @@ impl ExternalTask {
         }
     }
 
-    /// The initial model of a seed: the same bits on every machine.
+    /// Where the model before the first round comes from, as an agreement says it.
+    pub fn start(&self) -> StartFrom {
+        match (self.start, &self.model) {
+            (Some(start), _) => start,
+            (None, Some(_)) => StartFrom::Proposer,
+            (None, None) => StartFrom::Tensors,
+        }
+    }
+
+    /// The initial model of a seed as the tensors describe it: the same bits on every machine. Values
+    /// that only a program has are 0 in it.
     ///
     /// # Panics
     /// If `layout` is not [its layout](Self::layout).
@@ -217,6 +278,8 @@ impl ExternalTask {
                         Initial::Drawn(Drawn { uniform: bound }) => {
                             ((2.0 * uniform(&mut rng) - 1.0) * bound) as f32
                         }
+                        // The model that the program holds takes its place.
+                        Initial::Held(Held::Program) => 0.0,
                     };
                 }
             }
@@ -271,5 +334,38 @@ mod tests {
         task.frozen = Some("B5".repeat(32));
         let why = task.layout().unwrap_err().to_string();
         assert!(why.contains("64 hexadecimal digits"), "{why}");
+    }
+
+    #[test]
+    fn a_start_that_nothing_describes_is_never_drawn() {
+        let mut task = task(
+            "{ name = 'w', shape = [2], role = 'weight' },
+             { name = 'mask', shape = [2], role = 'buffer', initial = 'program' }",
+        );
+        // A scenario, whose program may give it.
+        assert!(task.layout().is_ok());
+        task.start = Some(StartFrom::Tensors);
+        let why = task.layout().unwrap_err().to_string();
+        assert!(why.contains("values of \"mask\""), "{why}");
+        task.start = Some(StartFrom::Proposer);
+        task.model = Some("b5".repeat(32));
+        assert!(task.layout().is_ok());
+        task.start = Some(StartFrom::Learner);
+        let why = task.layout().unwrap_err().to_string();
+        assert!(why.contains("goes with `start = \"proposer\"`"), "{why}");
+    }
+
+    #[test]
+    fn the_text_of_an_agreement_without_a_start_stays_as_it_is() {
+        let tensors = "{ name = 'w', shape = [2], role = 'weight' }";
+        let plain = task(tensors);
+        assert_eq!((plain.start, plain.start()), (None, StartFrom::Tensors));
+        let said = ExternalTask {
+            start: Some(StartFrom::Tensors),
+            ..plain.clone()
+        };
+        let text = |task: &ExternalTask| toml::to_string(task).unwrap();
+        assert_eq!(text(&plain), text(&said));
+        assert!(!text(&plain).contains("start"), "{}", text(&plain));
     }
 }

@@ -70,6 +70,12 @@ pub(super) enum Request<'a> {
         split: Split,
         into: &'a PathBuf,
     },
+    /// Asks what a model computes for a batch that the program makes up. The answer is `done`.
+    Try {
+        silo: usize,
+        model: &'a PathBuf,
+        into: &'a PathBuf,
+    },
 }
 
 /// A silo that is introduced to the program.
@@ -87,6 +93,9 @@ pub(super) struct Open<'a> {
     pub(super) layout: &'a [TensorConfig],
     /// What the rows are that Rota hands over; `None` where the program has its own.
     pub(super) rows: Option<&'a RowsOf>,
+    /// The agreed names of the columns of the program's rows, in order; empty if none are agreed.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) columns: &'a [String],
 }
 
 /// What the rows are that Rota hands over.
@@ -143,7 +152,7 @@ pub(super) enum Reply {
         samples: u64,
         metrics: BTreeMap<String, Option<f64>>,
     },
-    /// To `initial` and `outputs`.
+    /// To `initial`, `outputs` and `try`.
     Done,
     /// To any request: it cannot be done, for this reason. The program is in order.
     Failed { why: String },
@@ -160,7 +169,7 @@ pub(super) struct Opened {
     pub(super) personal: Vec<TensorConfig>,
     /// Rows by part.
     pub(super) rows: PartsOf,
-    /// What it can do beyond the core: `"gradients"`.
+    /// What it can do beyond the core: `"gradients"`, `"initial"`, `"try"`.
     #[serde(default)]
     pub(super) capabilities: Vec<String>,
     /// The loss of the outputs that it can give row by row; absent where it gives none.
@@ -169,9 +178,22 @@ pub(super) struct Opened {
     /// Digest of the tensors that it has besides and does not train; absent where it has none.
     #[serde(default)]
     pub(super) frozen: Option<String>,
+    /// The short digests of these tensors one by one, so that an error can name the first that
+    /// differs.
+    #[serde(default)]
+    pub(super) held: BTreeMap<String, String>,
+    /// Names of the columns of its rows, in the order in which the model takes them; empty where they
+    /// have none.
+    #[serde(default)]
+    pub(super) columns: Vec<String>,
 }
 
 impl Opened {
+    /// Whether it says that it can do this.
+    pub(super) fn can(&self, what: &str) -> bool {
+        self.capabilities.iter().any(|name| name == what)
+    }
+
     /// Whether a program that was started again says the same of the silo. Initial values may differ:
     /// they are used before the first round only, and a program may draw new ones at every start.
     pub(super) fn is_like(&self, earlier: &Self) -> bool {

@@ -65,6 +65,7 @@ pub(super) fn digits_study(files: Digits) -> Study {
     Study {
         silos: silos.collect(),
         notes: Vec::new(),
+        proposed: None,
         subgroups: Vec::new(),
         classes: (0..WIDTHS[2]).map(|digit| digit.to_string()).collect(),
         pooled: None,

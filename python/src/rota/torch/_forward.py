@@ -59,6 +59,15 @@ class Pass:
         """Whether it is the learner's own `forward`."""
         return self._forward is not None
 
+    @property
+    def state(self) -> tuple[bool, int | None]:
+        """What it has learned from a first batch."""
+        return self._aligned, self.shift
+
+    @state.setter
+    def state(self, value: tuple[bool, int | None]) -> None:
+        self._aligned, self.shift = value
+
     def __call__(self, batch: Any) -> Passed:
         if self._forward is not None:
             found: Any = self._forward(self._model, batch)

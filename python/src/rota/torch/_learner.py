@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import nn
 
 from .. import _learner
+from .._columns import ordered
 from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Update
 from .._tensors import Arrays
 from .._turn import seeded, turn
@@ -19,12 +21,16 @@ from ._checks import check_kinds, check_lazy, check_private, check_shapes
 from ._forward import Pass, Passed
 from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._measure import Measuring, batch_loss, row_by_row
-from ._names import covered, match
+from ._constants import candidates, chosen, same, unchanged_by
+from ._drawn import described
+from ._made_up import computed, dimensions, is_text, made_up
+from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
-from ._state import NORMS, exact, initial, role, shapes, shared_of, state_of
+from ._state import NORMS, exact, role, shared_of, state_of
 from ._trial import ONE_ROW, Trial
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
+from ._wrappers import buffers_of, modules_of, parameters_of
 
 _BATCH_NORMS = (nn.modules.batchnorm._BatchNorm,)
 
@@ -60,6 +66,10 @@ class Learner(_learner.Learner):
             from round to round; the agreed optimiser must be that one. By default every training
             starts anew.
         names: For each agreed tensor its name in the module, where they cannot be matched.
+        buffers: Names, or patterns of names, of buffers that travel although a step of training does not
+            change them, such as tables that differ by rounding, or that change once in many steps. All
+            other buffers that training does not change, such as masks, stay where they are and are
+            compared between the members (`frozen`).
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
 
@@ -85,6 +95,7 @@ class Learner(_learner.Learner):
         keep: str | None = None,
         names: Mapping[str, str] | None = None,
         shared: Shared = "all",
+        buffers: Sequence[str] = (),
         device: str | torch.device | None = None,
         threads: int | None = None,
     ) -> None:
@@ -106,6 +117,10 @@ class Learner(_learner.Learner):
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
         kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
         kind = kinds[0] if kinds else torch.float32
+        agreed_columns = silo.columns if silo is not None else []
+        train, self._columns = ordered("train", train, agreed_columns)
+        test, _ = ordered("test", test, self._columns)
+        validation, _ = ordered("validation", validation, self._columns)
         self._parts: dict[str, Data | Batch | None] = {
             "train": data_of("train", train, kind),
             "validation": data_of("validation", validation, kind),
@@ -124,28 +139,47 @@ class Learner(_learner.Learner):
         self._two = False
         self._counted: Rows | None = None
         agreed = {tensor.name: tensor.shape for tensor in silo.layout} if silo is not None else {}
-        if names is not None:
-            self._names = covered(names, shapes(model, shared), agreed or None)
-        elif agreed:
-            self._names = match(model, agreed, shared)
-        else:
-            self._names = {name: name for name in shared_of(model, shared)}
+        constant = self._constant(shared) - chosen(candidates(self.model) & set(shared_of(self.model, shared)), buffers)
+        self._names = names_of(self.model, shared, agreed, names, constant, self._given is not None)
         state, travels = state_of(self.model), set(self._names.values())
         self._left = {name: value for name, value in state.items() if name not in travels}
         kept = {name: value for name, value in self._left.items() if not isinstance(value, nn.Parameter)}
         #: Buffers that do not travel, counters of batches among them, with the values that they keep:
         #: a training must not depend on the one before.
-        buffers = {name: value for name, value in self.model.named_buffers() if name not in travels}
-        self._still = [(value, value.detach().clone()) for value in buffers.values()]
-        owners = {name.rpartition(".")[0] for name in kept}
-        found = [self.model.get_submodule(name) for name in sorted(owners)]
+        left = {name: value for name, value in buffers_of(self.model).items() if name not in travels}
+        self._still = [(value, value.detach().clone()) for value in left.values()]
+        #: Those of them that training is not to change, with their values.
+        self._fixed = {name: value.detach().clone() for name, value in left.items() if name in constant}
+        owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
+        found = [modules[name] for name in sorted(owners)]
         self._still_norms = [module for module in found if isinstance(module, NORMS)]
         # What the module is before the first training, which changes it in place.
         self._first = {name: array(value) for name, value in self._values().items()}
-        self._drawn = {name: initial(self.model, mine, state[mine]) for name, mine in self._names.items()}
+        self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
         if self._given is None:
             with turn(), seeded(0):
                 self._try()
+
+    def _constant(self, shared: Shared) -> set[str]:
+        """Buffers that training does not change, which stay where they are."""
+        found = candidates(self.model) & set(shared_of(self.model, shared))
+        if not found or self._given is not None:
+            return set()
+        passing = self._pass.state
+
+        def step() -> None:
+            loss = batch_loss(self._loss, self._passed(batch))
+            loss.backward()  # type: ignore[no-untyped-call]
+
+        with turn(), seeded(0):
+            batch = first_of("train", self._parts["train"])
+            try:
+                return unchanged_by(self.model, found, step) if batch is not None else set()
+            except Exception:
+                # The same batch is tried again below, which says what is wrong with it.
+                return set()
+            finally:
+                self._pass.state = passing
 
     def _try(self) -> None:
         """Tries a batch of each part, and learns from it what the outputs are."""
@@ -180,18 +214,43 @@ class Learner(_learner.Learner):
         return {name: state[mine] for name, mine in self._names.items()}
 
     def tensors(self) -> Iterator[Tensor]:
-        parameters = {name for name, _ in self.model.named_parameters()}
+        parameters = set(parameters_of(self.model))
         state = state_of(self.model)
-        for name, mine in sorted(self._names.items()):
+        for name, mine in self._names.items():
             value = state[mine]
             yield Tensor(name, tuple(value.shape), role(mine, value, parameters), self._drawn[name])
 
     def _trained(self) -> dict[str, nn.Parameter]:
-        parameters = dict(self.model.named_parameters())
+        parameters = parameters_of(self.model)
         return {name: parameters[mine] for name, mine in self._names.items() if mine in parameters}
 
     def frozen(self) -> str | None:
         return _learner.digest((name, array(exact(self._left[name]))) for name in sorted(self._left))
+
+    def held(self) -> Mapping[str, str]:
+        digests = {name: _learner.digest([(name, array(exact(value)))]) for name, value in self._left.items()}
+        return {name: (digest or "")[:16] for name, digest in digests.items()}
+
+    def columns(self) -> Sequence[str]:
+        return self._columns
+
+    def tried(self, model: Arrays) -> tuple[Sequence[int], Any]:
+        with turn(), seeded(0), torch.no_grad():
+            batch = first_of("train", self._parts["train"])
+            self._set(model)
+            self.model.eval()
+            why = "there is no batch"
+            for short in (True, False) if is_text(batch) else (False,):
+                made = moved(made_up(batch, short), self.device)
+                outputs, why = computed(lambda: self._pass(made).outputs)
+                if not why:
+                    return dimensions(made), outputs
+        print(
+            f"note: no made-up batch can be computed ({why}), so it is not compared whether the programs of the "
+            "members compute the same",
+            file=sys.stderr,
+        )
+        return (), ()
 
     def personal(self) -> Iterator[Tensor]:
         parts = {None: (), "sgd": ("momentum",), "adam": ("first", "second")}[self._keep]
@@ -324,6 +383,13 @@ class Learner(_learner.Learner):
             if count == 0:
                 raise ValueError("there are no training rows")
             mean = total / count
+        state = state_of(self.model)
+        for name, kept_value in self._fixed.items():
+            if name in state and not same(state[name], kept_value):
+                raise Refused(
+                    f"this training changed the buffer {name!r}, which two steps on one batch did not change: it "
+                    f"does not travel so, and would be put back; give the learner `buffers=[{name!r}]`"
+                )
         model = {name: array(value) for name, value in self._values().items()}
         personal = state_of_optimiser(optimiser, trained, self._keep)
         # A loader that draws rows more than once has no more of them.

@@ -11,8 +11,10 @@ import torch
 from torch import nn
 
 from .._tensors import read_tensors
-from ._state import shapes, state_of
+from ._constants import candidates
+from ._state import shapes, shared_of, state_of
 from ._types import Shared
+from ._wrappers import plain_name, without_words
 
 #: Names that Rota's own networks have for buffers of `torch.nn.BatchNorm*d`.
 _BUFFERS = {"running_mean": "mean", "running_var": "variance"}
@@ -45,50 +47,131 @@ def covered(names: Mapping[str, str], own: Mapping[str, Any], other: Mapping[str
 def match(
     model: nn.Module, layout: Mapping[str, tuple[int, ...]], shared: Shared = "all"
 ) -> dict[str, str]:
-    """For each name of an agreed or exported tensor the name in `model.state_dict()`, of which
-    `shared` says what takes part, as in `Learner`.
+    """For each name of an agreed or exported tensor the name in the module, without what wrappers such as
+    `torch.compile` put before it; `shared` says what takes part, as in `Learner`.
 
-    Tensors go together by name, where buffers of norm layers are called `mean` and `variance`
-    too; or else layer by layer in the order of depth, where all shapes are equal. The order of
-    depth is that of the module, and that of the names: `conv2` before `conv10`. Raises `ValueError`
-    where neither works.
+    Tensors go together by name, where buffers of norm layers are called `mean` and `variance` too; or
+    else layer by layer, where the shapes tell which is which, or both sides have the order of the
+    definition, or names count the layers, as `conv2` and `conv10` do. Buffers that no name of the
+    layout means are left out. Raises `ValueError` where that does not tell.
     """
+    return matched(model, layout, shared, candidates(model), checked=False)
+
+
+def names_of(
+    model: nn.Module,
+    shared: Shared,
+    agreed: Mapping[str, tuple[int, ...]],
+    names: Mapping[str, str] | None,
+    constant: set[str],
+    checked: bool,
+) -> dict[str, str]:
+    """For each tensor that travels, by its agreed name, the one in the module. `agreed` is empty where
+    nothing is agreed yet; `constant` has buffers that stay where they are unless somebody agreed on them."""
+    if names is not None:
+        plain = plain_name(model)
+        names = {name: plain(mine) for name, mine in names.items()}
+        own = {name: shape for name, shape in shapes(model, shared).items() if name not in constant - set(names.values())}
+        return covered(names, own, agreed or None)
+    if agreed:
+        return matched(model, agreed, shared, constant, checked)
+    return {name: name for name in shared_of(model, shared) if name not in constant}
+
+
+def matched(
+    model: nn.Module, layout: Mapping[str, tuple[int, ...]], shared: Shared, constant: set[str], checked: bool
+) -> dict[str, str]:
+    """As `match`, of a module with these `constant` buffers. Where it is `checked` afterwards what the
+    module computes, the order of depth in names is enough."""
     own = shapes(model, shared)
     other = {name: tuple(shape) for name, shape in layout.items() if name not in _SCALE}
-
-    def agreed(name: str) -> str:
-        layer, dot, part = name.rpartition(".")
-        return layer + dot + _BUFFERS.get(part, part)
-
-    def part(name: str) -> str:
-        return agreed(name).rpartition(".")[2]
-
-    def fits(found: Mapping[str, str]) -> bool:
-        same = all(own[mine] == other[name] for name, mine in found.items())
-        return same and len(set(found.values())) == len(own) == len(other)
-
-    by_name = {agreed(name): name for name in own}
-    found = {name: by_name[agreed(name)] for name in other if agreed(name) in by_name}
-    if fits(found):
-        return found
-
-    def layers(names: Iterable[str]) -> dict[str, list[str]]:
-        grouped: dict[str, list[str]] = {}
-        for name in names:
-            grouped.setdefault(name.rpartition(".")[0], []).append(name)
-        return grouped
-
-    mine, theirs = layers(own), layers(sorted(other, key=_natural))
-    found = {}
-    for ours, layer in zip(mine.values(), theirs.values()):
-        by_part = {part(name): name for name in ours}
-        found |= {name: by_part[part(name)] for name in layer if part(name) in by_part}
-    if len(mine) == len(theirs) and fits(found):
-        return found
+    meant = {without_words(_agreed(name)) for name in other}
+    left = {name for name in constant if _agreed(name) not in meant}
+    attempts = [{name: shape for name, shape in own.items() if name not in left}]
+    if left:
+        attempts.append(own)
+    for tensors in attempts:
+        found = _by_name(tensors, other) or _by_layer(tensors, other, checked)
+        if found is not None:
+            return found
     raise ValueError(
-        f"the module's tensors {own} are not those of the agreed model, {other}: "
+        f"the module's tensors {attempts[0]} are not those of the agreed model, {other}: "
         "give `names`, a dictionary from agreed names to those in the module"
     )
+
+
+def _agreed(name: str) -> str:
+    layer, dot, part = name.rpartition(".")
+    return layer + dot + _BUFFERS.get(part, part)
+
+
+def _part(name: str) -> str:
+    return _agreed(name).rpartition(".")[2]
+
+
+Layout = Mapping[str, tuple[int, ...]]
+
+
+def _fits(found: Mapping[str, str], own: Layout, other: Layout) -> bool:
+    same = all(own[mine] == other[name] for name, mine in found.items())
+    return same and len(set(found.values())) == len(own) == len(other)
+
+
+def _by_name(own: Layout, other: Layout) -> dict[str, str] | None:
+    mine = {_agreed(name): name for name in own}
+    for said in (_agreed, lambda name: without_words(_agreed(name))):
+        found = {name: mine[said(name)] for name in other if said(name) in mine}
+        if _fits(found, own, other):
+            return found
+    return None
+
+
+def _layers(names: Iterable[str]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for name in names:
+        grouped.setdefault(name.rpartition(".")[0], []).append(name)
+    return grouped
+
+
+def _by_layer(own: Layout, other: Layout, checked: bool) -> dict[str, str] | None:
+    """Layer by layer: by shape where that tells, otherwise in the order of definition or of depth."""
+    mine = _layers(own)
+    written = list(other)
+    is_sorted = written == sorted(written)
+    theirs = _layers(sorted(other, key=_natural) if is_sorted else written)
+
+    def kind(layout: Layout, names: Iterable[str]) -> tuple[Any, ...]:
+        return tuple(sorted((_part(name), layout[name]) for name in names))
+
+    ours_by, theirs_by = _grouped(mine, own, kind), _grouped(theirs, other, kind)
+    if {one: len(layers) for one, layers in ours_by.items()} != {one: len(layers) for one, layers in theirs_by.items()}:
+        return None
+    found: dict[str, str] = {}
+    for one, layers in ours_by.items():
+        pairs = list(zip(layers, theirs_by[one]))
+        if is_sorted and not checked and not _are_counted(theirs_by[one]):
+            raise ValueError(
+                f"which of the agreed layers {', '.join(theirs_by[one])} is which of the module's {', '.join(layers)} "
+                "cannot be told: all have the same shapes and other names, and the agreed ones are in the order of the "
+                "alphabet. Give `names`, a dictionary from agreed names to those in the module, "
+                "or use the proposer's names"
+            )
+        for ours, layer in pairs:
+            by_part = {_part(name): name for name in mine[ours]}
+            found |= {name: by_part[_part(name)] for name in theirs[layer]}
+    return {name: found[name] for name in other} if _fits(found, own, other) else None
+
+
+def _grouped(layers: Mapping[str, list[str]], layout: Layout, kind: Any) -> dict[Any, list[str]]:
+    grouped: dict[Any, list[str]] = {}
+    for layer, names in layers.items():
+        grouped.setdefault(kind(layout, names), []).append(layer)
+    return grouped
+
+
+def _are_counted(layers: list[str]) -> bool:
+    """Whether the names of these layers differ by numbers alone, which say their order."""
+    return len({re.sub(r"\d+", "#", layer) for layer in layers}) == 1
 
 
 def load(

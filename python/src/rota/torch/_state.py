@@ -1,24 +1,25 @@
-"""The tensors of a module that take part in a federation: which ones, their roles, and how they were drawn."""
+"""The tensors of a module that take part in a federation: which ones, and their roles."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import nn
 
 from ._types import Shared
+from ._wrappers import buffers_of, modules_of, parameters_of, plain_name
 
 #: Layers with running statistics.
 NORMS = (nn.modules.batchnorm._NormBase,)
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers that are floats: counters of batches are not averaged."""
-    parameters = dict(model.named_parameters())
-    buffers = {name: value for name, value in model.named_buffers() if value.is_floating_point()}
-    kept = set(model.state_dict())
+    """Parameters and buffers that are floats, by their names without wrappers and in the order of their
+    definition: counters of batches are not averaged."""
+    parameters, plain = parameters_of(model), plain_name(model)
+    buffers = {name: value for name, value in buffers_of(model).items() if value.is_floating_point()}
+    kept = {plain(name) for name in model.state_dict()}
     return parameters | {name: value for name, value in buffers.items() if name in kept}
 
 
@@ -48,10 +49,12 @@ def shared_of(model: nn.Module, shared: Shared) -> dict[str, torch.Tensor]:
     if shared == "all":
         return state
 
+    modules = modules_of(model)
+
     def travels(name: str, value: torch.Tensor) -> bool:
         if isinstance(value, nn.Parameter):
             return value.requires_grad
-        return _is_trainable(model.get_submodule(name.rpartition(".")[0]))
+        return _is_trainable(modules[name.rpartition(".")[0]])
 
     found = {name: value for name, value in state.items() if travels(name, value)}
     if not any(isinstance(value, nn.Parameter) for value in found.values()):
@@ -68,18 +71,3 @@ def role(name: str, value: torch.Tensor, parameters: set[str]) -> Any:
         return "buffer"
     # Biases, and scales of norm layers, are not decayed.
     return "weight" if value.ndim >= 2 else "bias"
-
-
-def initial(model: nn.Module, name: str, value: torch.Tensor) -> float | dict[str, float]:
-    """How the tensor was drawn: as PyTorch draws dense layers and convolutions by default, or
-    uniform with the same deviation as the values that it has."""
-    value = value.detach()
-    if value.numel() == 0 or bool((value == value.flatten()[0]).all()):
-        return float(value.flatten()[0]) if value.numel() else 0.0
-    layer = model.get_submodule(name.rpartition(".")[0])
-    weight = getattr(layer, "weight", None)
-    if isinstance(weight, torch.Tensor) and weight.ndim >= 2:
-        bound = 1 / math.sqrt(weight[0].numel())
-        if float(value.abs().max()) <= bound * (1 + 1e-6):
-            return {"uniform": bound}
-    return {"uniform": math.sqrt(3) * float(value.std(unbiased=False))}

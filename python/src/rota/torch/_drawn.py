@@ -1,0 +1,80 @@
+"""Whether values look freshly drawn, and how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ._wrappers import modules_of, parameters_of
+
+#: Below this share of chances, values are not taken for draws of a distribution.
+_CHANCE = 1e-4
+#: Values of which the distribution is looked at.
+_MOST = 20_000
+
+
+def described(model: nn.Module, name: str, value: torch.Tensor) -> float | str | dict[str, float]:
+    """How an agreement describes the values of a tensor: one number; a bound, where they look freshly
+    drawn, as PyTorch draws dense layers and convolutions by default, or with the same deviation; and
+    `"program"` where only the program has them: trained weights, tables, masks."""
+    value = value.detach().float().cpu()
+    if value.numel() == 0 or bool((value == value.flatten()[0]).all()):
+        return float(value.flatten()[0]) if value.numel() else 0.0
+    if name not in parameters_of(model):
+        return "program"
+    if not bool(torch.isfinite(value).all()):
+        return "program"
+    layer = modules_of(model).get(name.rpartition(".")[0])
+    weight = getattr(layer, "weight", None)
+    if isinstance(weight, torch.Tensor) and weight.ndim >= 2:
+        bound = 1 / math.sqrt(weight[0].numel())
+        if float(value.abs().max()) <= bound * (1 + 1e-6) and _looks_drawn(value, bound):
+            return {"uniform": bound}
+    deviation = float(value.std(unbiased=False))
+    return {"uniform": math.sqrt(3) * deviation} if _looks_drawn(value, None) else "program"
+
+
+def _looks_drawn(value: torch.Tensor, bound: float | None) -> bool:
+    """Whether the values could be independent draws of one distribution around 0: uniform within the
+    bound, or without one uniform or normal with the deviation that they have."""
+    if _has_a_constant_part(value):
+        return False
+    flat = value.flatten()
+    flat = flat[:: max(1, flat.numel() // _MOST)].double()
+    deviation = float(flat.std(unbiased=False))
+    normal: Callable[[torch.Tensor], torch.Tensor] = lambda x: 0.5 * (1 + torch.erf(x / (deviation * math.sqrt(2))))
+
+    def uniform(edge: float) -> Callable[[torch.Tensor], torch.Tensor]:
+        return lambda x: ((x + edge) / (2 * edge)).clamp(0, 1)
+
+    if bound is not None:
+        return _chance(flat, uniform(bound)) > _CHANCE
+    # The largest of n draws lies a little below the bound.
+    edge = float(flat.abs().max()) * (1 + 1 / flat.numel())
+    return max(_chance(flat, uniform(edge)), _chance(flat, normal)) > _CHANCE
+
+
+def _has_a_constant_part(value: torch.Tensor) -> bool:
+    """Whether a row or a column has one value alone, such as a padding row or a pruned input."""
+    if value.ndim < 2:
+        return False
+    for dimension in (0, 1):
+        lines = value.transpose(0, dimension).flatten(1)
+        if lines.shape[1] > 1 and bool((lines == lines[:, :1]).all(1).any()):
+            return True
+    # Zeros that were set one by one.
+    return float((value == 0).float().mean()) > 0.01
+
+
+def _chance(values: torch.Tensor, distribution: Any) -> float:
+    """The chance of a distance as large as this one (Kolmogorov & Smirnov; the series of Stephens 1970)."""
+    ordered, count = values.sort().values, values.numel()
+    expected = distribution(ordered)
+    steps = torch.arange(1, count + 1, dtype=torch.float64) / count
+    distance = float(torch.maximum((steps - expected).max(), (expected - steps + 1 / count).max()))
+    scaled = distance * (math.sqrt(count) + 0.12 + 0.11 / math.sqrt(count))
+    total = sum((-1) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101))
+    return min(1.0, max(0.0, 2 * total)) if scaled > 0.2 else 1.0

@@ -1,0 +1,245 @@
+//! What federations of programs start from, and what is compared of the programs before that.
+
+use std::fs;
+
+use rota::agreement::Agreement;
+use rota::learn::export::start_model;
+use rota::learn::external::external_study;
+use rota::learn::{DataError, Study, TaskConfig};
+use rota::protocol::Hash;
+use serde_json::Value;
+
+use super::federations::{
+    demo_of, external, rota, rota_run, run_all, scenario, simulate, start, text,
+};
+use super::one::{TENSORS, command, config};
+
+/// Three silos of a simulation, with programs that behave so.
+fn study(how: &str, name: &str, task: &str) -> Result<Study, DataError> {
+    let task: toml::Table = format!("[external]\n{task}\n{TENSORS}").parse().unwrap();
+    let task: TaskConfig = task.try_into().unwrap();
+    external_study(&task, &config(how, name), Some(3), None, 5, |place| {
+        place as u64
+    })
+}
+
+/// Why these silos cannot learn together.
+fn refused(how: &str, name: &str, task: &str) -> String {
+    match study(how, name, task) {
+        Ok(_) => panic!("{how} is not refused"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The biases that the silos start from.
+fn biases(study: &Study) -> Vec<f32> {
+    let silos = study.silos.iter();
+    let bias = |model: rota::methods::Params| model.tensor("bias").unwrap()[0];
+    silos.map(|silo| bias(silo.learner.initial(5))).collect()
+}
+
+pub(crate) fn silos_start_from_what_the_first_program_holds() {
+    // Every program begins with another bias, and nothing is said about the start.
+    let first = study("own", "start-own", "").unwrap();
+    assert_eq!(biases(&first), [7.0; 3]);
+    let notes = first.notes.join("\n");
+    assert!(
+        notes.contains("the values that the program of silo 1 holds"),
+        "{notes}"
+    );
+    let proposed = first.proposed.unwrap();
+    let hash = proposed.task.model.clone().unwrap();
+    assert_eq!(
+        hash,
+        format!("{:#}", Hash(proposed.model.clone().unwrap().hash()))
+    );
+    // Said, and with the hash that an agreement has.
+    let said = study("own", "start-said", "start = 'proposer'").unwrap();
+    assert_eq!(biases(&said), [7.0; 3]);
+    let agreed = format!("start = 'proposer'\nmodel = '{hash}'");
+    assert_eq!(
+        biases(&study("own", "start-agreed", &agreed).unwrap()),
+        [7.0; 3]
+    );
+    let other = format!("start = 'proposer'\nmodel = '{}'", "0".repeat(64));
+    let why = refused("own", "start-other", &other);
+    assert!(why.contains("`external.model` is 000"), "{why}");
+    // As the tensors say, where that is wanted, or where a program gives none.
+    let drawn = study("own", "start-tensors", "start = 'tensors'").unwrap();
+    assert_eq!(biases(&drawn), [0.0; 3]);
+    let none = study("well", "start-none", "").unwrap();
+    assert_eq!(biases(&none), [0.0; 3]);
+    assert!(none.notes.is_empty() && none.proposed.unwrap().model.is_none());
+    let why = refused("well", "start-wanted", "start = 'proposer'");
+    assert!(why.contains("gives no model to start from"), "{why}");
+}
+
+pub(crate) fn programs_that_mean_something_else_by_the_same_names_are_refused() {
+    let why = refused("swapped", "swapped", "");
+    assert!(
+        why.contains("\"silo 2\": its program computes something else"),
+        "{why}"
+    );
+    assert!(why.contains("say by `names` which is which"), "{why}");
+    // The agreement says what the proposer's computes, for nodes that see no other program.
+    let agreed = study("own", "agreed", "").unwrap().proposed.unwrap();
+    let trial = toml::to_string(&agreed.task).unwrap();
+    assert!(trial.contains("[trial]"), "{trial}");
+    let wrong = "trial = { inputs = [2, 1], outputs = [100.0, 200.0] }";
+    let why = refused("own", "agreed-wrong", wrong);
+    assert!(
+        why.contains("\"silo 1\": its program computes something else"),
+        "{why}"
+    );
+    // Batches of other dimensions cannot be compared, and that is said.
+    let wide = study("wide", "wide", "").unwrap();
+    let notes = wide.notes.join("\n");
+    assert!(
+        notes.contains("the programs of silo \"silo 2\" and 1 more"),
+        "{notes}"
+    );
+}
+
+pub(crate) fn columns_in_another_order_are_refused_or_put_in_order() {
+    let why = refused("columns", "columns", "");
+    assert!(why.contains("\"silo 2\""), "{why}");
+    assert!(
+        why.contains("it has them in another order; agreed are height, weight"),
+        "{why}"
+    );
+    let why = refused("columns", "columns-other", "columns = ['height', 'age']");
+    assert!(why.contains("it has no column \"age\""), "{why}");
+    let why = refused("columns", "columns-more", "columns = ['height']");
+    assert!(
+        why.contains("nobody agreed on its column \"weight\""),
+        "{why}"
+    );
+    // A program that is told the order puts its columns into it.
+    let mended = study("mended", "columns-mended", "").unwrap();
+    assert_eq!(mended.proposed.unwrap().task.columns, ["height", "weight"]);
+    // Without names nothing can be compared, and that is said.
+    let unnamed = study("own", "columns-none", "columns = ['height']").unwrap();
+    let notes = unnamed.notes.join("\n");
+    assert!(
+        notes.contains("nobody knows whether the programs of silo \"silo 1\" and 2 more"),
+        "{notes}"
+    );
+}
+
+pub(crate) fn nodes_start_from_what_the_proposers_program_holds() {
+    // The programs of the three nodes begin with three biases.
+    let configs = demo_of("proposer", "own", "name = 'fedavg'", &external());
+    let folder = configs[0].parent().unwrap().parent().unwrap();
+    let file = folder.join("start.safetensors");
+    let model = start_model(&file).unwrap();
+    assert_eq!(model.tensor("bias").unwrap(), [7.0]);
+    let agreed = fs::read_to_string(folder.join("federation.toml")).unwrap();
+    assert!(agreed.contains("start = \"proposer\""), "{agreed}");
+    let outputs = run_all(&configs);
+    let adopted =
+        |output: &std::process::Output| text(&output.stdout).matches("\"adopted\"").count();
+    assert!(outputs.iter().all(|output| adopted(output) == 4));
+    // The node keeps the start, so its rounds can be computed again.
+    let state = configs[1].with_file_name("state");
+    let verified = rota(&["verify", state.to_str().unwrap()]);
+    let said = text(&verified.stdout);
+    assert!(
+        verified.status.success(),
+        "{said}{}",
+        text(&verified.stderr)
+    );
+    let other = rota::methods::Params::build(model.layout(), |values| values.fill(1.0));
+    fs::write(&file, other.document()).unwrap();
+    fs::remove_dir_all(configs[1].with_file_name("state")).unwrap();
+    let node = start(rota_run(&configs[1])).wait_with_output().unwrap();
+    assert!(!node.status.success());
+    let said = text(&node.stderr)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        said.contains("use the file that came with this agreement"),
+        "{said}"
+    );
+}
+
+pub(crate) fn members_fetch_the_start_from_the_proposers_node() {
+    let configs = demo_of("fetched", "own", "name = 'fedavg'", &external());
+    let folder = configs[0].parent().unwrap().parent().unwrap();
+    let (file, own) = (
+        folder.join("start.safetensors"),
+        configs[0].with_file_name("mine.safetensors"),
+    );
+    fs::rename(&file, &own).unwrap();
+    // The others have the agreement alone.
+    let check = text(&rota(&["check", "--config", configs[1].to_str().unwrap()]).stdout);
+    let check = check.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        check.contains("the node fetches it from the other members"),
+        "{check}"
+    );
+    let mut first: toml::Table = fs::read_to_string(&configs[0]).unwrap().parse().unwrap();
+    first.insert("start-model".into(), "mine.safetensors".into());
+    fs::write(&configs[0], toml::to_string(&first).unwrap()).unwrap();
+    let outputs = run_all(&configs);
+    let count =
+        |output: &std::process::Output, what: &str| text(&output.stdout).matches(what).count();
+    assert!(
+        outputs
+            .iter()
+            .all(|output| count(output, "\"adopted\"") == 4)
+    );
+    assert_eq!(count(&outputs[0], "\"asks-for-start\""), 0);
+    assert!(
+        outputs[1..]
+            .iter()
+            .all(|output| count(output, "\"has-start\"") == 1)
+    );
+    let kept = configs[2].with_file_name("state").join("start.safetensors");
+    assert_eq!(fs::read(kept).unwrap(), fs::read(own).unwrap());
+}
+
+pub(crate) fn a_new_agreement_comes_with_the_proposers_start() {
+    let learner = format!("command = {:?}", command("own", "new"));
+    let file = scenario("new", &learner, &external(), "name = 'fedavg'");
+    let folder = file.with_extension("agreed");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let out = folder.join("federation.toml");
+    let (scenario, written) = (file.to_str().unwrap(), out.to_str().unwrap());
+    // The base point, which is a key that somebody could have.
+    let key = format!("58{}", "66".repeat(31));
+    let member = format!("north={key}");
+    let new = [
+        "federation",
+        "new",
+        "--scenario",
+        scenario,
+        "--out",
+        written,
+        "--member",
+        &member,
+    ];
+    let output = rota(&new);
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    assert!(said.contains("start.safetensors"), "{said}");
+    let model = start_model(&folder.join("start.safetensors")).unwrap();
+    let agreement = Agreement::load(&out).unwrap();
+    let TaskConfig::External(task) = &agreement.task else {
+        panic!("the task is one of programs");
+    };
+    assert_eq!(task.model, Some(format!("{:#}", Hash(model.hash()))));
+    let shown = text(&rota(&["federation", "show", written]).stdout);
+    assert!(
+        shown.contains("the values that the proposer's program held"),
+        "{shown}"
+    );
+    // A file that is there is not written over.
+    fs::remove_file(&out).unwrap();
+    let again = rota(&new);
+    assert!(!again.status.success());
+    // The simulation of the same scenario starts from the same bits.
+    let summary: Value = simulate(&file, &["--silos", "3"]);
+    assert_eq!(summary["rounds"].as_array().unwrap().len(), 4);
+}
