@@ -211,6 +211,18 @@ def test_positions_that_are_ignored_do_not_count():
         assert found.train(values(found), training(rate=0.0)).samples == 9
 
 
+def test_a_batch_without_a_target_that_counts_is_passed_over():
+    """Its mean is no number: a plain step with it would leave no model."""
+    x, y = draw(9, 1, 6, 6), classes(3, 9, 6, 6)
+    y[3:6] = -100
+    batches = loader(torch.utils.data.TensorDataset(x, y), 3)
+    found = rota.torch.Learner(nn.Conv2d(1, 3, 3, padding=1), F.cross_entropy, batches, batches, device="cpu")
+    others = [batch for at, batch in enumerate(batches) if at != 1]
+    assert trained_alike(found, loop(found.model, others, lambda model, batch: F.cross_entropy(model(batch[0]), batch[1])))
+    update = found.train(values(found), training())
+    assert update.samples == 9 and np.isfinite(update.metrics["loss"])
+
+
 def test_ignored_rows_are_measured_but_not_row_by_row():
     x, y = draw(40, 3), classes(3, 40)
     y[35] = -100

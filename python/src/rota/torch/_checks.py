@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ._batches import shapes_in
+from ._batches import shapes_in, tensors_in
 from ._losses import Known
 from ._types import Loss, Refused
 
@@ -179,10 +179,13 @@ def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:
         )
 
 
-def check_trained(loss: torch.Tensor, model: nn.Module) -> None:
-    """Refuses a loss that depends on trainable tensors which are not the module's."""
-    own = {id(value) for value in model.parameters()}
+def check_trained(loss: torch.Tensor, model: nn.Module, batch: Any) -> dict[int, torch.Tensor]:
+    """Refuses a loss that depends on parameters which are not the module's. Returns other tensors that
+    it depends on and that are neither the module's nor of the batch: those that are the same in two
+    passes would be trained elsewhere."""
+    own = {id(value) for value in [*model.parameters(), *tensors_in(batch)]}
     seen: set[Any] = set()
+    others: dict[int, torch.Tensor] = {}
     todo = [loss.grad_fn]
     while todo:
         node = todo.pop()
@@ -191,9 +194,17 @@ def check_trained(loss: torch.Tensor, model: nn.Module) -> None:
         seen.add(node)
         leaf = getattr(node, "variable", None)
         if isinstance(leaf, nn.Parameter) and id(leaf) not in own:
-            raise Refused(
-                f"the loss depends on a parameter of the shape {tuple(leaf.shape)} that is not the model's, and would be "
-                "neither trained nor shared: make it a part of `model`, such as a module that holds both, or freeze "
-                "it with requires_grad_(False)"
-            )
+            raise Refused(elsewhere(leaf))
+        if isinstance(leaf, torch.Tensor) and id(leaf) not in own:
+            others[id(leaf)] = leaf
         todo += [one for one, _ in node.next_functions]
+    return others
+
+
+def elsewhere(leaf: torch.Tensor) -> str:
+    """Why a loss that depends on this tensor is refused."""
+    return (
+        f"the loss depends on a parameter of the shape {tuple(leaf.shape)} that is not the model's, and would be "
+        "neither trained nor shared: make it a part of `model`, such as a module that holds both, or freeze "
+        "it with requires_grad_(False)"
+    )
