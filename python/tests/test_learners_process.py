@@ -171,6 +171,35 @@ def test_silos_that_seed_nothing_draw_by_their_seeds():
     assert found[0] == found[1] != found[2]
 
 
+def test_a_measurement_that_fails_leaves_the_turn_to_others():
+    """Also while its exception, and the frames in it, are kept."""
+    torch = pytest.importorskip("torch")
+    import rota.torch
+
+    x = torch.randn(20, 3)
+
+    class Both(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x
+
+    def loss(outputs, targets):
+        return torch.nn.functional.mse_loss(outputs[0], targets)
+
+    learner = rota.torch.Learner(Both(3, 3), loss, (x, x), (x, x), device="cpu")
+    kept = []
+    try:
+        # It has no outputs row by row.
+        learner.outputs(dict(learner.initial(0)), "test", {})
+    except Exception as error:
+        kept.append(error)
+    assert kept and torch.is_grad_enabled()
+    done = []
+    thread = threading.Thread(target=lambda: done.append(learner.evaluate(dict(learner.initial(0)), "test", {})), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert done and done[0]["loss"] > 0
+
+
 def test_a_simulation_leaves_the_generators_of_the_process_alone():
     random.seed(4)
     np.random.seed(4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -407,19 +408,21 @@ class Learner(_learner.Learner):
         check_shapes(self._known, passed.outputs, passed.targets)
         return passed
 
-    def _measured(self, model: Arrays, split: Split) -> Iterator[Passed]:
-        """What the model makes of the batches of a part, which are drawn in the same way every time."""
+    @contextmanager
+    def _measuring(self, model: Arrays) -> Iterator[None]:
+        """Loads a model to be measured; what it draws is the same every time."""
         with turn(), seeded(0), torch.no_grad():
             self._set(model)
             self.model.eval()
-            for batch in self._batches(split, 512, None):
-                yield self._passed(batch)
+            yield
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
         measuring = Measuring(self._loss, self._known, self._metrics, self._classes)
-        for passed in self._measured(model, split):
-            measuring.add(passed)
-        return measuring.found(self.device)
+        with self._measuring(model):
+            for batch in self._batches(split, 512, None):
+                measuring.add(self._passed(batch))
+            return measuring.found(self.device)
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
-        return row_by_row(self._measured(model, split))
+        with self._measuring(model):
+            return row_by_row(self._passed(batch) for batch in self._batches(split, 512, None))
