@@ -296,6 +296,7 @@ def test_silos_weigh_as_many_rows_as_they_have():
     task = external(learner(silo()), metric="accuracy")
     summary = rota.simulate(scenario(task, rounds=2), learner=learner, references=False)
     assert not summary["training_failed"] and summary["usable"] and sorted(weights[:3]) == [8, 13, 17]
+
     def off(weigh):
         """How far the start of the second round is from the mean with these weights."""
         total = sum(weigh)

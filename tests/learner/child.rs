@@ -178,11 +178,15 @@ pub(crate) fn main(how: &str, log: &str) {
                 if let Some(into) = request["personal_into"].as_str() {
                     write(into, &[("trainings", vec![1], vec![0.0])]);
                 }
+                let first = match how {
+                    "own" | "swapped" | "wide" | "columns" | "mended" => 7.0 + silo as f32,
+                    _ => 7.0,
+                };
                 if let Some(into) = request["into"].as_str() {
                     write(
                         into,
                         &[
-                            ("bias", vec![1], vec![7.0 + silo as f32]),
+                            ("bias", vec![1], vec![first]),
                             ("weight", vec![1, 1], vec![0.0]),
                         ],
                     );

@@ -35,7 +35,8 @@ def ordered(part: str, data: Any, agreed: Sequence[str]) -> tuple[Any, list[str]
         return data, []
     features, targets = ([name for name in agreed if name.startswith(_TARGET) == is_target] for is_target in (False, True))
     x, names = _in_order(part, data[0], features)
-    y, further = data[1], []
+    y = data[1]
+    further: list[str] = []
     if len(names_of(y) or ()) > 1:
         y, further = _in_order(part, y, [name.removeprefix(_TARGET) for name in targets])
     return (x, y), names + [_TARGET + name for name in further]

@@ -7,21 +7,12 @@ use super::agreed::{Agreed, Begins};
 use super::config::LearnerConfig;
 use super::learner::{Absent, Doubt, ExternalLearner, hex};
 use super::programs::Programs;
+use super::proposed::Proposed;
 use super::table::TableByProgram;
 use super::task::{ExternalTask, StartFrom};
 use crate::data::DataError;
 use crate::metrics::Metric;
 use crate::task::{RowCounts, SILOS, Silo, Study, TaskConfig};
-use methods::Params;
-
-/// What a federation of programs starts from and agrees on, as the first silo's program says it.
-#[derive(Clone)]
-pub struct Proposed {
-    /// The task, with all that the first silo's program said of itself.
-    pub task: ExternalTask,
-    /// The model that it holds, from which all start; `None` where the task says the start.
-    pub model: Option<Params>,
-}
 
 /// All silos of a task in a simulation, those that `learner` names with its program. `seed` is that
 /// of the simulation, and `own` gives the seed of the silo at a position.

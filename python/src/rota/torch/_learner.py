@@ -19,12 +19,12 @@ from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
 from ._checks import check_kinds, check_lazy, check_private, check_shapes
-from ._forward import Pass, Passed
-from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
-from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._constants import candidates, chosen, same, unchanged_by
 from ._drawn import described
+from ._forward import Pass, Passed
+from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._made_up import computed, dimensions, is_text, made_up
+from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
@@ -41,8 +41,8 @@ class Learner(_learner.Learner):
 
     Args:
         model: The module.
-        shared: What of the module travels. `"all"`: its parameters, and buffers of floats such as
-            those of batch normalisation. `"trainable"`: the parameters that require gradients, and
+        shared: What of the module travels. `"all"`: its parameters, and buffers of floats that training
+            changes, such as those of batch normalisation. `"trainable"`: the parameters that require gradients, and
             the buffers of modules that have such parameters themselves. All else is frozen: it stays
             as it is, with normalisation by the running statistics that it has, and must be the same
             at every member (`frozen`).
@@ -152,8 +152,8 @@ class Learner(_learner.Learner):
         #: Those of them that training is not to change, with their values.
         self._fixed = {name: value.detach().clone() for name, value in left.items() if name in constant}
         owners, modules = {name.rpartition(".")[0] for name in kept}, modules_of(self.model)
-        found = [modules[name] for name in sorted(owners)]
-        self._still_norms = [module for module in found if isinstance(module, NORMS)]
+        owned = [modules[name] for name in sorted(owners)]
+        self._still_norms: list[nn.Module] = [module for module in owned if isinstance(module, NORMS)]
         # What the module is before the first training, which changes it in place.
         self._first = {name: array(value) for name, value in self._values().items()}
         self._drawn = {name: described(self.model, mine, state[mine]) for name, mine in self._names.items()}
