@@ -169,7 +169,9 @@ def test_plain_tensors_that_a_loss_trains_are_refused_and_inputs_are_not():
     assert learner(nn.Linear(3, 2), forward=marked, rows=(draw(12, 3), Y)).rows().train == 12
 
 
-def test_a_class_of_losses_is_told():
+def test_a_class_of_models_or_losses_is_told():
+    with pytest.raises(ValueError, match=r"`model` must be a torch.nn.Module, and it is a class: make a model of it, Linear"):
+        learner(nn.Linear)
     with pytest.raises(ValueError, match=r"`loss` is a class: make one of it, CrossEntropyLoss\(\)"):
         learner(nn.Linear(3, 2), nn.CrossEntropyLoss)
 

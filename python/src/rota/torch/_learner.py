@@ -18,7 +18,7 @@ from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Upda
 from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
-from ._checks import check_kinds, check_lazy, check_private, check_shapes
+from ._checks import check_kinds, check_module, check_private, check_shapes, notes
 from ._constants import candidates, chosen, same, unchanged_by
 from ._drawn import described
 from ._forward import Pass, Passed
@@ -106,7 +106,7 @@ class Learner(_learner.Learner):
             raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
         if threads is not None:
             torch.set_num_threads(threads)
-        check_lazy(model, loss)
+        check_module(model, loss)
         check_private(model, loss, (train, validation, test))
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
@@ -197,6 +197,9 @@ class Learner(_learner.Learner):
                 trial.trained(part, batch, self._still_norms)
                 self._two = trial.needs_two(batch, self._still_norms)
             passed = trial.measured(part, batch)
+            if part == "train":
+                for note in notes(self._known, passed.outputs, passed.targets):
+                    print(f"note: {note}", file=sys.stderr)
             same = rows_of_batch(batch) in (None, passed.rows)
             plain = known(functional.cross_entropy) if self._loss is None and self._classes() else self._known
             means = gives_rows(plain, passed.outputs, passed.targets) if same else None
