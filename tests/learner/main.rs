@@ -127,6 +127,10 @@ const TESTS: &[(&str, fn())] = &[
         start::members_fetch_the_start_from_the_proposers_node,
     ),
     (
+        "what_an_agreement_says_about_the_start",
+        start::what_an_agreement_says_about_the_start,
+    ),
+    (
         "a_new_agreement_comes_with_the_proposers_start",
         start::a_new_agreement_comes_with_the_proposers_start,
     ),

@@ -243,3 +243,45 @@ pub(crate) fn a_new_agreement_comes_with_the_proposers_start() {
     let summary: Value = simulate(&file, &["--silos", "3"]);
     assert_eq!(summary["rounds"].as_array().unwrap().len(), 4);
 }
+
+pub(crate) fn what_an_agreement_says_about_the_start() {
+    // An agreement without a start is one from before there was a choice: its id stays.
+    let plain = demo_of("said-plain", "well", "name = 'fedavg'", &external());
+    let file = plain[0]
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("federation.toml");
+    let text = fs::read_to_string(file).unwrap();
+    assert!(
+        !text.contains("proposer") && !text.contains("\nmodel"),
+        "{text}"
+    );
+    let said = text.replacen("[task.external]", "[task.external]\nstart = \"tensors\"", 1);
+    assert_ne!(text, said);
+    let id = |text: &str| Agreement::parse("federation.toml", text).map(|it| it.epoch.federation);
+    assert_eq!(id(&text).unwrap(), id(&said).unwrap());
+    // A start that nothing names is none.
+    let own = demo_of("said-own", "own", "name = 'fedavg'", &external());
+    let file = own[0]
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("federation.toml");
+    let text = fs::read_to_string(file).unwrap();
+    let without: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("model = "))
+        .collect();
+    let why = id(&without.join("\n")).unwrap_err().to_string();
+    assert!(why.contains("needs `model`"), "{why}");
+    let held = text.replace("uniform = 0.5", "uniform = -0.5");
+    assert!(
+        id(&held)
+            .unwrap_err()
+            .to_string()
+            .contains("a bound at least 0")
+    );
+}
