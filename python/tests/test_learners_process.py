@@ -17,11 +17,12 @@ from test_protocol import OPEN, Program
 from test_run import load
 
 
-def started(script, **environment):
+def started(script, program=sys.executable, **environment):
     """The program, started as a silo does."""
+    command = [program, script]
     program = object.__new__(Program)
     program.process = subprocess.Popen(
-        [sys.executable, script],
+        command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -84,6 +85,23 @@ def test_processes_of_a_learner_and_other_programs_keep_their_output(tmp_path):
     assert program.end() == 0
     plain = subprocess.run([sys.executable, child], capture_output=True, stdin=subprocess.PIPE, text=True, check=True)
     assert plain.stdout == "from the child\n"
+
+
+def test_a_shell_that_starts_the_program_may_ask_python_before(tmp_path):
+    script = tmp_path / "learner.py"
+    script.write_text("import rota\nprint('loud', flush=True)\n" + SERVE)
+    shell = tmp_path / "start.sh"
+    shell.write_text(
+        f'version=$("{sys.executable}" -c "import rota; print(rota.__version__)")\n'
+        'echo "rota $version" >&2\n'
+        f'"{sys.executable}" "{script}"\n'
+    )
+    program = started(shell, program="sh")
+    program.ask(type="hello", protocol=1, program="a test", folder=str(tmp_path))
+    assert program.ask(**OPEN)["layout"][0]["name"] == "w"
+    program.process.stdin.close()
+    said = program.process.stderr.read().decode()
+    assert f"rota {rota.__version__}\n" in said and "loud" in said
 
 
 # Draws.
@@ -169,6 +187,35 @@ def test_silos_that_seed_nothing_draw_by_their_seeds():
         assert len(set(drawn.values())) == 3
         found.append((drawn, summary["trace"]))
     assert found[0] == found[1] != found[2]
+
+
+def test_a_measurement_that_fails_leaves_the_turn_to_others():
+    """Also while its exception, and the frames in it, are kept."""
+    torch = pytest.importorskip("torch")
+    import rota.torch
+
+    x = torch.randn(20, 3)
+
+    class Both(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x), x
+
+    def loss(outputs, targets):
+        return torch.nn.functional.mse_loss(outputs[0], targets)
+
+    learner = rota.torch.Learner(Both(3, 3), loss, (x, x), (x, x), device="cpu")
+    kept = []
+    try:
+        # It has no outputs row by row.
+        learner.outputs(dict(learner.initial(0)), "test", {})
+    except Exception as error:
+        kept.append(error)
+    assert kept and torch.is_grad_enabled()
+    done = []
+    thread = threading.Thread(target=lambda: done.append(learner.evaluate(dict(learner.initial(0)), "test", {})), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert done and done[0]["loss"] > 0
 
 
 def test_a_simulation_leaves_the_generators_of_the_process_alone():

@@ -147,6 +147,35 @@ def test_a_loss_with_parameters_of_its_own_is_refused():
     assert learner(nn.Linear(3, 2), frozen).rows().train == 12
 
 
+def test_plain_tensors_that_a_loss_trains_are_refused_and_inputs_are_not():
+    scale = torch.ones((), requires_grad=True)
+    with pytest.raises(ValueError, match=r"a parameter of the shape \(\) that is not the model's"):
+        learner(nn.Linear(3, 2), lambda outputs, targets: F.cross_entropy(outputs * scale, targets))
+
+    def steep(model, batch):
+        """With a penalty on the gradient by the inputs."""
+        x = batch[0].clone().requires_grad_(True)
+        outputs = model(x)
+        if not outputs.requires_grad:
+            return outputs, batch[1]
+        slope, = torch.autograd.grad(outputs.sum(), x, create_graph=True)
+        return outputs + slope.square().mean(), batch[1]
+
+    assert learner(nn.Linear(3, 2), forward=steep).rows().train == 12
+
+    def marked(model, batch):
+        return model(batch[0].requires_grad_(True)), batch[1]
+
+    assert learner(nn.Linear(3, 2), forward=marked, rows=(draw(12, 3), Y)).rows().train == 12
+
+
+def test_a_class_of_models_or_losses_is_told():
+    with pytest.raises(ValueError, match=r"`model` must be a torch.nn.Module, and it is a class: make a model of it, Linear"):
+        learner(nn.Linear)
+    with pytest.raises(ValueError, match=r"`loss` is a class: make one of it, CrossEntropyLoss\(\)"):
+        learner(nn.Linear(3, 2), nn.CrossEntropyLoss)
+
+
 def test_a_second_model_in_forward_is_refused_unless_it_is_frozen():
     teacher = nn.Linear(3, 2)
 

@@ -40,6 +40,29 @@ def test_two_arrays_in_a_list_are_rows():
     assert found.rows().train == 12 and found.train(values(found), training(batch=4)).samples == 12
 
 
+@pytest.mark.parametrize("kind", ["loader", "tensor", "array"])
+def test_rows_without_targets_are_learned_with_forward(kind):
+    """As an autoencoder does."""
+    rows = {"loader": loader(torch.utils.data.TensorDataset(X), 5), "tensor": X, "array": X.numpy()}[kind]
+
+    def forward(model, batch):
+        x = batch[0] if kind == "loader" else batch
+        return model(x), x
+
+    found = rota.torch.Learner(nn.Linear(3, 3), F.mse_loss, rows, rows, forward=forward, device="cpu")
+    assert found.outputs_loss == "squared" and found.rows() == rota.Rows(train=12, test=12)
+    if kind == "loader":
+        assert trained_alike(found, loop(found.model, rows, lambda model, batch: F.mse_loss(model(batch[0]), batch[0])))
+    assert found.train(values(found), training(batch=5)).samples == 12
+    with pytest.raises(ValueError, match="without targets: give pairs"):
+        rota.torch.Learner(nn.Linear(3, 3), F.mse_loss, rows, device="cpu")
+
+
+def test_rows_in_a_list_are_no_batches():
+    with pytest.raises(ValueError, match="targets have no dimension of rows; give batches"):
+        learner([(X[at], Y[at]) for at in range(12)])
+
+
 def test_classes_in_arrays_may_be_of_any_integers():
     """NumPy's own on some systems, and the codes of categories, have fewer bits than PyTorch takes."""
     for kind in ("int8", "int16", "int32", "int64"):

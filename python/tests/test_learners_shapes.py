@@ -113,6 +113,9 @@ def test_targets_that_a_loss_means_otherwise_are_refused():
         learner(nn.Linear(3, 1), F.cross_entropy, x, torch.zeros(12, dtype=torch.long))
     with pytest.raises(ValueError, match=r"use y.squeeze\(1\)"):
         learner(nn.Linear(3, 2), F.cross_entropy, x, two[:, None])
+    with pytest.raises(ValueError, match="nll_loss takes logarithms of probabilities.*use cross_entropy"):
+        learner(nn.Linear(3, 2), F.nll_loss, x, two)
+    assert learner(nn.Sequential(nn.Linear(3, 2), nn.LogSoftmax(1)), nn.NLLLoss(), x, two).rows().train == 12
     with pytest.raises(ValueError, match="one batch of `train`.*Target [67] is out of bounds"):
         learner(nn.Linear(3, 2), F.cross_entropy, x, two + 6)
     with pytest.raises(ValueError, match="the loss is nan before any training: look for missing values"):
@@ -211,6 +214,18 @@ def test_positions_that_are_ignored_do_not_count():
         assert found.train(values(found), training(rate=0.0)).samples == 9
 
 
+def test_a_batch_without_a_target_that_counts_is_passed_over():
+    """Its mean is no number: a plain step with it would leave no model."""
+    x, y = draw(9, 1, 6, 6), classes(3, 9, 6, 6)
+    y[3:6] = -100
+    batches = loader(torch.utils.data.TensorDataset(x, y), 3)
+    found = rota.torch.Learner(nn.Conv2d(1, 3, 3, padding=1), F.cross_entropy, batches, batches, device="cpu")
+    others = [batch for at, batch in enumerate(batches) if at != 1]
+    assert trained_alike(found, loop(found.model, others, lambda model, batch: F.cross_entropy(model(batch[0]), batch[1])))
+    update = found.train(values(found), training())
+    assert update.samples == 9 and np.isfinite(update.metrics["loss"])
+
+
 def test_ignored_rows_are_measured_but_not_row_by_row():
     x, y = draw(40, 3), classes(3, 40)
     y[35] = -100
@@ -281,6 +296,21 @@ def test_classes_in_the_last_dimension_are_refused_with_the_remedy():
     x, y = draw(6, 5, 3), classes(4, 6, 5)
     with pytest.raises(ValueError, match=r"classes are dimension 1, such as model\(x\).movedim\(-1, 1\)"):
         learner(nn.Linear(3, 4), F.cross_entropy, x, y)
+
+
+def test_what_is_often_meant_otherwise_is_said(capsys):
+    """Probabilities where a loss takes values before softmax, and as many classes as positions."""
+    x, y = draw(12, 3), classes(2, 12)
+    for last, loss, target in [
+        (nn.Softmax(1), F.cross_entropy, y),
+        (nn.Sigmoid(), nn.BCEWithLogitsLoss(), torch.stack([y, 1 - y], 1).float()),
+    ]:
+        learner(nn.Sequential(nn.Linear(3, 2), last), loss, x, target)
+        assert "as probabilities are, and" in capsys.readouterr().err
+        learner(nn.Linear(3, 2), loss, x, target)
+        assert capsys.readouterr().err == ""
+    learner(nn.Linear(3, 5), F.cross_entropy, draw(6, 5, 3), classes(5, 6, 5))
+    assert "dimension 1 is taken for the classes" in capsys.readouterr().err
 
 
 def test_a_loss_of_ones_own_is_computed_on_all_rows_at_once():

@@ -276,7 +276,7 @@ def test_silos_weigh_as_many_rows_as_they_have():
     starts, models, weights = [], [], []
 
     def learner(of):
-        rows = 8 + 4 * of.place
+        rows = (8, 13, 17)[of.place]
         batches = batches_of(classes(3, rows, seed=of.place), rows)
         found = rota.torch.Learner(
             bert("SequenceClassification", num_labels=3), None, batches, batches, silo=of, device="cpu"
@@ -295,15 +295,20 @@ def test_silos_weigh_as_many_rows_as_they_have():
 
     task = external(learner(silo()), metric="accuracy")
     summary = rota.simulate(scenario(task, rounds=2), learner=learner, references=False)
-    assert not summary["training_failed"] and summary["usable"] and sorted(weights[:3]) == [8, 12, 16]
-    apart = set()
-    for name, second in starts[3].items():
-        mean = sum(weight * model[name].astype(np.float64) for weight, model in zip(weights[:3], models)) / 36
-        assert np.allclose(second, mean, atol=1e-6), name
-        if not np.allclose(second, sum(model[name] for model in models[:3]) / 3, atol=1e-6):
-            apart.add(name)
-    # Weights of attention hardly move in one step from small values.
-    assert "classifier.weight" in apart and "bert.pooler.dense.weight" in apart
+    assert not summary["training_failed"] and summary["usable"] and sorted(weights[:3]) == [8, 13, 17]
+
+    def off(weigh):
+        """How far the start of the second round is from the mean with these weights."""
+        total = sum(weigh)
+        gaps = []
+        for name, second in starts[3].items():
+            mean = sum(weight * model[name].astype(np.float64) for weight, model in zip(weigh, models)) / total
+            gaps.append(np.abs(second - mean).max())
+        return max(gaps)
+
+    # Counted by the keys of batches, of which there are three in each.
+    by_keys = [3 * -(-rows // 4) for rows in weights[:3]]
+    assert off(weights[:3]) < 1e-6 < off(by_keys) < off([1, 1, 1])
 
 
 def test_adapters_of_a_transformer_train_alone():

@@ -19,10 +19,11 @@ _found: tuple[int, int] | None = None
 
 
 def take_where_started() -> None:
-    """Takes the descriptors where a silo has started this process itself: what the process starts has
-    the mark, too, but standard input and output of its own."""
+    """Takes the descriptors where a silo has started this process: what the process starts has the mark,
+    too, but standard input and output of its own. So may a line of Python in a script of a shell that
+    starts the program, `$(python3 -c "import rota; …")`."""
     mark = os.environ.get(MARK)
-    if not mark or os.environ.get(TAKEN) == mark:
+    if not mark or os.environ.get(TAKEN) == mark or sys.argv[:1] == ["-c"]:
         return
     with contextlib.suppress(OSError):
         if all(_is_pipe(descriptor) for descriptor in (0, 1)):

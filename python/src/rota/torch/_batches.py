@@ -106,7 +106,7 @@ def rows_of_batch(batch: Any) -> int | None:
         key = next((key for key in TARGETS if key in batch), None)
         inputs = [one for name, one in batch.items() if name != key]
         targets = batch[key] if key is not None else None
-    elif isinstance(batch, (tuple, list)) and len(batch) > 1:
+    elif isinstance(batch, (tuple, list)) and batch:
         inputs, targets = list(batch[:-1]), batch[-1]
     else:
         inputs, targets = [batch], None

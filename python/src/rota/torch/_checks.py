@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ._batches import shapes_in
+from ._batches import shapes_in, tensors_in
 from ._losses import Known
 from ._types import Loss, Refused
 
@@ -58,8 +58,11 @@ def check_private(model: nn.Module, loss: Any, parts: Iterable[Any]) -> None:
             )
 
 
-def check_lazy(model: nn.Module, loss: Any) -> None:
-    """Refuses layers without shapes, and modules that are compiled already."""
+def check_module(model: Any, loss: Any) -> None:
+    """Refuses what is no module, layers without shapes, and modules that are compiled already."""
+    if not isinstance(model, nn.Module):
+        what = f"a class: make a model of it, {model.__name__}(…)" if isinstance(model, type) else type(model).__name__
+        raise Refused(f"`model` must be a torch.nn.Module, and it is {what}")
     if isinstance(model, torch.jit.ScriptModule):
         raise Refused("the model is a module of torch.jit, whose layers cannot be told: give it as it was before")
     for one, what in ((model, "the model"), (loss, "`loss`")):
@@ -102,6 +105,8 @@ def check_shapes(loss: Known | None, outputs: Any, targets: Any) -> None:
         )
     mine, theirs = tuple(outputs.shape), tuple(targets.shape)
     shapes = f"outputs have the shape {mine} and targets {theirs}"
+    if targets.ndim == 0:
+        raise Refused(f"{shapes}: targets have no dimension of rows; give batches, such as those of a DataLoader")
     if loss.family == "numbers":
         if mine != theirs:
             alike = outputs.numel() == targets.numel()
@@ -136,6 +141,30 @@ def check_meaning(loss: Known | None, outputs: Any, targets: Any) -> None:
         least, most = float(targets.min()), float(targets.max())
         if least < 0 or most > 1:
             raise Refused(f"targets are between {least:g} and {most:g}: {name} takes probabilities from 0 to 1")
+    if name == "nll_loss" and outputs.numel() and float(outputs.max()) > 1e-4:
+        raise Refused(
+            f"outputs are up to {float(outputs.max()):.3g}: {name} takes logarithms of probabilities, which are at most "
+            "0; use cross_entropy, or log_softmax at the end of the model"
+        )
+
+
+def notes(loss: Known | None, outputs: Any, targets: Any) -> Iterator[str]:
+    """What is taken as PyTorch takes it, and is often meant otherwise."""
+    name = getattr(loss.function, "__name__", "") if loss else ""
+    if name == "cross_entropy" and outputs.ndim == 3 and outputs.shape[1] == outputs.shape[2] and targets.ndim == 2:
+        yield (
+            f"outputs have the shape {tuple(outputs.shape)}: dimension 1 is taken for the classes, and dimension 2 for "
+            "the positions; if it is the other way round, use movedim(-1, 1)"
+        )
+    if name in ("cross_entropy", "binary_cross_entropy_with_logits") and outputs.numel() >= 8:
+        least, most = float(outputs.min()), float(outputs.max())
+        sums = outputs.float().sum(1) if outputs.ndim > 1 else outputs
+        alike = name != "cross_entropy" or bool(((sums - 1).abs() < 1e-4).all())
+        if 0 < least and most < 1 and alike:
+            yield (
+                f"outputs are between {least:.3g} and {most:.3g}, as probabilities are, and {name} takes values before "
+                "softmax or sigmoid: leave it out at the end of the model"
+            )
 
 
 def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:
@@ -179,10 +208,13 @@ def check_own_loss(loss: Loss, outputs: Any, targets: Any) -> None:
         )
 
 
-def check_trained(loss: torch.Tensor, model: nn.Module) -> None:
-    """Refuses a loss that depends on trainable tensors which are not the module's."""
-    own = {id(value) for value in model.parameters()}
+def check_trained(loss: torch.Tensor, model: nn.Module, batch: Any) -> dict[int, torch.Tensor]:
+    """Refuses a loss that depends on parameters which are not the module's. Returns other tensors that
+    it depends on and that are neither the module's nor of the batch: those that are the same in two
+    passes would be trained elsewhere."""
+    own = {id(value) for value in [*model.parameters(), *tensors_in(batch)]}
     seen: set[Any] = set()
+    others: dict[int, torch.Tensor] = {}
     todo = [loss.grad_fn]
     while todo:
         node = todo.pop()
@@ -191,9 +223,17 @@ def check_trained(loss: torch.Tensor, model: nn.Module) -> None:
         seen.add(node)
         leaf = getattr(node, "variable", None)
         if isinstance(leaf, nn.Parameter) and id(leaf) not in own:
-            raise Refused(
-                f"the loss depends on a parameter of the shape {tuple(leaf.shape)} that is not the model's, and would be "
-                "neither trained nor shared: make it a part of `model`, such as a module that holds both, or freeze "
-                "it with requires_grad_(False)"
-            )
+            raise Refused(elsewhere(leaf))
+        if isinstance(leaf, torch.Tensor) and id(leaf) not in own:
+            others[id(leaf)] = leaf
         todo += [one for one, _ in node.next_functions]
+    return others
+
+
+def elsewhere(leaf: torch.Tensor) -> str:
+    """Why a loss that depends on this tensor is refused."""
+    return (
+        f"the loss depends on a parameter of the shape {tuple(leaf.shape)} that is not the model's, and would be "
+        "neither trained nor shared: make it a part of `model`, such as a module that holds both, or freeze "
+        "it with requires_grad_(False)"
+    )

@@ -179,7 +179,8 @@ class Pass:
     def _align(self, outputs: torch.Tensor, targets: torch.Tensor, loss: torch.Tensor) -> Passed:
         """Outputs with classes in dimension 1, as the losses of PyTorch take them, and the targets of
         the same places: how, is what gives the loss that the model computes itself."""
-        if not self._aligned:
+        # A batch without a target that counts tells nothing.
+        if not self._aligned and bool((targets != -100).any()):
             self._aligned, self.shift = True, _shift_of(self._model, outputs, targets, loss)
             if self.shift is None and self._loss is not None and self._loss.family == "classes" and outputs.ndim > 2:
                 raise Refused(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from .._learner import Given, Outputs, Rows, Silo, Split, Tensor, Training, Upda
 from .._tensors import Arrays
 from .._turn import seeded, turn
 from ._batches import last_joined, leaves, moved, picked, rows_of_batch
-from ._checks import check_kinds, check_lazy, check_private, check_shapes
+from ._checks import check_kinds, check_module, check_private, check_shapes, notes
 from ._constants import candidates, chosen, same, unchanged_by
 from ._drawn import described
 from ._forward import Pass, Passed
 from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
 from ._made_up import computed, dimensions, is_text, made_up
-from ._measure import Measuring, batch_loss, row_by_row
+from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
@@ -105,7 +106,7 @@ class Learner(_learner.Learner):
             raise ValueError(f'`keep` is {keep!r}, it must be "sgd", "adam" or None')
         if threads is not None:
             torch.set_num_threads(threads)
-        check_lazy(model, loss)
+        check_module(model, loss)
         check_private(model, loss, (train, validation, test))
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
@@ -196,9 +197,11 @@ class Learner(_learner.Learner):
                 trial.trained(part, batch, self._still_norms)
                 self._two = trial.needs_two(batch, self._still_norms)
             passed = trial.measured(part, batch)
-            self._by_class = self._by_class or (self._loss is None and self._pass.shift is not None)
+            if part == "train":
+                for note in notes(self._known, passed.outputs, passed.targets):
+                    print(f"note: {note}", file=sys.stderr)
             same = rows_of_batch(batch) in (None, passed.rows)
-            plain = known(functional.cross_entropy) if self._loss is None and self._by_class else self._known
+            plain = known(functional.cross_entropy) if self._loss is None and self._classes() else self._known
             means = gives_rows(plain, passed.outputs, passed.targets) if same else None
             if means and not self._pass.is_own and (targets := targets_in(data)) is not None:
                 ignored = plain.ignored if plain else -100
@@ -206,6 +209,10 @@ class Learner(_learner.Learner):
                 means = None if means in ("softmax", "logistic") and bool(wrong.any()) else means
             found.append(means)
         self.outputs_loss = found[0] if found and len(set(found)) == 1 else None
+
+    def _classes(self) -> bool:
+        """Whether the largest output says the class."""
+        return self._by_class or (self._loss is None and self._pass.shift is not None)
 
     # What the model is.
 
@@ -360,7 +367,7 @@ class Learner(_learner.Learner):
         terms = terms_of(trained, training.modifier, self.device)
         steps, step, mean = self._steps(training), 0, math.nan
         for _ in range(training.epochs):
-            total, count = 0.0, 0
+            total, told, count = 0.0, 0, 0
             for batch in self._batches("train", training.batch, order):
                 rows = rows_of_batch(batch)
                 optimiser.zero_grad(set_to_none=True)
@@ -374,15 +381,18 @@ class Learner(_learner.Learner):
                         f"{training.batch}, of {self.rows().train} rows: agree on larger batches"
                     ) from error
                 loss = batch_loss(self._loss, passed)
-                loss.backward()  # type: ignore[no-untyped-call]
-                modify(trained, training.modifier, terms)
-                optimiser.step()
                 rows, step = passed.rows if rows is None else rows, step + 1
-                total, count = total + float(loss.detach()) * rows, count + rows
-                training.progress(step, max(steps, step), total / count if count else None)
+                count += rows
+                # The mean over no targets is no number, and would make none of the model.
+                if counts(self._loss, self._known, self._classes(), passed) > 0:
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    modify(trained, training.modifier, terms)
+                    optimiser.step()
+                    total, told = total + float(loss.detach()) * rows, told + rows
+                training.progress(step, max(steps, step), total / told if told else None)
             if count == 0:
                 raise ValueError("there are no training rows")
-            mean = total / count
+            mean = total / told if told else math.nan
         state = state_of(self.model)
         for name, kept_value in self._fixed.items():
             if name in state and not same(state[name], kept_value):
@@ -401,19 +411,21 @@ class Learner(_learner.Learner):
         check_shapes(self._known, passed.outputs, passed.targets)
         return passed
 
-    def _measured(self, model: Arrays, split: Split) -> Iterator[Passed]:
-        """What the model makes of the batches of a part, which are drawn in the same way every time."""
+    @contextmanager
+    def _measuring(self, model: Arrays) -> Iterator[None]:
+        """Loads a model to be measured; what it draws is the same every time."""
         with turn(), seeded(0), torch.no_grad():
             self._set(model)
             self.model.eval()
-            for batch in self._batches(split, 512, None):
-                yield self._passed(batch)
+            yield
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
-        measuring = Measuring(self._loss, self._known, self._metrics, self._by_class)
-        for passed in self._measured(model, split):
-            measuring.add(passed)
-        return measuring.found(self.device)
+        measuring = Measuring(self._loss, self._known, self._metrics, self._classes)
+        with self._measuring(model):
+            for batch in self._batches(split, 512, None):
+                measuring.add(self._passed(batch))
+            return measuring.found(self.device)
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
-        return row_by_row(self._measured(model, split))
+        with self._measuring(model):
+            return row_by_row(self._passed(batch) for batch in self._batches(split, 512, None))

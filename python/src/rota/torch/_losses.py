@@ -125,6 +125,8 @@ def reduction_of(loss: Loss) -> str:
 
 def check_loss(loss: Loss) -> None:
     """Refuses losses that are no mean, or have parameters that nothing would train."""
+    if isinstance(loss, type):
+        raise Refused(f"`loss` is a class: make one of it, {loss.__name__}()")
     if reduction_of(loss) in ("sum", "none"):
         raise Refused("`loss` must be the mean over the rows of a batch: leave out `reduction`")
     module: Any = loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -28,10 +28,12 @@ def batch_loss(loss: Loss | None, passed: Passed) -> torch.Tensor:
     return found.reshape(())
 
 
-def own_counts(passed: Passed, by_class: bool) -> float:
-    """What the loss that a model computes itself is the mean over: targets that count, where it is a
-    cross-entropy; rows otherwise."""
-    if by_class:
+def counts(loss: Loss | None, known: Known | None, by_class: bool, passed: Passed) -> float:
+    """What the loss of a batch is the mean over: for one of PyTorch, and a cross-entropy that the model
+    computes itself, the targets that count; rows otherwise."""
+    if known is not None:
+        return known.counts(passed.outputs, passed.targets)
+    if loss is None and by_class:
         return float((passed.targets != -100).sum())
     return float(passed.rows)
 
@@ -44,8 +46,8 @@ class Measuring:
     at once, where their shapes allow it: it need not be a mean over rows.
     """
 
-    def __init__(self, loss: Loss | None, known: Known | None, metrics: Metrics | None, by_class: bool) -> None:
-        self._loss, self._known, self._metrics, self._by_class = loss, known, metrics, by_class
+    def __init__(self, loss: Loss | None, known: Known | None, metrics: Metrics | None, classes: Callable[[], bool]) -> None:
+        self._loss, self._known, self._metrics, self._classes = loss, known, metrics, classes
         self._total = self._count = self._rows = 0.0
         self._right = self._told = 0
         self._all = metrics is not None or (loss is not None and known is None)
@@ -54,18 +56,13 @@ class Measuring:
 
     def add(self, passed: Passed) -> None:
         """Adds a batch."""
-        if self._known is not None:
-            count = self._known.counts(passed.outputs, passed.targets)
-        elif self._loss is None:
-            count = own_counts(passed, self._by_class)
-        else:
-            count = float(passed.rows)
+        count = counts(self._loss, self._known, self._classes(), passed)
         self._rows += passed.rows
         # A batch without a target that counts has no mean.
         if count > 0:
             self._total += float(batch_loss(self._loss, passed)) * count
             self._count += count
-        if self._by_class:
+        if self._classes():
             own = int(getattr(self._loss, "ignore_index", -100))
             right, told = hits(passed.outputs, passed.targets, self._known.ignored if self._known else own)
             self._right, self._told = self._right + right, self._told + told

@@ -15,6 +15,8 @@ from ._types import Refused
 
 def is_batch(data: Any) -> bool:
     """Whether these are the tensors of all rows, rather than batches."""
+    if isinstance(data, torch.Tensor):
+        return data.ndim > 0
     if not isinstance(data, (tuple, Mapping)) or len(data) < 2:
         return False
     if isinstance(data, tuple) and not isinstance(data[-1], torch.Tensor):
@@ -39,6 +41,8 @@ def data_of(part: str, data: Any, kind: torch.dtype) -> Any:
             return made.long()
         return made.to(kind) if made.is_floating_point() else made
 
+    if isinstance(data, np.ndarray):
+        return tensor(data)
     # Targets are one array: a tuple that ends with a pair is a tuple of batches, as a list is.
     pair = isinstance(data, list) and len(data) == 2 and all(hasattr(one, "__array__") for one in data)
     wide = isinstance(data, tuple) and len(data) > 1 and hasattr(data[-1], "__array__")
@@ -132,7 +136,8 @@ def first_of(part: str, data: Any) -> Any:
     batch = next(last_joined(itertools.islice(iter(data), 3)), None)
     rows, size = rows_of_batch(batch), getattr(data, "batch_size", None)
     if rows is not None and isinstance(size, int) and isinstance(getattr(data, "dataset", None), torch.utils.data.Dataset):
-        if rows > 2 * size or rows > size + 1:
+        # One more may have joined it.
+        if rows > size + 1:
             raise Refused(
                 f"a batch of `{part}` has {rows} targets, and the loader draws {size} rows: rows are counted by the first "
                 "dimension of the targets; keep it in `collate_fn`, and reshape in `forward`"
@@ -146,7 +151,7 @@ def targets_in(data: Any) -> torch.Tensor | None:
         dataset = dataset.dataset
     if isinstance(dataset, torch.utils.data.TensorDataset):
         data = dataset.tensors
-    elif not is_batch(data):
+    elif not is_batch(data) or isinstance(data, torch.Tensor):
         return None
     if isinstance(data, Mapping):
         data = [data[key] for key in TARGETS if key in data]

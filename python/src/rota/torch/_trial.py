@@ -15,10 +15,10 @@ import torch
 from torch import nn
 
 from ._batches import leaves, moved, picked, rows_of_batch, shapes_in
-from ._checks import check_meaning, check_own_loss, check_shapes, check_trained
+from ._checks import check_meaning, check_own_loss, check_shapes, check_trained, elsewhere
 from ._forward import Pass, Passed
 from ._losses import Known
-from ._measure import batch_loss
+from ._measure import batch_loss, counts
 from ._state import can_travel
 from ._types import Loss, Refused
 
@@ -80,14 +80,17 @@ class Trial:
             before = {name: value.clone() for name, value in self._model.named_buffers() if not can_travel(value)}
             named = self._loss.named_buffers() if isinstance(self._loss, nn.Module) else ()
             memory = {name: value.clone() for name, value in named}
-            passed = self._pass(moved(batch, self._device))
+            given = moved(batch, self._device)
+            passed = self._pass(given)
             self._check(passed)
             loss = batch_loss(self._loss, passed)
             if not loss.requires_grad:
                 raise Refused("the loss does not depend on any parameter that is trained: look for detach() or no_grad()")
-            check_trained(loss, self._model)
-            counted = self._known is None or self._known.counts(passed.outputs, passed.targets) > 0
-            if counted and not math.isfinite(float(loss.detach())):
+            if others := check_trained(loss, self._model, given):
+                again = check_trained(batch_loss(self._loss, self._pass(given)), self._model, given)
+                if both := others.keys() & again.keys():
+                    raise Refused(elsewhere(others[min(both)]))
+            if counts(self._loss, self._known, self._pass.shift is not None, passed) > 0 and not math.isfinite(float(loss.detach())):
                 raise Refused(
                     f"the loss is {float(loss.detach())} before any training: look for missing values among the rows, "
                     "and for logarithms and divisions in the loss"
