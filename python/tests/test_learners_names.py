@@ -132,6 +132,43 @@ def test_layers_that_do_not_correspond_are_refused():
         rota.torch.match(model, {"a.weight": (5, 12), "a.bias": (5,), "b.kernel": (1, 5), "b.bias": (1,)})
 
 
+class Centred(nn.Module):
+    """A network that takes the mean of the silo's own rows away, and keeps it to itself."""
+
+    def __init__(self, mean):
+        super().__init__()
+        self.dense = nn.Linear(12, 1)
+        self.register_buffer("mean", torch.full((1,), float(mean)), persistent=False)
+
+    def forward(self, x):
+        return self.dense(x.flatten(1) - self.mean)
+
+
+def test_what_is_meant_to_differ_need_not_be_compared():
+    models = [lambda: Centred(0), lambda: Centred(0.5)]
+    with pytest.raises(rota.RotaError, match="computes something else"):
+        federation(models)
+    found = federation(models, **{"1": {"compared": False}})
+    assert not found["training_failed"]
+    assert any("it was not compared what the program" in note for note in found["notes"])
+
+
+def test_outputs_that_are_not_finite_are_not_compared_and_that_is_said(capsys):
+    class Growing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Linear(12, 1)
+
+        def forward(self, x):
+            return self.dense(x.flatten(1)).exp().exp().exp() - 1
+
+    learner = learner_of(stack(nn.Tanh))
+    grown = rota.torch.Learner(Growing(), lambda y, t: (y.clamp(-1, 1) - t).abs().mean(), (draw(10, 3, 4), draw(10, 1)), device="cpu")
+    inputs, outputs = grown.tried({"dense.weight": np.full((1, 12), 9.0), "dense.bias": np.full(1, 9.0)})
+    assert len(inputs) == len(outputs) == 0 and "not finite" in capsys.readouterr().err
+    assert len(learner.tried(values(learner))[1]) == 2
+
+
 # What wraps a module.
 
 

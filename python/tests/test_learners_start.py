@@ -344,6 +344,18 @@ def test_a_buffer_that_is_to_travel_does():
         learner_of(Text("buffer"), buffers=["plaice"])
 
 
+def test_a_constant_buffer_that_is_drawn_is_refused_with_the_remedy():
+    def make(silo=None, **options):
+        model = nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(5, 5)), nn.Linear(5, 1))
+        data = (draw(8, 5), draw(8, 1))
+        return rota.torch.Learner(model, F.mse_loss, data, data, device="cpu", silo=silo, **options)
+
+    with pytest.raises(rota.RotaError, match=r'base" has other values than at the first silo.*`buffers`'):
+        federation(lambda silo: make(silo))
+    made, given = federation(lambda silo: make(silo, buffers=["*.base"]))
+    assert all(np.array_equal(given[2][name], value) for name, value in made[0][1].items())
+
+
 def test_an_agreement_that_has_a_constant_buffer_keeps_it():
     """Agreements from before buffers were compared list them."""
     learner = learner_of(Text("buffer"))

@@ -51,7 +51,8 @@ impl Frozen {
             (Some(agreed), Some(found)) => Err(format!(
                 "its frozen tensors are others than the agreed ones: {which}they have the digest \
                  {found:?}, the agreed ones {agreed:?}; every member needs the same ones, such as one \
-                 pretrained model, or equal masks and tables"
+                 pretrained model, or equal masks and tables; those that may differ have to travel with the \
+                 model (`buffers` of rota.torch.Learner)"
             )),
         }
     }

@@ -77,7 +77,8 @@ pub struct TensorConfig {
     pub shape: Vec<usize>,
     /// What it is for.
     pub role: TensorRole,
-    /// Its values before the first round; 0 by default.
+    /// Its values before the first round; 0 by default. `"program"` where no number describes them and
+    /// only a program has them.
     #[serde(default, skip_serializing_if = "Initial::is_zero")]
     pub initial: Initial,
 }

@@ -71,6 +71,9 @@ class Learner(_learner.Learner):
             change them, such as tables that differ by rounding, or that change once in many steps. All
             other buffers that training does not change, such as masks, stay where they are and are
             compared between the members (`frozen`).
+        compared: Whether it is compared before the first round what the program and that of the proposer
+            compute for a made-up batch. `False` where they are meant to differ, such as by means of the
+            silo's own rows.
         device: Where it trains; by default a GPU where there is one.
         threads: Threads of PyTorch on the CPU; by default PyTorch's own choice.
 
@@ -97,6 +100,7 @@ class Learner(_learner.Learner):
         names: Mapping[str, str] | None = None,
         shared: Shared = "all",
         buffers: Sequence[str] = (),
+        compared: bool = True,
         device: str | torch.device | None = None,
         threads: int | None = None,
     ) -> None:
@@ -118,6 +122,7 @@ class Learner(_learner.Learner):
         self._silo, self._shape, self._metrics, self._keep = silo, shape, metrics, keep
         kinds = [value.dtype for value in self.model.parameters() if value.is_floating_point()]
         kind = kinds[0] if kinds else torch.float32
+        self._compared = compared
         agreed_columns = silo.columns if silo is not None else []
         train, self._columns = ordered("train", train, agreed_columns)
         test, _ = ordered("test", test, self._columns)
@@ -242,6 +247,8 @@ class Learner(_learner.Learner):
         return self._columns
 
     def tried(self, model: Arrays) -> tuple[Sequence[int], Any]:
+        if not self._compared:
+            return (), ()
         with turn(), seeded(0), torch.no_grad():
             batch = first_of("train", self._parts["train"])
             self._set(model)

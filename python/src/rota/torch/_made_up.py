@@ -91,4 +91,8 @@ def computed(compute: Callable[[], Any]) -> tuple[Any, str]:
             return np.zeros(0, np.float32), f"{type(error).__name__}: {error}"
     if not np.array_equal(found[0], found[1], equal_nan=True):
         return np.zeros(0, np.float32), "its outputs are drawn at random"
+    if not np.isfinite(found[0]).all():
+        return np.zeros(0, np.float32), "with made-up values its outputs are not finite"
+    if not len(found[0]):
+        return found[0], "it gives no outputs"
     return found[0], ""
