@@ -91,8 +91,9 @@ mod tests {
             why,
             Err(format!(
                 "since change 2 of the agreement the federation uses message format 9; this program, \
-                 Rota {version}, speaks format 1: install a version that speaks format 9 and start it \
-                 again with the same state folder; nothing is lost"
+                 Rota {version}, speaks {}: install a version that speaks format 9 and start it \
+                 again with the same state folder; nothing is lost",
+                Formats::SPOKEN
             ))
         );
     }

@@ -255,7 +255,7 @@ fn behaviours() -> Vec<String> {
 fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
     let names = behaviours();
     assert!(names.len() > 20, "{names:?}");
-    let seeds = [3, 4, 5, 6];
+    let seeds = [3, 4, 5, 6, 7, 8, 9, 10];
     let calm = seeds.map(|seed| play("", 2, seed).result.unwrap().trace);
     // Silos of this study have no labels that could be shuffled.
     for name in names.iter().filter(|name| *name != "shuffled-labels") {
@@ -267,7 +267,8 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
             acted |= summary.trace != *calm;
         }
         // Nobody catches up here, so that wrong answers are not asked for. A wrong header may be
-        // drawn for a kind of message that is not sent, but not with every seed.
+        // drawn for a kind of message that is not sent, and some only act while they lead, but not with
+        // every seed.
         let idle = name.starts_with("sync-");
         assert!(idle || acted, "{name} does nothing");
     }
@@ -276,14 +277,20 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
 #[test]
 fn a_silo_catches_up_although_another_forges_its_answers() {
     let restart = "[[fault]]\nkill = \"toy 3\"\nat = \"300ms\"\nrestart-after = \"10s\"\n";
-    let calm = summary(restart);
+    // Which silo is asked follows from the seed.
+    let seeds = [3, 4, 5, 6, 7, 8, 9, 10];
+    let calm = seeds.map(|seed| play(restart, 2, seed).result.unwrap().trace);
     let names = behaviours();
     let forging = names.iter().filter(|name| name.starts_with("sync-"));
     for name in forging {
-        let result = play(&format!("{restart}{}", byzantine(&[name])), 2, 3).result;
-        let summary = result.unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(summary.rounds.len(), 3, "{name}");
-        assert_ne!(summary.trace, calm.trace, "{name} does nothing");
+        let mut acted = false;
+        for (seed, calm) in seeds.iter().zip(&calm) {
+            let result = play(&format!("{restart}{}", byzantine(&[name])), 2, *seed).result;
+            let summary = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(summary.rounds.len(), 3, "{name}");
+            acted |= summary.trace != *calm;
+        }
+        assert!(acted, "{name} does nothing");
     }
 }
 
