@@ -116,13 +116,22 @@ fn message_bodies_of_every_kind() {
     let epoch = epoch();
     let examples: Vec<_> = frames().iter().map(|frame| body_of(frame)).collect();
     let mut kinds = BTreeSet::new();
+    // Every kind in the format that it came with, as in the golden files.
+    let newer = {
+        let mut newer = epoch.clone();
+        newer.format = 2;
+        newer
+    };
     let mut run = |input: &[u8]| {
-        let Some(frame) = frame_of(&epoch, input) else {
+        let Some(mut frame) = frame_of(&epoch, input) else {
             return "too short".into();
         };
-        let opened = envelope::open(&epoch, &Anyone, &Known::default(), &frame);
+        let since = Kind::from_number(frame[83]).map_or(1, Kind::since);
+        let epoch = if since == 1 { &epoch } else { &newer };
+        frame[0] = since;
+        let opened = envelope::open(epoch, &Anyone, &Known::default(), &frame);
         if let Ok(opened) = &opened {
-            seals_again(&epoch, opened, &frame);
+            seals_again(epoch, opened, &frame);
             kinds.insert(frame[83]);
         }
         format!("{} {}", frame[83], outcome(&opened))

@@ -54,7 +54,7 @@ pub(crate) fn epoch() -> Epoch {
         discovery: false,
     };
     let silos = (0..4).map(silo).collect();
-    let mut epoch = Epoch::first(&Genesis { silos, charter }).unwrap();
+    let mut epoch = Epoch::first_in(1, &Genesis { silos, charter }).unwrap();
     (epoch.federation, epoch.id) = (Hash([1; 32]), Hash([2; 32]));
     epoch
 }
