@@ -140,7 +140,7 @@ fn long_federations_are_measured_every_few_rounds_and_say_so() {
     };
     let summary = run(&scenario, options).unwrap();
     assert_eq!(summary.curves.len(), 2 * 1003);
-    let measured = |round: u64| round % 2 == 0 || round == 1003;
+    let measured = |round: u64| round.is_multiple_of(2) || round == 1003;
     for point in &summary.curves {
         assert!(point.loss.is_some());
         assert_eq!(point.metric.is_some(), measured(point.round), "{point:?}");
