@@ -120,20 +120,26 @@ def drawing(of):
     return rota.FunctionLearner({"w": (1,)}, train, lambda model, part: {"loss": float(model["w"][0])}, rota.Rows(1, test=1))
 
 
-def test_simulations_in_threads_do_not_draw_from_each_other():
-    task = external(drawing(silo()))
-    expected = rota.simulate(scenario(task), learner=drawing, references=False)["trace"]
-    traces = []
+def traces(learner):
+    """The trace of a simulation alone, and those of eight at the same time."""
+    task = external(learner(silo()))
+    found = []
 
     def run():
-        traces.append(rota.simulate(scenario(task), learner=drawing, references=False)["trace"])
+        found.append(rota.simulate(scenario(task), learner=learner, references=False)["trace"])
 
+    run()
     threads = [threading.Thread(target=run) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert traces == [expected] * 8
+    return found[0], found[1:]
+
+
+def test_simulations_in_threads_do_not_draw_from_each_other():
+    alone, together = traces(drawing)
+    assert together == [alone] * 8
 
 
 def test_simulations_in_threads_with_pytorch_do_not_draw_from_each_other():
@@ -150,19 +156,8 @@ def test_simulations_in_threads_with_pytorch_do_not_draw_from_each_other():
         model = torch.nn.Sequential(torch.nn.Linear(6, 32), torch.nn.Dropout(0.3), torch.nn.Linear(32, 1))
         return rota.torch.Learner(model, torch.nn.functional.mse_loss, loader, loader, silo=of, device="cpu")
 
-    task = external(learner(silo()))
-    traces = []
-
-    def run():
-        traces.append(rota.simulate(scenario(task), learner=learner, references=False)["trace"])
-
-    threads = [threading.Thread(target=run) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    run()
-    assert len(traces) == 9 and len(set(traces)) == 1
+    alone, together = traces(learner)
+    assert together == [alone] * 8
 
 
 def test_silos_that_seed_nothing_draw_by_their_seeds():
