@@ -8,13 +8,11 @@ use protocol::charter::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
 
-use super::Finding;
+use super::{Finding, Standing};
 use crate::equipment::Equipment;
 use crate::federation::{self, consents_beside, recomputed};
 use crate::identity::{self, IdentityError};
-use crate::institution::{
-    Configured, Data, Place, Present, Signature, Unsigned, consent_in, standing,
-};
+use crate::institution::{Configured, Data, Place, Present, Signature, Unsigned, consent_in};
 use crate::model::{GivenStart, StartError, find_start};
 use crate::paths::tidy;
 
@@ -168,10 +166,14 @@ pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>,
 }
 
 /// The signed consent of this institution, and those of the others that are here.
-pub(super) fn consent(configured: &Configured, key: Option<&SecretKey>) -> Vec<Finding> {
-    let own = key.map(|key| match standing(configured.clone()) {
+pub(super) fn consent(
+    configured: &Configured,
+    key: Option<&SecretKey>,
+    standing: Option<&Standing>,
+) -> Vec<Finding> {
+    let own = key.zip(standing).map(|(key, standing)| match standing {
         Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
-            changed(&present)
+            changed(present)
         }
         Ok(_) => first(configured, key),
         Err(why) => Finding::note(

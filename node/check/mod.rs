@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::federation::{OwnSize, disclosure};
 use crate::identity::{self, IdentityError};
-use crate::institution::{Configured, Place, standing};
+use crate::institution::{Configured, Institution, Place, PresentError, standing};
 
 /// Options of a check.
 #[derive(Debug, Clone)]
@@ -135,17 +135,20 @@ pub struct Checked {
     pub owner: Vec<String>,
 }
 
+/// Where an institution stands as far as its journal knows, or why that is not known.
+type Standing = Result<(Institution, Place), PresentError>;
+
 /// The configuration with the agreement in force in place of the first one, as far as the journal knows,
-/// and what is said of it. `federation.toml` stays the first agreement.
-fn in_force(first: &Configured) -> (Configured, Option<Finding>) {
+/// and what is said of it. `federation.toml` stays the first agreement. `standing` is `None` where the key
+/// cannot be read, which is said elsewhere.
+fn in_force(first: &Configured, standing: Option<&Standing>) -> (Configured, Option<Finding>) {
     let unchanged = || first.clone();
-    // A key that cannot be read is said elsewhere.
-    if identity::read(&first.identity).is_err() {
+    let Some(standing) = standing else {
         return (unchanged(), None);
-    }
-    match standing(first.clone()) {
+    };
+    match standing {
         Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
-            let institution = present.institution;
+            let institution = &present.institution;
             let epoch = &institution.agreement.epoch;
             let finding = match &institution.agreement.unfit {
                 Some(unfit) => Finding::bad(
@@ -199,7 +202,9 @@ fn in_force(first: &Configured) -> (Configured, Option<Finding>) {
 /// # Errors
 /// The system gives no threads for the network.
 pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
-    let (configured, said) = in_force(first);
+    let readable = identity::read(&first.identity).is_ok();
+    let standing = readable.then(|| standing(first.clone()));
+    let (configured, said) = in_force(first, standing.as_ref());
     let configured = &configured;
     let agreement = &configured.agreement;
     let epoch = &agreement.epoch;
@@ -214,7 +219,7 @@ pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
     let me = key
         .as_ref()
         .and_then(|key| epoch.roster.position(&key.public()));
-    findings.extend(files::consent(first, key.as_ref()));
+    findings.extend(files::consent(first, key.as_ref(), standing.as_ref()));
     findings.extend(files::permissions(configured));
     let name = me.map(|me| epoch.roster.name(me).to_owned());
     let (own, found) = data::rows(configured, me);
