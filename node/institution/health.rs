@@ -16,7 +16,7 @@ use crate::status::document::{
 };
 
 /// Rounds that are kept.
-const ROUNDS: usize = 100;
+pub(super) const ROUNDS: usize = 100;
 /// Warnings that are kept.
 const WARNINGS: usize = 20;
 /// Characters of a text from elsewhere.
@@ -45,8 +45,8 @@ struct Changing {
     complete: bool,
     /// Loss of the last training, with its round.
     loss: Option<(u64, f64)>,
-    /// Rounds that are final and not adopted yet: round, view, lead, number of models.
-    finals: Vec<(u64, u64, MemberIndex, u64)>,
+    /// Rounds that are final and not adopted yet: round, view, lead, authors.
+    finals: Vec<(u64, u64, MemberIndex, Vec<MemberIndex>)>,
     rounds: VecDeque<Round>,
     done: BTreeSet<MemberIndex>,
     counts: Counts,
@@ -114,9 +114,12 @@ impl Health {
                 changing.rounds.push_back(Round {
                     round: *round,
                     time: time(now),
-                    view: last.map(|(_, view, ..)| view),
-                    lead: last.map(|(_, _, lead, _)| self.name(lead)),
-                    models: last.map(|(.., models)| models),
+                    view: last.as_ref().map(|(_, view, ..)| *view),
+                    lead: last.as_ref().map(|(_, _, lead, _)| self.name(*lead)),
+                    models: last.as_ref().map(|(.., authors)| authors.len() as u64),
+                    authors: last.map_or_else(Vec::new, |(.., authors)| {
+                        authors.into_iter().map(|by| self.name(by)).collect()
+                    }),
                     coalition: *coalition,
                     coalitions: state.models.len() as u64,
                     outcome: format!("{outcome:#}"),
@@ -126,6 +129,14 @@ impl Health {
             }
             _ => {}
         }
+    }
+
+    /// The rounds that the silo adopted before this start, oldest first.
+    pub(super) fn resumes(&self, rounds: Vec<Round>) {
+        let mut changing = self.changing();
+        let last = rounds.last().map(|round| round.round);
+        changing.round = changing.round.max(last.map_or(0, |last| last + 1));
+        changing.rounds = rounds.into();
     }
 
     /// The model of a round was measured.
@@ -258,7 +269,7 @@ impl Changing {
             } => {
                 self.round = self.round.max(round + 1);
                 self.finals
-                    .push((*round, *view, *lead, authors.len() as u64));
+                    .push((*round, *view, *lead, authors.clone()));
             }
             Report::Complete { .. } => self.complete = true,
             Report::MemberComplete { member } => {

@@ -4,6 +4,7 @@
 mod admission;
 mod amendments;
 mod audited;
+mod before;
 mod columns;
 pub mod config;
 mod consent;

@@ -19,6 +19,7 @@ use super::output::Output;
 use super::weights::Weights;
 use super::{usage, waiting};
 use crate::equipment::Equipment;
+use crate::model::Held;
 use crate::status::document::HeldOut;
 use crate::verify::EvidenceFile;
 
@@ -173,6 +174,40 @@ impl News {
                 let document = json!({ "reason": reason.to_string() });
                 self.print(at, "stopped", document, format!("{reason}"));
             }
+        }
+    }
+
+    /// Says which round the silo goes on from, and measures its model again.
+    pub(super) fn goes_on(&mut self, held: &Held, seed: u64) {
+        let Ok(last) = held.round(None) else {
+            return;
+        };
+        let held_out = self.equipment.as_ref().and_then(|equipment| {
+            let equipped = &equipment.equipped;
+            let own = last.models.get(last.coalition as usize)?;
+            let model = held.model(last, own.hash, &equipped.layout());
+            let personal = held.personal(last, equipped.initial_personal(seed));
+            let both = model.and_then(|model| Ok((model, personal?)));
+            let both = both.map_err(|why| tracing::debug!("no held-out metrics: {why}"));
+            let (model, personal) = both.ok()?;
+            self.measure(&model, &personal)
+        });
+        let measured = held_out.as_ref();
+        let measured = measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
+        let line = format!(
+            "round {:>4}   adopted before this start, coalition {} of {}{measured}",
+            last.round,
+            last.coalition + 1,
+            last.models.len(),
+        );
+        let document = json!({
+            "event": "goes-on", "at": 0.0, "round": last.round,
+            "outcome": format!("{:#}", last.outcome), "coalition": last.coalition,
+            "coalitions": last.models.len(), "held-out": held_out,
+        });
+        self.output.print(self.now, document, &line);
+        if let Some(held_out) = held_out {
+            self.health.measured(last.round, held_out);
         }
     }
 

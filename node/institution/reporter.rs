@@ -13,6 +13,7 @@ use silo::Notice;
 
 use super::news::News;
 use super::output::Output;
+use crate::model::Held;
 
 /// Events that may wait; more are dropped and counted.
 const WAITING: usize = 4096;
@@ -39,8 +40,13 @@ pub(super) struct Reporter {
 pub(super) struct Ending(Receiver<()>);
 
 impl Reporter {
-    /// Starts the thread.
-    pub(super) fn start(news: News, output: Output) -> (Self, Ending) {
+    /// Starts the thread. It begins with the round that the silo goes on from, the last of those given,
+    /// with the seed of the federation's first model.
+    pub(super) fn start(
+        mut news: News,
+        goes_on: Option<(Held, u64)>,
+        output: Output,
+    ) -> (Self, Ending) {
         let (events, waiting) = sync_channel(WAITING);
         let (ended, ending) = sync_channel(1);
         let (adopted, dropped) = (Arc::<AtomicUsize>::default(), Arc::<AtomicU64>::default());
@@ -50,6 +56,9 @@ impl Reporter {
             dropped: dropped.clone(),
         };
         thread::spawn(move || {
+            if let Some((held, seed)) = goes_on {
+                news.goes_on(&held, seed);
+            }
             work(&waiting, news, &output, &adopted, &dropped);
             // The node may not wait any more.
             let _ = ended.send(());

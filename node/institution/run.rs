@@ -20,13 +20,14 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::admission;
 use super::amendments::{Amendments, HeardOf};
 use super::audited;
+use super::before::Before;
 use super::columns::Columns;
 use super::config::{Configured, Institution, SetupError};
 use super::error::NodeError;
 use super::farewell;
 use super::formats;
 use super::given::{WithStart, fetch};
-use super::health::Health;
+use super::health::{Health, ROUNDS};
 use super::knocks;
 use super::leaving::Leaving;
 use super::links::Links;
@@ -47,8 +48,9 @@ use super::watch::Watch;
 use super::weaknesses::weaknesses;
 use crate::audit::{Questions, Tap};
 use crate::identity;
-use crate::model;
+use crate::model::{self, Held};
 use crate::pool::Workers;
+use crate::status::document::Round;
 use crate::store::{self, OpenError, Opened, Owner};
 
 /// Size in bytes of the cache of blobs in memory.
@@ -131,8 +133,10 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         if in_use.is_none() {
             in_use = Some(identity::hold(&institution.identity)?);
         }
-        let records = protocol_records(opened.journal.load()?);
-        let epochs = Epochs::replay(institution.agreement.epoch.clone(), records)?;
+        let records = opened.journal.load()?;
+        let before = Before::of(&institution.state, &records, ROUNDS);
+        let first = institution.agreement.epoch.clone();
+        let epochs = Epochs::replay(first, protocol_records(records))?;
         formats::check(&epochs.now)?;
         match place(institution, &epochs) {
             Place::Member(present) => {
@@ -141,6 +145,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     institution,
                     &present,
                     opened,
+                    (before.rounds(&epochs), before.held),
                     (lost, options),
                     signals.signal(),
                     output,
@@ -226,6 +231,7 @@ fn run_epoch(
     first: &Institution,
     present: &Present,
     opened: Opened,
+    (rounds, held): (Vec<Round>, Option<Held>),
     (lost, options): (bool, &Options),
     mut signal: Signal,
     output: &Output,
@@ -320,6 +326,7 @@ fn run_epoch(
     }
     let peers = mesh.peers.clone();
     let health = Health::new(epoch.clone(), institution.me, mesh.addresses.clone(), peers);
+    health.resumes(rounds);
     let now = SystemTime::now();
     warnings.iter().for_each(|text| health.warning(now, text));
     let address = options.http.or(institution.http);
@@ -335,7 +342,8 @@ fn run_epoch(
             institution.agreement.max_weight,
         ),
     );
-    let (reporter, ending) = Reporter::start(news, output.clone());
+    let goes_on = held.map(|held| (held, institution.agreement.seed));
+    let (reporter, ending) = Reporter::start(news, goes_on, output.clone());
 
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(io::Error::other)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use agreement::Agreement;
 use bytes::Bytes;
@@ -74,41 +75,41 @@ impl Held {
                 journal: journal.federation,
             });
         }
-        let certificate = |block: &[u8; 32]| {
-            journal
-                .records
-                .iter()
-                .rev()
-                .find_map(|record| match record {
-                    Record::Protocol(protocol::Record::Final { blocks, proof }) => {
-                        let has = blocks.iter().any(|own| own.hash().0 == *block);
-                        has.then(|| Hash::of(&codec::encode(proof)))
-                    }
-                    _ => None,
-                })
-        };
         let keep = agreement.epoch.charter.keep_rounds as usize;
-        let adopted = journal
-            .records
-            .iter()
-            .rev()
-            .filter_map(|record| match record {
-                Record::Adopted(adopted) => Some(adopted),
+        Self::among(folder, &journal.records, keep).ok_or(ModelError::NoneYet)
+    }
+
+    /// The last `keep` rounds that the records of the journal in `folder` have as adopted and whose
+    /// documents are here; `None` for no round.
+    pub(crate) fn among(folder: &Path, records: &[Record], keep: usize) -> Option<Self> {
+        let certificate = |block: &[u8; 32]| {
+            records.iter().rev().find_map(|record| match record {
+                Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+                    let has = blocks.iter().any(|own| own.hash().0 == *block);
+                    has.then(|| Hash::of(&codec::encode(proof)))
+                }
                 _ => None,
-            });
+            })
+        };
+        let adopted = records.iter().rev().filter_map(|record| match record {
+            Record::Adopted(adopted) => Some(adopted),
+            _ => None,
+        });
         let rounds = adopted.take(keep).filter_map(|adopted| {
             let certificate = certificate(&adopted.block);
             HeldRound::read(folder, adopted, certificate)
         });
         let mut rounds: Vec<HeldRound> = rounds.collect();
         rounds.reverse();
-        match rounds.is_empty() {
-            true => Err(ModelError::NoneYet),
-            false => Ok(Self {
-                folder: folder.to_owned(),
-                rounds,
-            }),
-        }
+        (!rounds.is_empty()).then(|| Self {
+            folder: folder.to_owned(),
+            rounds,
+        })
+    }
+
+    /// Since when the outcome of a round has been here; `None` if it is not.
+    pub(crate) fn since(&self, round: &HeldRound) -> Option<SystemTime> {
+        store::blob_since(&self.folder, &round.outcome)
     }
 
     /// The round of that number, or the last.

@@ -47,7 +47,8 @@ pub struct Status {
     /// The training under way, or else the last one of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<Training>,
-    /// The rounds adopted since the node started, oldest first, at most the last 100.
+    /// The adopted rounds, oldest first, at most the last 100. Of those before the node started, the ones
+    /// whose models it keeps (`keep-rounds`).
     pub rounds: Vec<Round>,
     /// The other members, in the order of the agreement.
     pub peers: Vec<Peer>,
@@ -113,7 +114,8 @@ pub struct Training {
 pub struct Round {
     /// The round.
     pub round: u64,
-    /// When it was adopted.
+    /// When it was adopted; of a round before the node started, when its outcome came to the state
+    /// folder.
     pub time: String,
     /// The view in which it became final.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,13 +126,17 @@ pub struct Round {
     /// Number of models in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<u64>,
+    /// The members whose models are in it. Empty where that is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub authors: Vec<String>,
     /// The silo's own coalition, from 0.
     pub coalition: u32,
     /// Number of coalitions.
     pub coalitions: u64,
     /// Hash of the outcome, 64 hexadecimal digits.
     pub outcome: String,
-    /// The silo's own mean training loss in it. Absent where it did not train or the loss is not finite.
+    /// The silo's own mean training loss in it. Absent where it did not train, the loss is not finite, or
+    /// the node was started again since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
     /// The adopted model on the silo's own held-out rows. Absent where there are none, and until it is
@@ -225,7 +231,7 @@ pub struct Warning {
 }
 
 impl Status {
-    /// The last adopted round of this run.
+    /// The last adopted round.
     pub fn adopted(&self) -> Option<&Round> {
         self.rounds.last()
     }

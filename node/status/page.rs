@@ -166,7 +166,7 @@ fn rounds(status: &Status) -> Markup {
     };
     html! {
         @if status.rounds.is_empty() {
-            p.note { "No round was adopted since the node started." }
+            p.note { "No round is adopted yet." }
         } @else {
             p.note { "The last: " (adopted(status, &status.rounds[status.rounds.len() - 1])) "." }
             div.scroll { table {

@@ -26,10 +26,13 @@ pub fn text(status: &Status) -> String {
         lines.push(row("takes part", &format!("no: {waiting}")));
     }
     let adopted = status.adopted().map_or_else(
-        || "none since the node started".to_owned(),
+        || "no round yet".to_owned(),
         |round| adopted(status, round),
     );
     lines.push(row("adopted", &adopted));
+    if let Some(there) = status.adopted().and_then(there) {
+        lines.push(row("models of", &there));
+    }
     if let Some((round, held_out)) = status.measured() {
         lines.push(row(
             "own rows",
@@ -127,7 +130,7 @@ pub(super) fn phase(status: &Status) -> String {
     }
 }
 
-/// `round 2 as coalition 1 of 2, 1m 30s ago`.
+/// `round 2, coalition 1 of 2, 1m 30s ago`.
 pub(super) fn adopted(status: &Status, round: &Round) -> String {
     format!(
         "round {}, coalition {} of {}, {} ago",
@@ -136,6 +139,18 @@ pub(super) fn adopted(status: &Status, round: &Round) -> String {
         round.coalitions,
         ago(status, &round.time)
     )
+}
+
+/// `south, east and 3 more`: whose models are in a round; `None` where that is not known.
+fn there(round: &Round) -> Option<String> {
+    const NAMED: usize = 8;
+    let authors = &round.authors;
+    let named = authors[..authors.len().min(NAMED)].join(", ");
+    let more = match authors.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!authors.is_empty()).then(|| format!("{named}{more}"))
 }
 
 /// `connected for 2m 28s, round trip 12.5 ms`.
@@ -202,6 +217,7 @@ north in the federation stays (76ea7cfc), 4 members
 round       3 of 3, view 4, lead west <coast>
 phase       training, step 450 of 1,000, loss 0.5912
 adopted     round 2, coalition 1 of 2, 30s ago
+models of   north, south, east, west <coast>
 own rows    mae 48.67 points on 48 held-out rows (round 2)
 node        rota 0.1.0, process 4711, started 2m 30s ago
 listens at  /ip4/0.0.0.0/udp/4001/quic-v1

@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use learn::file;
@@ -74,6 +75,12 @@ pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
         Kept::Good(bytes) => Some(bytes),
         Kept::Damaged(_) | Kept::Missing => None,
     }
+}
+
+/// When a blob in a state folder got its final name; `None` where it is not here.
+pub fn blob_since(folder: &Path, hash: &Hash) -> Option<SystemTime> {
+    let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
+    fs::metadata(path).ok()?.modified().ok()
 }
 
 /// Removes the permissions of other users on a file.

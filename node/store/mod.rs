@@ -35,7 +35,7 @@ pub use blobs::DiskBlobs;
 pub use error::OpenError;
 pub use frame::Owner;
 pub use journal::{DiskJournal, LogNote};
-pub use kept::{Kept, blob, close_file, found, keep_file, kept_file, subfolder};
+pub use kept::{Kept, blob, blob_since, close_file, found, keep_file, kept_file, subfolder};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};

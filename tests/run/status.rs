@@ -139,8 +139,38 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
     );
     // The killed one starts again at the same place.
     nodes.start(1);
-    nodes.until(1, "http", 20);
-    assert_eq!(status(&demo.configs[1]).0, 0);
+    let served = nodes.until(1, "http", 20);
+    let goes_on = nodes.until(1, "goes-on", 20);
+    // A restart is no loss: rounds, who was there, and the measured model are as they were.
+    let before = documents[1].1["rounds"].as_array().unwrap();
+    assert_eq!(goes_on["held-out"], before[2]["held-out"]);
+    let (code, document, said) = status(&demo.configs[1]);
+    assert_eq!(code, 0, "{said}");
+    let after = document["rounds"].as_array().unwrap();
+    let numbers: Vec<_> = after.iter().map(|round| &round["round"]).collect();
+    assert_eq!(numbers, [1, 2, 3], "{document:#}");
+    for (after, before) in after.iter().zip(before) {
+        for key in [
+            "view",
+            "lead",
+            "models",
+            "authors",
+            "coalition",
+            "coalitions",
+            "outcome",
+        ] {
+            assert_eq!(after[key], before[key], "{key}: {document:#}");
+        }
+    }
+    assert_eq!(after[2]["authors"].as_array().unwrap().len(), 4);
+    assert_eq!(after[2]["held-out"], before[2]["held-out"]);
+    let text = good(&["status", "--config", demo.configs[1].to_str().unwrap()]);
+    assert!(text.contains("adopted     round 3, coalition"), "{text}");
+    assert!(text.contains("own rows    mae "), "{text}");
+    let metrics = get(served["url"].as_str().unwrap(), "/metrics");
+    for line in ["rota_adopted_round 3.0\n", "rota_held_out{metric=\"mae\"} "] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
 }
 
 #[test]

@@ -1,0 +1,136 @@
+//! What a node did before this start, from its journal: the rounds that it adopted last, and the model
+//! that it goes on from.
+//!
+//! A restart is no loss, so what a node says of itself begins with these rounds. The journal notes what a
+//! silo adopted for the rounds whose models are kept (`keep-rounds`), so older ones are not among them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use protocol::message::Block;
+use protocol::rotation::Turns;
+use protocol::{Epoch, Epochs, Hash, MemberIndex};
+use silo::Record;
+
+use crate::model::Held;
+use crate::status::document::{Round, time};
+
+/// The journal of a node as it was when the node started.
+pub(super) struct Before {
+    /// The final blocks, oldest first.
+    blocks: Vec<Final>,
+    /// The rounds whose models are here; `None` before the first.
+    pub(super) held: Option<Held>,
+}
+
+/// What a final block says of its round.
+struct Final {
+    epoch: Hash,
+    /// Whether it is the first of its epoch.
+    first: bool,
+    view: u64,
+    /// The round, with the members whose contributions are in it; `None` for other blocks.
+    round: Option<(u64, Vec<MemberIndex>)>,
+}
+
+/// The turns at leading of an epoch.
+struct Leads {
+    epoch: Arc<Epoch>,
+    turns: Turns,
+}
+
+impl Leads {
+    fn new(epoch: Arc<Epoch>) -> Self {
+        let turns = epoch.turns();
+        Self { epoch, turns }
+    }
+}
+
+impl Final {
+    fn of(block: &Block) -> Self {
+        let authors = |learning: &protocol::message::Learning| {
+            let inclusions = learning.inclusions.iter();
+            inclusions.map(|(by, _)| *by).collect()
+        };
+        Self {
+            epoch: block.epoch,
+            first: block.parent == block.epoch,
+            view: block.view,
+            round: block
+                .learning()
+                .map(|learning| (learning.round, authors(learning))),
+        }
+    }
+}
+
+impl Before {
+    /// What `records`, the journal in the folder `state`, say of at most `rounds` rounds.
+    pub(super) fn of(state: &Path, records: &[Record], rounds: usize) -> Self {
+        let finals = records.iter().filter_map(|record| match record {
+            Record::Protocol(protocol::Record::Final { blocks, .. }) => Some(blocks),
+            _ => None,
+        });
+        Self {
+            blocks: finals.flatten().map(Final::of).collect(),
+            held: Held::among(state, records, rounds),
+        }
+    }
+
+    /// The adopted rounds, oldest first. They are not measured, and have no training loss.
+    pub(super) fn rounds(&self, epochs: &Epochs) -> Vec<Round> {
+        let Some(held) = &self.held else {
+            return Vec::new();
+        };
+        let agreed = self.agreed(epochs);
+        let rounds = held.rounds.iter().filter_map(|held_round| {
+            let (view, lead, authors) = agreed.get(&held_round.round)?;
+            Some(Round {
+                round: held_round.round,
+                time: time(held.since(held_round)?),
+                view: Some(*view),
+                lead: lead.clone(),
+                models: Some(authors.len() as u64),
+                authors: authors.clone(),
+                coalition: held_round.coalition,
+                coalitions: held_round.models.len() as u64,
+                outcome: format!("{:#}", held_round.outcome),
+                loss: None,
+                held_out: None,
+            })
+        });
+        rounds.collect()
+    }
+
+    /// By round: its view, the lead of the view, and the members whose contributions are in it.
+    #[allow(clippy::type_complexity)]
+    fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, (u64, Option<String>, Vec<String>)> {
+        let former = epochs.former.iter().map(|(epoch, _)| epoch.clone());
+        let all = former.chain([epochs.now.clone()]);
+        let all: BTreeMap<Hash, Arc<Epoch>> = all.map(|epoch| (epoch.id, epoch)).collect();
+        let mut leads: Option<Leads> = None;
+        let mut rounds = BTreeMap::new();
+        for block in &self.blocks {
+            let Some(epoch) = all.get(&block.epoch) else {
+                continue;
+            };
+            if block.first {
+                leads = Some(Leads::new(epoch.clone()));
+            }
+            let Some((round, authors)) = &block.round else {
+                continue;
+            };
+            let name = |member: MemberIndex| epoch.roster.name(member).to_owned();
+            // Without the first blocks of an epoch it is not known whose turn it was.
+            let turns = leads.as_mut().filter(|leads| leads.epoch.id == epoch.id);
+            let lead = turns.map(|Leads { epoch, turns }| {
+                let lead = turns.lead(epoch, block.view);
+                turns.advance(epoch, block.view, authors);
+                name(lead)
+            });
+            let authors = authors.iter().map(|by| name(*by)).collect();
+            rounds.insert(*round, (block.view, lead, authors));
+        }
+        rounds
+    }
+}
