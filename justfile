@@ -45,6 +45,7 @@ doc:
 # The book, into target/book; needs `cargo install mdbook`.
 book:
     mdbook build docs
+    cp docs/results.md docs/mutations.md target/book/
 
 # Licences, advisories and sources of dependencies; needs `cargo install cargo-deny`.
 deny:

@@ -1,8 +1,6 @@
 """Which agreed tensor is which of the module, where one institution's program is not written like another's:
 names, wrappers, and the columns of rows."""
 
-import copy
-
 import numpy as np
 import pytest
 
@@ -351,19 +349,3 @@ def test_the_trial_is_the_same_for_texts_of_other_lengths():
     model = values(one)
     (inputs, outputs), (further, again) = one.tried(model), other.tried(model)
     assert list(inputs) == list(further) and len(outputs) == 16 and np.array_equal(outputs, again)
-
-
-def test_outputs_that_are_drawn_are_not_compared_and_that_is_said(capsys):
-    class Drawn(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.dense = nn.Linear(12, 1)
-
-        def forward(self, x):
-            return self.dense(x.flatten(1)) + torch.randn(len(x), 1)
-
-    learner = learner_of(Drawn())
-    inputs, outputs = learner.tried(values(learner))
-    assert len(inputs) == len(outputs) == 0
-    assert "outputs are drawn at random" in capsys.readouterr().err
-    assert copy.deepcopy(values(learner)).keys() == {"dense.weight", "dense.bias"}

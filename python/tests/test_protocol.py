@@ -143,7 +143,7 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
         "def train(model, training):\n"
         "    training.progress(np.int64(1), np.int32(2), np.float32(0.5))\n"
         "    return rota.Update(model, {'loss': np.float32(1.5)}, samples=np.int64(7))\n"
-        "learner = rota.FunctionLearner({'w': (1,)}, train, None, rota.Rows(np.int64(7), test=np.int32(3)))\n",
+        "learner = rota.FunctionLearner({'w': (1,)}, train, lambda *_: {'loss': np.float64(1)}, rota.Rows(np.int64(7), test=np.int32(3)))\n",
     )
     assert program.ask(**OPEN)["rows"] == {"train": 7, "validation": 0, "test": 3}
     assert train(program, tmp_path) == {"type": "progress", "step": 1, "steps": 2, "loss": 0.5}

@@ -13,6 +13,12 @@ mod pages;
 
 use pages::{Page, files, pages, root};
 
+/// Logs that grow with every measurement: files beside the book, linked where they are cited.
+const BESIDE: [&str; 2] = ["docs/mutations.md", "docs/results.md"];
+
+/// Bound of the words that an administrator reads, from nothing to predictions and an audit.
+const ADMINISTRATORS_WORDS: usize = 8_000;
+
 #[test]
 fn every_page_is_in_the_table_of_contents_once() {
     let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
@@ -20,8 +26,9 @@ fn every_page_is_in_the_table_of_contents_once() {
     let mut wrong = Vec::new();
     for page in pages().iter().filter(|page| page.in_book()) {
         let name = page.name.strip_prefix("docs/").unwrap();
+        let expected = usize::from(!BESIDE.contains(&page.name.as_str()));
         match listed.iter().filter(|link| *link == name).count() {
-            1 => {}
+            times if times == expected => {}
             times => wrong.push(format!("{} is listed {times} times", page.name)),
         }
     }
@@ -31,6 +38,53 @@ fn every_page_is_in_the_table_of_contents_once() {
         }
     }
     assert!(wrong.is_empty(), "docs/SUMMARY.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_beside_the_book_are_linked_from_a_page() {
+    let links: Vec<_> = pages()
+        .iter()
+        .filter(|page| page.in_book())
+        .flat_map(|page| pages::links(&page.text))
+        .collect();
+    for name in BESIDE {
+        let file = name.strip_prefix("docs/").unwrap();
+        let leads = |link: &String| {
+            link.split('#')
+                .next()
+                .is_some_and(|path| path.ends_with(file))
+        };
+        assert!(
+            links.iter().any(leads),
+            "no page of the book links to {name}"
+        );
+    }
+}
+
+/// The pages under the heading of the administrator in the table of contents; blocks of code do not
+/// count.
+#[test]
+fn the_administrators_way_has_fewer_words_than_its_bound() {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let (_, rest) = summary
+        .split_once("# The administrator's way\n")
+        .expect("docs/SUMMARY.md has no part for the administrator");
+    let way = pages::links(rest.split("\n# ").next().unwrap_or_default());
+    assert!(way.len() > 5, "only {way:?}");
+    let mut counts = Vec::new();
+    for page in pages() {
+        let name = page.name.strip_prefix("docs/").unwrap_or_default();
+        if way.iter().any(|link| link == name) {
+            counts.push((page.words(), page.name));
+        }
+    }
+    let words: usize = counts.iter().map(|(words, _)| words).sum();
+    assert_eq!(counts.len(), way.len());
+    assert!(
+        words < ADMINISTRATORS_WORDS,
+        "the administrator's way has {words} words, and must have fewer than {ADMINISTRATORS_WORDS}: \
+         move what only researchers or auditors need to other pages; {counts:?}"
+    );
 }
 
 /// Links from page to page lead to a page and, where they name one, to a heading of it. Pages of

@@ -36,6 +36,12 @@ impl Page {
         blocks
     }
 
+    /// The number of words outside fenced blocks: what stands between blanks and has a letter or digit.
+    pub(crate) fn words(&self) -> usize {
+        let word = |text: &&str| text.chars().any(char::is_alphanumeric);
+        prose(&self.text).split_whitespace().filter(word).count()
+    }
+
     /// The texts in backticks outside fenced blocks.
     pub(crate) fn code(&self) -> Vec<String> {
         let prose = prose(&self.text);

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ._stdio import taken
 from ._tensors import Array, Arrays, read_tensors, write_tensors
-from ._turn import Stream
+from ._turn import Stream, seeded, turn
 
 PROTOCOL = 1
 LARGEST = 16 << 20
@@ -217,8 +217,18 @@ class Learner(ABC):
     def tried(self, model: Arrays) -> tuple[Sequence[int], npt.ArrayLike]:
         """The dimensions of a made-up batch, the same at every silo with the same program, and the first
         outputs of a model for it, by which the programs are compared before the first round. Empty
-        where it cannot be computed. A learner without this method is not compared."""
+        where it cannot be computed. A learner without this method is not compared, which a note of its silo
+        says where the proposer's program gave outputs."""
         raise NotImplementedError("this learner makes up no batch")
+
+    def check(self) -> None:
+        """Tries, before the first round, what would otherwise fail in all of them: called once for a learner
+        with rows of its own. By default it measures the first model on a held-out part; where values
+        of it are `"program"`, only with a method `initial`.
+
+        Raises `ValueError` for an `evaluate` that fails, gives no loss, or gives something else than numbers.
+        """
+        check_measuring(self)
 
     def rows(self) -> Rows:
         """How many rows there are. Not needed where Rota hands them over."""
@@ -245,6 +255,72 @@ class Learner(ABC):
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
         """Outputs row by row, where `outputs_loss` says what they mean."""
         raise NotImplementedError("this learner gives no outputs row by row")
+
+
+def _first(learner: Learner) -> dict[str, Array] | None:
+    """A model to measure before the first round; `None` where only a program has its values."""
+    if type(learner).initial is not Learner.initial:
+        return {name: np.asarray(value, np.float32) for name, value in learner.initial(0).items()}
+    draw, found = np.random.default_rng(0), {}
+    for tensor in learner.tensors():
+        if isinstance(tensor.initial, str):
+            return None
+        if isinstance(tensor.initial, Mapping):
+            bound = tensor.initial["uniform"]
+            found[tensor.name] = draw.uniform(-bound, bound, tensor.shape).astype(np.float32)
+        else:
+            found[tensor.name] = np.full(tensor.shape, tensor.initial, np.float32)
+    return found
+
+
+def check_measuring(learner: Learner) -> None:
+    """Measures a first model on a held-out part of the learner's own rows. Raises `ValueError` where that gives
+    no loss, or something else than numbers."""
+    rows = learner.rows()
+    held_out: tuple[Split, ...] = ("test", "validation")
+    part = next((part for part in held_out if getattr(rows, part)), None)
+    if part is None:
+        return
+    with turn(), seeded(0):
+        model = _first(learner)
+        if model is None:
+            return
+        personal = {name: np.asarray(value, np.float32) for name, value in learner.initial_personal(0).items()}
+        where = f"`evaluate` was tried on the {part} rows before the first round"
+
+        def measured(model: dict[str, Array]) -> dict[str, float]:
+            try:
+                found = learner.evaluate({name: value.copy() for name, value in model.items()}, part, personal)
+            except Exception as error:
+                raise ValueError(f"{where}, and failed: {type(error).__name__}: {error}") from error
+            try:
+                values = numbers(found)
+            except ValueError as error:
+                raise ValueError(f"{where}: {error}") from error.__cause__
+            if "loss" not in values:
+                raise ValueError(f"{where}, and gave {sorted(values)}: `loss` is always needed")
+            return values
+
+        draw = np.random.default_rng(1)
+        other = {name: (value + 0.1 * draw.normal(size=value.shape)).astype(np.float32) for name, value in model.items()}
+        check_finite(measured(model), lambda: measured(other), where, "with the first model and with another one")
+
+
+def check_finite(found: Mapping[str, float], again: Callable[[], Mapping[str, float]], where: str, twice: str) -> None:
+    """Refuses metrics that have no value whatever is measured; says it of those that have one with what
+    `again` measures."""
+    lost = [name for name, value in found.items() if not math.isfinite(value)]
+    if not lost:
+        return
+    others = again()
+    for name in lost:
+        if not math.isfinite(others.get(name, math.nan)):
+            raise ValueError(
+                f"{where}, and the metric {name!r} is {found[name]} {twice}: look for a division by zero, the "
+                "logarithm of zero, and a class without rows; leave a metric out of the dictionary where it has no "
+                "value"
+            )
+        print(f"note: {where}, and the metric {name!r} is {found[name]}: it is missing as long as it is", file=sys.stderr)
 
 
 def digest(tensors: Iterable[tuple[str, npt.ArrayLike]]) -> str | None:
@@ -330,10 +406,35 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is no number, text or list")
 
 
+def number(name: object, value: Any) -> float:
+    """The value of a metric: one number, also in an array or a tensor. Raises `ValueError` for what is none."""
+    if not isinstance(name, str):
+        raise ValueError(f"a metric has the name {name!r}, a name must be a text")
+    shape = getattr(value, "shape", None)
+    if shape is not None and math.prod(shape) != 1:
+        raise ValueError(
+            f"the metric {name!r} is {type(value).__name__} of the shape {tuple(shape)}, it must be one number: such as "
+            "its mean over the rows"
+        )
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError("a text is no number")
+        return float(value if shape is None else value.item())
+    except (TypeError, ValueError, RuntimeError, AttributeError) as error:
+        said = repr(value) if isinstance(value, (str, bytes)) or value is None else type(value).__name__
+        raise ValueError(f"the metric {name!r} is {said[:100]}, it must be one number") from error
+
+
+def numbers(metrics: Any) -> dict[str, float]:
+    """Metrics as numbers by name. Raises `ValueError` for anything else."""
+    if not isinstance(metrics, Mapping):
+        raise ValueError(f"metrics are {type(metrics).__name__}, they must be a dictionary of numbers by name, {{\"mae\": 0.5}}")
+    return {name: number(name, value) for name, value in metrics.items()}
+
+
 def _numbers(metrics: Mapping[str, float]) -> dict[str, float | None]:
     """JSON has no NaN: what is not finite is null."""
-    values = {name: float(value) for name, value in metrics.items()}
-    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+    return {name: value if math.isfinite(value) else None for name, value in numbers(metrics).items()}
 
 
 class _Session:
@@ -344,15 +445,17 @@ class _Session:
         self._said = False
 
     def opened(self) -> dict[str, Any]:
+        if self.silo.given is None:
+            self.learner.check()
         rows, frozen = self.learner.rows(), self.learner.frozen()
         said: dict[str, Any] = {} if frozen is None else {"frozen": frozen, "held": dict(self.learner.held())}
         if columns := list(self.learner.columns()):
             said["columns"] = columns
-        own, base = type(self.learner), Learner
         capabilities = {
             "gradients": self.learner.gradients,
-            "initial": own.initial is not base.initial,
-            "try": own.tried is not base.tried and self.silo.given is None,
+            "initial": type(self.learner).initial is not Learner.initial,
+            # Also of a learner that makes up no batch: the silo then says that it was not compared.
+            "try": self.silo.given is None,
         }
         return said | {
             "type": "opened",
@@ -371,7 +474,10 @@ class _Session:
         return {"type": "done"}
 
     def tried(self, request: dict[str, Any]) -> dict[str, Any]:
-        inputs, outputs = self.learner.tried(read_tensors(request["model"]))
+        inputs: Any = ()
+        outputs: Any = ()
+        if type(self.learner).tried is not Learner.tried:
+            inputs, outputs = self.learner.tried(read_tensors(request["model"]))
         arrays = {"inputs": np.asarray(inputs, np.float32), "outputs": np.asarray(outputs, np.float32).reshape(-1)}
         write_tensors(request["into"], arrays)
         return {"type": "done"}

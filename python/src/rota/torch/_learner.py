@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,13 +23,13 @@ from ._constants import candidates, chosen, same, unchanged_by
 from ._drawn import described
 from ._forward import Pass, Passed
 from ._losses import check_loss, functional, gives_rows, has_classes, known, loss_of, targets_of
-from ._made_up import computed, dimensions, is_text, made_up
+from ._made_up import MEANS, computed, dimensions, made_up, sizes
 from ._measure import Measuring, batch_loss, counts, row_by_row
 from ._names import names_of
 from ._optimiser import made, modify, restore, state_of_optimiser, terms_of
 from ._rows import count_of, data_of, first_of, in_order, is_batch, targets_in
 from ._state import NORMS, exact, role, shared_of, state_of
-from ._trial import ONE_ROW, Trial
+from ._trial import ONE_ROW, Trial, unchanged
 from ._types import Batch, Data, Forward, Loss, Metrics, Refused, Shared, array
 from ._wrappers import buffers_of, modules_of, parameters_of
 
@@ -61,7 +61,8 @@ class Learner(_learner.Learner):
         forward: `forward(model, batch)` returns outputs and targets, where the module is not just called
             with all of a batch but its targets, or returns more than its outputs. The batch is on the
             device already.
-        metrics: More metrics of all outputs and targets of a part. Accuracy, for a loss by
+        metrics: More metrics of all outputs and targets of a part: a function from both to numbers by name,
+            which is tried on the held-out rows before the first round. Accuracy, for a loss by
             cross-entropy, is measured without it.
         keep: `"sgd"` or `"adam"`: the optimiser's state is the silo's personal state and goes on
             from round to round; the agreed optimiser must be that one. By default every training
@@ -115,6 +116,11 @@ class Learner(_learner.Learner):
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         self.model = model.to(self.device)
         check_kinds(self.model)
+        if metrics is not None and not callable(metrics):
+            raise Refused(
+                f"`metrics` is {type(metrics).__name__}, it must be a function from outputs and targets to a dictionary "
+                "of numbers: lambda outputs, targets: {\"mae\": …}"
+            )
         if isinstance(loss, nn.Module):
             loss = loss.to(self.device)
         if loss is not None:
@@ -214,6 +220,22 @@ class Learner(_learner.Learner):
                 means = None if means in ("softmax", "logistic") and bool(wrong.any()) else means
             found.append(means)
         self.outputs_loss = found[0] if found and len(set(found)) == 1 else None
+        if self._metrics is not None:
+            self._try_metrics()
+
+    def _try_metrics(self) -> None:
+        """Tries the learner's own metrics as they are measured in every round: on all rows of the held-out
+        parts, or where there are none of the training rows. One batch may lack a class, or a shape."""
+        held_out = [part for part in ("validation", "test") if self._parts[part] is not None]
+        with unchanged(self.model), torch.no_grad():
+            self.model.eval()
+            for part in held_out or ["train"]:
+                measuring = self._measured(cast(Split, part))
+                if measuring.rows:
+                    measuring.found(self.device, f"the {measuring.rows} rows of `{part}`")
+
+    def check(self) -> None:
+        """Nothing: a learner of a module is tried when it is made."""
 
     def _classes(self) -> bool:
         """Whether the largest output says the class."""
@@ -254,10 +276,17 @@ class Learner(_learner.Learner):
             self._set(model)
             self.model.eval()
             why = "there is no batch"
-            for short in (True, False) if is_text(batch) else (False,):
-                made = moved(made_up(batch, short), self.device)
+            for size in sizes(batch):
+                made = moved(made_up(batch, size), self.device)
                 outputs, why = computed(lambda: self._pass(made).outputs)
-                if not why:
+                if why == MEANS:
+                    print(
+                        "note: the outputs are drawn at random also where nothing is trained, as with dropout that is "
+                        "left on: what is measured depends on the draws, and the programs of the members are compared "
+                        "with the means of what is drawn",
+                        file=sys.stderr,
+                    )
+                if why in ("", MEANS):
                     return dimensions(made), outputs
         print(
             f"note: no made-up batch can be computed ({why}), so it is not compared whether the programs of the "
@@ -427,11 +456,15 @@ class Learner(_learner.Learner):
             yield
 
     def evaluate(self, model: Arrays, split: Split, personal: Arrays) -> Mapping[str, float]:
-        measuring = Measuring(self._loss, self._known, self._metrics, self._classes)
         with self._measuring(model):
-            for batch in self._batches(split, 512, None):
-                measuring.add(self._passed(batch))
-            return measuring.found(self.device)
+            return self._measured(split).found(self.device)
+
+    def _measured(self, split: Split) -> Measuring:
+        """What is measured of the module on a part, batch by batch."""
+        measuring = Measuring(self._loss, self._known, self._metrics, self._classes)
+        for batch in self._batches(split, 512, None):
+            measuring.add(self._passed(batch))
+        return measuring
 
     def outputs(self, model: Arrays, split: Split, personal: Arrays) -> Outputs:
         with self._measuring(model):

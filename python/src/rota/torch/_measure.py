@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .._learner import Outputs
+from .._learner import Outputs, check_finite, numbers
 from ._forward import Passed
 from ._losses import Known
 from ._types import Loss, Metrics, Refused, array
@@ -54,6 +54,11 @@ class Measuring:
         self._outputs: list[Any] = []
         self._targets: list[Any] = []
 
+    @property
+    def rows(self) -> int:
+        """How many rows were added."""
+        return int(self._rows)
+
     def add(self, passed: Passed) -> None:
         """Adds a batch."""
         count = counts(self._loss, self._known, self._classes(), passed)
@@ -74,8 +79,9 @@ class Measuring:
                 self._targets.append(passed.targets.cpu())
             self._all = tensors
 
-    def found(self, device: torch.device) -> dict[str, float]:
-        """The metrics of all rows."""
+    def found(self, device: torch.device, first: str | None = None) -> dict[str, float]:
+        """The metrics of all rows. `first` says which rows they are where the learner's own metrics are tried on
+        them before the first round: what fails is then refused."""
         if self._rows == 0:
             raise ValueError("there are no rows to measure on")
         mean = self._total / self._count if self._count else math.nan
@@ -93,8 +99,40 @@ class Measuring:
                     "`metrics` takes the outputs of all rows as one tensor, and those of different batches have "
                     "different shapes: leave it out, or pad all rows to one length"
                 )
-            found |= {name: float(value) for name, value in self._metrics(outputs, targets).items()}
+            found |= _own(self._metrics, outputs, targets) if first is None else _tried(self._metrics, outputs, targets, first)
         return found
+
+
+def _own(metrics: Metrics, outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
+    try:
+        return numbers(metrics(outputs, targets))
+    except ValueError as error:
+        raise Refused(f"`metrics`: {error}") from error
+
+
+def _tried(metrics: Metrics, outputs: torch.Tensor, targets: torch.Tensor, rows: str) -> dict[str, float]:
+    """The learner's own metrics, which must be numbers with these outputs or with made-up ones: some have no
+    value before a training, such as the precision of a class that a model never names."""
+    shapes = f"outputs {tuple(outputs.shape)} and targets {tuple(targets.shape)}"
+    where = f"`metrics` was tried on {rows}, {shapes}, before the first round"
+
+    def measured(outputs: torch.Tensor) -> dict[str, float]:
+        try:
+            found: Any = metrics(outputs.clone(), targets.clone())
+        except Exception as error:
+            raise Refused(f"{where}, and failed: {type(error).__name__}: {error}") from error
+        try:
+            return numbers(found)
+        except ValueError as error:
+            raise Refused(f"{where}: {error}") from error.__cause__
+
+    found = measured(outputs)
+    made = torch.randn(outputs.shape, generator=torch.Generator().manual_seed(1)).to(outputs.dtype)
+    try:
+        check_finite(found, lambda: measured(made), where, "with the outputs of the model and with made-up ones")
+    except ValueError as error:
+        raise Refused(str(error)) from error.__cause__
+    return found
 
 
 def _alike(tensors: list[torch.Tensor]) -> bool:
