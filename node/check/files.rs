@@ -215,7 +215,7 @@ fn changed(present: &Present) -> Finding {
     let agreement = &present.institution.agreement;
     let number = agreement.epoch.number;
     match &present.signature {
-        Signature::Signed(consent) if consent.epoch == Some(agreement.epoch.id) => Finding::good(
+        Signature::Signed(consent) if consent.check(agreement).is_ok() => Finding::good(
             "consent",
             format!(
                 "{} signed the agreement in force, which change {number} brought, on {}",

@@ -25,11 +25,13 @@ pub(crate) enum Amend {
     },
     /// Propose to admit an institution, behind the other members
     Admit {
-        /// Name of the institution
+        /// The line that the institution sends, as `rota federation join` prints it; or its name, without
+        /// which nobody sees that it has signed the agreement and that its rows fit
+        #[arg(value_name = "REQUEST|NAME")]
         name: String,
-        /// Its public key, as `rota identity new` prints it
+        /// With a name: its public key, as `rota identity new` prints it
         #[arg(value_parser = key)]
-        key: PublicKey,
+        key: Option<PublicKey>,
         /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to
         /// the others
         address: Vec<String>,

@@ -376,13 +376,19 @@ pub(crate) struct AddMember {
 pub(crate) struct Invite {
     /// The member that it is for [default: all]
     pub(crate) name: Option<String>,
-    /// The agreement
-    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
-    pub(crate) file: PathBuf,
+    /// The agreement, of a federation that has not begun [default: federation.toml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// The node's configuration, of a federation that runs: invites to its agreement in force [default:
+    /// silo.toml, if its node has run]
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Options of `rota federation join`.
 ///
+/// A federation that runs is joined with an invitation of `rota federation invite --config`: the
+/// institution signs the agreement in force with itself in it, and sends back the line that is printed.
 /// Prints the agreement in words and asks for consent, which is signed with the institution's key.
 /// Writes federation.toml, silo.toml and consent.toml. The rows stay where they are.
 #[derive(Debug, Args)]
@@ -414,7 +420,7 @@ pub(crate) struct JoinFederation {
     /// Overwrite files that exist
     #[arg(long)]
     pub(crate) force: bool,
-    /// Name of the institution, for the line to send back if its key is not in the agreement yet
+    /// Name of the institution, for the line to send back if its key is not in the agreement
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Its address, for the same line

@@ -4,15 +4,18 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use rota::agreement::{Agreement, Draft, Invitation, Joining, confusing, read_configuration};
+use rota::agreement::{
+    Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration,
+};
 use rota::federation::{
     addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
 };
 use rota::init::{self, Ask, Wanted};
-use rota::institution::{Configured, Data, SetupError, agreement_in};
+use rota::institution::{Configured, Data, Place, SetupError, agreement_in, standing};
 use rota::learn::data::OwnRows;
 use rota::model::START;
 use rota::report::numbers;
+use rota::store::has_journal;
 
 use super::rows::{Doubts, fitting};
 use super::{CommandError, vacant, wrapped, write};
@@ -203,12 +206,23 @@ pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
 
 /// Prints an agreement as one line.
 pub(crate) fn invite(options: &Invite) -> Result<(), CommandError> {
-    let text = read_configuration(&options.file)?;
+    let (text, in_force) = invited_to(options)?;
     let invitation = Invitation {
         to: options.name.clone(),
         text,
+        in_force,
     };
     let token = invitation.token()?;
+    if let Some(InForce { changes, .. }) = &invitation.in_force {
+        let id = invitation.agreement()?.epoch.federation;
+        let whom = options.name.as_deref().unwrap_or("institutions that join");
+        eprintln!(
+            "the line on standard output is for {whom}: it carries the agreement in force, after {}, of the \
+             federation {id:#}. `rota federation join` prints what to send back",
+            numbers::plural(*changes as usize, "change")
+        );
+        return Ok(writeln!(io::stdout().lock(), "{token}")?);
+    }
     let hint = match invitation.agreement() {
         Ok(agreement) => {
             let silos = agreement.epoch.roster.silos();
@@ -231,6 +245,47 @@ pub(crate) fn invite(options: &Invite) -> Result<(), CommandError> {
     };
     eprintln!("{hint}");
     Ok(writeln!(io::stdout().lock(), "{token}")?)
+}
+
+/// The text of the first agreement, and the one in force where the federation runs.
+fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandError> {
+    let config = match (&options.file, &options.config) {
+        (Some(file), _) => return Ok((read_configuration(file)?, None)),
+        (None, Some(config)) => config.as_path(),
+        (None, None) => Path::new("silo.toml"),
+    };
+    if options.config.is_none() && !config.is_file() {
+        return Ok((read_configuration(Path::new("federation.toml"))?, None));
+    }
+    let configured = Configured::load(config).map_err(SetupError::from)?;
+    let text = read_configuration(&configured.federation)?;
+    if !has_journal(&configured.state) {
+        return Ok((text, None));
+    }
+    let (_, place) = standing(configured)?;
+    let Place::Member(present) = place else {
+        return Err(CommandError::Failed(format!(
+            "the institution of {} is no member of its federation, so it invites nobody",
+            config.display()
+        )));
+    };
+    let agreement = &present.institution.agreement;
+    if let Some(unfit) = &agreement.unfit {
+        return Err(CommandError::Failed(format!(
+            "nobody can take part under the agreement in force, so there is nothing to invite to: {}",
+            unfit.why
+        )));
+    }
+    let changes = agreement.epoch.number;
+    let in_force = match changes {
+        0 => text.clone(),
+        _ => agreement.to_toml().map_err(CommandError::Failed)?,
+    };
+    let text_in_force = InForce {
+        changes,
+        text: in_force,
+    };
+    Ok((text, Some(text_in_force)))
 }
 
 /// Prints an agreement in words, and who has signed it.
@@ -317,5 +372,6 @@ pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
         }
     };
     out.flush()?;
-    Ok(fitting(&agreement, &rows, None, &folder, Doubts::Say)??)
+    fitting(&agreement, &rows, None, &folder, Doubts::Say)??;
+    Ok(())
 }

@@ -8,6 +8,7 @@ use rota::agreement::{Agreement, ConfigError, Invitation};
 use rota::federation::{Join, addresses, draft_words, own_rows, words};
 use rota::identity;
 use rota::institution::{Configured, Data, Place, SetupError, standing};
+use rota::learn::DataError;
 use rota::learn::data::{OwnFile, OwnRows};
 use rota::learn::file;
 use rota::learn::propose::Marks;
@@ -16,7 +17,7 @@ use rota::protocol::{PublicKey, SecretKey};
 use rota::report::numbers;
 
 use super::rows::{Doubts, fitting, say};
-use super::{CommandError, identity::line};
+use super::{CommandError, identity::line, newcomer};
 use crate::cli::{JoinFederation, Sign};
 
 /// Writes the files of a new member, and signs the agreement.
@@ -28,6 +29,15 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         Ok(agreement) => agreement,
         Err(why) => return Err(too_early(options, &invitation, &public, &why)?),
     };
+    // One that runs is joined through a change of its agreement, unless a founder is late.
+    let founder = |changes: u64| changes == 0 && agreement.epoch.roster.position(&public).is_some();
+    let in_force = invitation
+        .agreement_in_force()
+        .map_err(SetupError::from)?
+        .filter(|(changes, _)| !founder(*changes));
+    if let Some((changes, now)) = in_force {
+        return newcomer::join(options, &invitation, &key, (changes, &now));
+    }
     let roster = &agreement.epoch.roster;
     let Some(me) = roster.position(&public) else {
         return Err(stranger(options, &invitation, &public));
@@ -40,23 +50,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
             options.identity.display()
         )));
     }
-    let kept = rows_before(&options.out);
-    if options.data.is_empty() && kept.is_none() {
-        return Err(CommandError::Usage(
-            "--data FILE is missing: the file of this institution's rows, which stays where it is"
-                .into(),
-        ));
-    }
-    for address in &options.listen {
-        rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
-    }
-    let rows = match kept {
-        None => own_rows(&options.data, &options.ignore, options.marks.into())?,
-        Some(kept) => {
-            say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
-            kept.with(&options.data, &options.ignore, options.marks.into())?
-        }
-    };
+    let rows = own_rows_of(options)?;
     let joining = Join {
         agreement: &agreement,
         text: &invitation.text,
@@ -86,11 +80,8 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
     writeln!(out, "written: {} and {config}", joined.federation.display())?;
     if let Err(why) = fits {
-        return Err(CommandError::Failed(format!(
-            "{why}. Nothing was signed. Correct the file, or say in {config} how it is written (`format`) and \
-             what its names and codes mean ([data.rows.names]); then, or if all is right as it is: rota \
-             federation sign --config {config}"
-        )));
+        let again = format!("rota federation sign --config {config}");
+        return Err(unfit(&why, &config.to_string(), &again));
     }
     signed(&agreement, &key, &joined.consent)?;
     if GivenStart::of(&agreement).is_some_and(|start| !start.is_fetched()) {
@@ -175,6 +166,39 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
+pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandError> {
+    let kept = rows_before(&options.out);
+    if options.data.is_empty() && kept.is_none() {
+        return Err(CommandError::Usage(
+            "--data FILE is missing: the file of this institution's rows, which stays where it is"
+                .into(),
+        ));
+    }
+    for address in &options.listen {
+        rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
+    }
+    match kept {
+        None => Ok(own_rows(
+            &options.data,
+            &options.ignore,
+            options.marks.into(),
+        )?),
+        Some(kept) => {
+            say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
+            kept.with(&options.data, &options.ignore, options.marks.into())
+        }
+    }
+}
+
+/// That rows do not fit, and what to do.
+pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> CommandError {
+    CommandError::Failed(format!(
+        "{why}. Nothing was signed. Correct the file, or say in {config} how it is written (`format`) and \
+         what its names and codes mean ([data.rows.names]); then, or if all is right as it is: {again}"
+    ))
+}
+
 /// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
 fn rows_before(folder: &Path) -> Option<Before> {
     let text = rota::agreement::read_configuration(&folder.join("silo.toml")).ok()?;
@@ -230,7 +254,11 @@ fn invitation(argument: &str) -> Result<Invitation, CommandError> {
     }
     let agreement = Agreement::parse(argument, &text);
     agreement.map_err(SetupError::from)?;
-    Ok(Invitation { to: None, text })
+    Ok(Invitation {
+        to: None,
+        text,
+        in_force: None,
+    })
 }
 
 /// What a member whose key nobody knows has to send back, and why it cannot join.
@@ -285,7 +313,7 @@ fn too_early(
 }
 
 /// Whether the institution consents: by `--yes`, or by an answer.
-fn consents(yes: bool, name: &str) -> Result<bool, CommandError> {
+pub(super) fn consents(yes: bool, name: &str) -> Result<bool, CommandError> {
     if yes {
         return Ok(true);
     }

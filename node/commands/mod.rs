@@ -18,6 +18,7 @@ pub(crate) mod join;
 pub(crate) mod lab;
 pub(crate) mod learner;
 pub(crate) mod model;
+mod newcomer;
 pub(crate) mod recover;
 pub(crate) mod report;
 mod rows;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rota::agreement::Agreement;
 use rota::federation::beyond;
-use rota::institution::{fit, misfits, surveyed};
+use rota::institution::{Fit, fit, misfits, surveyed};
 use rota::learn::DataError;
 use rota::learn::data::OwnRows;
 use rota::protocol::MemberIndex;
@@ -21,15 +21,15 @@ pub(super) fn say(lines: &[String]) -> Result<(), CommandError> {
     Ok(writeln!(out)?)
 }
 
-/// Prints what the rows in `folder` are, of the institution called `name`, or all that does not fit; the
-/// inner error is the first that does not.
+/// Prints what the rows in `folder` are, of the institution called `name`, and gives it, or all that does
+/// not fit; the inner error is the first that does not.
 pub(super) fn fitting(
     agreement: &Agreement,
     rows: &OwnRows,
     name: Option<&str>,
     folder: &Path,
     doubts: Doubts,
-) -> Result<Result<(), DataError>, CommandError> {
+) -> Result<Result<Fit, DataError>, CommandError> {
     let survey = surveyed(&agreement.task, rows, folder);
     // The counts are the same under every name and seed.
     let found = match fit(&agreement.task, rows, name.unwrap_or("silo"), folder, 0) {
@@ -68,7 +68,7 @@ pub(super) fn fitting(
             true => Err(DataError::Config(
                 "its numbers are far from those of the drafter's table (see the notes)".into(),
             )),
-            false => Ok(()),
+            false => Ok(found),
         },
     )
 }

@@ -243,10 +243,18 @@ pub fn sign(
     let Some(consent) = Consent::sign(agreement, key, at) else {
         return Ok(None);
     };
+    keep_consent(&consent, file)?;
+    Ok(Some(consent))
+}
+
+/// Writes a consent that was signed; an older one is replaced.
+///
+/// # Errors
+/// [`JoinError`]: it cannot be written.
+pub fn keep_consent(consent: &Consent, file: &Path) -> Result<(), JoinError> {
     let text = consent.to_toml().map_err(JoinError::Toml)?;
     fs::write(file, text).map_err(|reason| JoinError::Write {
         path: file.into(),
         reason,
-    })?;
-    Ok(Some(consent))
+    })
 }

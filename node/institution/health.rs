@@ -268,8 +268,7 @@ impl Changing {
                 ..
             } => {
                 self.round = self.round.max(round + 1);
-                self.finals
-                    .push((*round, *view, *lead, authors.clone()));
+                self.finals.push((*round, *view, *lead, authors.clone()));
             }
             Report::Complete { .. } => self.complete = true,
             Report::MemberComplete { member } => {

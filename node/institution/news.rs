@@ -193,7 +193,8 @@ impl News {
             self.measure(&model, &personal)
         });
         let measured = held_out.as_ref();
-        let measured = measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
+        let measured =
+            measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
         let line = format!(
             "round {:>4}   adopted before this start, coalition {} of {}{measured}",
             last.round,

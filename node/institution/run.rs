@@ -310,7 +310,7 @@ fn run_epoch(
     if epoch.number > 0 {
         keep_in_force(institution, output);
     }
-    if matches!(present.signature, Signature::Unnamed) && first.is_first_member() {
+    if matches!(present.signature, Signature::Unnamed) {
         let line = "silo.toml names no signed consent of this institution to the agreement; \
                     `rota federation sign` makes one";
         let document = json!({ "event": "no-consent", "at": 0.0, "why": line });

@@ -1,10 +1,10 @@
 //! Whether an institution has signed the agreement in force.
 //!
-//! It has if its signed consent names it, if it approved the change that brought it into force, or if its
+//! It has if its signed consent names it or its contents, if it approved the change that brought it into force, or if its
 //! own policy lets that change go on without a new signature and it had signed the agreement before.
 //! Otherwise its node votes as before, and contributes nothing until the institution has signed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, Consent};
 use protocol::{Epochs, PublicKey};
@@ -35,6 +35,8 @@ pub struct Owed {
     file: PathBuf,
     agreement: Agreement,
     key: PublicKey,
+    /// Whether the change admitted it, or replaced its key.
+    joined: bool,
 }
 
 impl Owed {
@@ -52,8 +54,11 @@ impl Owed {
         };
         format!(
             "contributions are paused until this institution has signed the agreement in force, which \
-             change {number} brought and its [policy] does not let go on by itself{why}: read it, and sign \
-             it with `rota federation sign`"
+             change {number} brought and {}{why}: read it, and sign it with `rota federation sign`",
+            match self.joined {
+                true => "which is another one than it signed when it joined, if it did",
+                false => "its [policy] does not let go on by itself",
+            }
         )
     }
 }
@@ -80,16 +85,24 @@ pub(super) fn signature(
 ) -> Signature {
     let words = Amendments::of(&institution.state).words().words;
     let mut now = match (institution.is_first_member(), institution.consented()) {
-        // It was given the first agreement, and asked to be admitted.
+        // Until it is admitted there is nothing to sign.
         (false, _) | (true, Ok(None)) => Signature::Unnamed,
         (true, Ok(Some(consent))) => Signature::Signed(Box::new(consent)),
-        (true, Err(_)) => owed(institution, &institution.agreement),
+        (true, Err(_)) => owed(institution, &institution.agreement, false),
     };
+    let key = institution.key.public();
     for (at, (over, passage)) in epochs.former.iter().enumerate() {
         let (Some(old), Some(agreement)) = (past.get(at), past.get(at + 1)) else {
             return now;
         };
-        let key = institution.key.public();
+        let is_in = |agreement: &Agreement| agreement.epoch.roster.position(&key).is_some();
+        if !is_in(agreement) {
+            continue;
+        }
+        if !is_in(old) {
+            now = admitted(institution, agreement);
+            continue;
+        }
         let file = institution.consent_file(agreement.epoch.number);
         if let Ok(consent) = consent_in(&file, agreement, &key) {
             now = Signature::Signed(Box::new(consent));
@@ -101,7 +114,7 @@ pub(super) fn signature(
         };
         now = match now {
             _ if words.iter().any(approves) => Signature::Approved,
-            Signature::Owed(_) => owed(institution, agreement),
+            Signature::Owed(_) => owed(institution, agreement, false),
             // Whoever goes on after a recovery has said so itself.
             now if change.is_none() => followed(now),
             now if agreement.unfit.is_none()
@@ -109,10 +122,26 @@ pub(super) fn signature(
             {
                 followed(now)
             }
-            _ => owed(institution, agreement),
+            _ => owed(institution, agreement, false),
         };
     }
     now
+}
+
+/// How an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
+/// signed it when it joined, or has to sign it.
+fn admitted(institution: &Institution, agreement: &Agreement) -> Signature {
+    let key = institution.key.public();
+    let number = agreement.epoch.number;
+    let named = institution.consent.as_deref();
+    let files = named.into_iter().map(Path::to_owned);
+    let mut files = files.chain([institution.consent_file(number)]);
+    let signed = files.find_map(|file| consent_in(&file, agreement, &key).ok());
+    match signed {
+        Some(consent) => Signature::Signed(Box::new(consent)),
+        None if named.is_none() => Signature::Unnamed,
+        None => owed(institution, agreement, true),
+    }
 }
 
 fn followed(before: Signature) -> Signature {
@@ -122,10 +151,11 @@ fn followed(before: Signature) -> Signature {
     }
 }
 
-fn owed(institution: &Institution, agreement: &Agreement) -> Signature {
+fn owed(institution: &Institution, agreement: &Agreement, joined: bool) -> Signature {
     Signature::Owed(Box::new(Owed {
         file: institution.consent_file(agreement.epoch.number),
         agreement: agreement.clone(),
         key: institution.key.public(),
+        joined,
     }))
 }

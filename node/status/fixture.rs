@@ -12,7 +12,9 @@ pub(crate) fn status() -> Status {
         view: Some(round),
         lead: Some(lead.into()),
         models: Some(4),
-        authors: ["north", "south", "east", "west <coast>"].map(Into::into).into(),
+        authors: ["north", "south", "east", "west <coast>"]
+            .map(Into::into)
+            .into(),
         coalition: 0,
         coalitions,
         outcome: "ab".repeat(32),

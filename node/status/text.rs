@@ -25,10 +25,9 @@ pub fn text(status: &Status) -> String {
     if let Some(waiting) = &status.waiting {
         lines.push(row("takes part", &format!("no: {waiting}")));
     }
-    let adopted = status.adopted().map_or_else(
-        || "no round yet".to_owned(),
-        |round| adopted(status, round),
-    );
+    let adopted = status
+        .adopted()
+        .map_or_else(|| "no round yet".to_owned(), |round| adopted(status, round));
     lines.push(row("adopted", &adopted));
     if let Some(there) = status.adopted().and_then(there) {
         lines.push(row("models of", &there));

@@ -8,7 +8,7 @@ use std::{fs, str};
 use data_encoding::BASE64URL_NOPAD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use rota::agreement::{Agreement, Consent, Draft, Invitation};
+use rota::agreement::{Agreement, Consent, Draft, InForce, Invitation};
 use rota::institution::Configured;
 use rota::protocol::{Hash, codec};
 use rota::simulations::{Scenario, scenario};
@@ -170,6 +170,7 @@ fn token(payload: &[u8]) -> String {
 #[test]
 fn invitations() {
     let invitation = Invitation {
+        in_force: None,
         to: Some("north".into()),
         text: own_agreement(),
     };
@@ -179,8 +180,17 @@ fn invitations() {
     let (payload, agreement) = (&bytes[8..], own_agreement());
     // The first byte says what the others are: a token, its payload, or a text to pack, which may be
     // as long as it wants to be.
+    let running = Invitation {
+        in_force: Some(InForce {
+            changes: 2,
+            text: invitation.text.replacen("rounds = ", "rounds = 1", 1),
+        }),
+        ..invitation
+    };
+    let running = running.token().unwrap();
     let examples = [
         (0, right.as_bytes()),
+        (0, running.as_bytes()),
         (1, payload),
         (2, agreement.as_bytes()),
     ];

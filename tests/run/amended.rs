@@ -120,8 +120,17 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     for node in 0..5 {
         assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
     }
-    // The newcomer adopts the models of the last round, though no round follows.
+    // The newcomer adopts the models of the last round, though no round follows. Its institution has
+    // signed nothing, so its node contributes nothing until it has.
     nodes.until(4, "finished");
+    let silo = config.to_str().unwrap();
+    let owed = output(&["check", "--json", "--offline", "--config", silo]);
+    assert_eq!(owed.status.code(), Some(1), "{}", text(&owed.stdout));
+    assert!(text(&owed.stdout).contains("contributions are paused"));
+    let said = good(&["federation", "sign", "--yes", "--config", silo]);
+    assert!(said.contains("signed as newcomer"), "{said}");
+    let signed = output(&["check", "--json", "--offline", "--config", silo]);
+    assert_eq!(signed.status.code(), Some(0), "{}", text(&signed.stdout));
     // Rounds are added; the newcomer is a member like any other.
     let in_force = config.with_file_name("state").join("in-force.toml");
     let text = fs::read_to_string(&in_force).unwrap();

@@ -5,6 +5,7 @@
 mod amended;
 mod approvals;
 mod hospitals;
+mod late;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod policy;

@@ -229,6 +229,19 @@ impl Agreement {
         })
     }
 
+    /// The hash of what is agreed on: members, rules, task, strategy. It depends neither on the epoch that
+    /// brings the agreement into force nor on addresses; of a first agreement it is the federation's id.
+    /// `None` for members or rules that no first agreement could have.
+    pub fn contents(&self) -> Option<Hash> {
+        let (silos, charter) = (self.epoch.roster.silos(), &self.epoch.charter);
+        let genesis = Genesis {
+            silos: silos.to_vec(),
+            charter: charter.clone(),
+        };
+        let epoch = Epoch::first_in(self.epoch.format, &genesis);
+        epoch.ok().map(|epoch| epoch.federation)
+    }
+
     /// The text of the file; [`parse`](Self::parse) reads the same agreement from it.
     ///
     /// # Errors

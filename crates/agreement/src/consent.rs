@@ -3,6 +3,10 @@
 //! It is a small TOML file that goes back to whoever drafted the agreement, and stays beside the
 //! member's own `federation.toml`. The signature covers the federation's id and that of the epoch, so it
 //! holds for this agreement and no other, the name, the key and the time.
+//!
+//! An institution that joins a federation that runs signs before the members admit it, so it knows the
+//! agreement, with itself in it, and not the epoch that will bring it into force. Its signature covers
+//! the [contents](Agreement::contents), and holds under whichever change brings these.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -22,6 +26,9 @@ const LABEL: &str = "rota: consent to the agreement of a federation, 1";
 /// The same for the agreement of a later epoch.
 const CHANGED: &str = "rota: consent to the changed agreement of a federation, 1";
 
+/// The same for the contents of an agreement, whichever change brings them into force.
+const CONTENTS: &str = "rota: consent to the contents of an agreement of a federation, 1";
+
 /// A signed consent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
@@ -29,6 +36,8 @@ pub struct Consent {
     pub federation: Hash,
     /// The id of the epoch in which the agreement is in force; `None` for the first agreement.
     pub epoch: Option<Hash>,
+    /// The hash of the agreement's contents, where they were signed instead of an epoch.
+    pub contents: Option<Hash>,
     /// The member's name.
     pub name: String,
     /// The key that signed.
@@ -91,6 +100,8 @@ struct ConsentFile {
     federation: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     epoch: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contents: Option<String>,
     name: String,
     key: String,
     signed_at: String,
@@ -100,20 +111,50 @@ struct ConsentFile {
 impl Consent {
     /// Signs an agreement as the member whose key this is; `None` if it is no member's.
     pub fn sign(agreement: &Agreement, key: &SecretKey, at: SystemTime) -> Option<Self> {
+        let about = About {
+            federation: agreement.epoch.federation,
+            epoch: changed(agreement),
+            contents: None,
+        };
+        Self::signed(&about, agreement, key, at)
+    }
+
+    /// Signs the contents of an agreement that is to come into force in this federation, as the member in
+    /// it whose key this is; `None` if it is no member's.
+    pub fn sign_contents(
+        federation: Hash,
+        agreement: &Agreement,
+        key: &SecretKey,
+        at: SystemTime,
+    ) -> Option<Self> {
+        let about = About {
+            federation,
+            epoch: None,
+            contents: Some(agreement.contents()?),
+        };
+        Self::signed(&about, agreement, key, at)
+    }
+
+    fn signed(
+        about: &About,
+        agreement: &Agreement,
+        key: &SecretKey,
+        at: SystemTime,
+    ) -> Option<Self> {
         let roster = &agreement.epoch.roster;
         let name = roster.name(roster.position(&key.public())?).to_owned();
         let seconds = at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
         let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let (federation, public) = (agreement.epoch.federation, key.public());
-        let epoch = changed(agreement);
-        let signed = statement((&federation, epoch.as_ref()), &name, &public, seconds);
+        let public = key.public();
+        let statement = statement(about, &name, &public, seconds);
         Some(Self {
-            federation,
-            epoch,
+            federation: about.federation,
+            epoch: about.epoch,
+            contents: about.contents,
             name,
             key: public,
             at,
-            signature: key.sign(&signed.0),
+            signature: key.sign(&statement.0),
         })
     }
 
@@ -130,7 +171,11 @@ impl Consent {
                 expected: epoch.federation,
             });
         }
-        if self.epoch != changed(agreement) {
+        let meant = match self.contents {
+            Some(_) => epoch.number > 0 && self.contents == agreement.contents(),
+            None => self.epoch == changed(agreement),
+        };
+        if !meant {
             return Err(ConsentError::Epoch { name });
         }
         let member = epoch.roster.position(&self.key);
@@ -145,12 +190,12 @@ impl Consent {
         }
         let seconds = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs());
-        let signed = statement(
-            (&self.federation, self.epoch.as_ref()),
-            &self.name,
-            &self.key,
-            seconds,
-        );
+        let about = About {
+            federation: self.federation,
+            epoch: self.epoch,
+            contents: self.contents,
+        };
+        let signed = statement(&about, &self.name, &self.key, seconds);
         let holds = VerifyingKey::new(&self.key).is_some_and(|key| {
             Strict.verify(&Claim {
                 key: &key,
@@ -178,6 +223,7 @@ impl Consent {
             format: FORMAT,
             federation: HEXLOWER.encode(&self.federation.0),
             epoch: self.epoch.map(|epoch| HEXLOWER.encode(&epoch.0)),
+            contents: self.contents.map(|contents| HEXLOWER.encode(&contents.0)),
             name: self.name.clone(),
             key: self.key.to_string(),
             signed_at: self.time(),
@@ -201,11 +247,12 @@ impl Consent {
         let wrong = |key: &str, what: &str| ConfigError::At(source.key_of(key, what));
         let digits = "must be 64 hexadecimal digits";
         let federation = public_key(&raw.federation).ok_or_else(|| wrong("federation", digits))?;
-        let epoch = raw.epoch.as_deref().map(|epoch| {
-            let read = public_key(epoch).ok_or_else(|| wrong("epoch", digits));
-            read.map(|epoch| Hash(epoch.0))
-        });
-        let epoch = epoch.transpose()?;
+        let hash = |key: &str, text: Option<&str>| {
+            let read = text.map(|text| public_key(text).ok_or_else(|| wrong(key, digits)));
+            Ok::<_, ConfigError>(read.transpose()?.map(|read| Hash(read.0)))
+        };
+        let epoch = hash("epoch", raw.epoch.as_deref())?;
+        let contents = hash("contents", raw.contents.as_deref())?;
         let key = public_key(&raw.key).ok_or_else(|| wrong("key", digits))?;
         let at = humantime::parse_rfc3339(&raw.signed_at).ok();
         let at = at.filter(|at| *at >= SystemTime::UNIX_EPOCH);
@@ -217,6 +264,7 @@ impl Consent {
         Ok(Self {
             federation: Hash(federation.0),
             epoch,
+            contents,
             name: raw.name,
             key,
             at,
@@ -239,18 +287,24 @@ fn changed(agreement: &Agreement) -> Option<Hash> {
     (epoch.number > 0).then_some(epoch.id)
 }
 
+/// What a consent is to.
+struct About {
+    federation: Hash,
+    epoch: Option<Hash>,
+    contents: Option<Hash>,
+}
+
 /// The bytes that are signed.
-fn statement(
-    (federation, epoch): (&Hash, Option<&Hash>),
-    name: &str,
-    key: &PublicKey,
-    seconds: u64,
-) -> Hash {
+fn statement(about: &About, name: &str, key: &PublicKey, seconds: u64) -> Hash {
     let seconds = seconds.to_le_bytes();
+    let federation = &about.federation.0[..];
     let (name, key) = (name.as_bytes(), &key.0[..]);
-    match epoch {
-        None => Hash::labelled(LABEL, &[&federation.0, name, key, &seconds]),
-        Some(epoch) => Hash::labelled(CHANGED, &[&federation.0, &epoch.0, name, key, &seconds]),
+    let to =
+        |label, hash: &Hash| Hash::labelled(label, &[federation, &hash.0, name, key, &seconds]);
+    match (&about.contents, &about.epoch) {
+        (Some(contents), _) => to(CONTENTS, contents),
+        (None, Some(epoch)) => to(CHANGED, epoch),
+        (None, None) => Hash::labelled(LABEL, &[federation, name, key, &seconds]),
     }
 }
 
@@ -333,6 +387,59 @@ mod tests {
         let dropped = Consent::parse("c.toml", &dropped.join("\n")).unwrap();
         assert!(matches!(
             dropped.check(&first),
+            Err(ConsentError::Signature(_))
+        ));
+    }
+
+    #[test]
+    fn a_consent_to_contents_holds_under_every_change_that_brings_them_and_no_other() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let first = agreement(&key);
+        let federation = Hash([7; 32]);
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_366_400);
+        let in_force = |number: u64, agreement: &Agreement| {
+            let mut epoch = (*agreement.epoch).clone();
+            (epoch.federation, epoch.id, epoch.number) = (federation, Hash([8; 32]), number);
+            Agreement {
+                epoch: epoch.into(),
+                ..agreement.clone()
+            }
+        };
+        let consent = Consent::sign_contents(federation, &first, &key, at).unwrap();
+        let text = consent.to_toml().unwrap();
+        let read = Consent::parse("consent.toml", &text).unwrap();
+        assert_eq!(read, consent);
+        for number in [1, 5] {
+            assert_eq!(read.check(&in_force(number, &first)), Ok(MemberIndex(0)));
+        }
+        // Where a node is reached is no content, the number of rounds is.
+        let mut moved = first.clone();
+        moved.addresses[0] = vec!["/ip4/192.0.2.9/udp/4001/quic-v1".into()];
+        assert_eq!(read.check(&in_force(1, &moved)), Ok(MemberIndex(0)));
+        let text_of = first.to_toml().unwrap();
+        let old = text_of.lines().find(|line| line.starts_with("rounds = "));
+        let longer = text_of.replacen(old.unwrap(), "rounds = 77", 1);
+        let longer = Agreement::parse("federation.toml", &longer).unwrap();
+        assert!(matches!(
+            read.check(&in_force(1, &longer)),
+            Err(ConsentError::Epoch { .. })
+        ));
+        // It is none to the first agreement of a federation, nor of another federation.
+        assert!(read.check(&first).is_err());
+        let other = Consent::sign_contents(Hash([6; 32]), &first, &key, at).unwrap();
+        assert!(matches!(
+            other.check(&in_force(1, &first)),
+            Err(ConsentError::Federation { .. })
+        ));
+        // What was signed of one kind is nothing of another.
+        let as_epoch = text.replace("contents = ", "epoch = ");
+        let as_epoch = Consent::parse("c.toml", &as_epoch).unwrap();
+        let mut at_epoch = in_force(1, &first);
+        let mut epoch = (*at_epoch.epoch).clone();
+        epoch.id = first.contents().unwrap();
+        at_epoch.epoch = epoch.into();
+        assert!(matches!(
+            as_epoch.check(&at_epoch),
             Err(ConsentError::Signature(_))
         ));
     }

@@ -6,26 +6,33 @@
 //!
 //! The checksum finds damage on the way, the hash is compared with that of the agreement that was
 //! read. White space, which mail programs put into long lines, does not count.
+//!
+//! An invitation to a federation that runs is of version 2: the agreement in force goes with the first
+//! one. The hashes prove who is meant and not that it is in force: that, the newcomer's node learns from
+//! the members, with the signatures of a quorum for every change.
 
 use std::io::{Read, Write};
 
-use data_encoding::BASE64URL_NOPAD;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use learn::file::CONFIGURATION;
-use protocol::{Hash, codec};
+use protocol::Hash;
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::{Agreement, ConfigError};
 use crate::draft::Draft;
+use crate::token::{Kind, TokenFault, decode};
 
 /// Begins every token.
-const MARK: &str = "rota-invite-";
-/// The version that this program writes and reads.
+const KIND: Kind = Kind {
+    mark: "rota-invite-",
+    label: "rota invitation",
+};
+/// The version of an invitation to a federation that has not begun.
 const VERSION: u64 = 1;
-/// Bytes of the checksum.
-const CHECKSUM: usize = 8;
+/// The version of an invitation to one that runs.
+const RUNNING: u64 = 2;
 /// The file as errors in it name it.
 const FILE: &str = "the invitation's federation.toml";
 
@@ -36,6 +43,17 @@ pub struct Invitation {
     pub to: Option<String>,
     /// The text of `federation.toml`. Members may still be missing in it.
     pub text: String,
+    /// The agreement in force, of a federation that runs.
+    pub in_force: Option<InForce>,
+}
+
+/// The agreement in force of a federation that runs, as whoever invites knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InForce {
+    /// Number of changes so far.
+    pub changes: u64,
+    /// The text of the agreement after them.
+    pub text: String,
 }
 
 /// Why a token cannot be used.
@@ -43,12 +61,13 @@ pub struct Invitation {
 pub enum TokenError {
     /// Not a token.
     #[error(
-        "this is no invitation: a token of `rota federation invite` begins with {MARK}{VERSION}-"
+        "this is no invitation: a token of `rota federation invite` begins with {}{VERSION}- or {}{RUNNING}-",
+        KIND.mark, KIND.mark
     )]
     Form,
     /// A token of another version of the program.
     #[error(
-        "this invitation has version {0}, and this program reads version {VERSION}: use the version of Rota that its sender has"
+        "this invitation has version {0}, and this program reads versions {VERSION} and {RUNNING}: use the version of Rota that its sender has"
     )]
     Version(String),
     /// Some of its characters were lost or changed.
@@ -79,28 +98,49 @@ struct Payload {
     packed: Vec<u8>,
 }
 
+/// What is encoded of a federation that runs. The agreement in force is empty where it is the first.
+#[derive(Serialize, Deserialize)]
+struct Running {
+    first: Payload,
+    changes: u64,
+    hash: Hash,
+    packed: Vec<u8>,
+}
+
+impl From<TokenFault> for TokenError {
+    fn from(fault: TokenFault) -> Self {
+        match fault {
+            TokenFault::Form => Self::Form,
+            TokenFault::Version(version) => Self::Version(version),
+            TokenFault::Damaged => Self::Damaged,
+        }
+    }
+}
+
 impl Invitation {
     /// The token.
     ///
     /// # Errors
     /// [`ConfigError`]: a text that is neither an agreement nor a draft of one.
     pub fn token(&self) -> Result<String, ConfigError> {
-        let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
-        let packed = packed
-            .write_all(self.text.as_bytes())
-            .and_then(|()| packed.finish())
-            .expect("writing to memory does not fail");
-        let payload = codec::encode(&Payload {
+        let first = Payload {
             to: self.to.clone(),
-            hash: self.hash()?,
-            packed,
-        });
-        let mut bytes = checksum(&payload).to_vec();
-        bytes.extend_from_slice(&payload);
-        Ok(format!(
-            "{MARK}{VERSION}-{}",
-            BASE64URL_NOPAD.encode(&bytes)
-        ))
+            hash: hash(&self.text)?,
+            packed: pack(&self.text),
+        };
+        let Some(InForce { changes, text }) = &self.in_force else {
+            return Ok(KIND.write(VERSION, &first));
+        };
+        let running = Running {
+            first,
+            changes: *changes,
+            hash: hash(text)?,
+            packed: match *text == self.text {
+                true => Vec::new(),
+                false => pack(text),
+            },
+        };
+        Ok(KIND.write(RUNNING, &running))
     }
 
     /// Reads a token.
@@ -108,41 +148,34 @@ impl Invitation {
     /// # Errors
     /// [`TokenError`]: not a token, another version, damage, or an agreement that cannot be read.
     pub fn read(token: &str) -> Result<Self, TokenError> {
-        let token: String = token.split_whitespace().collect();
-        let rest = token.strip_prefix(MARK).ok_or(TokenError::Form)?;
-        let (version, rest) = rest.split_once('-').ok_or(TokenError::Form)?;
-        if version.is_empty() || !version.chars().all(|digit| digit.is_ascii_digit()) {
-            return Err(TokenError::Form);
-        }
-        if version != VERSION.to_string() {
-            return Err(TokenError::Version(version.into()));
-        }
-        let bytes = BASE64URL_NOPAD.decode(rest.as_bytes());
-        let bytes = bytes.map_err(|_| TokenError::Damaged)?;
-        let (sum, payload) = bytes
-            .split_at_checked(CHECKSUM)
-            .ok_or(TokenError::Damaged)?;
-        if sum != checksum(payload) {
-            return Err(TokenError::Damaged);
-        }
-        let payload: Payload =
-            codec::decode(payload, CONFIGURATION as usize).map_err(|_| TokenError::Damaged)?;
-        let mut text = String::new();
-        let read = ZlibDecoder::new(payload.packed.as_slice())
-            .take(CONFIGURATION + 1)
-            .read_to_string(&mut text);
-        if read.is_err() || text.len() as u64 > CONFIGURATION {
-            return Err(TokenError::Damaged);
-        }
-        let invitation = Self {
-            to: payload.to,
-            text,
+        let (version, payload) = KIND.open(token, &[VERSION, RUNNING])?;
+        let (first, running) = match version {
+            RUNNING => {
+                let Running {
+                    first,
+                    changes,
+                    hash,
+                    packed,
+                } = decode(&payload)?;
+                (first, Some((changes, hash, packed)))
+            }
+            _ => (decode(&payload)?, None),
         };
-        let (found, expected) = (invitation.hash()?, payload.hash);
-        match found == expected {
-            true => Ok(invitation),
-            false => Err(TokenError::Hash { found, expected }),
-        }
+        let text = unpack(&first.packed)?;
+        compare(&text, first.hash)?;
+        let in_force = running.map(|(changes, hash, packed)| {
+            let text = match packed.is_empty() {
+                true => text.clone(),
+                false => unpack(&packed)?,
+            };
+            compare(&text, hash)?;
+            Ok::<_, TokenError>(InForce { changes, text })
+        });
+        Ok(Self {
+            to: first.to,
+            in_force: in_force.transpose()?,
+            text,
+        })
     }
 
     /// The agreement, if its members are complete.
@@ -153,23 +186,56 @@ impl Invitation {
         Agreement::parse(FILE, &self.text)
     }
 
-    /// What the hash of the token is of: the federation's id, or a hash of the draft.
-    fn hash(&self) -> Result<Hash, ConfigError> {
-        match self.agreement() {
-            Ok(agreement) => Ok(agreement.epoch.federation),
-            Err(_) => {
-                Draft::parse(FILE, &self.text)?;
-                Ok(Hash::labelled("rota draft", &[self.text.as_bytes()]))
-            }
+    /// The agreement in force with the number of changes so far; `None`: the federation has not begun, as
+    /// far as whoever invites said.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: what is wrong.
+    pub fn agreement_in_force(&self) -> Result<Option<(u64, Agreement)>, ConfigError> {
+        let Some(InForce { changes, text }) = &self.in_force else {
+            return Ok(None);
+        };
+        let agreement = Agreement::parse("the invitation's agreement in force", text)?;
+        Ok(Some((*changes, agreement)))
+    }
+}
+
+/// What the hashes of a token are of: the agreement's contents, or the draft.
+fn hash(text: &str) -> Result<Hash, ConfigError> {
+    match Agreement::parse(FILE, text) {
+        Ok(agreement) => Ok(agreement.epoch.federation),
+        Err(_) => {
+            Draft::parse(FILE, text)?;
+            Ok(Hash::labelled("rota draft", &[text.as_bytes()]))
         }
     }
 }
 
-fn checksum(payload: &[u8]) -> [u8; CHECKSUM] {
-    let hash = Hash::labelled("rota invitation", &[payload]);
-    let mut sum = [0; CHECKSUM];
-    sum.copy_from_slice(&hash.0[..CHECKSUM]);
-    sum
+fn compare(text: &str, expected: Hash) -> Result<(), TokenError> {
+    let found = hash(text)?;
+    match found == expected {
+        true => Ok(()),
+        false => Err(TokenError::Hash { found, expected }),
+    }
+}
+
+fn pack(text: &str) -> Vec<u8> {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed
+        .write_all(text.as_bytes())
+        .and_then(|()| packed.finish())
+        .expect("writing to memory does not fail")
+}
+
+fn unpack(packed: &[u8]) -> Result<String, TokenError> {
+    let mut text = String::new();
+    let read = ZlibDecoder::new(packed)
+        .take(CONFIGURATION + 1)
+        .read_to_string(&mut text);
+    match read.is_ok() && text.len() as u64 <= CONFIGURATION {
+        true => Ok(text),
+        false => Err(TokenError::Damaged),
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +251,39 @@ mod tests {
         Invitation {
             to: Some("south".into()),
             text: EXAMPLE.into(),
+            in_force: None,
         }
+    }
+
+    /// To the federation of the example after one change, or none.
+    fn running(changes: u64) -> Invitation {
+        let text = match changes {
+            0 => EXAMPLE.to_owned(),
+            _ => EXAMPLE.replacen("\nrounds = ", "\nrounds = 1", 1),
+        };
+        Invitation {
+            in_force: Some(InForce { changes, text }),
+            ..invitation()
+        }
+    }
+
+    #[test]
+    fn an_invitation_to_a_federation_that_runs_carries_both_agreements() {
+        for changes in [0, 1] {
+            let sent = running(changes);
+            let token = sent.token().unwrap();
+            assert!(token.starts_with("rota-invite-2-"), "{token}");
+            let read = Invitation::read(&token).unwrap();
+            assert_eq!(read, sent);
+            let first = read.agreement().unwrap();
+            let (found, now) = read.agreement_in_force().unwrap().unwrap();
+            assert_eq!(found, changes);
+            let same = first.epoch.federation == now.epoch.federation;
+            assert_eq!(same, changes == 0);
+        }
+        // The same agreement is not carried twice.
+        let (plain, twice) = (invitation().token().unwrap(), running(0).token().unwrap());
+        assert!(twice.len() < plain.len() + 100);
     }
 
     proptest! {
@@ -196,7 +294,7 @@ mod tests {
             to in prop::option::of("[a-zß ]{1,20}"), comment in "\\PC{0,60}", breaks in 20usize..200,
         ) {
             let text = format!("# {comment}\n{EXAMPLE}");
-            let sent = Invitation { to, text };
+            let sent = Invitation { to, text, in_force: None };
             let token = sent.token().unwrap();
             prop_assert!(token.is_ascii() && !token.contains(char::is_whitespace));
             let lines: Vec<_> = token.as_bytes().chunks(breaks).map(|line| str::from_utf8(line).unwrap()).collect();
@@ -227,8 +325,9 @@ mod tests {
         let said = |token: &str| Invitation::read(token).unwrap_err().to_string();
         assert!(said("hello").starts_with("this is no invitation: a token"));
         assert!(
-            said(&token.replacen("invite-1-", "invite-7-", 1))
-                .starts_with("this invitation has version 7, and this program reads version 1")
+            said(&token.replacen("invite-1-", "invite-7-", 1)).starts_with(
+                "this invitation has version 7, and this program reads versions 1 and 2"
+            )
         );
         let at = token.len() / 2;
         let other = if &token[at..=at] == "A" { "B" } else { "A" };
@@ -240,13 +339,12 @@ mod tests {
     fn a_token_whose_hash_is_of_another_agreement_is_refused() {
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
         packed.write_all(EXAMPLE.as_bytes()).unwrap();
-        let payload = codec::encode(&Payload {
+        let payload = Payload {
             to: None,
             hash: Hash::of(b"another"),
             packed: packed.finish().unwrap(),
-        });
-        let bytes = [&checksum(&payload)[..], &payload].concat();
-        let token = format!("{MARK}{VERSION}-{}", BASE64URL_NOPAD.encode(&bytes));
+        };
+        let token = KIND.write(VERSION, &payload);
         assert!(matches!(
             Invitation::read(&token),
             Err(TokenError::Hash { .. })
@@ -259,13 +357,12 @@ mod tests {
         packed
             .write_all(&vec![b'#'; CONFIGURATION as usize + 10])
             .unwrap();
-        let payload = codec::encode(&Payload {
+        let payload = Payload {
             to: None,
             hash: Hash::of(b""),
             packed: packed.finish().unwrap(),
-        });
-        let bytes = [&checksum(&payload)[..], &payload].concat();
-        let token = format!("{MARK}{VERSION}-{}", BASE64URL_NOPAD.encode(&bytes));
+        };
+        let token = KIND.write(VERSION, &payload);
         assert!(token.len() < 20_000);
         assert!(matches!(Invitation::read(&token), Err(TokenError::Damaged)));
     }

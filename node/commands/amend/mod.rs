@@ -7,11 +7,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rota::agreement::{Agreement, read_configuration};
+use rota::agreement::{Agreement, Request, read_configuration};
 use rota::federation::{addresses, examined, tried};
 use rota::institution::typed::{shown, typed};
 use rota::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
 use rota::protocol::message::Amendment;
+use rota::report::numbers;
 
 use super::{CommandError, wrapped};
 use crate::cli::{Amend, Here};
@@ -33,12 +34,30 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             here,
         } => {
             let standing = Standing::of(&here.config)?;
-            let mut all = Vec::new();
-            for address in address {
-                all.extend(addresses(address).map_err(CommandError::Usage)?);
-            }
-            let text = standing.agreement.admitting(name, *key, *rows, all);
-            standing.propose_text(text.map_err(failed)?, here)
+            let text = match (Request::is_meant(name), key) {
+                (true, None) if address.is_empty() && rows.is_none() => standing.requested(name)?,
+                (true, _) => {
+                    return Err(CommandError::Usage(
+                        "a request says key, address and rows itself: give nothing behind it"
+                            .into(),
+                    ));
+                }
+                (false, None) => {
+                    return Err(CommandError::Usage(format!(
+                        "the key of {name} is missing: give the line that it sends (`rota federation \
+                         join` prints it), or its name, key and address"
+                    )));
+                }
+                (false, Some(key)) => {
+                    let mut all = Vec::new();
+                    for address in address {
+                        all.extend(addresses(address).map_err(CommandError::Usage)?);
+                    }
+                    let text = standing.agreement.admitting(name, *key, *rows, all);
+                    text.map_err(failed)?
+                }
+            };
+            standing.propose_text(text, here)
         }
         Amend::Evict { name, here } => {
             let standing = Standing::of(&here.config)?;
@@ -96,6 +115,20 @@ impl Standing {
             agreement: institution.agreement.clone(),
             institution,
         })
+    }
+
+    /// The text of the agreement with the institution that sent this line, after saying what it says.
+    fn requested(&self, line: &str) -> Result<String, CommandError> {
+        let request = Request::read(line).map_err(failed)?;
+        let text = request.text(&self.agreement).map_err(failed)?;
+        let line = format!(
+            "{} has signed this agreement with itself in it, on {}. By its word, {} of it fit.",
+            numbers::plain(&request.name),
+            request.time(),
+            numbers::plural(request.fit as usize, "row"),
+        );
+        writeln!(io::stdout().lock(), "{}", wrapped(&line))?;
+        Ok(text)
     }
 
     /// The institution's name.

@@ -1,0 +1,278 @@
+//! A request to be admitted to a federation that runs, as one line of text that goes back to whoever
+//! invited.
+//!
+//! ```text
+//! rota-join-1-BASE64URL(checksum 8 │ name, key, addresses, rows, what fits, time │ signature)
+//! ```
+//!
+//! Its signature covers the contents of the agreement with the newcomer in it, so that the members know
+//! before they admit it that it has signed what they will bring into force.
+
+use std::time::{Duration, SystemTime};
+
+use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
+use protocol::{Hash, PublicKey, SecretKey, codec};
+use serde::{Deserialize, Serialize};
+
+use crate::agreement::Agreement;
+use crate::amend::AmendError;
+use crate::token::{Kind, TokenFault, decode};
+
+const KIND: Kind = Kind {
+    mark: "rota-join-",
+    label: "rota request",
+};
+const VERSION: u64 = 1;
+/// Keeps these signatures apart from all others that a key makes.
+const LABEL: &str = "rota: asks to be admitted, 1";
+
+/// What an institution says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Its name.
+    pub name: String,
+    /// Its key, which signed.
+    pub key: PublicKey,
+    /// Where its node is reached.
+    pub addresses: Vec<String>,
+    /// Most training rows that its contributions may claim; `None`: any number.
+    pub rows: Option<u64>,
+    /// Its rows that fit the agreement.
+    pub fit: u64,
+    /// The federation's id.
+    pub federation: Hash,
+    /// The contents of the agreement with it as a member.
+    pub contents: Hash,
+    /// When it signed, by its clock, in seconds since 1970.
+    pub at: u64,
+}
+
+/// A request as it is sent.
+#[derive(Serialize, Deserialize)]
+struct Signed {
+    request: Request,
+    signature: Signature,
+}
+
+/// Why a request does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// Not a request.
+    #[error(
+        "this is no request to be admitted: the line that `rota federation join` prints begins with {}{VERSION}-",
+        KIND.mark
+    )]
+    Form,
+    /// A line of another version of the program.
+    #[error(
+        "this request has version {0}, and this program reads version {VERSION}: use the version of Rota \
+         that its sender has"
+    )]
+    Version(String),
+    /// Some of its characters were lost or changed.
+    #[error("this request is damaged, its checksum does not match: copy the whole line again")]
+    Damaged,
+    /// The signature does not hold.
+    #[error(
+        "the signature of {0} under this request does not hold: do not use it, and ask its sender"
+    )]
+    Signature(String),
+    /// It is for another federation.
+    #[error("{name} asks to be admitted to another federation, {found} and not {expected}")]
+    Federation {
+        /// Who asks.
+        name: String,
+        /// The federation of the request, shortened.
+        found: Hash,
+        /// This one, shortened.
+        expected: Hash,
+    },
+    /// The agreement was changed since.
+    #[error(
+        "{0} has signed another agreement than the one that its admission would bring into force: it was \
+         changed since the invitation. Invite it again, with `rota federation invite --config silo.toml`"
+    )]
+    Changed(String),
+    /// It cannot be a member.
+    #[error(transparent)]
+    Amend(#[from] AmendError),
+}
+
+impl From<TokenFault> for RequestError {
+    fn from(fault: TokenFault) -> Self {
+        match fault {
+            TokenFault::Form => Self::Form,
+            TokenFault::Version(version) => Self::Version(version),
+            TokenFault::Damaged => Self::Damaged,
+        }
+    }
+}
+
+impl Request {
+    /// Whether a text is meant as one.
+    pub fn is_meant(text: &str) -> bool {
+        text.trim_start().starts_with(KIND.mark)
+    }
+
+    /// Signs the request and gives the line.
+    pub fn token(&self, key: &SecretKey) -> String {
+        let signed = Signed {
+            request: self.clone(),
+            signature: key.sign(&self.statement().0),
+        };
+        KIND.write(VERSION, &signed)
+    }
+
+    /// Reads a line. Who sent it is proven; [`text`](Self::text) compares it with an agreement.
+    ///
+    /// # Errors
+    /// [`RequestError`]: not a request, damage, or a signature that does not hold.
+    pub fn read(token: &str) -> Result<Self, RequestError> {
+        let (_, payload) = KIND.open(token, &[VERSION])?;
+        let Signed { request, signature } = decode(&payload)?;
+        let holds = VerifyingKey::new(&request.key).is_some_and(|key| {
+            Strict.verify(&Claim {
+                key: &key,
+                message: &request.statement().0,
+                signature,
+            })
+        });
+        match holds {
+            true => Ok(request),
+            false => Err(RequestError::Signature(request.name)),
+        }
+    }
+
+    /// The text of `agreement`, which is in force, with the institution as a member: what it signed.
+    ///
+    /// # Errors
+    /// [`RequestError`]: it asked another federation, signed another agreement, or cannot be a member.
+    pub fn text(&self, agreement: &Agreement) -> Result<String, RequestError> {
+        let expected = agreement.epoch.federation;
+        if self.federation != expected {
+            return Err(RequestError::Federation {
+                name: self.name.clone(),
+                found: self.federation,
+                expected,
+            });
+        }
+        let text = agreement.admitting(&self.name, self.key, self.rows, self.addresses.clone())?;
+        let new = Agreement::parse("the amended agreement", &text);
+        let new = new.map_err(|error| AmendError::Text(error.to_string()))?;
+        match new.contents() == Some(self.contents) {
+            true => Ok(text),
+            false => Err(RequestError::Changed(self.name.clone())),
+        }
+    }
+
+    /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
+    pub fn time(&self) -> String {
+        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.at));
+        let at = at.unwrap_or(SystemTime::UNIX_EPOCH);
+        humantime::format_rfc3339_seconds(at).to_string()
+    }
+
+    fn statement(&self) -> Hash {
+        Hash::labelled(LABEL, &[&codec::encode(self)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+
+    fn agreement() -> Agreement {
+        Agreement::parse("federation.toml", EXAMPLE).unwrap()
+    }
+
+    fn request(agreement: &Agreement, key: &SecretKey) -> Request {
+        let addresses = vec!["/dns/rota.archive.example/udp/4001/quic-v1".to_owned()];
+        let text = agreement.admitting("archive", key.public(), Some(400), addresses.clone());
+        let with = Agreement::parse("f", &text.unwrap()).unwrap();
+        Request {
+            name: "archive".into(),
+            key: key.public(),
+            addresses,
+            rows: Some(400),
+            fit: 412,
+            federation: agreement.epoch.federation,
+            contents: with.contents().unwrap(),
+            at: 1_772_366_400,
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_back_and_is_for_the_agreement_that_was_signed_alone() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement();
+        let request = request(&agreement, &key);
+        let token = request.token(&key);
+        assert!(Request::is_meant(&token));
+        let read = Request::read(&token).unwrap();
+        assert_eq!(read, request);
+        assert_eq!(read.time(), "2026-03-01T12:00:00Z");
+        assert!(read.text(&agreement).unwrap().contains("archive"));
+        // The agreement was changed since.
+        let text = agreement.to_toml().unwrap();
+        let line = text.lines().find(|line| line.starts_with("rounds = "));
+        let longer = text.replacen(line.unwrap(), "rounds = 77", 1);
+        let longer = Agreement::parse("f", &longer).unwrap();
+        let mut epoch = (*longer.epoch).clone();
+        epoch.federation = agreement.epoch.federation;
+        let longer = Agreement {
+            epoch: epoch.into(),
+            ..longer
+        };
+        assert!(matches!(read.text(&longer), Err(RequestError::Changed(_))));
+        let mut foreign = read;
+        foreign.federation = Hash([3; 32]);
+        assert!(matches!(
+            foreign.text(&agreement),
+            Err(RequestError::Federation { .. })
+        ));
+    }
+
+    #[test]
+    fn nothing_in_a_request_can_be_changed_by_whoever_passes_it_on() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement();
+        let own = request(&agreement, &key);
+        let other = SecretKey::from_bytes(&[8; 32]);
+        let signature = key.sign(&own.statement().0);
+        let changes: [fn(&mut Request); 5] = [
+            |of| of.rows = None,
+            |of| of.fit += 1,
+            |of| of.addresses.clear(),
+            |of| of.name.push('2'),
+            |of| of.contents = Hash([1; 32]),
+        ];
+        for change in changes {
+            let mut request = own.clone();
+            change(&mut request);
+            // With the old signature, and signed by somebody else with the first one's key in it.
+            let kept = KIND.write(
+                VERSION,
+                &Signed {
+                    request: request.clone(),
+                    signature,
+                },
+            );
+            for token in [kept, request.token(&other)] {
+                let read = Request::read(&token);
+                assert!(matches!(read, Err(RequestError::Signature(_))));
+            }
+        }
+        assert!(matches!(Request::read("archive"), Err(RequestError::Form)));
+        let token = own.token(&key);
+        let newer = token.replacen("rota-join-1-", "rota-join-3-", 1);
+        assert!(matches!(
+            Request::read(&newer),
+            Err(RequestError::Version(_))
+        ));
+        let cut = &token[..token.len() - 3];
+        assert!(matches!(Request::read(cut), Err(RequestError::Damaged)));
+    }
+}

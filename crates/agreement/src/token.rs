@@ -1,0 +1,78 @@
+//! Lines of text that carry something in a mail: a mark, a version, and the rest in letters and digits.
+//!
+//! ```text
+//! MARK-VERSION-BASE64URL(checksum 8 │ payload)
+//! ```
+//!
+//! The checksum finds damage on the way. White space, which mail programs put into long lines, does not
+//! count.
+
+use data_encoding::BASE64URL_NOPAD;
+use learn::file::CONFIGURATION;
+use protocol::{Hash, codec};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Bytes of the checksum.
+const CHECKSUM: usize = 8;
+
+/// Why a line cannot be read.
+pub(crate) enum TokenFault {
+    /// It does not begin as it should.
+    Form,
+    /// It is of another version of the program.
+    Version(String),
+    /// Some of its characters were lost or changed.
+    Damaged,
+}
+
+/// What kind of line it is.
+pub(crate) struct Kind {
+    /// Begins every line: `rota-invite-`.
+    pub(crate) mark: &'static str,
+    /// Keeps the checksums of kinds apart.
+    pub(crate) label: &'static str,
+}
+
+impl Kind {
+    /// The line.
+    pub(crate) fn write(&self, version: u64, payload: &impl Serialize) -> String {
+        let payload = codec::encode(payload);
+        let mut bytes = self.checksum(&payload).to_vec();
+        bytes.extend_from_slice(&payload);
+        format!("{}{version}-{}", self.mark, BASE64URL_NOPAD.encode(&bytes))
+    }
+
+    /// The version of a line, and the bytes that it carries, of one of these versions.
+    pub(crate) fn open(&self, line: &str, versions: &[u64]) -> Result<(u64, Vec<u8>), TokenFault> {
+        let line: String = line.split_whitespace().collect();
+        let rest = line.strip_prefix(self.mark).ok_or(TokenFault::Form)?;
+        let (version, rest) = rest.split_once('-').ok_or(TokenFault::Form)?;
+        if version.is_empty() || !version.chars().all(|digit| digit.is_ascii_digit()) {
+            return Err(TokenFault::Form);
+        }
+        let known = versions.iter().find(|known| known.to_string() == version);
+        let known = known.ok_or_else(|| TokenFault::Version(version.into()))?;
+        let bytes = BASE64URL_NOPAD.decode(rest.as_bytes());
+        let bytes = bytes.map_err(|_| TokenFault::Damaged)?;
+        let (sum, payload) = bytes
+            .split_at_checked(CHECKSUM)
+            .ok_or(TokenFault::Damaged)?;
+        match sum == self.checksum(payload) {
+            true => Ok((*known, payload.to_vec())),
+            false => Err(TokenFault::Damaged),
+        }
+    }
+
+    fn checksum(&self, payload: &[u8]) -> [u8; CHECKSUM] {
+        let hash = Hash::labelled(self.label, &[payload]);
+        let mut sum = [0; CHECKSUM];
+        sum.copy_from_slice(&hash.0[..CHECKSUM]);
+        sum
+    }
+}
+
+/// Reads what a line carries.
+pub(crate) fn decode<T: Serialize + DeserializeOwned>(payload: &[u8]) -> Result<T, TokenFault> {
+    codec::decode(payload, CONFIGURATION as usize).map_err(|_| TokenFault::Damaged)
+}

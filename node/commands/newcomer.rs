@@ -1,0 +1,205 @@
+//! `rota federation join` to a federation that runs: an institution signs the agreement in force, with
+//! itself in it, before the members admit it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rota::agreement::{Agreement, Consent, Invitation, Request};
+use rota::federation::{Join, addresses, keep_consent, words};
+use rota::protocol::SecretKey;
+use rota::report::numbers;
+
+use super::join::{consents, own_rows_of, unfit};
+use super::rows::{Doubts, fitting, say};
+use super::{CommandError, wrapped};
+use crate::cli::{JoinFederation, quoted};
+
+/// How an institution comes to be in the agreement in force.
+enum Way {
+    /// It is: the members admitted it, or replaced its key.
+    In,
+    /// The members have to replace its key.
+    Rekey,
+    /// The members have to admit it.
+    Admit(Vec<String>),
+}
+
+/// Signs the agreement in force after this number of changes, and writes the institution's files.
+pub(super) fn join(
+    options: &JoinFederation,
+    invitation: &Invitation,
+    key: &SecretKey,
+    (changes, now): (u64, &Agreement),
+) -> Result<(), CommandError> {
+    let first = invitation.agreement().map_err(failed)?;
+    if first.epoch.charter.start != now.epoch.charter.start {
+        return Err(failed(
+            "the two agreements in this invitation do not belong together: do not use it, and ask its sender",
+        ));
+    }
+    let (name, way, text) = place(options, invitation, key, now)?;
+    let file = format!("the agreement with {name}");
+    if let Way::Admit(_) | Way::Rekey = way {
+        now.amended(&file, &text).map_err(failed)?;
+    }
+    let signed = Agreement::parse(&file, &text).map_err(failed)?;
+    let signed = within(&first, changes, signed);
+    let me = signed.epoch.roster.position(&key.public());
+    let me = me.ok_or_else(|| failed("the key cannot be a member's"))?;
+
+    let after = match changes {
+        0 => String::new(),
+        changes => format!(", after {}", numbers::plural(changes as usize, "change")),
+    };
+    let with = match way {
+        Way::In => "",
+        Way::Rekey => ", with this key",
+        Way::Admit(_) => ", with this institution in it",
+    };
+    let header = format!("This federation runs. Its agreement in force{after}{with}:");
+    say(&[header, String::new()])?;
+    say(&words(&signed))?;
+    let rows = own_rows_of(options)?;
+    let fits = fitting(&signed, &rows, Some(&name), Path::new(""), Doubts::Refuse)?;
+    if !consents(options.yes, &name)? {
+        return Err(CommandError::Failed(
+            "nothing was signed, and nothing was written".into(),
+        ));
+    }
+    let joining = Join {
+        agreement: &signed,
+        text: &invitation.text,
+        me,
+        identity: &options.identity,
+        rows: &rows,
+        listen: options.listen.clone(),
+        folder: &options.out,
+        force: options.force,
+    };
+    let joined = joining.write()?;
+    let config = joined.config.display().to_string();
+    let mut out = io::stdout().lock();
+    writeln!(out, "written: {} and {config}", joined.federation.display())?;
+    let fit = match fits {
+        Ok(fit) => fit.rows as u64,
+        Err(why) => {
+            let again = "join again with the same invitation";
+            return Err(unfit(&why, &config, again));
+        }
+    };
+    let at = SystemTime::now();
+    let federation = first.epoch.federation;
+    let consent = Consent::sign_contents(federation, &signed, key, at)
+        .ok_or_else(|| failed("nothing was signed: the clock of this machine is not plausible"))?;
+    keep_consent(&consent, &joined.consent)?;
+    writeln!(
+        out,
+        "signed as {name} on {}: {}",
+        consent.time(),
+        joined.consent.display()
+    )?;
+    let rows = options.rows;
+    match way {
+        Way::In => {}
+        Way::Rekey => {
+            let line = "Send the new key to a member, which proposes it (--stolen where somebody else may \
+                        have the old one):";
+            writeln!(out, "{}", wrapped(line))?;
+            let name = quoted(&name);
+            writeln!(
+                out,
+                "  rota federation rekey {name} {} --lost",
+                key.public()
+            )?;
+        }
+        Way::Admit(addresses) => {
+            let contents = signed.contents();
+            let contents = contents.ok_or_else(|| failed("the agreement has no contents"))?;
+            let since = at.duration_since(UNIX_EPOCH);
+            let request = Request {
+                name,
+                key: key.public(),
+                addresses,
+                rows,
+                fit,
+                federation,
+                contents,
+                at: since.map_or(0, |since| since.as_secs()),
+            };
+            let line = "Send this line to whoever invited you: a member proposes with it to admit this \
+                        institution, and sees that it has signed and that its rows fit.";
+            writeln!(out, "{}", wrapped(line))?;
+            writeln!(out, "  rota federation admit {}", request.token(key))?;
+        }
+    }
+    writeln!(out, "Next:")?;
+    writeln!(out, "  rota check --config {config}")?;
+    writeln!(out, "  rota run --config {config} --wait-for-admission")?;
+    let line = "The node has to run while the members decide: they approve only an institution whose node \
+                has answered them. If the agreement is changed otherwise before that, the node says so, and \
+                contributes after `rota federation sign`.";
+    Ok(writeln!(out, "{}", wrapped(line))?)
+}
+
+/// The institution's name, how it comes to be in the agreement, and the text of that one.
+fn place(
+    options: &JoinFederation,
+    invitation: &Invitation,
+    key: &SecretKey,
+    now: &Agreement,
+) -> Result<(String, Way, String), CommandError> {
+    let public = key.public();
+    let roster = &now.epoch.roster;
+    let (name, way, text) = match roster.position(&public) {
+        Some(me) => {
+            let text = now.to_toml().map_err(failed)?;
+            (roster.name(me).to_owned(), Way::In, text)
+        }
+        None => {
+            let name = options.name.as_ref().or(invitation.to.as_ref());
+            let name = name.cloned().ok_or_else(|| {
+                CommandError::Usage(
+                    "--name NAME is missing: the name that this institution is to have in the federation"
+                        .into(),
+                )
+            })?;
+            match roster.silos().iter().any(|silo| silo.name == name) {
+                true => {
+                    let text = now.rekeyed(&name, public).map_err(failed)?;
+                    (name, Way::Rekey, text)
+                }
+                false => {
+                    let mut all = Vec::new();
+                    for address in &options.address {
+                        all.extend(addresses(address).map_err(CommandError::Usage)?);
+                    }
+                    let text = now.admitting(&name, public, options.rows, all.clone());
+                    (name, Way::Admit(all), text.map_err(failed)?)
+                }
+            }
+        }
+    };
+    match invitation.to.as_ref().filter(|to| **to != name) {
+        Some(to) => Err(CommandError::Usage(format!(
+            "this invitation is for {to}, and the key or --name is that of {name}: use the key of {to}, or \
+             the invitation for {name}"
+        ))),
+        None => Ok((name, way, text)),
+    }
+}
+
+/// The agreement as one of the federation of `first`, behind this number of changes.
+fn within(first: &Agreement, changes: u64, agreement: Agreement) -> Agreement {
+    let mut epoch = (*agreement.epoch).clone();
+    (epoch.federation, epoch.number) = (first.epoch.federation, changes);
+    Agreement {
+        epoch: Arc::new(epoch),
+        ..agreement
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> CommandError {
+    CommandError::Failed(error.to_string())
+}
