@@ -110,6 +110,9 @@ pub struct Link {
     /// What a change of the agreement changes; `None` for other blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Vec<String>>,
+    /// The members whose institutions approved the change, or signed the recovery; empty for other blocks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<Who>,
     /// Whether it is a recovery: all members that were not lost went on without a quorum.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovery: bool,
@@ -203,6 +206,12 @@ impl Chain {
         })
     }
 
+    /// How many learning rounds are in it.
+    pub fn rounds(&self) -> usize {
+        let blocks = self.blocks.iter();
+        blocks.filter(|link| link.round.is_some()).count()
+    }
+
     /// Writes the chain as text, with two lines for a block.
     ///
     /// # Errors
@@ -233,7 +242,13 @@ impl Chain {
                 short(&link.parent),
             )?;
             if let Some(change) = link.change.as_ref().filter(|change| !change.is_empty()) {
-                writeln!(out, "             the agreement: {}", change.join(", "))?;
+                let approved = match (link.recovery, link.approved.as_slice()) {
+                    (false, by @ [_, ..]) => format!("   approved by {}", all(by)),
+                    // Its words say who signed.
+                    _ => String::new(),
+                };
+                let change = change.join(", ");
+                writeln!(out, "             the agreement: {change}{approved}")?;
             }
             if link.round.is_some() {
                 let out_of = match (link.left_out.as_deref(), link.others.as_deref()) {
@@ -274,7 +289,8 @@ impl Chain {
 }
 
 impl Who {
-    fn shown(&self) -> String {
+    /// Its name or position, for people.
+    pub fn shown(&self) -> String {
         match self {
             Self::Name(name) => plain(name),
             Self::Position(position) => format!("#{position}"),

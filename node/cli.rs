@@ -27,7 +27,8 @@ pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge a
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
 pub(crate) use institution::{
     AddMember, Audit, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Demo,
-    Federation, Identity, Invite, JoinFederation, NewFederation, Run, Sign, Status, Verify, Watch,
+    Federation, Identity, Invite, JoinFederation, NewFederation, PrintAgreement, Run, Sign, Status,
+    Verify, Watch,
 };
 pub(crate) use lab::{Lab, LabRotation, Network, Report};
 pub(crate) use learner::{DescribeLearner, Learner};

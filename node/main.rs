@@ -75,6 +75,7 @@ fn main() -> ExitCode {
         Command::Federation(Federation::Join(options)) => commands::join::join(options),
         Command::Federation(Federation::Sign(options)) => commands::join::sign(options),
         Command::Federation(Federation::Show { file }) => commands::federation::show(file),
+        Command::Federation(Federation::Print(options)) => commands::print::run(options),
         Command::Federation(Federation::Check(options)) => commands::federation::check(options),
         Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
         Command::Federation(Federation::Amend(amend)) => commands::amend::amend(amend),

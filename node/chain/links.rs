@@ -230,6 +230,15 @@ fn who(epoch: Option<&Epoch>, member: MemberIndex) -> Who {
     }
 }
 
+/// The members that approved a change, or signed a recovery.
+fn approved(block: &Block) -> Vec<MemberIndex> {
+    match &block.content {
+        Content::Change(change) => change.approvals.iter().map(|signed| signed.by).collect(),
+        Content::Recovery(recovery) => recovery.standings.iter().map(|signed| signed.by).collect(),
+        Content::Learning(_) | Content::Empty => Vec::new(),
+    }
+}
+
 fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
     let who = |member| who(epoch, member);
     let learning = block.learning();
@@ -256,6 +265,7 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
             Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
             Content::Learning(_) | Content::Empty => None,
         },
+        approved: approved(block).into_iter().map(who).collect(),
         recovery: block.recovery().is_some(),
         view: block.view,
         lead: lead.map(who),

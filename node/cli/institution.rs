@@ -209,6 +209,8 @@ pub(crate) enum Federation {
         /// The agreement, federation.toml
         file: PathBuf,
     },
+    /// Write the agreement in force as a page to print, with its signatures and what was decided
+    Print(PrintAgreement),
     /// Check an agreement, and whether an institution's rows fit it
     Check(CheckAgreement),
     /// Write keys, agreement and configurations of a federation on this machine, to try it out
@@ -440,6 +442,24 @@ pub(crate) struct Sign {
     /// Sign without asking
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// Options of `rota federation print`.
+///
+/// The page is for the files of the owner of the data and of the data protection officer: what is learned,
+/// who is in, what leaves, what was decided when and approved by whom, how to leave. A browser prints it,
+/// also as PDF.
+#[derive(Debug, Args)]
+pub(crate) struct PrintAgreement {
+    /// The node's configuration
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+    pub(crate) config: PathBuf,
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "agreement.html")]
+    pub(crate) out: PathBuf,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// Options of `rota federation check`.

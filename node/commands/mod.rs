@@ -19,6 +19,7 @@ pub(crate) mod lab;
 pub(crate) mod learner;
 pub(crate) mod model;
 mod newcomer;
+pub(crate) mod print;
 pub(crate) mod recover;
 pub(crate) mod report;
 mod rows;

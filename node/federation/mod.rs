@@ -8,6 +8,7 @@ mod continuing;
 mod demo;
 mod disclosure;
 mod join;
+pub mod print;
 mod rows;
 mod start;
 mod trial;

@@ -84,14 +84,16 @@ impl Before {
         };
         let agreed = self.agreed(epochs);
         let rounds = held.rounds.iter().filter_map(|held_round| {
-            let (view, lead, authors) = agreed.get(&held_round.round)?;
+            // A newcomer was given the model of a round that it has no block of.
+            let agreed = agreed.get(&held_round.round);
+            let authors = agreed.map(|(_, _, authors)| authors);
             Some(Round {
                 round: held_round.round,
                 time: time(held.since(held_round)?),
-                view: Some(*view),
-                lead: lead.clone(),
-                models: Some(authors.len() as u64),
-                authors: authors.clone(),
+                view: agreed.map(|(view, ..)| *view),
+                lead: agreed.and_then(|(_, lead, _)| lead.clone()),
+                models: authors.map(|authors| authors.len() as u64),
+                authors: authors.cloned().unwrap_or_default(),
                 coalition: held_round.coalition,
                 coalitions: held_round.models.len() as u64,
                 outcome: format!("{:#}", held_round.outcome),

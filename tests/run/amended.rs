@@ -21,12 +21,20 @@ impl Heard {
 
     /// The next event of this kind of a node, which may have come before; fails after a minute.
     pub(crate) fn until(&mut self, node: usize, event: &str) -> Value {
+        loop {
+            let line = self.next(node, event);
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    /// The next event of a node, on the way to the one that is waited for; fails after a minute.
+    pub(crate) fn next(&mut self, node: usize, event: &str) -> Value {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
-            while let Some(line) = self.said[node].pop_front() {
-                if line["event"] == event {
-                    return line;
-                }
+            if let Some(line) = self.said[node].pop_front() {
+                return line;
             }
             let Some(said) = self.nodes.next(end) else {
                 panic!("no {event:?} of node {node}\n{}", self.nodes.tails());

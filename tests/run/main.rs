@@ -5,7 +5,6 @@
 mod amended;
 mod approvals;
 mod hospitals;
-mod late;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod policy;
@@ -17,6 +16,7 @@ mod status;
 #[path = "../nodes/stays.rs"]
 mod stays;
 mod storage;
+mod year;
 
 use std::fs::{self, File};
 use std::io::Read;

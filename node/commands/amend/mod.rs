@@ -24,6 +24,14 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             let standing = Standing::of(&here.config)?;
             let text = read_configuration(file)?;
             let amendment = standing.amended(&file.display().to_string(), &text)?;
+            let new = examined(&standing.agreement, &amendment).map_err(CommandError::Failed)?;
+            if standing.agreement.difference(&new).is_empty() {
+                return Err(CommandError::Failed(format!(
+                    "{} says what the agreement in force says: nothing would change, so nothing was \
+                     proposed",
+                    file.display()
+                )));
+            }
             standing.propose(amendment, here)
         }
         Amend::Admit {

@@ -1,0 +1,64 @@
+//! `rota federation print`: the agreement in force as a page to print.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use rota::chain::Chain;
+use rota::federation::consents_beside;
+use rota::federation::print::{Printed, page};
+use rota::institution::{Configured, Place, SetupError, Signature, standing};
+use rota::store::has_journal;
+
+use super::{CommandError, quietly, vacant, write};
+use crate::cli::PrintAgreement;
+
+/// Writes the page.
+pub(crate) fn run(options: &PrintAgreement) -> Result<(), CommandError> {
+    vacant(&options.out, options.force)?;
+    let configured = Configured::load(&options.config).map_err(SetupError::from)?;
+    let (state, federation) = (configured.state.clone(), configured.federation.clone());
+    let beside = consents_beside(&federation, &configured.agreement);
+    let (_, place) = standing(configured)?;
+    let Place::Member(present) = place else {
+        return Err(CommandError::Failed(format!(
+            "the institution of {} is no member of its federation",
+            options.config.display()
+        )));
+    };
+    let agreement = &present.institution.agreement;
+    let chain = has_journal(&state)
+        .then(|| quietly(|| Chain::read(&state, Some(&federation))))
+        .transpose()?;
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let consents = match agreement.epoch.number {
+        0 => beside.lines(agreement),
+        _ => Vec::new(),
+    };
+    let text = page(&Printed {
+        agreement,
+        me: present.institution.me,
+        consent: &consent(&present.signature),
+        consents: &consents,
+        chain: chain.as_ref(),
+        date: now.get(..10).unwrap_or(&now),
+        config: &options.config,
+    });
+    write(&options.out, &text)?;
+    let line = format!("written: {}", options.out.display());
+    Ok(writeln!(io::stdout().lock(), "{line}")?)
+}
+
+/// How the institution stands to the agreement, in a sentence without a full stop.
+fn consent(signature: &Signature) -> String {
+    match signature {
+        Signature::Signed(consent) => format!("signed on {}", consent.time()),
+        Signature::Approved => "approved the change that brought this agreement into force".into(),
+        Signature::Policy => {
+            "signed or approved an earlier agreement, and its policy lets the changes since \
+                              then go on"
+                .into()
+        }
+        Signature::Unnamed => "the configuration of its node names no signed consent".into(),
+        Signature::Owed(owed) => owed.line(),
+    }
+}
