@@ -106,7 +106,7 @@ fn decisions(chain: Option<&Chain>) -> Markup {
         }
     }
     html! {
-        p { (plural(chain.rounds(), "round")) " so far, each checked by the members before it counted." }
+        p { (plural(chain.rounds(), "round")) " so far, each with the signatures of a quorum of the members." }
         @for missing in &chain.missing { p.item { "Missing here: " (missing.sentence()) } }
         @if rows.is_empty() { p { "The first agreement has not been changed." } } @else {
             table {

@@ -191,6 +191,21 @@ impl Year {
             };
             assert!(said.contains(&so_far), "{place}: {said}");
             assert!(said.contains("no amendment is proposed"), "{place}: {said}");
+            let page = self.config(node).with_file_name("agreement.html");
+            let print = ["federation", "print", "--force", "--out"];
+            self.good(node, &[&print[..], &[page.to_str().unwrap()]].concat());
+            let page = fs::read_to_string(page).unwrap();
+            for name in &names {
+                assert!(page.contains(name), "{place}: {page}");
+            }
+            let after = format!(
+                "In force after {so_far}",
+                so_far = match self.changes {
+                    1 => "1 change".to_owned(),
+                    more => format!("{more} changes"),
+                }
+            );
+            assert!(page.contains(&after), "{place}: {page}");
             let said = self.good(node, &["model", "list"]);
             assert!(said.contains(&self.rounds.to_string()), "{place}: {said}");
         }
@@ -400,6 +415,18 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     let found = output(&["check", "--json", "--offline", "--config", gone]);
     assert_eq!(found.status.code(), Some(1));
     assert!(text(&found.stdout).contains("is no member any more"));
+    // What was decided, when, and by whom, stands on the page for the files.
+    let page = configs[0].with_file_name("agreement.html");
+    let page = fs::read_to_string(page).unwrap();
+    for (what, by) in [
+        ("4 rounds", "north, south, east"),
+        ("admits archive", "north, south, east"),
+        ("another key of archive", "north, south, east, west"),
+        ("without south", "south"),
+    ] {
+        let row = format!("<td>{what}</td><td>{by}");
+        assert!(page.contains(&row), "{row}: {page}");
+    }
     // And the year after.
     year.last(7, &[0, 2, 3]);
     year.everything("the year after");

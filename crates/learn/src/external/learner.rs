@@ -55,7 +55,7 @@ impl Doubt {
             ),
             Self::Outputs => format!(
                 "it was not compared what {whose} computes for a made-up batch: the rows have other dimensions \
-                 than the proposer's, or a batch cannot be made up"
+                 than the proposer's, or it makes up no batch (`try`)"
             ),
         })
     }
@@ -141,8 +141,9 @@ impl ExternalLearner {
         let described = task.initial(&layout, start);
         let found = session.try_out(&made_up(&layout, &described));
         let found = found.map_err(|error| wrong(&error.to_string()))?;
-        if let (Some(agreed), Some(found)) = (&agreed.trial, &found) {
-            match agreed.compare(found) {
+        if let Some(agreed) = &agreed.trial {
+            let compared = found.as_ref().map(|found| agreed.compare(found));
+            match compared.unwrap_or(Compared::Incomparable) {
                 Compared::Alike => {}
                 Compared::Incomparable => doubts.push(Doubt::Outputs),
                 Compared::Apart(what) => {
