@@ -5,6 +5,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod lab;
 mod nat;
 #[path = "../nodes/mod.rs"]
@@ -57,6 +58,68 @@ fn systemd_accepts_the_unit_and_calls_it_well_protected() {
         let said = String::from_utf8_lossy(&rated.stdout).into_owned();
         assert!(rated.status.success(), "{said}");
     }
+}
+
+#[test]
+fn systemd_accepts_the_units_of_nightly_predictions() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deploy-nightly");
+    fs::create_dir_all(&folder).unwrap();
+    let names = [
+        "rota-model@.service",
+        "rota-predict@.service",
+        "rota-predict@.timer",
+    ];
+    let written = names.map(|name| {
+        let here = file(name).replace("/usr/local/bin/rota", env!("CARGO_BIN_EXE_rota"));
+        let path = folder.join(name);
+        fs::write(&path, here).unwrap();
+        path
+    });
+    let verified = Command::new("systemd-analyze")
+        .arg("verify")
+        .args(&written)
+        .output();
+    let Ok(verified) = verified else {
+        return skipped::skipped("there is no systemd-analyze here");
+    };
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(verified.status.success() && said.is_empty(), "{said}");
+}
+
+/// The options in the units are those of the program, and of the node's folders the units of predictions name
+/// the configuration alone, for the user that owns it.
+#[test]
+fn the_units_of_nightly_predictions_start_the_program_as_it_is() {
+    for (name, command) in [
+        ("rota-model@.service", "export"),
+        ("rota-predict@.service", "predict"),
+    ] {
+        let unit = file(name);
+        let start = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="));
+        let words: Vec<&str> = start.unwrap().split_whitespace().collect();
+        assert_eq!(words[1..3], ["model", command]);
+        let help = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["model", command, "--help"])
+            .output()
+            .unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        for option in words.iter().filter(|word| word.starts_with("--")) {
+            assert!(
+                help.contains(option),
+                "rota model {command} has no {option}"
+            );
+        }
+    }
+    let predict = file("rota-predict@.service");
+    assert!(
+        predict.contains("\nSuccessExitStatus=4\n") && predict.contains("\nUser=rota-predict\n")
+    );
+    assert!(
+        !predict.contains("/var/lib/rota/"),
+        "nothing of the node's state"
+    );
 }
 
 /// The value of a key of the unit.
