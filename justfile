@@ -46,6 +46,10 @@ doc:
 book:
     mdbook build docs
 
+# The package for Debian, into target/debian; needs `cargo install cargo-deb --locked`.
+deb:
+    cargo deb --locked --profile dist
+
 # Licences, advisories and sources of dependencies; needs `cargo install cargo-deny`.
 deny:
     cargo deny check

@@ -455,8 +455,9 @@ fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, CommandError> {
         (ThresholdAt::At(value), _) => Ok(value),
         (ThresholdAt::Own, Some(own)) => Ok(own.value),
         (ThresholdAt::Own, None) => Err(CommandError::Usage(format!(
-            "the card of the model has no threshold: where it was exported there were fewer than ten \
-             validation rows of a class, or none were read; give a number in place of `own` ({})",
+            "the card of the model has no threshold: {} had fewer than ten validation rows of a class when it \
+             was exported (an agreement without `validation` in `split` keeps none), or could not read its \
+             rows; give a number in place of `own`",
             numbers::plain(&card.origin.silo)
         ))),
     }

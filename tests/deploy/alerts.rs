@@ -27,13 +27,13 @@ fn served(address: &str) -> String {
 
 #[test]
 fn alerts_and_board_use_metrics_that_a_node_serves() {
-    let quick = "name = 'quick'\nrounds = 40\nsilos = 4\n\
-        task = { data = 'diabetes', model = { linear = { loss = 'squared' } } }\n\
-        [strategy]\nname = 'fedavg'\n\
-        training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.1 } }\n\
-        [charter]\nbeat = '100ms'\npatience = 20\n";
-    let scenario = scenario("deploy-alerts", quick);
-    let demo = Demo::new("deploy-alerts", &["--scenario", scenario.to_str().unwrap()]);
+    let text = std::fs::read_to_string("simulations/scenarios/diabetes.toml").unwrap();
+    let text = text.replace("beat = \"5s\"", "beat = \"100ms\"");
+    let scenario = scenario("deploy-alerts", &text);
+    let demo = Demo::new(
+        "deploy-alerts",
+        &["--silos", "4", "--scenario", scenario.to_str().unwrap()],
+    );
     let mut nodes = Nodes::new(&demo.configs, &["--http", "127.0.0.1:0"]);
     (0..4).for_each(|node| nodes.start(node));
     let line = nodes.until(0, "http", 20);

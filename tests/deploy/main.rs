@@ -29,7 +29,7 @@ fn analyze(arguments: &[&str]) -> Option<Output> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deploy");
     fs::create_dir_all(&folder).unwrap();
     let unit: PathBuf = folder.join("rota@.service");
-    let installed = "/usr/local/bin/rota";
+    let installed = "rota";
     let text = file("rota@.service");
     assert!(text.contains(&format!("ExecStart={installed} ")));
     let here = text.replace(
@@ -70,7 +70,10 @@ fn systemd_accepts_the_units_of_nightly_predictions() {
         "rota-predict@.timer",
     ];
     let written = names.map(|name| {
-        let here = file(name).replace("/usr/local/bin/rota", env!("CARGO_BIN_EXE_rota"));
+        let here = file(name).replace(
+            "ExecStart=rota ",
+            concat!("ExecStart=", env!("CARGO_BIN_EXE_rota"), " "),
+        );
         let path = folder.join(name);
         fs::write(&path, here).unwrap();
         path
@@ -190,4 +193,48 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
             .count(),
         1
     );
+}
+
+/// What the package for Debian is made of, as Cargo.toml says it.
+#[test]
+fn the_package_for_debian_holds_every_unit_and_only_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let cargo: toml::Table = cargo.parse().unwrap();
+    let deb = &cargo["package"]["metadata"]["deb"];
+    let assets = deb["assets"].as_array().unwrap().iter();
+    let sources: Vec<&str> = assets.map(|asset| asset[0].as_str().unwrap()).collect();
+    for source in &sources {
+        let built = *source == "target/release/rota";
+        assert!(built || root.join(source).is_file(), "{source}");
+    }
+    let scripts = root.join(deb["maintainer-scripts"].as_str().unwrap());
+    for entry in fs::read_dir(root.join("examples/deploy")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_unit = name.ends_with(".service") || name.ends_with(".timer");
+        let packed = sources.contains(&format!("examples/deploy/{name}").as_str());
+        assert!(!is_unit || packed, "{name} is not in the package");
+    }
+    // The users of the units are those that are made, and the scripts are of a plain shell.
+    let made = fs::read_to_string(scripts.join("postinst")).unwrap();
+    let users = made
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("for user in "));
+    let users: Vec<&str> = users.unwrap().trim_end_matches("; do").split(' ').collect();
+    for unit in [
+        "rota@.service",
+        "rota-model@.service",
+        "rota-predict@.service",
+    ] {
+        let text = file(unit);
+        let user = text.lines().find_map(|line| line.strip_prefix("User="));
+        assert!(users.contains(&user.unwrap()), "{unit}");
+    }
+    for script in ["postinst", "postrm"] {
+        let read = Command::new("sh")
+            .arg("-n")
+            .arg(scripts.join(script))
+            .output();
+        assert!(read.unwrap().status.success(), "{script}");
+    }
 }

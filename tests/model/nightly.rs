@@ -22,7 +22,7 @@ fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
         "'logistic'",
         "name = 'fedavg'",
         OUTCOME,
-        "metric = 'roc-auc'",
+        "metric = 'roc-auc'\nsplit = { validation = 0.2, test = 0.3 }",
     );
     let hospitals = Hospitals::new("model-nightly", &scenario);
     // Enough rows for a threshold of its own, under its own names.
