@@ -1,5 +1,9 @@
 //! A backup of an institution, and what becomes of it.
 
+use ::rota::protocol;
+
+use super::amended::{Heard, says};
+use super::approvals::proposed;
 use super::storage::{adopts, ended, kill, long};
 use super::*;
 
@@ -88,6 +92,54 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     // The audit log goes on, and says where something is missing.
     let audit = good(&["audit", "--summary", state.to_str().unwrap()]);
     assert!(audit.contains("was put back at"), "{audit}");
+}
+
+#[test]
+fn a_backup_of_a_later_agreement_goes_on_under_that_agreement() {
+    let demo = quick("run-backup-later", 4);
+    let mut nodes = Heard::of(&demo.configs, &[]);
+    (0..4).for_each(|node| nodes.nodes.start(node));
+    nodes.until(3, "finished");
+    let change = proposed(&demo, 0, 150);
+    for node in 1..3 {
+        nodes.until(node, "amendment");
+        says(&demo.configs[node], &["approve", &change]);
+    }
+    assert_eq!(nodes.until(3, "epoch")["epoch"], 1);
+    nodes.until(3, "adopted");
+    let config = &demo.configs[3];
+    let (home, state) = (config.parent().unwrap(), config.with_file_name("state"));
+    let file = demo.folder.join("later.tar");
+    backup(config, &file);
+    nodes.nodes.kill(3);
+    fs::remove_dir_all(home).unwrap();
+    assert_eq!(restore(&file, home).0, 0);
+    // Beside the loss, the proof of the change and nothing that the silo has signed itself.
+    let records = store::snapshot(&state).unwrap().records;
+    assert_eq!(records[0], Record::Lost);
+    let [Record::Protocol(protocol::Record::Final { blocks, .. })] = &records[1..] else {
+        panic!("{records:?}");
+    };
+    assert!(blocks[0].change().is_some());
+    let said = good(&["check", "--offline", "--config", config.to_str().unwrap()]);
+    assert!(said.contains("150 rounds"), "{said}");
+    nodes.nodes.start(3);
+    nodes.until(3, "taking-part");
+    nodes.until(3, "adopted");
+    let newest = |node: usize| {
+        let state = demo.configs[node].with_file_name("state");
+        let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
+        let chain: Value = serde_json::from_str(&said).unwrap();
+        chain["blocks"].as_array().unwrap().clone()
+    };
+    let (own, other) = (newest(3), newest(0));
+    // The newest ones may be on their way to the other node.
+    let known = &own[..own.len().saturating_sub(3)];
+    assert!(known.len() > 3 && known.iter().all(|block| other.contains(block)));
+    assert!(
+        known.last().unwrap()["round"].as_u64() > Some(3),
+        "{known:?}"
+    );
 }
 
 #[test]
