@@ -47,6 +47,10 @@ book:
     mdbook build docs
     cp docs/results.md docs/mutations.md target/book/
 
+# The package for Debian, into target/debian; needs `cargo install cargo-deb --locked`.
+deb:
+    cargo deb --locked --profile dist
+
 # Licences, advisories and sources of dependencies; needs `cargo install cargo-deny`.
 deny:
     cargo deny check

@@ -2,6 +2,7 @@
 
 mod amend;
 mod attack;
+mod backup;
 mod columns;
 mod compare;
 mod data;
@@ -22,6 +23,7 @@ use crate::commands::CommandError;
 use crate::logging::LogFormat;
 pub(crate) use amend::{Amend, Here, Recover};
 pub(crate) use attack::{Attack, Linkage as LinkageAttack};
+pub(crate) use backup::{Backup, Restore};
 pub(crate) use columns::Columns;
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
 pub(crate) use data::{Data, GetData, ListData, VerifyData};
@@ -32,7 +34,9 @@ pub(crate) use institution::{
 };
 pub(crate) use lab::{Lab, LabRotation, Network, Report};
 pub(crate) use learner::{DescribeLearner, Learner};
-pub(crate) use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
+pub(crate) use model::{
+    Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt,
+};
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
 
 /// A federation of institutions that train models together without a server.
@@ -115,6 +119,10 @@ pub(crate) enum Command {
     /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),
+    /// Save what an institution cannot get back from the others: key, agreement, personal state, model
+    Backup(Backup),
+    /// Put a backup back; the node then only listens until it is safe to vote
+    Restore(Restore),
     /// Go on without members that are gone for good, where no quorum is left
     Recover(Recover),
     /// Set up federations

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agreement::Agreement;
-use learn::export::HeldOut;
+use learn::export::{HeldOut, Threshold};
 use learn::external::Programs;
 use learn::{DataError, Metric, RowCounts, Silo, TaskConfig};
 use methods::learner::Split;
@@ -121,6 +121,18 @@ impl Equipment {
         self.metrics(&**learner, model, &Params::empty())
     }
 
+    /// The threshold for the probability of `class`, the second of two, that suits the silo's own rows: see
+    /// [`Threshold::youden`]. `None` where they are not here, or are too few.
+    pub fn threshold(&self, model: &Params, class: &str) -> Option<Threshold> {
+        if !self.own_rows {
+            return None;
+        }
+        let learner = &*self.plain.learner;
+        let validation = two_classes(learner, model, Split::Validation)?;
+        let held_out = two_classes(learner, model, Split::Test).unwrap_or_default();
+        Threshold::youden(class, &validation, &held_out)
+    }
+
     /// The metrics of a model as this learner, one of the two, uses it.
     pub fn metrics(
         &self,
@@ -141,6 +153,16 @@ impl Equipment {
             constant: constant(learner, model, personal).unwrap_or_default(),
         })
     }
+}
+
+/// The rows of a part as pairs: the probability of the second of two classes, and whether the row is of it.
+/// `None` where the model does not tell two classes apart.
+fn two_classes(learner: &dyn Learner, model: &Params, split: Split) -> Option<Vec<(f64, bool)>> {
+    let personal = &Params::empty();
+    let outputs = learner.outputs().ok()?;
+    let values = outputs.outputs(model, personal, split).ok()?;
+    let found = outputs.row_results(model, personal, &values, split).ok()?;
+    found.positive()
 }
 
 /// What a constant prediction, the mean target of the training rows, gives on the held-out rows.

@@ -106,6 +106,14 @@ pub fn read(path: &Path) -> Result<SecretKey, IdentityError> {
             return Err(IdentityError::Open(path.into()));
         }
     }
+    parse(&text, path)
+}
+
+/// The key in the text of a key file, which an error calls `path`.
+///
+/// # Errors
+/// [`IdentityError::Form`]: it is none.
+pub fn parse(text: &str, path: &Path) -> Result<SecretKey, IdentityError> {
     text.trim()
         .strip_prefix(MARK)
         .and_then(|digits| HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok())

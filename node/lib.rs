@@ -28,6 +28,7 @@
 //! | [`datasets`] | public data sets: where they are from, downloads, checksums |
 //! | [`store`] | the journal and blobs of a silo on disk |
 //! | [`audit`] | the log of everything that a node sent, and its check |
+//! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
 //!
 //! Runs a federation on the embedded data twice, and writes its report:
@@ -51,6 +52,7 @@
 //! ```
 
 pub mod audit;
+pub mod backup;
 pub mod chain;
 pub mod check;
 pub mod datasets;

@@ -65,6 +65,8 @@ fn main() -> ExitCode {
         Command::Model(model) => commands::model::run(model),
         Command::Learner(learner) => commands::learner::run(learner),
         Command::Identity(identity) => commands::identity::run(identity),
+        Command::Backup(options) => commands::backup::backup(options),
+        Command::Restore(options) => commands::backup::restore(options),
         Command::Recover(options) => commands::recover::recover(options),
         Command::Federation(Federation::New(options)) => commands::federation::new(options),
         Command::Federation(Federation::Continue(options)) => {

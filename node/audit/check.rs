@@ -274,6 +274,10 @@ impl Checking {
             Event::Blob { to, bytes, .. } => return sent(to, "blob", bytes),
             Event::Request { to, .. } => return sent(to, "request for a blob", 0),
             Event::Started { .. } => return,
+            Event::Restored { made } => format!(
+                "the log was put back at {at} from a backup of {made}: what was sent from then until the \
+                 node stopped is not in it"
+            ),
             Event::Missing { lines } => format!(
                 "{lines} lines before line {number} were gone when the node started at {at}"
             ),

@@ -67,6 +67,11 @@ pub enum Event {
         /// Version of the program.
         program: String,
     },
+    /// The log was put back from a backup: what was sent after it was made is not in the log.
+    Restored {
+        /// When the backup was made, in UTC.
+        made: String,
+    },
     /// Lines were in the log when it was last signed, and were gone when the node started again.
     Missing {
         /// How many.

@@ -103,6 +103,39 @@ impl AuditLog {
         sizes: Sizes,
         note: Option<LogNote>,
     ) -> Result<Self, LogError> {
+        let program = env!("CARGO_PKG_VERSION").to_owned();
+        Self::open_with(
+            state,
+            (federation, key),
+            sizes,
+            note,
+            Event::Started { program },
+        )
+    }
+
+    /// Writes into a log that was put back from a backup, before its node runs, that it was, and when the
+    /// backup was made.
+    ///
+    /// # Errors
+    /// [`LogError`].
+    pub fn restored(
+        state: &Path,
+        federation: Hash,
+        key: &SecretKey,
+        made: &str,
+    ) -> Result<(), LogError> {
+        let made = made.to_owned();
+        let event = Event::Restored { made };
+        Self::open_with(state, (federation, key), Sizes::default(), None, event).map(drop)
+    }
+
+    fn open_with(
+        state: &Path,
+        (federation, key): (Hash, &SecretKey),
+        sizes: Sizes,
+        note: Option<LogNote>,
+        why: Event,
+    ) -> Result<Self, LogError> {
         let folder = store::subfolder(state, AUDIT)?;
         let public = key.public();
         let kept = fs::read(folder.join(HEAD)).ok();
@@ -180,8 +213,7 @@ impl AuditLog {
             ));
             log.add(Event::Changed { signed });
         }
-        let program = env!("CARGO_PKG_VERSION").to_owned();
-        log.add(Event::Started { program });
+        log.add(why);
         log.flush().map_err(|why| at(&path, why))?;
         log.sign(true)
             .map_err(|why| at(&log.folder.join(HEAD), why))?;

@@ -18,6 +18,7 @@
 //! | `line` | one line |
 //! | `log` | writes the log |
 //! | `check` | reads it, and names the first line that was changed, cut out or added |
+//! | `words` | one line as a sentence |
 //! | `tap` | passes what a silo sends on to its network, and writes it down |
 
 mod check;
@@ -26,6 +27,7 @@ mod log;
 mod tap;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use check::{Audited, CheckError, check};
 pub use line::{Event, Line};

@@ -14,7 +14,7 @@ use super::log::AuditLog;
 /// Commands that are written and passed on together.
 const BATCH: usize = 64;
 /// What a message to everybody is sent to.
-const ALL: &str = "all";
+pub(super) const ALL: &str = "all";
 
 /// By ticket, who asked for which blobs.
 type Asked = BTreeMap<u64, (MemberIndex, Vec<Hash>)>;

@@ -119,7 +119,8 @@ pub(crate) struct Verify {
 ///
 /// Every line of the log holds the hash of the line before it, the silo signs the last, and the journal
 /// names it too: a line that was changed, cut out or added is named, and so is an older copy of the log
-/// beside a newer journal, with exit code 1. Needs no key and changes nothing; the node may run.
+/// beside a newer journal, with exit code 1. Prints every line as a sentence, and then how much of what went
+/// to whom. Needs no key and changes nothing; the node may run.
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
     /// State folder of the node: `state` in its silo.toml
@@ -128,9 +129,12 @@ pub(crate) struct Audit {
     /// The agreement [default: the copy in the state folder]
     #[arg(long, value_name = "FILE")]
     pub(crate) federation: Option<PathBuf>,
-    /// Print the lines as they are, one JSON document each, instead of how much went to whom
+    /// Print the lines as they are, one JSON document each, instead of sentences
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print only how much of what went to whom
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) summary: bool,
 }
 
 /// The subcommands of `rota identity`.

@@ -97,6 +97,10 @@ pub(crate) struct ExportModel {
     /// File to write; a name that ends with .onnx makes it ONNX
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
     pub(crate) out: PathBuf,
+    /// Also write this TOML file with `format` and `names` of the node's rows, for `rota model predict --model`
+    /// with --names, where rows are written as they are at the institution
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
     /// Format of the file [default: by its name]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) format: Option<ModelFormat>,
@@ -114,12 +118,32 @@ pub(crate) enum ModelFormat {
     Onnx,
 }
 
+/// The probability from which the second of two classes is predicted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ThresholdAt {
+    /// The one in the model's card.
+    Own,
+    /// This one.
+    At(f64),
+}
+
+fn threshold(text: &str) -> Result<ThresholdAt, String> {
+    if text == "own" {
+        return Ok(ThresholdAt::Own);
+    }
+    let number = text.parse().ok();
+    let number = number.filter(|number| (0.0..=1.0).contains(number));
+    let number = number.map(ThresholdAt::At);
+    number.ok_or_else(|| "expected a number from 0 to 1, or `own`".to_owned())
+}
+
 /// Options of `rota model predict`.
 ///
 /// Columns are found by name, and local names and codes are translated, as in training; the column to
 /// predict may be missing. Every row gets one line, in the order of the file. One that the schema leaves
 /// out of the training has no prediction, and its note says why. Anything else that does not fit the
-/// schema is refused.
+/// schema is refused, or with --skip-bad-rows skipped row by row. With --model it needs neither the node's
+/// key nor its state, so any user of the machine can run it.
 #[derive(Debug, Args)]
 pub(crate) struct PredictRows {
     /// File of rows: CSV, .csv.gz or .parquet
@@ -136,6 +160,14 @@ pub(crate) struct PredictRows {
     /// silo.toml [default: the schema's own names, in a CSV file with commas]
     #[arg(long, value_name = "FILE", requires = "model")]
     pub(crate) names: Option<PathBuf>,
+    /// Write the rows that fit, where others hold a value that does not, such as an unknown level; these get
+    /// a note with their line and what is wrong, standard error names them, and the exit code is 4
+    #[arg(long)]
+    pub(crate) skip_bad_rows: bool,
+    /// Of two classes, the least probability of the second for which it is predicted: a number from 0 to 1, or
+    /// `own` for the one in the card, chosen on the institution's own validation rows [default: 0.5]
+    #[arg(long, value_name = "P", value_parser = threshold)]
+    pub(crate) threshold: Option<ThresholdAt>,
     /// Column of the rows to copy to the predictions, such as a number of the patient; may be repeated
     #[arg(long, value_name = "COLUMN")]
     pub(crate) keep: Vec<String>,

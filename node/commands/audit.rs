@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use rota::agreement::Agreement;
-use rota::audit::check;
+use rota::audit::{Line, check};
 
 use super::CommandError;
 use crate::cli::Audit as Arguments;
@@ -14,8 +14,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
     let mut out = BufWriter::new(io::stdout().lock());
     let print = |line: &[u8]| {
-        if !arguments.json {
+        if arguments.summary {
             return Ok(());
+        }
+        if !arguments.json {
+            let read: Line = serde_json::from_slice(line)?;
+            return writeln!(out, "{}", read.sentence());
         }
         out.write_all(line)?;
         out.write_all(b"\n")
@@ -25,6 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
     out.flush()?;
     let found = found?;
     if !arguments.json {
+        if !arguments.summary {
+            writeln!(out)?;
+        }
         found.write(&mut out)?;
     }
     Ok(out.flush()?)

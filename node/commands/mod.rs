@@ -4,6 +4,7 @@ pub(crate) mod advise;
 pub(crate) mod amend;
 pub(crate) mod attack;
 pub(crate) mod audit;
+pub(crate) mod backup;
 pub(crate) mod chain;
 pub(crate) mod check;
 pub(crate) mod compare;
@@ -39,6 +40,7 @@ use std::path::{Path, PathBuf};
 
 use rota::agreement::{AddError, ConfigError, TokenError};
 use rota::audit::CheckError;
+use rota::backup::{BackupError, RestoreError};
 use rota::chain::ChainError;
 use rota::datasets::{CatalogueError, DownloadError};
 use rota::deploy::DeployError;
@@ -123,6 +125,12 @@ pub(crate) enum CommandError {
     /// A node cannot be asked for its status.
     #[error(transparent)]
     Status(#[from] SocketError),
+    /// A backup was not written.
+    #[error(transparent)]
+    Backup(#[from] BackupError),
+    /// A backup was not put back.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
     /// A screen was asked for where there is no terminal.
     #[error("rota watch needs a terminal: use rota status")]
     NoTerminal,
@@ -217,6 +225,18 @@ pub(crate) enum CommandError {
         /// The system's error.
         reason: io::Error,
     },
+    /// Predictions were written, and some rows have none because they do not fit.
+    #[error(
+        "{} not fit and {no} prediction: the column `note` of {} says which line and why",
+        if *rows == 1 { "1 row does".to_owned() } else { format!("{rows} rows do") }, out.display(),
+        no = if *rows == 1 { "has no" } else { "have no" }
+    )]
+    Skipped {
+        /// Rows that were skipped.
+        rows: usize,
+        /// The file of predictions.
+        out: PathBuf,
+    },
     /// All is well here, and other members' nodes do not answer yet.
     #[error("this node is ready; other members' nodes do not answer yet")]
     Waiting,
@@ -296,6 +316,9 @@ impl CommandError {
             CommandError::Verify(_) | CommandError::Evidence(_) | CommandError::Audit(_) => 1,
             CommandError::Solve(error) => error.exit_code(),
             CommandError::Waiting => 3,
+            CommandError::Skipped { .. } => 4,
+            CommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
+            CommandError::Backup(_) | CommandError::Restore(_) => 1,
             CommandError::Identity(_)
             | CommandError::NoUse { .. }
             | CommandError::Status(_)

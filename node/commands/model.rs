@@ -8,17 +8,17 @@ use std::time::SystemTime;
 use rota::equipment::Equipment;
 use rota::institution::{Data, Institution, SetupError, present};
 use rota::learn::data::Format;
-use rota::learn::export::{self, Card, Predictor};
+use rota::learn::export::{self, BadRows, Card, Output, Predictor};
 use rota::learn::schema::LocalNames;
 use rota::learn::{DataError, TaskConfig};
 use rota::methods::Params;
 use rota::model::{self, Choice, Held, ModelError, Which};
 use rota::report::numbers;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{CommandError, quietly, vacant};
-use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel};
+use super::{CommandError, quietly, vacant, wrapped};
+use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};
 
 /// Runs a subcommand.
 pub(crate) fn run(command: &Model) -> Result<(), CommandError> {
@@ -29,6 +29,9 @@ pub(crate) fn run(command: &Model) -> Result<(), CommandError> {
         Model::Predict(options) => predict(options),
     }
 }
+
+/// Most skipped rows that standard error names; the predictions name all.
+const SAID: usize = 20;
 
 /// A node's configuration and what its state holds.
 pub(super) struct Node {
@@ -64,7 +67,7 @@ impl Node {
         })
     }
 
-    fn choose(&self, choice: Choice) -> Result<model::Chosen, CommandError> {
+    pub(super) fn choose(&self, choice: Choice) -> Result<model::Chosen, CommandError> {
         let Institution {
             state,
             agreement,
@@ -76,7 +79,12 @@ impl Node {
     }
 
     fn card(&self, chosen: &Chosen) -> Result<(Card, Params), CommandError> {
-        let found = self.choose(chosen.choice())?;
+        self.card_of(chosen.choice())
+    }
+
+    /// A model with its card.
+    pub(super) fn card_of(&self, choice: Choice) -> Result<(Card, Params), CommandError> {
+        let found = self.choose(choice)?;
         let Institution {
             state, agreement, ..
         } = &self.institution;
@@ -246,6 +254,7 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
         config,
         chosen,
         out,
+        names,
         format,
         force,
     } = options;
@@ -262,10 +271,15 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
         out.with_extension("card.json"),
         out.with_extension("card.md"),
     ];
-    for file in &files {
+    for file in files.iter().chain(names) {
         vacant(file, *force)?;
     }
     let node = Node::load(config)?;
+    if let Some(file) = names {
+        let own = RowsNames::of(&node.institution.data);
+        let text = toml::to_string(&own).map_err(|why| CommandError::Failed(why.to_string()))?;
+        write(file, text.as_bytes())?;
+    }
     if let TaskConfig::External(_) = node.institution.agreement.task {
         return export_plain(&node, chosen, out, format);
     }
@@ -335,11 +349,23 @@ fn export_plain(
 }
 
 /// `format` and `names` of rows, as in `[data.rows]` of a silo.toml.
-#[derive(Default, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct RowsNames {
     format: Format,
     names: LocalNames,
+}
+
+impl RowsNames {
+    fn of(data: &Data) -> Self {
+        match data {
+            Data::Rows(rows) => Self {
+                format: rows.format.clone(),
+                names: rows.names.clone(),
+            },
+            Data::Share { .. } | Data::Program => Self::default(),
+        }
+    }
 }
 
 fn predict(options: &PredictRows) -> Result<(), CommandError> {
@@ -354,22 +380,23 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
         (None, Some(config)) => {
             let node = Node::load(config)?;
             let (card, model) = node.card(&options.chosen)?;
-            let names = match node.institution.data {
-                Data::Rows(rows) => RowsNames {
-                    format: rows.format,
-                    names: rows.names,
-                },
-                Data::Share { .. } | Data::Program => RowsNames::default(),
-            };
-            (card, model, names)
+            (card, model, RowsNames::of(&node.institution.data))
         }
         (None, None) => unreachable!("the command line asks for one of the two"),
     };
+    let threshold = options
+        .threshold
+        .map(|at| threshold(at, &card))
+        .transpose()?;
     let predictor = Predictor::new(card, &model).map_err(ModelError::from)?;
+    let bad = match options.skip_bad_rows {
+        true => BadRows::Skip,
+        false => BadRows::Refuse,
+    };
     let RowsNames { format, names } = &names;
-    let rows = predictor.read(&options.rows, format, names, &options.keep);
+    let rows = predictor.read(&options.rows, format, names, &options.keep, bad);
     let rows = rows.map_err(ModelError::from)?;
-    let predicted = predictor.answer(&rows);
+    let predicted = predictor.answer(&rows, threshold);
     let mut bytes = Vec::new();
     predicted.write(&mut bytes)?;
     write(out, &bytes)?;
@@ -388,13 +415,52 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
         writeln!(console, "note: {}", numbers::plain(note))?;
     }
     let card = predictor.card();
+    if let Some(value) = threshold {
+        let own = card.threshold.as_ref();
+        let own = own.filter(|_| options.threshold == Some(ThresholdAt::Own));
+        let said = match own {
+            Some(own) => own.in_words(&card.origin.silo),
+            None => format!("the threshold is {value}, as it was given"),
+        };
+        writeln!(console, "{}", wrapped(&format!("classes: {said}")))?;
+    }
     writeln!(
         console,
         "by: {}, of the federation {}",
         numbers::plain(&card.origin.about),
         numbers::plain(&card.origin.federation)
     )?;
-    Ok(console.flush()?)
+    console.flush()?;
+    let skipped = &predicted.skipped;
+    for why in skipped.iter().take(SAID) {
+        let _ = crate::progress::say(&format!("skipped: {}", numbers::message(why)));
+    }
+    match skipped.len() {
+        0 => Ok(()),
+        count => Err(CommandError::Skipped {
+            rows: count,
+            out: out.clone(),
+        }),
+    }
+}
+
+/// The threshold of an option, for a model with this card.
+fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, CommandError> {
+    let two = matches!(&card.output, Output::Classes { classes, .. } if classes.len() == 2);
+    if !two {
+        let why = "--threshold is for models that tell two classes apart, and this is none";
+        return Err(CommandError::Usage(why.into()));
+    }
+    match (at, &card.threshold) {
+        (ThresholdAt::At(value), _) => Ok(value),
+        (ThresholdAt::Own, Some(own)) => Ok(own.value),
+        (ThresholdAt::Own, None) => Err(CommandError::Usage(format!(
+            "the card of the model has no threshold: {} had fewer than ten validation rows of a class when it \
+             was exported (an agreement without `validation` in `split` keeps none), or could not read its \
+             rows; give a number in place of `own`",
+            numbers::plain(&card.origin.silo)
+        ))),
+    }
 }
 
 fn rows_names(file: &Path) -> Result<RowsNames, CommandError> {

@@ -24,6 +24,13 @@ pub enum LogError {
          line, from its \"start\" on", .0.display()
     )]
     Empty(PathBuf),
+    /// A log in text.
+    #[error(
+        "{} is a log in text, for people: it lacks what the report is made of, such as when views began and \
+         who contributed. Run the node with `rota run --json`; the rounds of the past are in its state \
+         folder: `rota chain --state DIR`", .0.display()
+    )]
+    Text(PathBuf),
     /// Logs of several federations.
     #[error("{} is of the federation {found}, and the first log of {expected}", file.display())]
     Federation {
@@ -77,7 +84,11 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
     let silo = first.and_then(|line| text(line, "silo"));
     let federation = first.and_then(|line| text(line, "federation"));
     let (Some(silo), Some(federation)) = (silo, federation) else {
-        return Err(LogError::Empty(file.to_owned()));
+        let file = file.to_owned();
+        return Err(match bytes_are_text(&bytes) {
+            true => LogError::Text(file),
+            false => LogError::Empty(file),
+        });
     };
     let log = Log {
         file: file.display().to_string(),
@@ -91,6 +102,17 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
         log,
         federation,
         lines,
+    })
+}
+
+/// Whether a line begins with a time and two spaces, as those of a node without `--json` do.
+fn bytes_are_text(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().any(|line| {
+        // What stands before it is of whoever kept the lines, such as journald.
+        let before = line.split_once("  ").map_or("", |(before, _)| before);
+        let time = before.rsplit(' ').next().unwrap_or_default();
+        humantime::parse_rfc3339(time).is_ok()
     })
 }
 
@@ -126,4 +148,36 @@ fn line(text: &str) -> Option<Line> {
         event,
         document,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_log_in_text_is_refused_with_the_option_that_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("north.log");
+        let said = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            node(&file, 0.0).err().unwrap().to_string()
+        };
+        let text = "2026-03-01T10:02:00Z  round    2   view    2   lead south   4 models\n";
+        let why = said(text);
+        assert!(
+            why.contains("is a log in text") && why.contains("rota run --json"),
+            "{why}"
+        );
+        // As journalctl prints it.
+        let why = said(&format!("Mar 01 10:02:00 host rota[7]: {text}"));
+        assert!(why.contains("is a log in text"), "{why}");
+        for other in ["", "nothing of ours\n", "{\"event\":\"view\"}\n"] {
+            let why = said(other);
+            assert!(
+                why.contains("holds no JSON lines of a node"),
+                "{other}: {why}"
+            );
+        }
+    }
 }

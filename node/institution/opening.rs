@@ -17,7 +17,7 @@ use crate::status::{Source, socket};
 use crate::store::{self, Note};
 
 /// Name of the file with the agreement in force, once it has changed.
-const IN_FORCE: &str = "in-force.toml";
+pub(crate) const IN_FORCE: &str = "in-force.toml";
 
 /// Writes the agreement in force beside the journal, and says that it is another one.
 pub(super) fn keep_in_force(institution: &Institution, output: &Output) {

@@ -1,6 +1,6 @@
 //! Standard output of a node: lines of text, or one JSON document per line, each with its time.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -47,6 +47,14 @@ impl Output {
         };
         if self.lines.try_send(text).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Says what lines of text in a file are not good for; nothing with JSON, and nothing on a terminal.
+    pub(super) fn begin(&self) {
+        if !io::stdout().is_terminal() {
+            let line = "these lines are for people: `rota report` needs those of `rota run --json`";
+            self.line(SystemTime::now(), line);
         }
     }
 

@@ -14,7 +14,7 @@ use super::living::Living;
 use super::present::Present;
 use super::serving::{Job, Serving};
 use crate::equipment::Equipment;
-use crate::model::Held;
+use crate::model::{self, Held};
 
 /// How a silo takes part.
 pub(super) enum Role {
@@ -45,9 +45,12 @@ pub(super) fn silo_config(
 ) -> SiloConfig {
     let institution = &present.institution;
     let agreement = &institution.agreement;
+    let equipped = &living.equipment.equipped;
+    let initial = equipped.initial_personal(agreement.seed);
+    let personal = model::kept_personal(&institution.state, initial.layout());
     SiloConfig {
         member,
-        learner: living.equipment.equipped.clone(),
+        learner: equipped.clone(),
         strategy: Arc::clone(&agreement.strategy),
         initial_seed: agreement.seed,
         max_model_norm: agreement.max_model_norm.unwrap_or(f64::INFINITY),
@@ -56,6 +59,7 @@ pub(super) fn silo_config(
         radius: institution.radius.clone().into(),
         seed: silo_seed(institution.seed, institution.me),
         journal_lost: lost,
+        personal,
         former: present.former.clone(),
     }
 }

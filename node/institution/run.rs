@@ -123,6 +123,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         return Err(outside(institution));
     }
     let signals = Signals::new()?;
+    output.begin();
     let mut lost = options.journal_lost;
     let mut in_use = None;
     // A member that leaves while its node runs is not waiting to come back, unless it was left behind

@@ -5,7 +5,7 @@ use std::path::Path;
 use agreement::Agreement;
 use learn::TaskConfig;
 use learn::data::Preparation;
-use learn::export::{Card, Coalition, HeldOut, Origin, Parts};
+use learn::export::{Card, Coalition, HeldOut, Origin, Output, Parts};
 use methods::Params;
 use methods::params::Gate;
 use methods::serving::{Candidate, Measured, mean_of_coalitions};
@@ -248,6 +248,11 @@ impl Chosen {
             origin: self.origin.clone(),
             created,
         })?;
+        if let Output::Classes { classes, .. } = &card.output
+            && let [_, second] = &classes[..]
+        {
+            card.threshold = equipment.threshold(&self.model, second);
+        }
         card.held_out = self.held_out.clone();
         card.comparison = self.comparison.clone();
         card.served = self.served;

@@ -178,7 +178,11 @@ impl Held {
         if round.personal.0 == initial.hash() {
             return Ok(initial);
         }
-        self.model(round, round.personal, initial.layout())
+        // One from a backup is no blob until a training has followed it.
+        match super::kept_personal(&self.folder, initial.layout()) {
+            Some(kept) if kept.hash() == round.personal.0 => Ok(kept),
+            _ => self.model(round, round.personal, initial.layout()),
+        }
     }
 }
 

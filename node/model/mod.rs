@@ -8,10 +8,12 @@ mod choice;
 mod error;
 mod held;
 mod notes;
+mod personal;
 mod start;
 
 pub use choice::{Choice, Chosen, Which, choose};
 pub use error::ModelError;
 pub use held::{Held, HeldModel, HeldRound};
 pub use notes::{Noted, Served, keep_preparation, keep_served, preparation, served};
+pub use personal::{PERSONAL, kept_personal};
 pub use start::{GivenStart, START, StartError, find_start, keep_start};

@@ -153,7 +153,8 @@ impl DiskJournal {
             if used && !lost {
                 notes.push(Note::Gone(path.clone()));
             }
-            begin(folder, &path, owner, &framer, used || lost)?;
+            let records: &[_] = if used || lost { &[Record::Lost] } else { &[] };
+            begin(folder, &path, owner, &framer, records)?;
         }
         let (database, head, adoptions) = whole(&path, owner, &framer)?;
         folder::close(&path, notes)?;
@@ -282,7 +283,7 @@ fn give_up(
 }
 
 /// Whether a journal was set aside in this folder.
-fn any_aside(folder: &Path) -> Result<bool, OpenError> {
+pub(super) fn any_aside(folder: &Path) -> Result<bool, OpenError> {
     let error = |error| io_error(folder, error);
     let mut aside = false;
     for entry in fs::read_dir(folder).map_err(error)? {
@@ -293,6 +294,19 @@ fn any_aside(folder: &Path) -> Result<bool, OpenError> {
     Ok(aside)
 }
 
+/// Starts a journal with these records in a folder that has none.
+pub(super) fn begin_with(
+    folder: &Path,
+    owner: &Owner,
+    records: &[Record],
+) -> Result<(), OpenError> {
+    let mut notes = Notes::new();
+    folder::make(folder, &mut notes)?;
+    let _lock = folder::lock(folder, &mut notes)?;
+    let path = folder.join(NAME);
+    begin(folder, &path, owner, &Framer::new(owner), records)
+}
+
 /// Starts a journal, empty or declared lost. It is written under a temporary name and renamed, so
 /// after a crash there is either no journal or a complete one.
 fn begin(
@@ -300,7 +314,7 @@ fn begin(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
-    lost: bool,
+    records: &[Record],
 ) -> Result<(), OpenError> {
     let new = folder.join(NEW);
     match fs::remove_file(&new) {
@@ -320,7 +334,6 @@ fn begin(
         log: Vec::new(),
     };
     let transaction = durable(&database).map_err(at(&new))?;
-    let records: &[_] = if lost { &[Record::Lost] } else { &[] };
     append(&transaction, framer, &mut head, records).map_err(at(&new))?;
     transaction.commit().map_err(at(&new))?;
     drop(database);

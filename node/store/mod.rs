@@ -6,6 +6,7 @@
 //! FOLDER/federation.toml   the first agreement, for commands that print the journal
 //! FOLDER/in-force.toml   the agreement in force, once it has changed
 //! FOLDER/amendments/    amendments that members approve, and what this institution says to them
+//! FOLDER/personal.safetensors   the personal state of a backup, where one was put back
 //! FOLDER/preparation.json, served.json, served.safetensors   notes for `rota model`
 //! FOLDER/blobs/         models, outcomes and sheets, each in a file named by its hash
 //! FOLDER/audit/         lines about everything that was sent
@@ -85,6 +86,27 @@ pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
 /// [`OpenError`].
 pub fn open_lost(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenError> {
     opened(folder, owner, cache, true)
+}
+
+/// Begins the journal of a folder that has none, as one that was lost: the silo only listens until none of
+/// the votes that it may have forgotten counts any more. `passages` are the final blocks that ended
+/// epochs, so that the node knows the agreement in force.
+///
+/// # Errors
+/// [`OpenError`]: the folder is in use, or an error of the system.
+pub fn begin_lost(
+    folder: &Path,
+    owner: &Owner,
+    passages: &[silo::Record],
+) -> Result<(), OpenError> {
+    let mut records = vec![silo::Record::Lost];
+    records.extend_from_slice(passages);
+    journal::begin_with(folder, owner, &records)
+}
+
+/// What shows that a silo has used a folder: its journal, one that was set aside, or a model.
+pub fn is_used(folder: &Path) -> bool {
+    has_journal(folder) || journal::any_aside(folder).unwrap_or(false) || blobs::any(folder)
 }
 
 fn opened(folder: &Path, owner: &Owner, cache: usize, lost: bool) -> Result<Opened, OpenError> {

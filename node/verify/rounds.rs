@@ -96,6 +96,7 @@ pub(super) fn config(
         radius: Default::default(),
         seed: 0,
         journal_lost: false,
+        personal: None,
         former: Vec::new(),
     })
 }

@@ -126,6 +126,7 @@ impl Federation {
                 radius: numbers.radius.clone().into(),
                 seed: silo_seed(scenario.seed, me),
                 journal_lost: false,
+                personal: None,
                 former: Vec::new(),
             })
             .collect();

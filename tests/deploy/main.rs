@@ -5,6 +5,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod lab;
 mod nat;
 #[path = "../nodes/mod.rs"]
@@ -28,7 +29,7 @@ fn analyze(arguments: &[&str]) -> Option<Output> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deploy");
     fs::create_dir_all(&folder).unwrap();
     let unit: PathBuf = folder.join("rota@.service");
-    let installed = "/usr/local/bin/rota";
+    let installed = "rota";
     let text = file("rota@.service");
     assert!(text.contains(&format!("ExecStart={installed} ")));
     let here = text.replace(
@@ -57,6 +58,71 @@ fn systemd_accepts_the_unit_and_calls_it_well_protected() {
         let said = String::from_utf8_lossy(&rated.stdout).into_owned();
         assert!(rated.status.success(), "{said}");
     }
+}
+
+#[test]
+fn systemd_accepts_the_units_of_nightly_predictions() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("deploy-nightly");
+    fs::create_dir_all(&folder).unwrap();
+    let names = [
+        "rota-model@.service",
+        "rota-predict@.service",
+        "rota-predict@.timer",
+    ];
+    let written = names.map(|name| {
+        let here = file(name).replace(
+            "ExecStart=rota ",
+            concat!("ExecStart=", env!("CARGO_BIN_EXE_rota"), " "),
+        );
+        let path = folder.join(name);
+        fs::write(&path, here).unwrap();
+        path
+    });
+    let verified = Command::new("systemd-analyze")
+        .arg("verify")
+        .args(&written)
+        .output();
+    let Ok(verified) = verified else {
+        return skipped::skipped("there is no systemd-analyze here");
+    };
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    assert!(verified.status.success() && said.is_empty(), "{said}");
+}
+
+/// The options in the units are those of the program, and of the node's folders the units of predictions name
+/// the configuration alone, for the user that owns it.
+#[test]
+fn the_units_of_nightly_predictions_start_the_program_as_it_is() {
+    for (name, command) in [
+        ("rota-model@.service", "export"),
+        ("rota-predict@.service", "predict"),
+    ] {
+        let unit = file(name);
+        let start = unit
+            .lines()
+            .find_map(|line| line.strip_prefix("ExecStart="));
+        let words: Vec<&str> = start.unwrap().split_whitespace().collect();
+        assert_eq!(words[1..3], ["model", command]);
+        let help = Command::new(env!("CARGO_BIN_EXE_rota"))
+            .args(["model", command, "--help"])
+            .output()
+            .unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        for option in words.iter().filter(|word| word.starts_with("--")) {
+            assert!(
+                help.contains(option),
+                "rota model {command} has no {option}"
+            );
+        }
+    }
+    let predict = file("rota-predict@.service");
+    assert!(
+        predict.contains("\nSuccessExitStatus=4\n") && predict.contains("\nUser=rota-predict\n")
+    );
+    assert!(
+        !predict.contains("/var/lib/rota/"),
+        "nothing of the node's state"
+    );
 }
 
 /// The value of a key of the unit.
@@ -127,4 +193,48 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
             .count(),
         1
     );
+}
+
+/// What the package for Debian is made of, as Cargo.toml says it.
+#[test]
+fn the_package_for_debian_holds_every_unit_and_only_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let cargo: toml::Table = cargo.parse().unwrap();
+    let deb = &cargo["package"]["metadata"]["deb"];
+    let assets = deb["assets"].as_array().unwrap().iter();
+    let sources: Vec<&str> = assets.map(|asset| asset[0].as_str().unwrap()).collect();
+    for source in &sources {
+        let built = *source == "target/release/rota";
+        assert!(built || root.join(source).is_file(), "{source}");
+    }
+    let scripts = root.join(deb["maintainer-scripts"].as_str().unwrap());
+    for entry in fs::read_dir(root.join("examples/deploy")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let is_unit = name.ends_with(".service") || name.ends_with(".timer");
+        let packed = sources.contains(&format!("examples/deploy/{name}").as_str());
+        assert!(!is_unit || packed, "{name} is not in the package");
+    }
+    // The users of the units are those that are made, and the scripts are of a plain shell.
+    let made = fs::read_to_string(scripts.join("postinst")).unwrap();
+    let users = made
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("for user in "));
+    let users: Vec<&str> = users.unwrap().trim_end_matches("; do").split(' ').collect();
+    for unit in [
+        "rota@.service",
+        "rota-model@.service",
+        "rota-predict@.service",
+    ] {
+        let text = file(unit);
+        let user = text.lines().find_map(|line| line.strip_prefix("User="));
+        assert!(users.contains(&user.unwrap()), "{unit}");
+    }
+    for script in ["postinst", "postrm"] {
+        let read = Command::new("sh")
+            .arg("-n")
+            .arg(scripts.join(script))
+            .output();
+        assert!(read.unwrap().status.success(), "{script}");
+    }
 }

@@ -5,6 +5,7 @@
 
 mod going_on;
 mod hospitals;
+mod nightly;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod python;

@@ -5,7 +5,7 @@ use super::amended::{Heard, changes, id, says};
 use super::*;
 
 /// An edited copy of the first agreement with this many rounds, proposed at a node. Gives its id.
-fn proposed(demo: &Demo, node: usize, rounds: u64) -> String {
+pub(super) fn proposed(demo: &Demo, node: usize, rounds: u64) -> String {
     let agreed = fs::read_to_string(agreement(demo)).unwrap();
     assert!(agreed.contains("rounds = 3"), "{agreed}");
     let text = agreed.replace("\nrounds = 3", &format!("\nrounds = {rounds}"));

@@ -4,6 +4,7 @@
 
 mod amended;
 mod approvals;
+mod backup;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;

@@ -33,6 +33,15 @@ fn the_log_of_every_silo_is_whole_and_names_contributions_to_leads_only() {
             "{said}"
         );
         assert!(said.contains(" Contribution "), "{said}");
+        // Every line is a sentence before.
+        let sentences = said.lines().take_while(|line| !line.is_empty());
+        assert_eq!(sentences.count(), lines(&state_of(node)).len());
+        assert!(
+            said.contains("sent the contribution of its model to "),
+            "{said}"
+        );
+        let short = good(&["audit", "--summary", state_of(node).to_str().unwrap()]);
+        assert!(said.ends_with(&short), "{short}");
         let lines = lines(&state_of(node));
         assert_eq!(lines[0]["event"], "started");
         assert!(lines.iter().any(|line| line["event"] == "blob"));

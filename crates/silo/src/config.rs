@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use methods::params::Encoding;
 use methods::strategy::OwnRadius;
-use methods::{Learner, Strategy};
+use methods::{Learner, Params, Strategy};
 use protocol::Hash;
 use protocol::member::Config;
 
@@ -35,6 +35,9 @@ pub struct SiloConfig {
     /// Whether the journal is lost. The silo may have voted before, so it only listens until it is
     /// safe to vote again.
     pub journal_lost: bool,
+    /// The silo's personal state from a backup, with which it begins where its journal holds none;
+    /// `None`: with the learner's initial one. One of another layout is passed over.
+    pub personal: Option<Params>,
     /// The ids of former epochs, each with what its members are answered: see
     /// [`Epochs::answers`](protocol::Epochs::answers).
     pub former: Vec<(Hash, Bytes)>,

@@ -285,14 +285,14 @@ impl Store<'_> {
             return Ok(OwnState {
                 round: 0,
                 coalition: 0,
-                personal: self.initial(),
+                personal: self.given().unwrap_or_else(|| self.initial()),
             });
         };
         let round = last.round;
         let personal = match self.personal(round, last.personal) {
             Err(SpawnError::Missing { .. }) => {
                 missing.push(Missing::Personal { round });
-                self.initial()
+                self.given().unwrap_or_else(|| self.initial())
             }
             personal => personal?,
         };
@@ -371,10 +371,21 @@ impl Store<'_> {
         )
     }
 
+    /// The personal state from a backup, where it has the layout of the present agreement.
+    fn given(&self) -> Option<Personal> {
+        let given = self.config.personal.clone()?;
+        let fits = given.layout() == self.initial().params.layout();
+        fits.then(|| Personal::new(given))
+    }
+
     fn personal(&self, round: u64, hash: [u8; 32]) -> Result<Personal, SpawnError> {
         let initial = self.initial();
         if initial.hash.0 == hash {
             return Ok(initial);
+        }
+        // Its bytes are no blob of this state folder until a training has followed it.
+        if let Some(given) = self.given().filter(|given| given.hash.0 == hash) {
+            return Ok(given);
         }
         let gate = Gate {
             layout: initial.params.layout().clone(),
@@ -389,11 +400,43 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::collections::BTreeMap;
 
-    use methods::State;
     use methods::strategy::{Kept, Memory};
+    use methods::{Layout, Role, State, TensorSpec};
 
     use super::*;
     use crate::testing::*;
+
+    /// The toy learner has one number per silo that is personal to it.
+    #[test]
+    fn a_personal_state_from_a_backup_is_begun_with_and_found_again_by_its_hash() {
+        let blobs = MemoryBlobs::default();
+        let mut config = config(&epoch(4, 3), 0);
+        let initial = config.learner.initial_personal(config.initial_seed);
+        let own = |config: &SiloConfig, last: Option<&Adopted>| {
+            let (blobs, mut missing) = (&blobs, Vec::new());
+            let own = Store { config, blobs }.own(last, &mut missing).unwrap();
+            (own.personal.params, missing.len())
+        };
+        assert_eq!(own(&config, None), (initial.clone(), 0));
+        let given = Params::from_values(initial.layout(), &[7.0]);
+        config.personal = Some(given.clone());
+        assert_eq!(own(&config, None), (given.clone(), 0));
+        let mut adopted = Adopted {
+            round: 3,
+            block: [0; 32],
+            outcome: [0; 32],
+            coalition: 0,
+            personal: given.hash(),
+            blobs: Vec::new(),
+        };
+        assert_eq!(own(&config, Some(&adopted)), (given.clone(), 0));
+        adopted.personal = [9; 32];
+        assert_eq!(own(&config, Some(&adopted)), (given, 1));
+        // One of another model is passed over.
+        let layout = Layout::new(vec![TensorSpec::new("other", [3], Role::Weight)]).unwrap();
+        config.personal = Some(Params::from_values(&layout, &[1.0; 3]));
+        assert_eq!(own(&config, None).0, initial);
+    }
 
     #[test]
     fn an_outcome_is_read_back_with_the_models_that_its_strategy_remembers() {

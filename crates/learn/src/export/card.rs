@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ExportError;
 use super::fit::Fitted;
+use super::threshold::Threshold;
 use crate::data::{Preparation, Standardise, Target};
 use crate::learners::column_scale;
 use crate::metrics::MetricName;
@@ -39,6 +40,9 @@ pub struct Card {
     pub output: Output,
     /// How good it is on rows that it was not trained on; `None` where nobody measured it.
     pub held_out: Option<HeldOut>,
+    /// Of two classes, the threshold that suits the silo's own rows; `None` where there are too few of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
     /// How the silo compared the models that it could serve; empty where it did not.
     #[serde(default)]
     pub comparison: Vec<Measured>,
@@ -258,6 +262,7 @@ impl Card {
             held_out: None,
             comparison: Vec::new(),
             served: None,
+            threshold: None,
             tensors: tensors
                 .map(|tensor| (tensor.name.clone(), tensor.shape.clone()))
                 .collect(),

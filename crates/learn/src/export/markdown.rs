@@ -83,6 +83,14 @@ fn write(page: &mut String, card: &Card, files: &[String]) -> std::fmt::Result {
             names.len()
         )?,
     }
+    if let Some(threshold) = &card.threshold {
+        writeln!(
+            page,
+            "\nOf the thresholds above which a row counts as one of the second class, {}. The model may have \
+             been chosen on the same validation rows, so the rates there are too good by a little.",
+            escaped(&threshold.in_words(&card.origin.silo))
+        )?;
+    }
     writeln!(page, "\n## What goes in\n")?;
     schema(page, card)?;
     writeln!(page, "\n## Scaling\n")?;

@@ -17,6 +17,7 @@ mod markdown;
 mod onnx;
 mod predictor;
 mod rows;
+mod threshold;
 
 pub use card::{Card, CardTask, Coalition, Column, HeldOut, Origin, Output, Parts};
 pub use error::ExportError;
@@ -24,7 +25,8 @@ pub use file::{read, safetensors, start_model, tensors_of};
 pub use markdown::markdown;
 pub use onnx::onnx;
 pub use predictor::Predictor;
-pub use rows::{Predicted, RowsToPredict};
+pub use rows::{BadRows, Predicted, RowsToPredict};
+pub use threshold::{Rates, Threshold};
 
 #[cfg(test)]
 mod tests;

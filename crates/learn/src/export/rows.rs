@@ -12,6 +12,16 @@ use crate::data::{
 };
 use crate::schema::{FileLayout, LocalNames, ReadRow};
 
+/// What becomes of a row with a cell that does not fit the schema, such as an unknown level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BadRows {
+    /// The file is refused, as it is in training.
+    #[default]
+    Refuse,
+    /// The row has no prediction, and its note says where it is and what is wrong.
+    Skip,
+}
+
 /// The rows of a file, ready to be predicted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowsToPredict {
@@ -35,6 +45,8 @@ struct RowToPredict {
     kept: Vec<String>,
     /// Its numbers, or why it is not predicted.
     numbers: Result<Vec<f64>, String>,
+    /// Whether it does not fit the schema.
+    bad: bool,
 }
 
 /// Predictions, one for every row of the file, in its order.
@@ -46,6 +58,8 @@ pub struct Predicted {
     pub rows: Vec<Vec<String>>,
     /// Rows that have no prediction; the last cell of each says why.
     pub without: usize,
+    /// Those of them that do not fit the schema and were skipped: the line and what is wrong.
+    pub skipped: Vec<String>,
 }
 
 impl Predictor {
@@ -53,7 +67,9 @@ impl Predictor {
     /// columns in `keep` may be any.
     ///
     /// A row that the schema leaves out of the training (`only`, and `missing = "drop"`) has no
-    /// prediction. Everything else that does not fit is refused, as it is in training.
+    /// prediction. What else does not fit is refused, as it is in training; with [`BadRows::Skip`] only where
+    /// it is not the cell of one row, such as a column that is missing, or a line with too few cells, after
+    /// which nobody knows what the lines mean.
     ///
     /// # Errors
     /// [`ExportError::Data`] with file, row and column.
@@ -63,6 +79,7 @@ impl Predictor {
         format: &Format,
         names: &LocalNames,
         keep: &[String],
+        bad: BadRows,
     ) -> Result<RowsToPredict, ExportError> {
         format.check()?;
         let file = open(path.to_owned(), format)?;
@@ -76,18 +93,36 @@ impl Predictor {
         let places = places.collect::<Result<Vec<usize>, DataError>>()?;
         let rows = file.rows.iter().map(|row| {
             let cell = |place: &usize| row.cells.get(*place).unwrap_or_default().to_owned();
-            let numbers = match layout.read(row)? {
-                ReadRow::Used(numbers, _) => Ok(numbers),
-                ReadRow::Incomplete(column) => Err(format!(
+            let mut does_not_fit = false;
+            let numbers = match layout.read(row) {
+                Ok(ReadRow::Used(numbers, _)) => Ok(numbers),
+                Ok(ReadRow::Incomplete(column)) => Err(format!(
                     "{column} is missing: the schema leaves such rows out"
                 )),
-                ReadRow::Excluded(condition) => {
+                Ok(ReadRow::Excluded(condition)) => {
                     Err(format!("the schema is for rows with {condition}"))
                 }
-                ReadRow::NoTarget => unreachable!("the column to predict is not read"),
+                Ok(ReadRow::NoTarget) => unreachable!("the column to predict is not read"),
+                Err(DataError::Cell {
+                    at,
+                    column,
+                    text,
+                    expected,
+                    ..
+                }) if bad == BadRows::Skip => {
+                    does_not_fit = true;
+                    Err(format!(
+                        "{at}: column {column:?} holds {text:?}, but {expected}"
+                    ))
+                }
+                Err(other) => return Err(other),
             };
             let kept = places.iter().map(cell).collect();
-            Ok(RowToPredict { kept, numbers })
+            Ok(RowToPredict {
+                kept,
+                numbers,
+                bad: does_not_fit,
+            })
         });
         let rows = rows.collect::<Result<_, DataError>>()?;
         let target = schema.target.name.iter().map(|name| names.column(name));
@@ -109,9 +144,10 @@ impl Predictor {
     /// The predictions for these rows, one for each: the copied columns, what is predicted, and a
     /// last column `note` that says why a row has no prediction.
     ///
-    /// For classes the predicted class, which is the one of the largest probability, and then the
-    /// probability of each; numbers in the target's unit; for a mask the probability of each pixel.
-    pub fn answer(&self, rows: &RowsToPredict) -> Predicted {
+    /// For classes the predicted class and then the probability of each; numbers in the target's unit; for a
+    /// mask the probability of each pixel. The predicted class is the one of the largest probability; of two
+    /// classes with a `threshold` the second if its probability is at least that, else the first.
+    pub fn answer(&self, rows: &RowsToPredict, threshold: Option<f64>) -> Predicted {
         let output = &self.card().output;
         let (named, each): (Vec<String>, usize) = match output {
             Output::Numbers { names, .. } => {
@@ -138,7 +174,11 @@ impl Predictor {
                 Ok(_) => {
                     let values = predicted.next().expect("a prediction for every row");
                     if let Output::Classes { classes, .. } = output {
-                        cells.push(classes[largest(&values)].clone());
+                        let class = match (threshold, values.len()) {
+                            (Some(threshold), 2) => usize::from(values[1] >= threshold),
+                            _ => largest(&values),
+                        };
+                        cells.push(classes[class].clone());
                     }
                     cells.extend(values.iter().map(|value| text(*value, output)));
                     cells.push(String::new());
@@ -155,10 +195,13 @@ impl Predictor {
         let mut header = rows.keep.clone();
         header.extend(named);
         header.push("note".into());
+        let bad = rows.rows.iter().filter(|row| row.bad);
+        let skipped = bad.filter_map(|row| row.numbers.clone().err());
         Predicted {
             header,
             rows: cells,
             without,
+            skipped: skipped.collect(),
         }
     }
 }

@@ -100,6 +100,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         radius: OwnRadius::default(),
         seed: u64::from(me),
         journal_lost: false,
+        personal: None,
         former: Vec::new(),
     }
 }

@@ -79,11 +79,17 @@ fn a_predictor_gives_the_bits_of_the_learner() {
 
 /// What is said about a file of rows, by a model of the clinic.
 fn answer(text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
-    answer_by(CLINIC, text, names, keep)
+    answer_by(CLINIC, text, names, keep, BadRows::Refuse)
 }
 
-/// The same by a model of this schema.
-fn answer_by(schema: &str, text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
+/// The same by a model of this schema, where bad rows are refused or skipped.
+fn answer_by(
+    schema: &str,
+    text: &str,
+    names: &str,
+    keep: &[&str],
+    bad: BadRows,
+) -> Result<Predicted, String> {
     let task = task(schema, "\"logistic\"", "silo");
     let (card, model) = card(&task, 2);
     let predictor = Predictor::new(card, &model).unwrap();
@@ -93,9 +99,9 @@ fn answer_by(schema: &str, text: &str, names: &str, keep: &[&str]) -> Result<Pre
     std::fs::write(&path, text).unwrap();
     let names: LocalNames = toml::from_str(names).unwrap();
     let keep: Vec<String> = keep.iter().map(|&name| name.to_owned()).collect();
-    let rows = predictor.read(&path, &Format::default(), &names, &keep);
+    let rows = predictor.read(&path, &Format::default(), &names, &keep, bad);
     let rows = rows.map_err(|error| error.to_string())?;
-    Ok(predictor.answer(&rows))
+    Ok(predictor.answer(&rows, None))
 }
 
 #[test]
@@ -196,8 +202,14 @@ fn numbers_far_from_zero_are_predicted_and_written_with_their_digits() {
         }
         let path = folder("minute").join(format!("{standardise}.csv"));
         std::fs::write(&path, "stamp\n1700000001000\n").unwrap();
-        let read = predictor.read(&path, &Format::default(), &LocalNames::default(), &[]);
-        let answer = predictor.answer(&read.unwrap());
+        let read = predictor.read(
+            &path,
+            &Format::default(),
+            &LocalNames::default(),
+            &[],
+            BadRows::Refuse,
+        );
+        let answer = predictor.answer(&read.unwrap(), None);
         assert_eq!(answer.rows[0][0], "1000000001.00000");
         // A file of before there was a rest is read with a mean of single precision.
         let old = model.layout().select(|tensor| tensor.name != "scale.rest");
@@ -263,7 +275,7 @@ fn rows_that_do_not_fit_are_refused_with_file_row_and_column() {
     // A missing value without a rule; where `only` asks for it, the row is left out instead.
     let everybody = CLINIC.replace("only = [\"age >= 18\"]", "");
     let gap = good.replace("60,80", ",80");
-    let said = answer_by(&everybody, &gap, "", &[]).unwrap_err();
+    let said = answer_by(&everybody, &gap, "", &[], BadRows::Refuse).unwrap_err();
     assert!(
         said.contains("line 2: column \"age\" holds \"\", but a value is needed"),
         "{said}"
@@ -271,6 +283,68 @@ fn rows_that_do_not_fit_are_refused_with_file_row_and_column() {
     assert_eq!(answer(&gap, "", &[]).unwrap().without, 1);
     let said = answer(good, "", &["patient"]).unwrap_err();
     assert!(said.contains("there is no column \"patient\""), "{said}");
+}
+
+#[test]
+fn a_row_that_does_not_fit_is_skipped_with_its_line_and_reason_and_no_other() {
+    let text = "patient,ward,age,pulse,weight\n\
+        a,general,60,80,70\n\
+        b,attic,60,80,70\n\
+        c,general,sixty,80,70\n\
+        d,general,60,80,\n\
+        e,general,60,80,70\n";
+    let found = answer_by(CLINIC, text, "", &["patient"], BadRows::Skip).unwrap();
+    let patients: Vec<&str> = found.rows.iter().map(|row| row[0].as_str()).collect();
+    assert_eq!(patients, ["a", "b", "c", "d", "e"]);
+    // One of the three without a prediction is left out by the schema, which is no fault.
+    assert_eq!(found.without, 3);
+    let [attic, sixty] = &found.skipped[..] else {
+        panic!("{:?}", found.skipped);
+    };
+    for (said, part) in [
+        (
+            attic,
+            "line 3: column \"ward\" holds \"attic\", but the agreed levels are general",
+        ),
+        (
+            sixty,
+            "line 4: column \"age\" holds \"sixty\", but a number is needed",
+        ),
+    ] {
+        assert!(said.starts_with(part), "{said}");
+    }
+    assert_eq!(found.rows[1].last(), Some(attic));
+    // The others are predicted as without the bad ones.
+    let good = "patient,ward,age,pulse,weight\na,general,60,80,70\ne,general,60,80,70\n";
+    let good = answer(good, "", &["patient"]).unwrap();
+    assert_eq!(
+        [&found.rows[0], &found.rows[4]],
+        [&good.rows[0], &good.rows[1]]
+    );
+    // What is not the fault of a row is refused all the same.
+    let broken = text.replace("b,attic,60,80,70", "b,attic,60,80");
+    let said = answer_by(CLINIC, &broken, "", &["patient"], BadRows::Skip).unwrap_err();
+    assert!(said.contains("line 3: expected 5 cells"), "{said}");
+    let said = answer_by(CLINIC, text, "", &[], BadRows::Skip).unwrap_err();
+    assert!(
+        said.contains("the column \"patient\" is not in the schema"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_threshold_decides_between_two_classes() {
+    let task = task(CLINIC, "\"logistic\"", "silo");
+    let (card, model) = card(&task, 2);
+    let predictor = Predictor::new(card, &model).unwrap();
+    let path = folder("threshold").join("rows.csv");
+    std::fs::write(&path, "age,pulse,weight,ward\n60,80,70,general\n").unwrap();
+    let names = LocalNames::default();
+    let rows = predictor.read(&path, &Format::default(), &names, &[], BadRows::Refuse);
+    let rows = rows.unwrap();
+    for (threshold, class) in [(0.0, "died"), (1.0, "home")] {
+        assert_eq!(predictor.answer(&rows, Some(threshold)).rows[0][0], class);
+    }
 }
 
 #[test]

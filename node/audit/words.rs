@@ -1,0 +1,166 @@
+//! A line of the audit log as a sentence.
+
+use super::line::{Event, Line};
+use super::tap::ALL;
+use crate::report::numbers::{bytes, plain};
+
+/// What the kinds of messages are, by the names that lines give them.
+const KINDS: [(&str, &str); 22] = [
+    ("Contribution", "the contribution of its model"),
+    ("Receipt", "a receipt for a contribution"),
+    ("Bundle", "the list of contributions"),
+    ("Scores", "its scores of the others' models"),
+    ("Sheet", "the sheet of contributions and scores"),
+    (
+        "Inclusion",
+        "the confirmation that its contribution is in the sheet",
+    ),
+    ("Proposal", "the proposal of an outcome"),
+    ("Notarize", "its first vote for a proposal"),
+    ("Finalize", "its final vote for a proposal"),
+    ("Nullify", "its vote to replace the lead"),
+    ("Progress", "how far it is as lead"),
+    ("SyncRequest", "the question what it has missed"),
+    ("SyncResponse", "an answer about what was missed"),
+    ("Certificate", "a certificate of votes"),
+    ("Evidence", "evidence against a member"),
+    ("Complete", "word that it holds the last round"),
+    ("Amendment", "the text of a change of the agreement"),
+    ("Approval", "its word on a change of the agreement"),
+    ("Passage", "proof of a change of the agreement"),
+    (
+        "Standing",
+        "what it knows, for going on without lost members",
+    ),
+    (
+        "Confirmation",
+        "its confirmation of going on without lost members",
+    ),
+    ("Nothing", "word that it contributes nothing to the round"),
+];
+
+impl Line {
+    /// The line as a sentence without a full stop, with its time.
+    pub fn sentence(&self) -> String {
+        let receiver = |to: &str| match to {
+            ALL => "all other members".to_owned(),
+            to => plain(to),
+        };
+        let said = match &self.event {
+            Event::Message {
+                to,
+                kind,
+                round,
+                view,
+                bytes: size,
+                hash,
+            } => {
+                let known = KINDS.iter().find(|(name, _)| name == kind);
+                let what = known.map_or_else(
+                    || format!("a message of the kind {}", plain(kind)),
+                    |(_, words)| (*words).to_owned(),
+                );
+                let of = match (round, view) {
+                    (Some(round), Some(view)) => format!(", round {round}, view {view}"),
+                    (Some(round), None) => format!(", round {round}"),
+                    (None, Some(view)) => format!(", view {view}"),
+                    (None, None) => String::new(),
+                };
+                let (to, size) = (receiver(to), bytes(*size));
+                format!("sent {what} to {to}{of} ({size}, {hash:.8})")
+            }
+            Event::Blob {
+                to,
+                bytes: size,
+                hash,
+            } => format!(
+                "gave {} the model, outcome or sheet {hash:.8}, which it had asked for ({})",
+                receiver(to),
+                bytes(*size)
+            ),
+            Event::Request { to, hash } => {
+                format!(
+                    "asked {} for the model, outcome or sheet {hash:.8}",
+                    receiver(to)
+                )
+            }
+            Event::Started { program } => format!("the node started, version {}", plain(program)),
+            Event::Restored { made } => format!(
+                "the log was put back from a backup of {}: what was sent from then until the node stopped is not \
+                 in it",
+                plain(made)
+            ),
+            Event::Missing { lines } => {
+                format!("{lines} lines before this one were gone when the node started")
+            }
+            Event::Changed { signed } => format!(
+                "line {signed} was another one than the silo had signed when the node started"
+            ),
+            Event::Lost { lines } => {
+                format!("{lines} lines before this one could not be written to the disk")
+            }
+            Event::Removed { last, .. } => format!(
+                "the oldest file, with the lines up to {last}, was removed: the log had its full size"
+            ),
+        };
+        format!("{}  {said}", plain(&self.at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(event: Event) -> String {
+        let line = Line {
+            line: 7,
+            at: "2026-03-01T10:00:00.250Z".into(),
+            event,
+            before: String::new(),
+        };
+        line.sentence()
+    }
+
+    /// Kinds are numbered from 1; lines name them as they are called in the code.
+    #[test]
+    fn every_kind_of_message_has_words() {
+        let kinds = (1..=u8::MAX).map_while(protocol::message::Kind::from_number);
+        let names: Vec<String> = kinds.map(|kind| format!("{kind:?}")).collect();
+        let known: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, known);
+    }
+
+    #[test]
+    fn a_line_is_a_sentence_with_receiver_round_size_and_the_beginning_of_the_hash() {
+        let hash = "0123456789abcdef".repeat(4);
+        let sent = said(Event::Message {
+            to: "south".into(),
+            kind: "Contribution".into(),
+            round: Some(3),
+            view: Some(4),
+            bytes: 1234,
+            hash: hash.clone(),
+        });
+        assert_eq!(
+            sent,
+            "2026-03-01T10:00:00.250Z  sent the contribution of its model to south, round 3, view 4 \
+             (1.2 kB, 01234567)"
+        );
+        let gave = said(Event::Blob {
+            to: "south".into(),
+            bytes: 10,
+            hash: hash.clone(),
+        });
+        assert!(gave.ends_with(
+            "gave south the model, outcome or sheet 01234567, which it had asked for (10 B)"
+        ));
+        let to = ALL.to_owned();
+        let asked = said(Event::Request { to, hash });
+        assert!(asked.contains("asked all other members for"), "{asked}");
+        // Names and kinds in a file that somebody changed do not write to the terminal.
+        let odd = said(Event::Started {
+            program: "\u{1b}[2J".into(),
+        });
+        assert!(!odd.contains('\u{1b}'), "{odd}");
+    }
+}

@@ -1,0 +1,139 @@
+#![allow(clippy::unwrap_used)]
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use super::archive::{Archive, FORMAT, hash_of};
+use super::*;
+
+/// A backup with these files.
+fn archive(files: &[(&str, &[u8])]) -> Archive {
+    let files: BTreeMap<String, Vec<u8>> = files
+        .iter()
+        .map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()))
+        .collect();
+    let hashes = files.iter();
+    let hashes = hashes.map(|(name, bytes)| (name.clone(), hash_of(bytes)));
+    Archive {
+        manifest: Manifest {
+            format: FORMAT,
+            program: "0.1.0".into(),
+            made: "2026-03-01T10:00:00Z".into(),
+            name: "stays".into(),
+            federation: "06".repeat(32),
+            silo: "north".into(),
+            key: "81".repeat(32),
+            epoch: 0,
+            round: 3,
+            files: hashes.collect(),
+        },
+        files,
+    }
+}
+
+/// Why a backup with these files, once written, is refused.
+fn refused(archive: &Archive, folder: &Path) -> String {
+    let file = folder.join("a.tar");
+    let _ = fs::remove_file(&file);
+    archive.write(&file).unwrap();
+    Archive::read(&file).unwrap_err().to_string()
+}
+
+#[test]
+fn an_archive_is_read_as_it_was_written_and_its_owner_alone_can_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.tar");
+    let ours = archive(&[("silo.toml", b"x = 1\n"), ("state/audit/000001.jsonl", b"")]);
+    ours.write(&file).unwrap();
+    let read = Archive::read(&file).unwrap();
+    assert_eq!(read.manifest, ours.manifest);
+    assert_eq!(read.files, ours.files);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    // Nothing is overwritten.
+    let again = ours.write(&file).unwrap_err();
+    assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_file_that_leads_elsewhere_or_is_a_journal_makes_an_archive_unusable() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "state/journal.redb",
+        "state/journal.redb.lost-1",
+        "state/served.json",
+        "state/audit/.hidden",
+        "state/audit/deeper/x",
+        "consent/back\\slash",
+        "other",
+    ] {
+        let said = refused(&archive(&[(name, b"x")]), folder.path());
+        assert!(said.contains("which none has"), "{name}: {said}");
+    }
+    // No tar file of ours has such a name, so it is written by hand.
+    let mut tar = tar::Builder::new(Vec::new());
+    let manifest = serde_json::to_vec(&archive(&[]).manifest).unwrap();
+    for (name, bytes) in [("backup.json", manifest), ("agreement/../x", vec![b'x'])] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        let raw = &mut header.as_gnu_mut().unwrap().name;
+        raw[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_cksum();
+        tar.append(&header, bytes.as_slice()).unwrap();
+    }
+    let file = folder.path().join("b.tar");
+    fs::write(&file, tar.into_inner().unwrap()).unwrap();
+    let said = Archive::read(&file).unwrap_err().to_string();
+    assert!(
+        said.contains("\"agreement/../x\", which none has"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_changed_missing_or_added_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = || archive(&[("silo.toml", b"one"), ("identity.key", b"two")]);
+    let mut changed = good();
+    changed.files.insert("silo.toml".into(), b"One".to_vec());
+    let said = refused(&changed, folder.path());
+    assert!(
+        said.contains("silo.toml was changed, or is damaged"),
+        "{said}"
+    );
+    let mut missing = good();
+    missing.files.remove("identity.key");
+    let said = refused(&missing, folder.path());
+    assert!(said.contains("identity.key is missing"), "{said}");
+    let mut added = good();
+    added.files.insert("federation.toml".into(), Vec::new());
+    let said = refused(&added, folder.path());
+    assert!(said.contains("federation.toml was added"), "{said}");
+    // Cut off at any place.
+    let file = folder.path().join("whole.tar");
+    good().write(&file).unwrap();
+    let bytes = fs::read(&file).unwrap();
+    let end = bytes.len() - 1024; // two blocks of zeros end a tar file
+    for cut in [0, 100, 600, end / 2, end - 600] {
+        let part = folder.path().join("part.tar");
+        fs::File::create(&part)
+            .unwrap()
+            .write_all(&bytes[..cut])
+            .unwrap();
+        assert!(Archive::read(&part).is_err(), "{cut}");
+    }
+}
+
+#[test]
+fn a_newer_format_is_refused_with_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut newer = archive(&[]);
+    newer.manifest.format = FORMAT + 1;
+    let said = refused(&newer, folder.path());
+    assert!(said.contains("is a backup of format 2"), "{said}");
+}

@@ -1,0 +1,118 @@
+//! `rota backup` and `rota restore`.
+
+use std::io::{self, BufWriter, Write};
+
+use rota::backup::{self, Manifest};
+use rota::learn::TaskConfig;
+use rota::learn::export;
+use rota::report::numbers;
+
+use super::model::Node;
+use super::{CommandError, wrapped};
+use crate::cli::{Backup, Restore};
+use crate::progress;
+
+/// Writes a backup, and says what is in it and what is not.
+pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
+    // Before models are read, which takes longer.
+    if options.file.exists() {
+        return Err(backup::BackupError::Exists(options.file.clone()).into());
+    }
+    let model = match model(options) {
+        Ok(model) => Some(model),
+        Err(why) => {
+            let why = numbers::message(&why.to_string());
+            let _ = progress::say(&format!("note: no model is in the backup: {why}"));
+            None
+        }
+    };
+    let held = model.is_some();
+    let saved = backup::save(&options.config, model, &options.file)?;
+    let model = if held { ", its model" } else { "" };
+    let lines = [
+        format!(
+            "written: {}, {}: {}, with its key, its agreement, its personal state{model}",
+            options.file.display(),
+            numbers::bytes(saved.size),
+            of(&saved.manifest),
+        ),
+        "It holds the institution's secret key: whoever has the file can sign in its name. Keep it as \
+         carefully as the key, and encrypt it before it leaves this machine."
+            .to_owned(),
+        "Not in it: what the node has signed, on purpose; its rows; programs; the models of others, which \
+         the node fetches again."
+            .to_owned(),
+    ];
+    say(&lines)
+}
+
+/// The model that the institution serves, or that of its coalition, with its card.
+fn model(options: &Backup) -> Result<Vec<u8>, CommandError> {
+    let node = Node::load(&options.config)?;
+    let choice = rota::model::Choice {
+        which: rota::model::Which::Served,
+        round: None,
+    };
+    if let TaskConfig::External(_) = node.institution.agreement.task {
+        return Ok(node.choose(choice)?.model.document().to_vec());
+    }
+    let (card, model) = node.card_of(choice)?;
+    Ok(export::safetensors(&card, &model))
+}
+
+/// Puts a backup back, and says what follows.
+pub(crate) fn restore(options: &Restore) -> Result<(), CommandError> {
+    let restored = backup::restore(&options.file, &options.folder)?;
+    let Manifest { made, .. } = &restored.manifest;
+    let mut lines = vec![format!(
+        "restored: {}, as of {made}",
+        of(&restored.manifest)
+    )];
+    let written = restored.written.iter();
+    lines.extend(written.map(|path| format!("  {}", path.display())));
+    lines.push(
+        "The journal counts as lost, because the node may have signed since: it only listens until none of its \
+         earlier votes can have an effect, and says when it takes part again."
+            .to_owned(),
+    );
+    if restored.members < 3 {
+        lines.push(format!(
+            "In a federation of {} it would listen for ever, because nobody is left to tell it: ask the other \
+             member for a new key (`rota federation rekey`), or go on without it (`rota recover`).",
+            numbers::plural(restored.members, "member")
+        ));
+    }
+    lines.push(
+        "Never start it while another node with this key runs anywhere. If the key was replaced since, the others \
+         will not know this one."
+            .to_owned(),
+    );
+    let config = restored.config.display();
+    lines.push(format!(
+        "Next: rota check --config {config}, then rota run --config {config}"
+    ));
+    say(&lines)
+}
+
+fn of(manifest: &Manifest) -> String {
+    let Manifest {
+        silo,
+        name,
+        federation,
+        round,
+        ..
+    } = manifest;
+    let when = match round {
+        0 => "before its first round".to_owned(),
+        round => format!("after round {round}"),
+    };
+    format!("{silo} in the federation {name} ({federation:.8}) {when}")
+}
+
+fn say(lines: &[String]) -> Result<(), CommandError> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    for line in lines {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    Ok(out.flush()?)
+}
