@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use simulations::lab::{Laboratory, Lost, PolicyResult, Trial, View};
 
-use super::super::svg::{Scale, drawing, px, tick_text};
+use super::super::clock::Clock;
+use super::super::svg::{drawing, px};
 use super::super::{download, numbers};
 
 const WIDTH: f64 = 1000.0;
@@ -103,13 +104,26 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
         .iter()
         .flat_map(|strip| strip.views.iter().map(|view| view.to));
     let end = ends.fold(1e-9, f64::max);
-    let x = Scale::new((0.0, end), (LEFT, WIDTH - 16.0));
+    let views: Vec<&View> = strips.iter().flat_map(|strip| strip.views).collect();
+    let spans: Vec<(f64, f64)> = views.iter().map(|view| (view.from, view.to)).collect();
+    let stops = strips.iter().flat_map(|strip| strip.stops);
+    let stops: Vec<f64> = stops
+        .flat_map(|stop| [Some(stop.at), stop.back])
+        .flatten()
+        .collect();
+    let last = views.iter().max_by(|a, b| a.to.total_cmp(&b.to));
+    let waiting = last.is_some_and(|view| view.result == "open");
+    let x = &Clock::new(&spans, &stops, (end, waiting), (LEFT, WIDTH - 16.0));
     let bottom = TOP + strips.len() as f64 * (block + GAP) - GAP;
-    let ticks = x.ticks(8);
+    let below = if x.pauses().next().is_some() {
+        38.0
+    } else {
+        24.0
+    };
     drawing(
         "Timelines of leads",
         WIDTH,
-        bottom + 24.0,
+        bottom + below,
         html! {
             defs {
                 pattern #hatch width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
@@ -117,10 +131,7 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
                     rect.hatch-line width="3" height="6" {}
                 }
             }
-            @for tick in &ticks {
-                line.grid x1=(x.at(*tick)) x2=(x.at(*tick)) y1=(TOP) y2=(px(bottom)) {}
-                text.tick x=(x.at(*tick)) y=(px(bottom + 16.0)) text-anchor="middle" { (tick_text(&ticks, *tick)) " s" }
-            }
+            (x.axis((LEFT, WIDTH - 16.0), (TOP, bottom)))
             @for (nth, strip) in strips.iter().enumerate() {
                 (one(silos, strip, x, (TOP + nth as f64 * (block + GAP), high, lanes, end), named))
             }
@@ -132,7 +143,7 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
 fn one(
     silos: &[String],
     strip: &Strip<'_>,
-    x: Scale,
+    x: &Clock,
     (top, high, lanes, end): (f64, f64, usize, f64),
     named: bool,
 ) -> Markup {
