@@ -4,21 +4,32 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// The command of this process as a shell takes it: `rota` and the arguments as they were typed. A
-/// path inside the current folder is given from there, and values that look like secrets are not
-/// repeated.
+/// The command of this process as a shell takes it: program and arguments as they were typed. A path
+/// inside the current folder is given from there, and values that look like secrets are not repeated.
 pub(crate) fn typed() -> String {
     let here = env::current_dir().unwrap_or_default();
-    of(env::args_os().skip(1), &here)
+    of(env::args_os(), &here)
 }
 
 fn of(arguments: impl IntoIterator<Item = OsString>, here: &Path) -> String {
-    let mut words = vec!["rota".to_owned()];
+    let mut arguments = arguments.into_iter();
+    let mut words = vec![program(arguments.next(), here)];
     for argument in arguments {
         let word = hidden(&relative(&argument.to_string_lossy(), here));
         words.push(quoted(&word));
     }
     words.join(" ")
+}
+
+/// The program, such as `target/release/rota` where that was typed; `rota` where the path would say
+/// nothing elsewhere.
+fn program(typed: Option<OsString>, here: &Path) -> String {
+    let typed = typed.unwrap_or_default();
+    let word = relative(&typed.to_string_lossy(), here);
+    match word.is_empty() || Path::new(&word).is_absolute() {
+        true => "rota".to_owned(),
+        false => quoted(&word),
+    }
 }
 
 /// A path inside the folder `here` as it is called there; any other word as it is.
@@ -89,10 +100,14 @@ mod tests {
     use super::*;
 
     fn command(arguments: &[&str]) -> String {
-        of(
-            arguments.iter().map(OsString::from),
-            Path::new("/home/me/study"),
-        )
+        called("rota", arguments)
+    }
+
+    fn called(program: &str, arguments: &[&str]) -> String {
+        let words = std::iter::once(&program)
+            .chain(arguments)
+            .map(OsString::from);
+        of(words, Path::new("/home/me/study"))
     }
 
     #[test]
@@ -125,6 +140,19 @@ mod tests {
             ),
         ] {
             assert_eq!(command(arguments), expected);
+        }
+    }
+
+    #[test]
+    fn the_program_is_what_was_typed_unless_it_is_elsewhere() {
+        for (program, expected) in [
+            ("rota", "rota simulate"),
+            ("target/release/rota", "target/release/rota simulate"),
+            ("/home/me/study/bin/rota", "bin/rota simulate"),
+            ("/usr/local/bin/rota", "rota simulate"),
+            ("", "rota simulate"),
+        ] {
+            assert_eq!(called(program, &["simulate"]), expected);
         }
     }
 

@@ -19,6 +19,8 @@ impl Clock {
     const FEW: usize = 4;
     /// The longest wait at the end that is drawn to scale, as a part of all that came before.
     const WAIT: f64 = 0.25;
+    /// The least distance of two ticks, whose texts are about as wide.
+    const APART: f64 = 44.0;
 
     /// The clock from 0 to `end`, for these views (begin and end) and other events. `waiting`: the
     /// last view was under way at the end, so that its bar only shows how long it was waited.
@@ -107,7 +109,32 @@ impl Clock {
             let tick = |tick: &f64| (scale.at(*tick), tick_text(&ticks, *tick));
             ticks.iter().map(tick).collect()
         };
-        linear().flat_map(of).collect()
+        let all: Vec<(f64, String)> = linear().flat_map(of).collect();
+        // Of two that would overlap the first stays.
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        for tick in all {
+            if ticks
+                .last()
+                .is_none_or(|last| tick.0 - last.0 >= Self::APART)
+            {
+                ticks.push(tick);
+            }
+        }
+        ticks
+    }
+
+    /// The pauses, each with whether there is room for its text.
+    fn texts(&self) -> Vec<(f64, f64, f64, bool)> {
+        let mut free = f64::NEG_INFINITY;
+        let pause = |(from, to, lasts): (f64, f64, f64)| {
+            let middle = (from + to) / 2.0;
+            let room = middle - free >= 2.0 * Self::APART;
+            if room {
+                free = middle;
+            }
+            (from, to, lasts, room)
+        };
+        self.pauses().map(pause).collect()
     }
 
     /// Grid, ticks and pauses of a drawing between these edges; its texts take 30 units below.
@@ -118,11 +145,13 @@ impl Clock {
                 text.tick x=(at) y=(px(bottom + 16.0)) text-anchor="middle" { (text) " s" }
             }
             line.axis x1=(left) x2=(right) y1=(px(bottom)) y2=(px(bottom)) {}
-            @for (from, to, lasts) in self.pauses() {
+            @for (from, to, lasts, text) in self.texts() {
                 rect.pause x=(from) y=(top) width=(px(to - from)) height=(px(bottom - top)) {
                     title { (numbers::seconds(lasts)) ", drawn shorter" }
                 }
-                text.tick x=(px((from + to) / 2.0)) y=(px(bottom + 30.0)) text-anchor="middle" { "⋯ " (numbers::seconds(lasts)) " ⋯" }
+                @if text {
+                    text.tick x=(px((from + to) / 2.0)) y=(px(bottom + 30.0)) text-anchor="middle" { "⋯ " (numbers::seconds(lasts)) " ⋯" }
+                }
             }
         }
     }
@@ -152,6 +181,25 @@ mod tests {
         );
         // A view that ended is drawn to scale: four views have no usual length.
         assert!(clock(false).at(2.0) < 11.0 && clock(false).pauses().count() == 0);
+    }
+
+    #[test]
+    fn texts_of_ticks_do_not_overlap() {
+        let mut views: Vec<(f64, f64)> = Vec::new();
+        for length in [1.0, 2.0, 1.0, 90.0, 1.0, 2.0, 60.0, 1.0, 1.0, 80.0, 1.0] {
+            let from = views.last().map_or(0.0, |view| view.1);
+            views.push((from, from + length));
+        }
+        let clock = Clock::new(&views, &[], (240.0, false), (0.0, 800.0));
+        assert_eq!(clock.pauses().count(), 3);
+        let ticks = clock.ticks();
+        assert!(
+            ticks
+                .windows(2)
+                .all(|pair| pair[1].0 - pair[0].0 >= Clock::APART)
+                && ticks.len() > 3,
+            "{ticks:?}"
+        );
     }
 
     #[test]

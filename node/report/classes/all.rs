@@ -75,17 +75,25 @@ fn roc(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
     html! {
         figure {
             figcaption { (title) }
-            (drawing(title, SIZE, SIZE, html! {
-                (axes("false positive rate", "true positive rate"))
-                @if all.len() > LINES { (band::drawn(&places)) } @else {
-                    @for (silo, classes) in &shown { (curve(silo, &classes.roc, "")) }
+            @if all.len() > LINES && shown.len() < BAND {
+                p.note {
+                    "Too few for a median: " (of(shown.len(), all.len())) " held out " (ENOUGH_OF_CLASS)
+                    " rows of either class or more. The curves of single silos are below."
                 }
-            }))
-            p.note {
-                "Of " (of(shown.len(), all.len())) ", those with " (ENOUGH_OF_CLASS) " rows of either class or more."
-                @if all.len() > LINES && shown.len() < BAND { " For a median that is too few." }
+                div.saves { (download::data(&format!("{}-roc", story.scenario), &roc_csv(all))) }
+            } @else {
+                (drawing(title, SIZE, SIZE, html! {
+                    (axes("false positive rate", "true positive rate"))
+                    @if all.len() > LINES { (band::drawn(&places)) } @else {
+                        @for (silo, classes) in &shown { (curve(silo, &classes.roc, "")) }
+                    }
+                }))
+                p.note {
+                    "From " (of(shown.len(), all.len())) ": those that held out " (ENOUGH_OF_CLASS)
+                    " rows of either class or more."
+                }
+                (download::plot(&format!("{}-roc", story.scenario), &roc_csv(all)))
             }
-            (download::plot(&format!("{}-roc", story.scenario), &roc_csv(all)))
         }
     }
 }
@@ -129,7 +137,8 @@ fn calibration(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
             })
         })
         .collect();
-    let together: Vec<String> = enough(&pooled(all))
+    let pooled = enough(&pooled(all));
+    let together: Vec<String> = pooled
         .iter()
         .map(|bin| format!("{} {}", x.at(bin.predicted), y.at(bin.observed)))
         .collect();
@@ -144,8 +153,14 @@ fn calibration(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
                 (axes("predicted probability", "observed fraction"))
                 @if many {
                     (band::drawn(&middle))
+                    @for (cx, [_, cy, _]) in &middle { circle.middle cx=(cx) cy=(cy) r="3" {} }
                     @if !together.is_empty() {
                         path.together d=(format!("M{}", together.join("L"))) { title { "rows of all silos together" } }
+                    }
+                    @for bin in &pooled {
+                        circle.together cx=(x.at(bin.predicted)) cy=(y.at(bin.observed)) r="3" {
+                            title { "all silos together, " (numbers::plural(bin.rows as usize, "row")) }
+                        }
                     }
                 } @else {
                     @for (silo, enough) in shown() {
@@ -157,10 +172,10 @@ fn calibration(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
             }))
             p.note {
                 @if many {
-                    "A bin counts at a silo with " (ENOUGH) " rows in it or more: at " (of(shown().count(), all.len()))
-                    " there is one. The median is drawn where " (BAND) " silos have the bin."
+                    "A silo counts in the bins that hold " (ENOUGH) " of its rows or more: " (of(shown().count(), all.len()))
+                    " have such a bin. The median is drawn where " (BAND) " silos count."
                 } @else {
-                    "Of " (of(shown().count(), all.len())) ", those with " (ENOUGH) " rows in a bin or more."
+                    "From " (of(shown().count(), all.len())) ": those with " (ENOUGH) " rows in a bin or more."
                 }
             }
             (download::plot(&format!("{}-calibration", story.scenario), &calibration_csv(all)))
@@ -257,7 +272,7 @@ mod tests {
             page.contains(&format!("L{} {}L", x.at(0.5), at(0.3))),
             "{page}"
         );
-        assert_eq!(page.matches("Of all 5 silos").count(), 1, "{page}");
+        assert_eq!(page.matches("From all 5 silos").count(), 1, "{page}");
     }
 
     #[test]
@@ -268,15 +283,18 @@ mod tests {
         let middle = format!("path class=\"median\" d=\"M{} {}\"", x.at(0.25), y.at(0.2));
         assert!(page.contains(&middle), "{middle} in {page}");
         for said in [
-            "Of 4 of 5 silos, those with 5 rows of either class or more.",
-            "with 10 rows in it or more: at 3 of 5 silos there is one",
+            "From 4 of 5 silos: those that held out 5 rows of either class or more.",
+            "hold 10 of its rows or more: 3 of 5 silos have such a bin",
         ] {
             assert!(page.contains(said), "{said} in {page}");
         }
         // Only rows of all silos together show where a single one has too few.
         let page = self::page(&story(&[(0.2, 3); 6]));
         assert!(!page.contains("<path class=\"median\" d=\"M1"), "{page}");
-        assert!(page.contains("For a median that is too few."), "{page}");
+        assert!(
+            page.contains("Too few for a median: 0 of 6 silos"),
+            "{page}"
+        );
         let together = format!(
             "path class=\"together\" d=\"M{} {}\"",
             x.at(0.25),
@@ -288,6 +306,7 @@ mod tests {
     #[test]
     fn a_few_silos_have_a_line_each() {
         let page = page(&story(&[(0.1, 40), (0.2, 40), (0.3, 9)]));
+        // ROC of all three; calibration, a line and a dot each, of the two with enough rows.
         assert_eq!(page.matches("<g class=\"curve").count(), 3 + 2 * 2);
         assert!(!page.contains("class=\"median\""), "{page}");
     }

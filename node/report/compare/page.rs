@@ -223,3 +223,68 @@ fn setting(comparison: &Comparison, command: &str) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(main: &[usize]) -> TextTable {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        TextTable {
+            title: "results".into(),
+            columns: vec![
+                String::new(),
+                "silos".into(),
+                "rows".into(),
+                "vs local".into(),
+                "none".into(),
+            ],
+            main: main.to_vec(),
+            rows: vec![words("fedavg 47.6 47.1 +0.7 "), words("local 48.2 48.0  ")],
+            ..TextTable::default()
+        }
+    }
+
+    fn heads(text: &str) -> Vec<&str> {
+        let parts = text
+            .split("</th>")
+            .filter_map(|part| part.rsplit_once("scope=\"col\">"));
+        parts.map(|(_, head)| head).collect()
+    }
+
+    #[test]
+    fn the_column_that_decides_is_beside_the_name_and_the_others_are_folded() {
+        let page = markup(&table(&[3, 1])).into_string();
+        let (main, folded) = page
+            .split_once("<details class=\"fold\">")
+            .unwrap_or_default();
+        assert_eq!(heads(main), ["", "vs local", "silos"]);
+        assert_eq!(heads(folded), ["", "rows"]);
+        assert!(
+            main.contains("<th class=\"number decision\" scope=\"col\">vs local<"),
+            "{main}"
+        );
+        assert!(
+            folded.starts_with("<summary>More columns: rows</summary>"),
+            "{folded}"
+        );
+        // In both tables the name stays in view, and no row is lost.
+        for part in [main, folded] {
+            assert!(part.contains("<table class=\"stuck\">"), "{part}");
+            assert_eq!(part.matches("<th scope=\"row\">").count(), 2);
+        }
+        assert!(main.contains(">+0.7<") && folded.contains(">47.1<"));
+    }
+
+    #[test]
+    fn without_a_column_that_decides_all_filled_columns_are_the_table() {
+        for main in [&[][..], &[4]] {
+            let page = markup(&table(main)).into_string();
+            assert_eq!(heads(&page), ["", "silos", "rows", "vs local"]);
+            assert!(
+                !page.contains("<details") && !page.contains("decision"),
+                "{page}"
+            );
+        }
+    }
+}
