@@ -30,6 +30,8 @@ impl Clock {
         (end, waiting): (f64, bool),
         (left, right): (f64, f64),
     ) -> Self {
+        // A single view has nothing to leave room for.
+        let several = views.len() > 1;
         let events = views.iter().flat_map(|view| [view.0, view.1]);
         let last = views.iter().map(|view| view.0).fold(0.0, f64::max);
         // What happens while it is waited must not cut the wait into pieces.
@@ -49,7 +51,7 @@ impl Clock {
         };
         let before = lengths.split_last().map_or(&[][..], |(_, before)| before);
         let before: f64 = before.iter().map(|length| length.min(long)).sum();
-        let wait = match waiting && before > 0.0 {
+        let wait = match several && waiting && before > 0.0 {
             true => long.min(Self::WAIT * before),
             false => long,
         };
@@ -212,6 +214,9 @@ mod tests {
     #[test]
     fn one_view_that_waits_fills_the_drawing() {
         let clock = Clock::new(&[(0.0, 30.0)], &[], (30.0, true), (0.0, 100.0));
+        assert_eq!((clock.at(15.0), clock.pauses().count()), (50.0, 0));
+        // Also where it began a little later than the clock.
+        let clock = Clock::new(&[(0.03, 30.0)], &[], (30.0, true), (0.0, 100.0));
         assert_eq!((clock.at(15.0), clock.pauses().count()), (50.0, 0));
     }
 
