@@ -11,6 +11,7 @@ mod lab;
 mod learner;
 mod model;
 mod solve;
+mod typed;
 
 use std::path::{Path, PathBuf};
 
@@ -38,6 +39,7 @@ pub(crate) use model::{
     Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt,
 };
 pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
+pub(crate) use typed::{quoted, typed};
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -364,49 +366,6 @@ impl Simulate {
     pub(crate) fn data_folder(&self) -> Option<PathBuf> {
         data_folder(self.data.as_deref())
     }
-
-    /// The command that runs the same again, from the repository.
-    pub(crate) fn again(&self, scenario: &str, seed: u64) -> String {
-        let mut words = vec!["cargo run --release -- simulate".to_owned()];
-        words.push(quoted(self.scenario.as_deref().unwrap_or(scenario)));
-        words.push(format!("--seed {seed}"));
-        words.extend(self.silos.map(|silos| format!("--silos {silos}")));
-        words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
-        words.extend(
-            self.strategy
-                .as_deref()
-                .map(|name| format!("--strategy {}", quoted(name))),
-        );
-        words.extend(self.device.map(|name| format!("--device {name}")));
-        if self.mesh == MeshKind::Loopback {
-            words.push("--mesh loopback".to_owned());
-        }
-        words.extend(self.transport.map(|transport| match transport {
-            TransportKind::Quic => "--transport quic".to_owned(),
-            TransportKind::Tcp => "--transport tcp".to_owned(),
-        }));
-        words.extend(
-            self.data
-                .as_deref()
-                .map(|dir| format!("--data {}", quoted(&dir.to_string_lossy()))),
-        );
-        if self.no_references {
-            words.push("--no-references".to_owned());
-        }
-        if self.check == Check::EveryMember {
-            words.push("--check every-member".to_owned());
-        }
-        words.join(" ")
-    }
-}
-
-/// A word that a shell takes as it is.
-pub(crate) fn quoted(word: &str) -> String {
-    let harmless = |c: char| c.is_alphanumeric() || "-_./:".contains(c);
-    if !word.is_empty() && word.chars().all(harmless) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -459,32 +418,6 @@ mod tests {
     }
 
     #[test]
-    fn the_command_to_repeat_names_what_was_changed_and_the_seed_always() {
-        let Command::Simulate(simulate) = Cli::try_parse_from([
-            "rota",
-            "simulate",
-            "my runs/it's.toml",
-            "--rounds",
-            "3",
-            "--check",
-            "every-member",
-        ])
-        .unwrap()
-        .command
-        else {
-            panic!("another command");
-        };
-        assert_eq!(
-            simulate.again("it", 7),
-            r"cargo run --release -- simulate 'my runs/it'\''s.toml' --seed 7 --rounds 3 --check every-member"
-        );
-        assert_eq!(
-            Simulate::default().again("diabetes", 0),
-            "cargo run --release -- simulate diabetes --seed 0"
-        );
-    }
-
-    #[test]
     fn a_transport_is_for_real_sockets() {
         let sockets = |mesh, transport| {
             let simulate = Simulate {
@@ -492,26 +425,16 @@ mod tests {
                 transport,
                 ..Simulate::default()
             };
-            (simulate.sockets().ok(), simulate.again("x", 1))
+            simulate.sockets().ok()
         };
-        let run = "cargo run --release -- simulate x --seed 1";
         let (tcp, none) = (Some(TransportKind::Tcp), None);
-        assert_eq!(sockets(MeshKind::Virtual, none), (Some(None), run.into()));
-        assert_eq!(sockets(MeshKind::Virtual, tcp).0, None);
+        assert_eq!(sockets(MeshKind::Virtual, none), Some(None));
+        assert_eq!(sockets(MeshKind::Virtual, tcp), None);
         assert_eq!(
             sockets(MeshKind::Loopback, none),
-            (
-                Some(Some(Transport::Quic)),
-                format!("{run} --mesh loopback")
-            )
+            Some(Some(Transport::Quic))
         );
-        assert_eq!(
-            sockets(MeshKind::Loopback, tcp),
-            (
-                Some(Some(Transport::Tcp)),
-                format!("{run} --mesh loopback --transport tcp")
-            )
-        );
+        assert_eq!(sockets(MeshKind::Loopback, tcp), Some(Some(Transport::Tcp)));
     }
 
     #[test]

@@ -417,6 +417,9 @@ fn a_run_that_diverges_is_named_everywhere_and_exits_with_1() {
     assert!(!shown.contains('*'), "nothing is best in\n{shown}");
     let page = fs::read_to_string(Path::new(out).join("squared.html")).unwrap();
     assert!(page.contains("is of no use at 4 of 4 silos") && page.contains("Of no use"));
+    let again = page.rsplit_once("<code>").unwrap_or_default().1;
+    assert!(again.starts_with("rota simulate -q "), "{again}");
+    assert!(!again.contains("--seed"), "{again}");
     let output = rota(&["simulate", "-q", "--json", &file]);
     assert_eq!(output.status.code(), Some(1));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();

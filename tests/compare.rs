@@ -196,6 +196,8 @@ fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
     }
     let page = fs::read_to_string(here.join("rota-compare/s/comparison.html")).unwrap();
     assert!(page.contains("alone gives AUC 1.000"));
+    // The command is the one that was typed.
+    assert!(page.contains(">rota compare s.toml --seeds 1</pre>"));
 }
 
 #[test]

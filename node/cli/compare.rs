@@ -132,33 +132,6 @@ impl Compare {
             learner: self.learner.clone(),
         }
     }
-
-    /// The command that runs the same again.
-    pub(crate) fn again(&self) -> String {
-        let mut words = vec!["rota compare".to_owned()];
-        words.extend(self.experiment.as_deref().map(super::quoted));
-        if !self.strategies.is_empty() {
-            words.push(format!(
-                "--strategies {}",
-                super::quoted(&self.strategies.join(","))
-            ));
-        }
-        words.extend(self.seeds.map(|seeds| format!("--seeds {seeds}")));
-        if self.quick {
-            words.push("--quick".into());
-        }
-        words.extend(
-            self.learner
-                .as_ref()
-                .map(|learner| format!("--learner {}", super::quoted(&learner::written(learner)))),
-        );
-        words.extend(
-            self.data
-                .as_ref()
-                .map(|data| format!("--data {}", super::quoted(&data.to_string_lossy()))),
-        );
-        words.join(" ")
-    }
 }
 
 #[cfg(test)]

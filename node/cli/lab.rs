@@ -102,54 +102,6 @@ impl LabRotation {
     pub(crate) fn number_of_seeds(&self) -> usize {
         self.seeds.unwrap_or(if self.deploy { 1 } else { 5 })
     }
-
-    /// The command that runs the same again.
-    pub(crate) fn again(&self) -> String {
-        let mut words = vec!["rota lab rotation".to_owned()];
-        words.extend(self.scenario.as_deref().map(super::quoted));
-        words.push(format!(
-            "--policies {}",
-            super::quoted(&self.policies.join(","))
-        ));
-        let file = |path: &PathBuf| super::quoted(&path.to_string_lossy());
-        words.extend(
-            self.faults
-                .as_ref()
-                .map(|faults| format!("--faults {}", file(faults))),
-        );
-        words.push(format!("--seeds {}", self.number_of_seeds()));
-        words.extend(self.silos.map(|silos| format!("--silos {silos}")));
-        words.extend(self.rounds.map(|rounds| format!("--rounds {rounds}")));
-        let limit = self
-            .limit
-            .map(|limit| format!("--limit {}ms", limit.as_millis()));
-        words.extend(limit);
-        if self.deploy {
-            words.push("--deploy".to_owned());
-        }
-        words.extend(self.network.map(|network| match network {
-            Network::Loopback => "--network loopback".to_owned(),
-            Network::Namespaces => "--network namespaces".to_owned(),
-        }));
-        if let Some(hosts) = &self.hosts {
-            words.push(format!(
-                "--hosts {} --base-port {}",
-                file(hosts),
-                self.base_port
-            ));
-        }
-        words.extend(
-            self.ssh_config
-                .as_ref()
-                .map(|config| format!("--ssh-config {}", file(config))),
-        );
-        words.extend(
-            self.data
-                .as_ref()
-                .map(|data| format!("--data {}", file(data))),
-        );
-        words.join(" ")
-    }
 }
 
 fn span(text: &str) -> Result<Duration, String> {

@@ -50,14 +50,6 @@ pub(super) fn program(text: &str) -> Result<LearnerConfig, String> {
     }
 }
 
-/// A program as [`program`] reads it.
-pub(super) fn written(learner: &LearnerConfig) -> String {
-    match learner.socket {
-        Some(_) => format!("unix:{}", learner.name()),
-        None => learner.name(),
-    }
-}
-
 fn socket(path: &str) -> LearnerConfig {
     LearnerConfig::socket(PathBuf::from(path))
 }

@@ -13,7 +13,7 @@ use rota::simulations::compare::{
 use tokio::runtime;
 
 use super::CommandError;
-use crate::cli::{Compare, CompareCommand, CompareOutput, MergeParts, data_folder, quoted};
+use crate::cli::{Compare, CompareCommand, CompareOutput, MergeParts, data_folder, typed};
 use crate::progress::{Counted, say};
 
 /// Runs the experiment, prints the tables and writes results and page.
@@ -25,14 +25,11 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     let experiment = Experiment::load(name, &options.choices())?;
     let folder = folder(&options.output, &experiment);
     if folder.is_some() {
-        let mut again = options.again();
-        if let Some(out) = &options.output.out {
-            again += &format!(" --out {}", quoted(&out.to_string_lossy()));
-        }
-        if let Some(part) = &options.shard {
-            again += &format!(" --shard {}/{}", part.0.index, part.0.of);
-        }
-        when_interrupted(format!("{again} --resume"));
+        let again = match options.resume {
+            true => typed(),
+            false => typed() + " --resume",
+        };
+        when_interrupted(again);
     }
     let progress = Counted::new(bar, options.output.quiet, "starting");
     let default = CompareOptions::default();
@@ -48,12 +45,7 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
         },
     );
     progress.end();
-    finish(
-        &result?,
-        &options.output,
-        folder.as_deref(),
-        &options.again(),
-    )
+    finish(&result?, &options.output, folder.as_deref())
 }
 
 /// Says, when the process is interrupted, that this command goes on where it was.
@@ -76,13 +68,7 @@ fn merge_parts(options: &MergeParts) -> Result<(), CommandError> {
     let out = options.output.out.as_deref();
     let (experiment, comparison) = merge(&options.parts, out)?;
     let folder = folder(&options.output, &experiment);
-    let parts: Vec<_> = options
-        .parts
-        .iter()
-        .map(|part| part.to_string_lossy())
-        .collect();
-    let again = format!("rota compare merge {}", parts.join(" "));
-    finish(&comparison, &options.output, folder.as_deref(), &again)
+    finish(&comparison, &options.output, folder.as_deref())
 }
 
 /// The folder of results: as given, or named after the experiment; none with `--json` alone.
@@ -121,7 +107,6 @@ fn finish(
     comparison: &Comparison,
     output: &CompareOutput,
     folder: Option<&Path>,
-    again: &str,
 ) -> Result<(), CommandError> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let date = now.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
@@ -135,7 +120,7 @@ fn finish(
         super::write(&folder.join("comparison.csv"), &report::csv(comparison))?;
         super::write(&folder.join("comparison.json"), &json)?;
         let page = folder.join("comparison.html");
-        super::write(&page, &report::page(comparison, again, &date))?;
+        super::write(&page, &report::page(comparison, &typed(), &date))?;
         written = Some(page);
     }
     let mut out = BufWriter::new(io::stdout().lock());

@@ -11,7 +11,7 @@ use rota::simulations::lab::{self, Experiment, LabOptions, LabProgress, Laborato
 use rota::simulations::{Overrides, Scenario, scenario};
 
 use super::{CommandError, write};
-use crate::cli::{Lab, LabRotation, Network, data_folder};
+use crate::cli::{Lab, LabRotation, Network, data_folder, typed};
 use crate::progress::{Counted, say, working};
 
 /// Runs the experiment, prints the tables and writes results and page.
@@ -130,7 +130,7 @@ fn finish(all: &Laboratory, options: &LabRotation) -> Result<(), CommandError> {
         write(&folder.join("rotation.csv"), &report::csv(all))?;
         write(&folder.join("rotation.json"), &json)?;
         let page = folder.join("rotation.html");
-        write(&page, &report::page(all, &options.again(), &date))?;
+        write(&page, &report::page(all, &typed(), &date))?;
         written = Some(page);
     }
     let mut out = BufWriter::new(io::stdout().lock());

@@ -17,7 +17,7 @@ use rota::simulations::{
 };
 
 use super::CommandError;
-use crate::cli::{Check, Simulate};
+use crate::cli::{Check, Simulate, typed};
 use crate::logging::colours;
 use crate::progress::{Progress, say};
 
@@ -48,10 +48,9 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
 
     // The page is written first, so that it is complete even if the reader of the text closes the
     // pipe early. If the page cannot be written, the text is still printed.
-    let again = simulate.again(&scenario.name, scenario.seed);
     let written = report
         .as_deref()
-        .map(|file| write_page(file, &report::page(&story, &again, &date)));
+        .map(|file| write_page(file, &report::page(&story, &typed(), &date)));
     let colour = colours(&io::stdout());
     let mut out = BufWriter::new(io::stdout().lock());
     if simulate.json {

@@ -51,7 +51,7 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
                     Some(_) => "The same seed gives the same events, and so the trace above. ",
                     None => "The same seed gives the same data and the same training; the order of messages differs from run to run. ",
                 }
-                "From the repository:"
+                "In the folder where it ran:"
             }
             pre tabindex="0" { code { (command) } }
         }

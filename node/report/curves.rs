@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
+use super::band::{self, quartiles};
 use super::story::{Point, Silo, Story};
 use super::svg::{Frame, Scale, colour, drawing, px, tick_text};
 use super::{download, numbers, terminal};
@@ -116,16 +117,6 @@ fn table(story: &Story, name: &str, of: impl Fn(&Point) -> Option<f64>) -> Strin
     download::csv(&["silo", "round", name], rows)
 }
 
-/// The quartiles of these values, at least one (linear between ranks).
-fn quartiles(values: &mut [f64]) -> [f64; 3] {
-    values.sort_by(f64::total_cmp);
-    [0.25, 0.5, 0.75].map(|part| {
-        let at = part * (values.len() - 1) as f64;
-        let (low, high) = (values[at.floor() as usize], values[at.ceil() as usize]);
-        low + at.fract() * (high - low)
-    })
-}
-
 /// The silos whose last value is outside of Tukey's fences, the furthest first.
 fn outliers(story: &Story, of: impl Fn(&Point) -> Option<f64>) -> Vec<usize> {
     // Only what was measured after the last round: a silo that was away earlier is no outlier.
@@ -170,17 +161,7 @@ fn band(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -
         .into_iter()
         .map(|(round, mut values)| (x.at(round as f64), quartiles(&mut values).map(|v| y.at(v))))
         .collect();
-    let joined = |places: &mut dyn Iterator<Item = (f64, f64)>| -> String {
-        let each = places.map(|(x, y)| format!("{x} {y}"));
-        each.collect::<Vec<_>>().join("L")
-    };
-    let lower = joined(&mut places.iter().map(|(x, [low, _, _])| (*x, *low)));
-    let upper = joined(&mut places.iter().rev().map(|(x, [_, _, high])| (*x, *high)));
-    let median = joined(&mut places.iter().map(|(x, [_, middle, _])| (*x, *middle)));
-    html! {
-        path.band d=(format!("M{lower}L{upper}Z")) { title { "middle half of the silos" } }
-        path.median d=(format!("M{median}")) { title { "median of all silos" } }
-    }
+    band::drawn(&places)
 }
 
 fn axes(x: Scale, y: Scale, right: f64) -> Markup {

@@ -16,9 +16,10 @@ const WIDTH: f64 = 1000.0;
 const GOLDEN: f64 = 2.399_963_229_728_653;
 /// The most silos whose names are drawn; of more, they show on pointing.
 const NAMED: usize = 32;
-/// The most members that are joined by lines to each other. In larger coalitions lines go to the
-/// middle; without names, a disc takes their place.
-const MESHED: usize = 16;
+/// The most members without names that stand on a ring; more fill the disc.
+const RING: usize = 16;
+/// Room around the members on the disc of their coalition.
+const HULL: f64 = 10.0;
 
 /// The section.
 pub(crate) fn section(story: &Story) -> Markup {
@@ -29,6 +30,7 @@ pub(crate) fn section(story: &Story) -> Markup {
             @if coalitions.is_empty() {
                 p { "No coalition was formed." }
             } @else {
+                p { (said(story, &coalitions)) }
                 p.note {
                     "Silos of a coalition share a model. A dot’s area grows with the silo’s training rows. "
                     "Only a simulation knows them all; in a federation with names removed, each silo knows its own coalition."
@@ -48,6 +50,25 @@ pub(crate) fn section(story: &Story) -> Markup {
                 (strip(story))
             }
         }
+    }
+}
+
+/// The grouping of the last round in one sentence.
+fn said(story: &Story, coalitions: &[(usize, &[String])]) -> String {
+    let silos = numbers::plural(story.silos.len(), "silo");
+    let alone = coalitions.iter().filter(|(_, members)| members.len() == 1);
+    match (coalitions, alone.count()) {
+        ([(_, members)], 0) if members.len() == story.silos.len() => {
+            format!("All {silos} are one coalition: they share one model.")
+        }
+        (_, 0) => format!(
+            "{silos} in {}.",
+            numbers::plural(coalitions.len(), "coalition")
+        ),
+        (_, alone) => format!(
+            "{silos} in {}; {alone} of them alone.",
+            numbers::plural(coalitions.len(), "coalition")
+        ),
     }
 }
 
@@ -94,7 +115,7 @@ fn graph(story: &Story, coalitions: &[(usize, &[String])]) -> Markup {
             @for cluster in &clusters {
                 g class=(colour(Some(cluster.index))) {
                     title { "Coalition " (letter(cluster.index)) ", " (numbers::plural(cluster.members.len(), "silo")) }
-                    (edges(cluster))
+                    (group(cluster))
                     text.centre x=(px(cluster.x)) y=(px(cluster.y + letter_above(cluster))) { (letter(cluster.index)) }
                 @for node in &cluster.members { (dot(cluster, node, named)) }
                 }
@@ -116,7 +137,7 @@ fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Clus
     let most = if named { 22.0 } else { 11.0 };
     let cluster = |(index, members): &(usize, &'a [String])| {
         let count = members.len() as f64;
-        let disc = !named && members.len() > MESHED;
+        let disc = !named && members.len() > RING;
         let radius = match members.len() {
             1 => 0.0,
             _ if disc => 1.2 * most * count.sqrt(),
@@ -179,33 +200,19 @@ fn letter_above(cluster: &Cluster<'_>) -> f64 {
     match cluster.members.as_slice() {
         [one] => -one.radius - 8.0,
         [_, _] => -10.0,
-        _ if cluster.disc => -cluster.radius - 16.0,
+        _ if cluster.disc => -cluster.radius - HULL - 8.0,
         _ => 7.0,
     }
 }
 
-fn edges(cluster: &Cluster<'_>) -> Markup {
-    if cluster.disc {
-        return html! { circle.disc cx=(px(cluster.x)) cy=(px(cluster.y)) r=(px(cluster.radius + 8.0)) {} };
-    }
-    let spots: Vec<(f64, f64)> = cluster
-        .members
-        .iter()
-        .map(|node| spot(cluster, node))
-        .collect();
-    let mut path = String::new();
-    for (index, a) in spots.iter().enumerate() {
-        let centre = [(cluster.x, cluster.y)];
-        let others = if spots.len() > MESHED {
-            &centre[..]
-        } else {
-            &spots[index + 1..]
-        };
-        for b in others {
-            path.push_str(&format!("M{} {}L{} {}", px(a.0), px(a.1), px(b.0), px(b.1)));
+/// A coalition is one group: its members share a model, all with all, so they stand on one disc and
+/// no lines join them.
+fn group(cluster: &Cluster<'_>) -> Markup {
+    html! {
+        @if cluster.members.len() > 1 {
+            circle.disc cx=(px(cluster.x)) cy=(px(cluster.y)) r=(px(cluster.radius + HULL)) {}
         }
     }
-    html! { @if !path.is_empty() { path.edge d=(path) {} } }
 }
 
 fn dot(cluster: &Cluster<'_>, node: &Node<'_>, named: bool) -> Markup {
@@ -295,12 +302,28 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_within_a_coalition_only() {
-        let page = section(&fixture::story(6, 2, 1)).into_string();
-        // In round 1 all six are together: 15 pairs.
-        assert_eq!(
-            page.matches('M').count() - page.matches("Measured").count(),
-            15
+    fn a_coalition_is_one_disc_and_no_lines() {
+        // In round 1 all are together, later in two coalitions.
+        for (rounds, discs, said) in [
+            (
+                1,
+                1,
+                "All 16 silos are one coalition: they share one model.",
+            ),
+            (2, 2, "16 silos in 2 coalitions."),
+        ] {
+            let page = section(&fixture::story(16, 2, rounds)).into_string();
+            assert_eq!(page.matches("class=\"disc\"").count(), discs);
+            assert!(
+                !page.contains("class=\"edge") && page.contains(said),
+                "{page}"
+            );
+        }
+        let page = section(&fixture::story(3, 3, 2)).into_string();
+        assert!(!page.contains("class=\"disc\""), "{page}");
+        assert!(
+            page.contains("3 silos in 3 coalitions; 3 of them alone."),
+            "{page}"
         );
     }
 

@@ -136,7 +136,7 @@ fn timeline(history: &History) -> Markup {
                 (download::plot("views", &csv))
             }
             h3 { "Rounds led" }
-            table {
+            table.stuck {
                 thead { tr { th scope="col" { "silo" } th.number scope="col" { "rounds" } } }
                 tbody { @for (silo, led) in history.led().into_iter().enumerate() { tr {
                     th scope="row" { (history.name(silo)) } td.number { (led) }

@@ -16,7 +16,9 @@ pub mod terminal;
 pub mod verdict;
 
 mod agreement;
+mod band;
 mod classes;
+mod clock;
 mod curves;
 mod download;
 mod facts;

@@ -131,6 +131,25 @@ mod tests {
     }
 
     #[test]
+    fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut_off() {
+        let (_, print) = STYLE.split_once("@page").unwrap_or_default();
+        for rule in [
+            "size: A4 portrait",
+            // Headings stay with what they head, rows and drawings are whole.
+            "h1, h2, h3, figcaption, summary, .kicker { break-after: avoid; }",
+            "tr, p, pre, figure, .cards li, .legend li, .result li { break-inside: avoid; }",
+            ".fold::details-content { content-visibility: visible; display: block; }",
+            ".scroll { overflow: visible;",
+            "svg { min-width: 0 !important; }",
+            "pre { white-space: pre-wrap;",
+        ] {
+            assert!(print.contains(rule), "{rule} in {print}");
+        }
+        let page = page(&fixture::story(8, 2, 5), "rota simulate", "");
+        assert!(page.contains(STYLE) && page.contains("<details class=\"fold\">"));
+    }
+
+    #[test]
     fn every_plot_can_be_saved_as_a_drawing_and_as_data() {
         let page = page(&fixture::story(8, 2, 5), "rota simulate", "");
         for name in ["coalitions", "loss-by-round", "mae-by-round", "views"] {

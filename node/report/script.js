@@ -15,11 +15,18 @@
       return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b, undefined, { numeric: true }) : x - y;
     };
     each("thead th:not(.fixed)", (head) => {
-      const button = document.createElement("button");
-      button.type = "button";
+      // No button element: browsers do not print those where a head repeats on the next page.
+      const button = document.createElement("span");
+      button.setAttribute("role", "button");
+      button.tabIndex = 0;
       button.className = "sort";
       button.append(...head.childNodes);
       head.append(button);
+      button.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        button.click();
+      });
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending";
         each("thead th", (other) => other.removeAttribute("aria-sort"), table);

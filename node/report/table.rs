@@ -9,7 +9,8 @@ use super::svg::{Frame, Scale, colour};
 use super::verdict::{between, long_name, statements};
 use super::{download, letter, numbers, references, terminal};
 
-const DOTS: f64 = 180.0;
+/// The width of the drawing of a row.
+const DOTS: f64 = 130.0;
 
 /// The section.
 pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
@@ -36,7 +37,8 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
                 p.find hidden {
                     label { "Find a silo " input.search type="search" autocomplete="off"; output {} }
                 }
-                (table(story, comparison))
+                (main_table(story, comparison))
+                (more_table(story, comparison))
                 div.saves {
                     (download::data(&format!("{}-silos", story.scenario), &csv(story, comparison)))
                 }
@@ -46,7 +48,9 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
     }
 }
 
-fn table(story: &Story, comparison: &Comparison) -> Markup {
+/// What decides: which model a silo serves, what it gains, and how the models do. It fits a window of
+/// 1,280 pixels.
+fn main_table(story: &Story, comparison: &Comparison) -> Markup {
     let columns = &comparison.columns;
     let cells = comparison.rows.iter().chain(&comparison.outside);
     let usable = cells
@@ -56,68 +60,107 @@ fn table(story: &Story, comparison: &Comparison) -> Markup {
     let scale = Frame::of(usable.map(|cell| cell.value))
         .map(|frame| Scale::framed(&frame, (8.0, DOTS - 8.0)));
     let gains = !comparison.gains.is_empty();
-    let second = story.second_metric.as_ref();
-    let trained = numbers::count(story.silos.iter().map(|silo| silo.samples).sum());
-    let one_row = |what: &str, count: Markup, means: &[Option<Cell>], pooled: bool| {
+    let serves = !comparison.served.is_empty();
+    let means = |what: &str, means: &[Option<Cell>], by_silo: bool| {
         html! {
             tr {
                 th scope="row" { (what) }
                 td {}
-                td.number { (count) }
+                @if serves {
+                    td.decision { @if by_silo { (comparison.served_mean.as_deref().unwrap_or("–")) } }
+                }
+                @if gains { td.number { (mean_gain(story, comparison, by_silo)) } }
                 (row(means))
-                @if gains { td.number { (mean_gain(story, comparison, pooled)) } }
                 td { (dots(columns, means, scale)) }
-                @if second.is_some() { @for _ in columns { td {} } }
-                td.number { @if pooled { "Σ " (trained) } }
-                @if !comparison.pooled.is_empty() {
-                    td.number { @if pooled { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
-                }
-                @if !comparison.served.is_empty() {
-                    td { @if pooled { (comparison.served_mean.as_deref().unwrap_or("–")) } }
-                }
             }
         }
     };
-    let held_out = numbers::count(story.silos.iter().map(|silo| silo.held_out).sum());
     let over = match comparison.common == story.silos.len() || comparison.common == 0 {
         true => "Mean of silos".to_owned(),
         false => format!("Mean of {}", numbers::plural(comparison.common, "silo")),
     };
     html! {
         div.scroll.tall tabindex="0" role="region" aria-label="Table per silo" {
-            table.sortable {
+            table.sortable.stuck {
                 thead { tr {
                     th scope="col" { "Silo" }
                     th scope="col" { "Coalition" }
-                    th.number scope="col" { "Held-out rows" }
-                    @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
+                    @if serves { th.decision scope="col" { "Serves" } }
                     @if gains { th.number scope="col" { "Gain" } }
+                    @for column in columns { th.number scope="col" { (dot_key(*column)) (column.title()) } }
                     th.fixed scope="col" { "Side by side" }
-                    @if let Some(second) = second {
-                        @for column in columns { th.number scope="col" title=(long_name(&second.name)) { (second.name) ", " (column.title()) } }
-                    }
-                    th.number scope="col" { "Training rows" }
-                    @if !comparison.pooled.is_empty() { th.number scope="col" { "All rows pooled" } }
-                    @if !comparison.served.is_empty() { th scope="col" { "Serves" } }
                 } }
                 tbody {
                     @for (at, (silo, cells, coalition)) in rows(story, comparison).enumerate() {
                         tr {
                             th scope="row" { (silo.name) }
                             td { @match coalition { Some(coalition) => (chip(coalition)), None => "outside" } }
-                            td.number data-sort=(silo.held_out) { (numbers::count(silo.held_out)) }
-                            (row(cells))
+                            @if let Some(served) = comparison.served.get(at) {
+                                td.decision {
+                                    @match served {
+                                        Some((candidate, value)) => { (choice(*candidate)) " " span.muted { (value) } },
+                                        None => "–",
+                                    }
+                                }
+                            }
                             @if gains { (gain(silo, comparison)) }
+                            (row(cells))
                             td { (dots(columns, cells, scale)) }
-                            @if second.is_some() { (seconds(story, columns, silo)) }
-                            td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
-                            (beside(comparison, at))
                         }
                     }
                 }
                 tfoot {
-                    (one_row(&over, html! { "Σ " (held_out) }, &comparison.means, true))
-                    (one_row("Mean of rows", html! {}, &comparison.row_means, false))
+                    (means(&over, &comparison.means, true))
+                    (means("Mean of rows", &comparison.row_means, false))
+                }
+            }
+        }
+    }
+}
+
+/// What is folded below the table: rows, the second metric, and the model of all rows.
+fn more_table(story: &Story, comparison: &Comparison) -> Markup {
+    let columns = &comparison.columns;
+    let second = story.second_metric.as_ref();
+    let pooled = !comparison.pooled.is_empty();
+    let sum = |of: fn(&Silo) -> u64| numbers::count(story.silos.iter().map(of).sum());
+    let mut named = vec!["rows".to_owned()];
+    named.extend(second.map(|second| numbers::plain(&second.name)));
+    named.extend(pooled.then(|| "a model of all rows pooled".to_owned()));
+    html! {
+        details.fold {
+            summary { "More of every silo: " (named.join(", ")) }
+            div.scroll.tall tabindex="0" role="region" aria-label="More of every silo" {
+                table.sortable.stuck {
+                    thead { tr {
+                        th scope="col" { "Silo" }
+                        th.number scope="col" { "Training rows" }
+                        th.number scope="col" { "Held-out rows" }
+                        @if let Some(second) = second {
+                            @for column in columns { th.number scope="col" title=(long_name(&second.name)) { (second.name) ", " (column.title()) } }
+                        }
+                        @if pooled { th.number scope="col" { "All rows pooled" } }
+                    } }
+                    tbody {
+                        @for (at, (silo, ..)) in rows(story, comparison).enumerate() {
+                            tr {
+                                th scope="row" { (silo.name) }
+                                td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
+                                td.number data-sort=(silo.held_out) { (numbers::count(silo.held_out)) }
+                                @if second.is_some() { (seconds(story, columns, silo)) }
+                                @if let Some(pooled) = comparison.pooled.get(at) {
+                                    td.number { (pooled.as_deref().unwrap_or("–")) }
+                                }
+                            }
+                        }
+                    }
+                    tfoot { tr {
+                        th scope="row" { "Members" }
+                        td.number { "Σ " (sum(|silo| silo.samples)) }
+                        td.number { "Σ " (sum(|silo| silo.held_out)) }
+                        @if second.is_some() { @for _ in columns { td {} } }
+                        @if pooled { td.number { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
+                    } }
                 }
             }
         }
@@ -240,23 +283,6 @@ fn seconds(story: &Story, columns: &[Column], silo: &Silo) -> Markup {
     }
 }
 
-/// The columns that are not compared: the pooled model, and the model that the silo serves.
-fn beside(comparison: &Comparison, at: usize) -> Markup {
-    html! {
-        @if let Some(pooled) = comparison.pooled.get(at) {
-            td.number { (pooled.as_deref().unwrap_or("–")) }
-        }
-        @if let Some(served) = comparison.served.get(at) {
-            td {
-                @match served {
-                    Some((candidate, value)) => { (value) " " span.muted { (choice(*candidate)) } },
-                    None => "–",
-                }
-            }
-        }
-    }
-}
-
 /// A coalition's letter in its colour.
 pub(crate) fn chip(coalition: Option<usize>) -> Markup {
     html! {
@@ -331,7 +357,7 @@ mod tests {
         (story.silos[0].samples, story.silos[0].held_out) = (1234, 5678);
         let page = page(&story);
         for part in [
-            "<table class=\"sortable\">",
+            "<table class=\"sortable stuck\">",
             "<input class=\"search\" type=\"search\"",
             "data-sort=\"1234\">1,234<",
             "data-sort=\"5678\">5,678<",
@@ -339,6 +365,54 @@ mod tests {
             "Held-out rows</th>",
         ] {
             assert!(page.contains(part), "{part} in {page}");
+        }
+    }
+
+    #[test]
+    fn what_decides_stands_first_and_the_rest_is_folded() {
+        let page = page(&fixture::story(3, 1, 2));
+        let (main, folded) = page
+            .split_once("<details class=\"fold\">")
+            .unwrap_or_default();
+        let places = |text: &str, heads: &[&str]| {
+            let at = |head: &&str| text.find(&format!("{head}</th>"));
+            heads.iter().map(at).collect::<Vec<_>>()
+        };
+        let found = places(
+            main,
+            &[
+                "Silo",
+                "Coalition",
+                "Serves",
+                "Gain",
+                "own model",
+                "Side by side",
+            ],
+        );
+        assert!(
+            found.is_sorted() && found[0].is_some(),
+            "{found:?} in {main}"
+        );
+        assert!(
+            main.contains("<td class=\"decision\">coalition&#39;s <span class=\"muted\">")
+                || main.contains("<td class=\"decision\">coalition's <span class=\"muted\">"),
+            "{main}"
+        );
+        for head in [
+            "Training rows",
+            "Held-out rows",
+            "rmse, own model",
+            "All rows pooled",
+        ] {
+            assert_eq!(places(main, &[head]), [None], "{head}");
+            assert!(places(folded, &[head])[0].is_some(), "{head} in {folded}");
+        }
+        assert!(folded.starts_with(
+            "<summary>More of every silo: rows, rmse, a model of all rows pooled</summary>"
+        ));
+        // The names of silos stay in view in both.
+        for text in [main, folded] {
+            assert!(text.contains("<table class=\"sortable stuck\">"), "{text}");
         }
     }
 

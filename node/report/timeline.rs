@@ -3,7 +3,8 @@
 use super::story::{Story, View};
 use maud::{Markup, html};
 
-use super::svg::{Scale, drawing, px, tick_text};
+use super::clock::Clock;
+use super::svg::{drawing, px};
 use super::{download, numbers, terminal};
 
 const WIDTH: f64 = 1000.0;
@@ -60,90 +61,6 @@ fn csv(story: &Story) -> String {
     )
 }
 
-/// Time as coordinates: linear, but for long pauses, which are cut short.
-struct Clock {
-    /// Ends of each stretch, in seconds and as coordinates, and whether it is a pause cut short.
-    stretches: Vec<(f64, f64, Scale, bool)>,
-}
-
-impl Clock {
-    /// Times the usual length between two events from which on a stretch is cut to that.
-    const LONG: f64 = 8.0;
-
-    /// The clock from 0 to `end`, with events at these times.
-    fn new(events: impl Iterator<Item = f64>, end: f64, (left, right): (f64, f64)) -> Self {
-        let mut times: Vec<f64> = events.filter(|at| (0.0..end).contains(at)).collect();
-        times.extend([0.0, end]);
-        times.sort_by(f64::total_cmp);
-        times.dedup_by(|a, b| *a - *b < 1e-9);
-        let lengths = || times.windows(2).map(|pair| pair[1] - pair[0]);
-        let mut sorted: Vec<f64> = lengths().collect();
-        sorted.sort_by(f64::total_cmp);
-        let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
-        // With few events there is no usual length.
-        let long = match sorted.len() {
-            0..=4 => f64::INFINITY,
-            _ => Self::LONG * usual,
-        };
-        let drawn = |length: f64| if length > long { long } else { length };
-        let total: f64 = lengths().map(drawn).sum();
-        let mut at = left;
-        let mut stretches: Vec<(f64, f64, Scale, bool)> = Vec::new();
-        let mut begun: Option<(f64, f64)> = None;
-        for pair in times.windows(2) {
-            let length = pair[1] - pair[0];
-            let wide = (right - left) * drawn(length) / total.max(1e-12);
-            let (from, start) = begun.unwrap_or((pair[0], at));
-            if length > long {
-                if begun.is_some() {
-                    let scale = Scale::new((from, pair[0]), (start, at));
-                    stretches.push((from, pair[0], scale, false));
-                }
-                let scale = Scale::new((pair[0], pair[1]), (at, at + wide));
-                stretches.push((pair[0], pair[1], scale, true));
-                begun = None;
-            } else {
-                begun = Some((from, start));
-            }
-            at += wide;
-        }
-        if let Some((from, start)) = begun {
-            stretches.push((from, end, Scale::new((from, end), (start, right)), false));
-        }
-        Self { stretches }
-    }
-
-    fn at(&self, time: f64) -> f64 {
-        let found = self.stretches.iter().find(|(_, to, ..)| time <= *to);
-        let found = found.or(self.stretches.last());
-        found.map_or(0.0, |(_, _, scale, _)| scale.at(time))
-    }
-
-    /// The long pauses: where they are drawn, and how long they are.
-    fn pauses(&self) -> impl Iterator<Item = (f64, f64, f64)> {
-        let cut = self.stretches.iter().filter(|(.., cut)| *cut);
-        cut.map(|(from, to, scale, _)| (scale.at(*from), scale.at(*to), to - from))
-    }
-
-    /// Times to be written below, each with its text.
-    fn ticks(&self) -> Vec<(f64, String)> {
-        let linear = || self.stretches.iter().filter(|(.., cut)| !*cut);
-        let wide = |(from, to, scale, _): &(f64, f64, Scale, bool)| scale.at(*to) - scale.at(*from);
-        let all: f64 = linear().map(wide).sum();
-        let of = |stretch: &(f64, f64, Scale, bool)| {
-            let wanted = (8.0 * wide(stretch) / all.max(1e-9)).round() as usize;
-            let scale = stretch.2;
-            if wanted == 0 {
-                return Vec::new();
-            }
-            let ticks = scale.ticks(wanted);
-            let tick = |tick: &f64| (scale.at(*tick), tick_text(&ticks, *tick));
-            ticks.iter().map(tick).collect()
-        };
-        linear().flat_map(of).collect()
-    }
-}
-
 fn chart(story: &Story) -> Markup {
     let mut leads: Vec<&str> = Vec::new();
     for view in &story.views {
@@ -161,8 +78,7 @@ fn chart(story: &Story) -> Markup {
         .map(|view| view.to)
         .chain([story.lasted()]);
     let end = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
-    let events = story.views.iter().flat_map(|view| [view.from, view.to]);
-    let x = &Clock::new(events, end.max(1e-9), (LEFT, WIDTH - 16.0));
+    let x = &clock(story, end.max(1e-9), (LEFT, WIDTH - 16.0));
     let row = |view: &View| {
         let index = leads
             .iter()
@@ -181,7 +97,7 @@ fn chart(story: &Story) -> Markup {
                     rect.hatch-line width="3" height="6" {}
                 }
             }
-            (frame(x, bottom))
+            (x.axis((LEFT, WIDTH - 16.0), (TOP, bottom)))
             @if !shared { @for (index, lead) in leads.iter().enumerate() {
                 text.tick x=(LEFT - 8.0) y=(px(TOP + index as f64 * high + high / 2.0 + 4.0)) text-anchor="end" {
                     (numbers::short(lead, 20))
@@ -203,28 +119,23 @@ fn chart(story: &Story) -> Markup {
     )
 }
 
+/// The clock of the views from 0 to `end`.
+fn clock(story: &Story, end: f64, ends: (f64, f64)) -> Clock {
+    let views: Vec<(f64, f64)> = story
+        .views
+        .iter()
+        .map(|view| (view.from, view.to))
+        .collect();
+    let waiting = story.views.last().is_some_and(|view| class(view) == "open");
+    Clock::new(&views, &[], (end, waiting), ends)
+}
+
 fn class(view: &View) -> &'static str {
     match view.result {
         "final" => "final",
         "nullified" => "nullified",
         "empty" => "empty",
         _ => "open",
-    }
-}
-
-fn frame(x: &Clock, bottom: f64) -> Markup {
-    html! {
-        @for (at, text) in x.ticks() {
-            line.grid x1=(at) x2=(at) y1=(TOP) y2=(px(bottom)) {}
-            text.tick x=(at) y=(px(bottom + 16.0)) text-anchor="middle" { (text) " s" }
-        }
-        line.axis x1=(LEFT) x2=(WIDTH - 16.0) y1=(px(bottom)) y2=(px(bottom)) {}
-        @for (from, to, lasts) in x.pauses() {
-            rect.pause x=(from) y=(TOP) width=(px(to - from)) height=(px(bottom - TOP)) {
-                title { (numbers::seconds(lasts)) ", drawn shorter" }
-            }
-            text.tick x=(px((from + to) / 2.0)) y=(px(bottom + 30.0)) text-anchor="middle" { "⋯ " (numbers::seconds(lasts)) " ⋯" }
-        }
     }
 }
 
@@ -346,7 +257,7 @@ mod tests {
             "{page}"
         );
         let events = || story.views.iter().flat_map(|view| [view.from, view.to]);
-        let clock = Clock::new(events(), story.lasted(), (0.0, 1000.0));
+        let clock = clock(&story, story.lasted(), (0.0, 1000.0));
         // The views after the pause have as much room as before, the pause has at most half of it.
         let [first, last] = [&story.views[0], &story.views[7]];
         assert!(clock.at(first.to) - clock.at(first.from) > 10.0);

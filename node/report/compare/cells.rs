@@ -6,10 +6,14 @@ use simulations::summary::Interval;
 use super::super::numbers;
 
 /// A table of text: a heading, names of columns, and rows of cells, the first of which is a name.
+#[derive(Default)]
 pub(super) struct TextTable {
     pub(super) title: String,
     pub(super) note: String,
     pub(super) columns: Vec<String>,
+    /// The columns that the page shows beside the name, the one that decides first; the others are
+    /// folded. If there are none, all columns are shown.
+    pub(super) main: Vec<usize>,
     pub(super) rows: Vec<Vec<String>>,
 }
 

@@ -147,7 +147,10 @@ fn labels(
 }
 
 fn axes(x: Scale, y: Scale, right: f64, unit: &str) -> Markup {
-    let (ticks, across) = (y.ticks(5), x.ticks(6));
+    // There is nothing between two rounds.
+    let whole = |tick: &f64| unit != "round" || tick.fract() == 0.0;
+    let across: Vec<f64> = x.ticks(5).into_iter().filter(whole).collect();
+    let ticks = y.ticks(5);
     let floor = HEIGHT - BOTTOM;
     html! {
         @for tick in &ticks {
@@ -156,7 +159,7 @@ fn axes(x: Scale, y: Scale, right: f64, unit: &str) -> Markup {
         }
         @for tick in &across {
             line.grid x1=(x.at(*tick)) x2=(x.at(*tick)) y1=(floor) y2=(floor + 5.0) {}
-            text.tick x=(x.at(*tick)) y=(floor + 18.0) text-anchor="middle" { (tick_text(&across, *tick)) }
+            text.tick x=(x.at(*tick)) y=(floor + 18.0) text-anchor="middle" { @if unit == "round" { (tick) } @else { (tick_text(&across, *tick)) } }
         }
         line.axis x1=(LEFT) x2=(px(right)) y1=(floor) y2=(floor) {}
         text.tick x=(px((LEFT + right) / 2.0)) y=(HEIGHT - 3.0) text-anchor="middle" { (unit) }

@@ -61,23 +61,50 @@ fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
 }
 
 fn markup(table: &TextTable) -> Markup {
-    let empty = |at: usize| at > 0 && table.rows.iter().all(|row| row[at].is_empty());
-    let shown: Vec<usize> = (0..table.columns.len()).filter(|&at| !empty(at)).collect();
+    let filled = |&at: &usize| table.rows.iter().any(|row| !row[at].is_empty());
+    let main: Vec<usize> = table.main.iter().copied().filter(filled).collect();
+    let others = (1..table.columns.len()).filter(|at| !main.contains(at));
+    let others: Vec<usize> = others.filter(filled).collect();
+    // Where there is nothing to put first, all columns are the table.
+    let (shown, folded) = match main.is_empty() {
+        true => (others, Vec::new()),
+        false => (main, others),
+    };
     html! {
         h3 { (table.title) }
-        div.scroll tabindex="0" role="region" aria-label=(table.title) {
-            table {
-                thead { tr { @for &at in &shown {
-                    th.number[at > 0] scope="col" { (table.columns[at]) }
-                } } }
-                tbody { @for row in &table.rows { tr {
-                    @for &at in &shown {
-                        @if at == 0 { th scope="row" { (row[0]) } } @else { td.number { (row[at]) } }
-                    }
-                } } }
+        (grid(table, &shown, !folded.is_empty()))
+        @if !folded.is_empty() {
+            details.fold {
+                summary { "More columns: " (heads(table, &folded)) }
+                (grid(table, &folded, false))
             }
         }
         @if !table.note.is_empty() { p.note { (table.note) } }
+    }
+}
+
+fn heads(table: &TextTable, columns: &[usize]) -> String {
+    let heads = columns.iter().map(|&at| table.columns[at].as_str());
+    heads.collect::<Vec<_>>().join(", ")
+}
+
+/// The name of every row, which stays in view, and these columns of it; whether the first of them
+/// decides.
+fn grid(table: &TextTable, columns: &[usize], decides: bool) -> Markup {
+    let decision = |at: usize| decides && columns.first() == Some(&at);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(table.title) {
+            table.stuck {
+                thead { tr {
+                    th scope="col" { (table.columns[0]) }
+                    @for &at in columns { th.number.decision[decision(at)] scope="col" { (table.columns[at]) } }
+                } }
+                tbody { @for row in &table.rows { tr {
+                    th scope="row" { (row[0]) }
+                    @for &at in columns { td.number.decision[decision(at)] { (row[at]) } }
+                } } }
+            }
+        }
     }
 }
 
@@ -100,7 +127,9 @@ fn groupings(variant: &VariantTable) -> Markup {
                 @for row in rows {
                     figure {
                         figcaption { (row.label) }
-                        div.scroll tabindex="0" role="region" aria-label={ "Groupings of " (row.label) } {
+                        @if one_group(row) {
+                            p { "All " (numbers::plural(variant.members.len(), "member")) " are one coalition in every seed." }
+                        } @else { div.scroll tabindex="0" role="region" aria-label={ "Groupings of " (row.label) } {
                             table.shares {
                                 @for (name, shares) in variant.members.iter().zip(row.together.iter().flatten()) {
                                     tr {
@@ -111,12 +140,18 @@ fn groupings(variant: &VariantTable) -> Markup {
                                     }
                                 }
                             }
-                        }
+                        } }
                     }
                 }
             }
         }
     }
+}
+
+/// Whether all members are together in all seeds.
+fn one_group(row: &Row) -> bool {
+    let mut shares = row.together.iter().flatten().flatten();
+    shares.all(|share| *share >= 1.0)
 }
 
 /// What was tried for every way of learning.
@@ -150,7 +185,7 @@ fn tuning(comparison: &Comparison) -> Markup {
             @for variant in &comparison.variants {
                 @if !variant.name.is_empty() { h3 { (variant.name) } }
                 div.scroll.tall tabindex="0" role="region" aria-label="What was tried" {
-                    table {
+                    table.stuck {
                         thead { tr {
                             th scope="col" { "way of learning" }
                             th scope="col" { "settings" }
@@ -184,7 +219,72 @@ fn setting(comparison: &Comparison, command: &str) -> Markup {
             h2 { "Settings" }
             dl.settings { @for (key, value) in &rows { dt { (key) } dd { (numbers::plain(value)) } } }
             h3 { "Run it again" }
-            pre { (command) }
+            pre tabindex="0" { (command) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(main: &[usize]) -> TextTable {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        TextTable {
+            title: "results".into(),
+            columns: vec![
+                String::new(),
+                "silos".into(),
+                "rows".into(),
+                "vs local".into(),
+                "none".into(),
+            ],
+            main: main.to_vec(),
+            rows: vec![words("fedavg 47.6 47.1 +0.7 "), words("local 48.2 48.0  ")],
+            ..TextTable::default()
+        }
+    }
+
+    fn heads(text: &str) -> Vec<&str> {
+        let parts = text
+            .split("</th>")
+            .filter_map(|part| part.rsplit_once("scope=\"col\">"));
+        parts.map(|(_, head)| head).collect()
+    }
+
+    #[test]
+    fn the_column_that_decides_is_beside_the_name_and_the_others_are_folded() {
+        let page = markup(&table(&[3, 1])).into_string();
+        let (main, folded) = page
+            .split_once("<details class=\"fold\">")
+            .unwrap_or_default();
+        assert_eq!(heads(main), ["", "vs local", "silos"]);
+        assert_eq!(heads(folded), ["", "rows"]);
+        assert!(
+            main.contains("<th class=\"number decision\" scope=\"col\">vs local<"),
+            "{main}"
+        );
+        assert!(
+            folded.starts_with("<summary>More columns: rows</summary>"),
+            "{folded}"
+        );
+        // In both tables the name stays in view, and no row is lost.
+        for part in [main, folded] {
+            assert!(part.contains("<table class=\"stuck\">"), "{part}");
+            assert_eq!(part.matches("<th scope=\"row\">").count(), 2);
+        }
+        assert!(main.contains(">+0.7<") && folded.contains(">47.1<"));
+    }
+
+    #[test]
+    fn without_a_column_that_decides_all_filled_columns_are_the_table() {
+        for main in [&[][..], &[4]] {
+            let page = markup(&table(main)).into_string();
+            assert_eq!(heads(&page), ["", "silos", "rows", "vs local"]);
+            assert!(
+                !page.contains("<details") && !page.contains("decision"),
+                "{page}"
+            );
         }
     }
 }

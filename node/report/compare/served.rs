@@ -102,6 +102,11 @@ pub(super) fn table(
                      another (fitted robustly alone, the mean of all coalitions).",
             }
         ),
+        // What was gained, who is harmed, what is served, and the mean.
+        main: [4, 5, 6, 7, 1]
+            .into_iter()
+            .filter(|&at| at < width)
+            .collect(),
         columns: columns[..width]
             .iter()
             .map(|&name| name.to_owned())

@@ -7,6 +7,8 @@ use super::cells::{TextTable, decimals, scope, value};
 
 /// Most subgroups that have a column; all are in the CSV file.
 const COLUMNS: usize = 6;
+/// Most subgroups that the page shows beside the gap; it folds the others.
+const SHOWN: usize = 3;
 
 /// The most important metric by subgroup; `None` where rows have none.
 pub(super) fn table(
@@ -73,6 +75,11 @@ pub(super) fn table(
             "Over the rows of all silos together. gap: best subgroup less worst. A subgroup with fewer than \
              {LEAST_ROWS} test rows in a seed is not shown, and not in the gap.{more}"
         ),
+        // The gap, and as many subgroups as have room.
+        main: [columns.len() - 1]
+            .into_iter()
+            .chain(1..=shown.len().min(SHOWN))
+            .collect(),
         columns,
         rows: variant.strategies.iter().map(cells).collect(),
     })

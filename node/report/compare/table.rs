@@ -112,6 +112,11 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     TextTable {
         title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
         note,
+        main: match local {
+            // What was gained, at how many silos, the mean, and the worst silo.
+            Some(_) => vec![5, 6, 1, 3],
+            None => Vec::new(),
+        },
         columns,
         rows: rows.iter().map(cells).collect(),
     }
@@ -146,6 +151,7 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
             false => "other metrics".into(),
         },
         note: String::new(),
+        main: Vec::new(),
         columns,
         rows: rows.iter().map(cells).collect(),
     }

@@ -76,6 +76,10 @@ pub(in crate::report) fn chart(
                         title { (numbers::plain(&line.name)) }
                         path d=(path(line)) {}
                         path.hit d=(path(line)) {}
+                        // A single point makes no line.
+                        @if let [(at, value)] = line.points.as_slice() {
+                            circle cx=(x.at(*at)) cy=(y.at(frame.inside(*value))) r="3" {}
+                        }
                     }
                 }
                 @for (nth, name, place) in labels(lines, |value| y.at(frame.inside(value))) {
@@ -111,4 +115,23 @@ fn labels(lines: &[Line], y: impl Fn(f64) -> f64) -> Vec<(usize, String, f64)> {
         labels[at].2 = px(labels[at].2.min(most));
     }
     labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_point_is_a_dot() {
+        let line = |points: &[(f64, f64)]| Line {
+            name: "a".into(),
+            points: points.to_vec(),
+        };
+        let drawn = |points| {
+            let chart = chart("x", "x", ("round", "mae"), &[line(points)]).into_string();
+            chart.matches("<circle").count()
+        };
+        assert_eq!(drawn(&[(1.0, 2.0)]), 1);
+        assert_eq!(drawn(&[(1.0, 2.0), (2.0, 1.0)]), 0);
+    }
 }

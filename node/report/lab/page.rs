@@ -44,7 +44,7 @@ pub fn page(all: &Laboratory, command: &str, date: &str) -> String {
                 @else { ul { @for fault in &all.faults { li { (fault) } } } }
                 p.note { "\"The lead\" is the member that leads at that moment, so each rotation loses another one." }
                 h3 { "Run it again" }
-                pre { (command) }
+                pre tabindex="0" { (command) }
                 p.muted { "rota " (all.version) }
             }
         },
@@ -55,7 +55,7 @@ fn markup(table: &TextTable) -> Markup {
     html! {
         h3 { (table.title) }
         div.scroll tabindex="0" role="region" aria-label=(table.title) {
-            table {
+            table.stuck {
                 thead { tr { @for (at, column) in table.columns.iter().enumerate() {
                     th.number[at > 0] scope="col" { (column) }
                 } } }

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use simulations::lab::{Laboratory, Lost, PolicyResult, Trial, View};
 
-use super::super::svg::{Scale, drawing, px, tick_text};
+use super::super::clock::Clock;
+use super::super::svg::{drawing, px};
 use super::super::{download, numbers};
 
 const WIDTH: f64 = 1000.0;
@@ -103,13 +104,22 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
         .iter()
         .flat_map(|strip| strip.views.iter().map(|view| view.to));
     let end = ends.fold(1e-9, f64::max);
-    let x = Scale::new((0.0, end), (LEFT, WIDTH - 16.0));
+    let ends = (LEFT, WIDTH - 16.0);
+    let x = &match strips {
+        [strip] => clock(strip, end, ends),
+        // Several are compared by their lengths, so nothing is cut.
+        _ => Clock::new(&[], &[], (end, false), ends),
+    };
     let bottom = TOP + strips.len() as f64 * (block + GAP) - GAP;
-    let ticks = x.ticks(8);
+    let below = if x.pauses().next().is_some() {
+        38.0
+    } else {
+        24.0
+    };
     drawing(
         "Timelines of leads",
         WIDTH,
-        bottom + 24.0,
+        bottom + below,
         html! {
             defs {
                 pattern #hatch width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
@@ -117,10 +127,7 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
                     rect.hatch-line width="3" height="6" {}
                 }
             }
-            @for tick in &ticks {
-                line.grid x1=(x.at(*tick)) x2=(x.at(*tick)) y1=(TOP) y2=(px(bottom)) {}
-                text.tick x=(x.at(*tick)) y=(px(bottom + 16.0)) text-anchor="middle" { (tick_text(&ticks, *tick)) " s" }
-            }
+            (x.axis((LEFT, WIDTH - 16.0), (TOP, bottom)))
             @for (nth, strip) in strips.iter().enumerate() {
                 (one(silos, strip, x, (TOP + nth as f64 * (block + GAP), high, lanes, end), named))
             }
@@ -128,11 +135,26 @@ pub(in crate::report) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) ->
     )
 }
 
+/// The clock of a timeline that stands alone.
+fn clock(strip: &Strip<'_>, end: f64, ends: (f64, f64)) -> Clock {
+    let views: Vec<(f64, f64)> = strip
+        .views
+        .iter()
+        .map(|view| (view.from, view.to))
+        .collect();
+    let stops = strip.stops.iter();
+    let stops = stops.flat_map(|stop| [Some(stop.at), stop.back]);
+    let last = strip.views.iter().max_by(|a, b| a.to.total_cmp(&b.to));
+    let waiting = last.is_some_and(|view| view.result == "open");
+    let stops: Vec<f64> = stops.flatten().collect();
+    Clock::new(&views, &stops, (end, waiting), ends)
+}
+
 /// The lanes of one timeline, from `top` downwards.
 fn one(
     silos: &[String],
     strip: &Strip<'_>,
-    x: Scale,
+    x: &Clock,
     (top, high, lanes, end): (f64, f64, usize, f64),
     named: bool,
 ) -> Markup {
@@ -190,5 +212,60 @@ pub(in crate::report) fn key() -> Markup {
             li { (box_of("view open")) "under way at the end" }
             li { (box_of("stopped")) "silo down" }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(view: u64, from: f64, to: f64, result: &'static str) -> View {
+        View {
+            view,
+            round: view,
+            lead: 0,
+            from,
+            to,
+            result,
+        }
+    }
+
+    fn widths(drawn: &str) -> Vec<f64> {
+        let bars = drawn.split("<rect class=\"view ").skip(1);
+        let width = |bar: &str| {
+            bar.split("width=\"")
+                .nth(1)?
+                .split('"')
+                .next()?
+                .parse()
+                .ok()
+        };
+        bars.filter_map(width).collect()
+    }
+
+    #[test]
+    fn a_wait_at_the_end_of_a_history_leaves_room_for_the_rounds() {
+        let silos = ["north".to_owned(), "south".to_owned()];
+        let views = [
+            view(1, 0.0, 1.0, "final"),
+            view(2, 1.0, 2.0, "final"),
+            view(3, 2.0, 19.0, "open"),
+        ];
+        let strip = || Strip {
+            labels: ["views".into(), "2 final rounds".into()],
+            views: &views,
+            stops: &[],
+        };
+        let alone = strips_drawn(&silos, &[strip()]).into_string();
+        let wide = widths(&alone);
+        assert_eq!(wide.len(), 3);
+        assert!(
+            wide[0] > 300.0 && wide[2] < 0.21 * (WIDTH - LEFT),
+            "{wide:?}"
+        );
+        assert!(alone.contains("17.0 s, drawn shorter"), "{alone}");
+        // Beside another one lengths are compared, so nothing is cut.
+        let both = strips_drawn(&silos, &[strip(), strip()]).into_string();
+        assert!(widths(&both)[2] > 10.0 * widths(&both)[0], "{both}");
     }
 }

@@ -1,15 +1,19 @@
 //! The section on classifiers: ROC curves, calibration and confusion by silo.
 
+mod all;
+mod axes;
+
 use maud::{Markup, html};
 use simulations::summary::{Bin, ClassResults};
 
 use super::story::{Silo, Story};
-use super::svg::{Scale, colour, drawing, px};
+use super::svg::{colour, drawing, px};
 use super::{download, numbers};
+use axes::{SIZE, axes, scales};
 
-const SIZE: f64 = 260.0;
-const LEFT: f64 = 40.0;
-const BOTTOM: f64 = 36.0;
+/// The fewest rows of a bin of probabilities that is drawn: with ten rows, the observed fraction has a
+/// standard error of up to 0.16 (a choice, that of tables of subgroups, too).
+const ENOUGH: u64 = simulations::compare::LEAST_ROWS as u64;
 /// The most silos whose details are open at first.
 const OPEN: usize = 3;
 /// The most silos whose details are listed without a box that scrolls.
@@ -29,7 +33,6 @@ pub(crate) fn section(story: &Story) -> Markup {
         return html! {};
     }
     let two = story.settings.classes.len() == 2;
-    let roc = all.iter().any(|(_, classes)| !classes.roc.is_empty());
     html! {
         section {
             h2 { "How the classifiers err" }
@@ -42,32 +45,10 @@ pub(crate) fn section(story: &Story) -> Markup {
                     "Calibration: how often the predicted class is right where it is predicted with this "
                     "probability. There are ROC curves for two classes only. "
                 }
-                "Point at a line for its name."
+                "Bins hold a tenth of the probabilities each; those with fewer than " (ENOUGH) " rows are not drawn, as "
+                "chance alone moves them far, and stand in the data."
             }
-            div.pair {
-                @if roc {
-                    figure {
-                        figcaption { "ROC curves of all silos" }
-                        (drawing("ROC curves of all silos", SIZE, SIZE, html! {
-                            (axes("false positive rate", "true positive rate"))
-                            @for (silo, classes) in &all { (curve(silo, &classes.roc, "")) }
-                        }))
-                        (download::plot(&format!("{}-roc", story.scenario), &roc_csv(&all)))
-                    }
-                }
-                figure {
-                    figcaption { "Calibration of all silos" }
-                    (drawing("Calibration of all silos", SIZE, SIZE, html! {
-                        (axes("predicted probability", "observed fraction"))
-                        @for (silo, classes) in &all {
-                            (curve(silo, &places(&classes.calibration), ""))
-                            // A single bin makes no line.
-                            @if classes.calibration.len() == 1 { (bins(silo, &classes.calibration)) }
-                        }
-                    }))
-                    (download::plot(&format!("{}-calibration", story.scenario), &calibration_csv(&all)))
-                }
-            }
+            (all::charts(story, &all))
             div.many[all.len() > MANY].tall[all.len() > MANY] {
                 @for (silo, classes) in &all {
                     details open[all.len() <= OPEN] {
@@ -101,12 +82,15 @@ fn one(story: &Story, silo: &Silo, classes: &ClassResults) -> Markup {
                 }
             }
             figure {
+                @let drawn = enough(&classes.calibration);
+                @let few = classes.calibration.len() - drawn.len();
                 figcaption { "Calibration: area by rows" }
                 (drawing(&format!("Calibration of {}", silo.name), SIZE, SIZE, html! {
                     (axes("predicted probability", "observed fraction"))
-                    (curve(silo, &places(&classes.calibration), ""))
-                    (bins(silo, &classes.calibration))
+                    (curve(silo, &places(&drawn), ""))
+                    (bins(silo, &drawn))
                 }))
+                @if few > 0 { p.note { (numbers::plural(few, "bin")) " with fewer than " (ENOUGH) " rows not drawn" } }
                 (download::plot(&name("calibration"), &calibration_csv(&[(silo, classes)])))
             }
             figure {
@@ -115,31 +99,6 @@ fn one(story: &Story, silo: &Silo, classes: &ClassResults) -> Markup {
                 div.saves { (download::data(&name("confusion"), &confusion_csv(story, classes))) }
             }
         }
-    }
-}
-
-fn scales() -> (Scale, Scale) {
-    (
-        Scale::new((0.0, 1.0), (LEFT, SIZE - 8.0)),
-        Scale::new((0.0, 1.0), (SIZE - BOTTOM, 8.0)),
-    )
-}
-
-/// A unit square with a diagonal.
-fn axes(below: &str, beside: &str) -> Markup {
-    let (x, y) = scales();
-    html! {
-        @for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
-            line.grid x1=(x.at(tick)) x2=(x.at(tick)) y1=(y.at(0.0)) y2=(y.at(1.0)) {}
-            line.grid x1=(x.at(0.0)) x2=(x.at(1.0)) y1=(y.at(tick)) y2=(y.at(tick)) {}
-        }
-        @for tick in [0.0, 0.5, 1.0] {
-            text.tick x=(x.at(tick)) y=(px(y.at(0.0) + 14.0)) text-anchor="middle" { (tick) }
-            text.tick x=(px(LEFT - 5.0)) y=(px(y.at(tick) + 4.0)) text-anchor="end" { (tick) }
-        }
-        line.axis x1=(x.at(0.0)) x2=(x.at(1.0)) y1=(y.at(0.0)) y2=(y.at(1.0)) {}
-        text.tick x=(x.at(0.5)) y=(SIZE - 6.0) text-anchor="middle" { (below) }
-        text.tick text-anchor="middle" transform=(format!("translate(11 {}) rotate(-90)", y.at(0.5))) { (beside) }
     }
 }
 
@@ -158,6 +117,12 @@ fn curve(silo: &Silo, points: &[(f64, f64)], more: &str) -> Markup {
             }
         }
     }
+}
+
+/// The bins with enough rows.
+fn enough(bins: &[Bin]) -> Vec<Bin> {
+    let enough = bins.iter().filter(|bin| bin.rows >= ENOUGH);
+    enough.cloned().collect()
 }
 
 fn places(bins: &[Bin]) -> Vec<(f64, f64)> {
