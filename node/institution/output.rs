@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
@@ -21,6 +21,8 @@ pub struct Output {
     json: bool,
     lines: SyncSender<String>,
     dropped: Arc<AtomicU64>,
+    /// Whether it was said what lines of text are not good for.
+    begun: Arc<AtomicBool>,
 }
 
 impl Output {
@@ -32,6 +34,7 @@ impl Output {
             json,
             lines,
             dropped: dropped.clone(),
+            begun: Arc::default(),
         };
         let writer = thread::spawn(move || write(&waiting, &dropped, json));
         (output, writer)
@@ -50,9 +53,9 @@ impl Output {
         }
     }
 
-    /// Says what lines of text in a file are not good for; nothing with JSON, and nothing on a terminal.
+    /// Says once what lines of text in a file are not good for; nothing with JSON, and nothing on a terminal.
     pub(super) fn begin(&self) {
-        if !io::stdout().is_terminal() {
+        if !self.begun.swap(true, Ordering::Relaxed) && !io::stdout().is_terminal() {
             let line = "these lines are for people: `rota report` needs those of `rota run --json`";
             self.line(SystemTime::now(), line);
         }

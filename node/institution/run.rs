@@ -123,7 +123,6 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
         return Err(outside(institution));
     }
     let signals = Signals::new()?;
-    output.begin();
     let mut lost = options.journal_lost;
     let mut in_use = None;
     // A member that leaves while its node runs is not waiting to come back, unless it was left behind
@@ -308,6 +307,7 @@ fn run_epoch(
         mesh.addresses.join(", "),
     );
     output.print(SystemTime::now(), document, &line);
+    output.begin();
     if epoch.number > 0 {
         keep_in_force(institution, output);
     }

@@ -219,7 +219,7 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
     );
     assert!(!chains[0].contains("missing "), "{}", chains[0]);
     // Its log is that of a member, too.
-    let said = good(&["audit", state]);
+    let said = good(&["audit", "--summary", state]);
     assert!(said.starts_with("newcomer: lines 1 to"), "{said}");
     assert!(said.contains("the journal beside it names line"), "{said}");
     let said = good(&["model", "list", "--config", config.to_str().unwrap()]);
