@@ -134,7 +134,7 @@ mod tests {
     fn on_paper_the_page_is_upright_and_nothing_is_folded_or_cut_off() {
         let (_, print) = STYLE.split_once("@page").unwrap_or_default();
         for rule in [
-            "size: A4 portrait",
+            " portrait;",
             // Headings stay with what they head, rows and drawings are whole.
             "h1, h2, h3, figcaption, summary, .kicker { break-after: avoid; }",
             "tr, p, pre, figure, .cards li, .legend li, .result li { break-inside: avoid; }",
