@@ -1,8 +1,11 @@
-//! The book's tutorial "Three hospitals", line by line, as somebody with three terminals does it.
+//! The book's tutorial "Three hospitals" and its second day, line by line, as somebody with a few
+//! terminals does it.
 //!
 //! A block of language `console,NAME` is typed into the terminal NAME, which begins in the folder of
-//! that name. Its commands begin with `$ ` and are followed by what they print. A node that is
-//! started runs while other terminals go on; its terminal takes the next block when it has ended.
+//! that name; `NAME-2` is a second one in the same folder. Its commands begin with `$ ` and are followed
+//! by what they print. A node that is started runs while other terminals go on; its terminal takes the
+//! next block when it has ended. A block of language `node,NAME` is a line that the node of NAME prints,
+//! and whoever reads goes on when it is there; an id in it is typed into commands as that node printed it.
 //! `...` stands for any lines. What differs from run to run is masked: keys and hashes, times,
 //! numbers of a run, and who leads.
 //!
@@ -13,6 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -26,6 +30,8 @@ const LONGEST: Duration = Duration::from_secs(180);
 
 /// A block of the page: the terminal, and its lines.
 struct Block {
+    /// Whether it is what a node prints.
+    node: bool,
     terminal: String,
     text: String,
 }
@@ -38,8 +44,9 @@ fn blocks(page: &str) -> Vec<Block> {
             (Some(language), None) => {
                 let (language, terminal) = language.split_once(',').unwrap_or((language, ""));
                 open = Some(Block {
+                    node: language == "node",
                     terminal: match language {
-                        "console" => terminal.to_owned(),
+                        "console" | "node" => terminal.to_owned(),
                         _ => String::new(),
                     },
                     text: String::new(),
@@ -59,14 +66,18 @@ fn blocks(page: &str) -> Vec<Block> {
 struct Terminals {
     folder: PathBuf,
     running: BTreeMap<String, Node>,
-    ports: [u16; 3],
+    ports: [u16; 4],
+    /// Ids of the page, and what they are here.
+    ids: BTreeMap<String, String>,
 }
 
 /// A node that runs.
 struct Node {
     line: String,
-    log: PathBuf,
     pid: u32,
+    /// What it printed so far.
+    text: String,
+    lines: Receiver<String>,
     ended: Receiver<ExitStatus>,
 }
 
@@ -78,10 +89,13 @@ impl Terminals {
         for (at, port) in self.ports.iter().enumerate() {
             line = line.replace(&format!(":700{}", at + 1), &format!(":{port}"));
         }
+        for (shown, here) in &self.ids {
+            line = line.replace(shown, here);
+        }
         let mut command = Command::new("sh");
         command
             .args(["-c", &line])
-            .current_dir(self.folder.join(terminal))
+            .current_dir(self.folder.join(terminal.trim_end_matches("-2")))
             .env("PATH", path)
             .env_remove("ROTA_DATA")
             .env_remove("RUST_LOG")
@@ -92,18 +106,21 @@ impl Terminals {
     /// What a command prints; starts it only, where it is a node.
     fn run(&mut self, terminal: &str, line: &str) -> String {
         if line.starts_with("rota run ") {
-            let log = self.folder.join(terminal).join("log");
-            let out = fs::File::create(&log).unwrap();
-            let mut command = self.command(terminal, line);
-            command.stdout(out.try_clone().unwrap()).stderr(out);
-            let mut child = command.spawn().unwrap();
-            let (pid, (tell, ended)) = (child.id(), channel());
-            std::thread::spawn(move || tell.send(child.wait().unwrap()));
-            let line = line.to_owned();
+            let mut command = self.command(terminal, &format!("exec {line} 2>&1"));
+            let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+            let out = BufReader::new(child.stdout.take().unwrap());
+            let (pid, (tell, ended), (print, lines)) = (child.id(), channel(), channel());
+            std::thread::spawn(move || {
+                for line in out.lines().map_while(Result::ok) {
+                    let _ = print.send(line);
+                }
+                tell.send(child.wait().unwrap())
+            });
             let node = Node {
-                line,
-                log,
+                line: line.to_owned(),
                 pid,
+                text: String::new(),
+                lines,
                 ended,
             };
             self.running.insert(terminal.to_owned(), node);
@@ -119,20 +136,55 @@ impl Terminals {
 
     /// What the node in this terminal printed, once it has ended.
     fn ended(&mut self, terminal: &str) -> Option<String> {
+        let mut node = self.running.remove(terminal)?;
+        let status = node.ended.recv_timeout(LONGEST);
+        node.text
+            .extend(node.lines.try_iter().map(|line| line + "\n"));
         let Node {
-            line,
-            log,
-            pid,
-            ended,
-        } = self.running.remove(terminal)?;
-        let status = ended.recv_timeout(LONGEST);
-        let text = fs::read_to_string(&log).unwrap();
+            line, pid, text, ..
+        } = node;
         let Ok(status) = status else {
             let _ = Command::new("kill").arg(pid.to_string()).status();
             panic!("{line}: still running\n{text}");
         };
         assert!(status.success(), "{line}: {text}");
         Some(text)
+    }
+
+    /// Waits until the node in this terminal has printed a line like this one, and takes note of its ids.
+    fn prints(&mut self, terminal: &str, shown: &str) {
+        let folder = self.folder.clone();
+        let node = self.running.get_mut(terminal).unwrap();
+        let found = loop {
+            let Ok(line) = node.lines.recv_timeout(LONGEST) else {
+                panic!("{terminal} never prints {shown:?} after\n{}", node.text);
+            };
+            node.text += &format!("{line}\n");
+            let here = line.replace(&format!("{}/", folder.display()), "");
+            if masked(&here) == masked(shown) {
+                break line;
+            }
+        };
+        let ids = |text: &str| {
+            let words = text.split(|c: char| !c.is_ascii_hexdigit());
+            let ids: Vec<String> = words
+                .filter(|word| word.len() == 16)
+                .map(str::to_owned)
+                .collect();
+            ids
+        };
+        self.ids.extend(ids(shown).into_iter().zip(ids(&found)));
+    }
+
+    /// Ends all nodes as Ctrl-C does.
+    fn interrupt(&mut self) {
+        let terminals: Vec<String> = self.running.keys().cloned().collect();
+        for terminal in terminals {
+            let pid = self.running[&terminal].pid.to_string();
+            let done = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+            assert!(done.success());
+            self.ended(&terminal);
+        }
     }
 
     /// As the page would show it: with its ports, and with the folder that it is in left out.
@@ -157,7 +209,9 @@ fn masked(text: &str) -> String {
             let long = bare.len() > 40;
             let digits = bare.chars().any(|c| c.is_ascii_digit());
             words.push(match () {
-                () if lead && ["north", "south", "east"].contains(&word) => "LEAD".to_owned(),
+                () if lead && ["north", "south", "east", "west"].contains(&word) => {
+                    "LEAD".to_owned()
+                }
                 () if hex => word.replace(bare, "HASH"),
                 () if long => "TEXT".to_owned(),
                 () if digits => word
@@ -175,16 +229,15 @@ fn masked(text: &str) -> String {
     out
 }
 
-/// Three free ports.
-fn ports() -> [u16; 3] {
-    let sockets = [(); 3].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
+/// Free ports.
+fn ports() -> [u16; 4] {
+    let sockets = [(); 4].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
     sockets.map(|socket| socket.local_addr().unwrap().port())
 }
 
 #[test]
-fn three_hospitals_come_to_predictions_as_the_book_says() {
+fn hospitals_have_a_first_and_a_second_day_as_the_book_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("docs/three-hospitals.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     symlink(env!("CARGO_BIN_EXE_rota"), folder.path().join("rota")).unwrap();
     symlink(root.join("examples"), folder.path().join("examples")).unwrap();
@@ -192,7 +245,18 @@ fn three_hospitals_come_to_predictions_as_the_book_says() {
         folder: folder.path().canonicalize().unwrap(),
         running: BTreeMap::new(),
         ports: ports(),
+        ids: BTreeMap::new(),
     };
+    play(&mut terminals, &root.join("docs/three-hospitals.md"));
+    assert!(terminals.running.is_empty(), "a node is never waited for");
+    play(&mut terminals, &root.join("docs/second-day.md"));
+    assert_eq!(terminals.running.len(), 4);
+    terminals.interrupt();
+}
+
+/// Types what a page says.
+fn play(terminals: &mut Terminals, file: &Path) {
+    let page = fs::read_to_string(file).unwrap();
     let write = std::env::var_os("ROTA_GOLDEN").is_some();
     let compare = |terminals: &Terminals, shown: &str, actual: &str| {
         let actual = terminals.shown(actual);
@@ -201,7 +265,7 @@ fn three_hospitals_come_to_predictions_as_the_book_says() {
         } else {
             let assert = snapbox::Assert::new().action_env("SNAPSHOTS");
             let (actual, shown) = (masked(&actual), masked(shown));
-            let name = "docs/three-hospitals.md";
+            let name = file.file_name().unwrap().to_string_lossy();
             if let Err(error) = assert.try_eq(Some(&name), actual.into_data(), shown.into_data()) {
                 panic!("{error}");
             }
@@ -211,10 +275,15 @@ fn three_hospitals_come_to_predictions_as_the_book_says() {
     let blocks = blocks(&page);
     assert!(blocks.len() > 10, "{} blocks", blocks.len());
     for block in blocks {
+        if block.node {
+            for line in block.text.lines() {
+                terminals.prints(&block.terminal, line);
+            }
+            continue;
+        }
         if let Some(text) = terminals.ended(&block.terminal) {
-            let (line, shown) = started[&block.terminal].split_once('\n').unwrap();
-            compare(&terminals, shown, &text);
-            let _ = line;
+            let (_, shown) = started[&block.terminal].split_once('\n').unwrap();
+            compare(terminals, shown, &text);
         }
         let terminal = match block.terminal.as_str() {
             "any" => "",
@@ -230,8 +299,7 @@ fn three_hospitals_come_to_predictions_as_the_book_says() {
         }
         match node {
             true => drop(started.insert(block.terminal, block.text)),
-            false => compare(&terminals, &block.text, &actual),
+            false => compare(terminals, &block.text, &actual),
         }
     }
-    assert!(terminals.running.is_empty(), "a node is never waited for");
 }

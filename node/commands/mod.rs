@@ -16,6 +16,7 @@ pub(crate) mod federation;
 pub(crate) mod identity;
 pub(crate) mod init;
 pub(crate) mod join;
+mod joining;
 pub(crate) mod lab;
 pub(crate) mod learner;
 pub(crate) mod model;

@@ -11,7 +11,7 @@ use rota::federation::{Join, addresses, keep_consent, words};
 use rota::protocol::SecretKey;
 use rota::report::numbers;
 
-use super::join::{consents, own_rows_of, unfit};
+use super::joining::{consents, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};
 use super::{CommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};

@@ -193,10 +193,9 @@ impl News {
             self.measure(&model, &personal)
         });
         let measured = held_out.as_ref();
-        let measured =
-            measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
+        let measured = measured.map_or(String::new(), |held_out| format!(": {}", held_out.brief()));
         let line = format!(
-            "round {:>4}   adopted before this start, coalition {} of {}{measured}",
+            "goes on from round {}, coalition {} of {}{measured}",
             last.round,
             last.coalition + 1,
             last.models.len(),

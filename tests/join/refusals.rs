@@ -28,14 +28,17 @@ fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
         "A"
     };
     damaged.replace_range(place..=place, other);
-    let newer = token.replacen("rota-invite-1-", "rota-invite-2-", 1);
+    let newer = token.replacen("rota-invite-1-", "rota-invite-3-", 1);
     for (token, expected) in [
         (
             damaged.as_str(),
             "this invitation is damaged, its checksum does not match",
         ),
         (&token[..200], "this invitation is damaged"),
-        (&newer, "has version 2, and this program reads version 1"),
+        (
+            &newer,
+            "has version 3, and this program reads versions 1 and 2",
+        ),
         ("hello", "this is no invitation"),
     ] {
         let (code, said) = refused(&hospitals, 0, token, &[]);

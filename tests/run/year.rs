@@ -173,7 +173,7 @@ impl Year {
             let begin = format!("{name} in the federation stays");
             assert!(said.starts_with(&begin), "{place}: {said}");
             assert!(!said.contains("silo was away"), "{place}: {said}");
-            let said = good(&["audit", &state]);
+            let said = good(&["audit", &state, "--summary"]);
             assert!(said.starts_with(name), "{place}: {said}");
             let said = self.good(node, &["check", "--json", "--offline"]);
             if self.changes > 0 {

@@ -1,0 +1,105 @@
+//! What an institution brings when it joins, and whether it consents.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use rota::federation::own_rows;
+use rota::learn::DataError;
+use rota::learn::data::{OwnFile, OwnRows};
+use rota::learn::propose::Marks;
+
+use super::CommandError;
+use super::rows::say;
+use crate::cli::JoinFederation;
+
+/// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
+pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandError> {
+    let kept = rows_before(&options.out);
+    if options.data.is_empty() && kept.is_none() {
+        return Err(CommandError::Usage(
+            "--data FILE is missing: the file of this institution's rows, which stays where it is"
+                .into(),
+        ));
+    }
+    for address in &options.listen {
+        rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
+    }
+    match kept {
+        None => Ok(own_rows(
+            &options.data,
+            &options.ignore,
+            options.marks.into(),
+        )?),
+        Some(kept) => {
+            say(&["The rows are read as [data.rows] of the silo.toml that is there says.".into()])?;
+            kept.with(&options.data, &options.ignore, options.marks.into())
+        }
+    }
+}
+
+/// That rows do not fit, and what to do.
+pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> CommandError {
+    CommandError::Failed(format!(
+        "{why}. Nothing was signed. Correct the file, or say in {config} how it is written (`format`) and \
+         what its names and codes mean ([data.rows.names]); then, or if all is right as it is: {again}"
+    ))
+}
+
+/// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
+fn rows_before(folder: &Path) -> Option<Before> {
+    let text = rota::agreement::read_configuration(&folder.join("silo.toml")).ok()?;
+    let table: toml::Table = text.parse().ok()?;
+    let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
+    let own = |file: &OwnFile| OwnFile::new(folder.join(file.path()), file.format().cloned());
+    let files = rows.files.iter().map(own).collect();
+    Some(Before(OwnRows { files, ..rows }))
+}
+
+/// How rows were read before.
+struct Before(OwnRows);
+
+impl Before {
+    /// The same names, codes and format, of these files where some are given, and without these columns.
+    fn with(
+        mut self,
+        files: &[PathBuf],
+        ignore: &[String],
+        marks: Marks,
+    ) -> Result<OwnRows, CommandError> {
+        if !files.is_empty() {
+            // Another file may be written in another way.
+            let known = |file: &PathBuf| self.0.files.iter().any(|own| own.path() == file);
+            if !files.iter().all(known) {
+                let found = own_rows(files, &[], marks)?;
+                (self.0.files, self.0.format) = (found.files, found.format);
+            }
+        }
+        let known = &mut self.0.names.ignore;
+        known.extend(
+            ignore
+                .iter()
+                .filter(|name| !known.contains(name))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        Ok(self.0)
+    }
+}
+
+/// Whether the institution consents: by `--yes`, or by an answer.
+pub(super) fn consents(yes: bool, name: &str) -> Result<bool, CommandError> {
+    if yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(CommandError::Usage(format!(
+            "nothing was signed: run this in a terminal to be asked, or add --yes to sign as {name}"
+        )));
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "Sign this agreement as {name}? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
