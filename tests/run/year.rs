@@ -366,8 +366,24 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     let here = ["--config", configs[1].to_str().unwrap(), "--yes"];
     let twice = output(&[&["federation", "admit", request][..], &here].concat());
     assert_eq!(twice.status.code(), Some(1));
-    // It approves like any other, and its models are in the rounds that follow.
-    year.last(6, &[4, 0, 1, 2]);
+    // A disk is gone, with journal and key: what is put back is a backup, and the rows. Its node only
+    // listens, until a change begins in which it has signed nothing.
+    let east = folder.join("east");
+    let backup = folder.join("east.tar");
+    let backup = backup.to_str().unwrap();
+    year.good(2, &["backup", backup]);
+    year.nodes.nodes.kill(2);
+    fs::rename(&east, folder.join("east-gone")).unwrap();
+    fs::create_dir_all(&east).unwrap();
+    fs::write(east.join("stays.csv"), table(2)).unwrap();
+    let node = east.join("node");
+    good(&["restore", backup, node.to_str().unwrap()]);
+    year.nodes.nodes.start(2);
+    year.is_done(2);
+    year.everything("a restore from a backup");
+
+    // The newcomer approves like any other, and its models are in the rounds that follow.
+    year.last(6, &[4, 0, 1, 3]);
     year.everything("two rounds more");
     let chain = good(&["chain", "--state", &year.state(0)]);
     let with_it = |line: &&str| line.trim().starts_with("in ") && line.contains("archive");
@@ -382,21 +398,6 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
         year.is_done(node);
     }
     year.everything("two restarts");
-
-    // A disk is gone, with journal and key: what is put back is a backup, and the rows.
-    let east = folder.join("east");
-    let backup = folder.join("east.tar");
-    let backup = backup.to_str().unwrap();
-    year.good(2, &["backup", backup]);
-    year.nodes.nodes.kill(2);
-    fs::rename(&east, folder.join("east-gone")).unwrap();
-    fs::create_dir_all(&east).unwrap();
-    fs::write(east.join("stays.csv"), table(2)).unwrap();
-    let node = east.join("node");
-    good(&["restore", backup, node.to_str().unwrap()]);
-    year.nodes.nodes.start(2);
-    year.is_done(2);
-    year.everything("a restore from a backup");
 
     // Its key is lost: the same door, by the new key.
     year.nodes.nodes.terminate(4);
