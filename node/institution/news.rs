@@ -205,10 +205,10 @@ impl News {
             "outcome": format!("{:#}", last.outcome), "coalition": last.coalition,
             "coalitions": last.models.len(), "held-out": held_out,
         });
-        self.output.print(self.now, document, &line);
         if let Some(held_out) = held_out {
             self.health.measured(last.round, held_out);
         }
+        self.output.print(self.now, document, &line);
     }
 
     /// A view ended without a block.
