@@ -38,7 +38,8 @@ fn alerts_and_board_use_metrics_that_a_node_serves() {
     (0..4).for_each(|node| nodes.start(node));
     let line = nodes.until(0, "http", 20);
     let url = line["url"].as_str().unwrap().to_owned();
-    (0..3).for_each(|_| drop(nodes.until(0, "adopted", 30)));
+    // On a slow machine the others finish rounds without it; what a training says is there after its own.
+    while !nodes.until(0, "adopted", 30)["loss"].is_number() {}
     let address = url.trim_start_matches("http://").trim_end_matches('/');
     let known = named(&served(address));
     assert!(
