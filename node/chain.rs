@@ -21,6 +21,7 @@ use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
 use agreement::{Agreement, ConfigError};
 
+pub(crate) use links::{Leads, authors};
 pub use missing::Missing;
 pub(crate) use missing::before;
 

@@ -64,7 +64,9 @@ pub(super) fn links(
             }
             parent = Some(block.hash());
             last = block.learning().map_or(last, |learning| learning.round);
-            let lead = leads.as_mut().and_then(|leads| leads.of(block));
+            let lead = leads
+                .as_mut()
+                .and_then(|leads| leads.of(block.view, authors(block).as_deref()));
             links.push(link(block, epoch.as_deref(), lead));
         }
         if let Some(passage) = passage {
@@ -109,16 +111,16 @@ pub(super) fn links(
     Ok((links, missing))
 }
 
-/// The leads of a chain's blocks, asked for in order.
-struct Leads {
-    epoch: Arc<Epoch>,
+/// The leads of an epoch's blocks, asked for in order from the first.
+pub(crate) struct Leads {
+    pub(crate) epoch: Arc<Epoch>,
     turns: Turns,
     /// Who led before the last learning block, if the block before was that one.
     before: Option<Turns>,
 }
 
 impl Leads {
-    fn new(epoch: Arc<Epoch>) -> Self {
+    pub(crate) fn new(epoch: Arc<Epoch>) -> Self {
         Self {
             turns: epoch.turns(),
             epoch,
@@ -126,22 +128,21 @@ impl Leads {
         }
     }
 
-    /// The lead of a block. An empty block after a learning block was proposed before that one was
-    /// known to be final; for one after an empty block the chain does not tell, unless the view
-    /// alone does.
-    fn of(&mut self, block: &Block) -> Option<MemberIndex> {
-        let Some(learning) = block.learning() else {
+    /// The lead of a block of this view; `authors` are those of its round, if it is one. An empty block
+    /// after a learning block was proposed before that one was known to be final; for one after an empty
+    /// block the chain does not tell, unless the view alone does.
+    pub(crate) fn of(&mut self, view: u64, authors: Option<&[MemberIndex]>) -> Option<MemberIndex> {
+        let Some(authors) = authors else {
             let before = self.before.take();
             let turns = match self.epoch.charter.rotation.follows_rounds() {
                 true => before?,
                 false => self.turns.clone(),
             };
-            return Some(turns.lead(&self.epoch, block.view));
+            return Some(turns.lead(&self.epoch, view));
         };
-        let lead = self.turns.lead(&self.epoch, block.view);
-        let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        let lead = self.turns.lead(&self.epoch, view);
         self.before = Some(self.turns.clone());
-        self.turns.advance(&self.epoch, block.view, &authors);
+        self.turns.advance(&self.epoch, view, authors);
         Some(lead)
     }
 }
@@ -230,6 +231,12 @@ fn who(epoch: Option<&Epoch>, member: MemberIndex) -> Who {
     }
 }
 
+/// The members whose contributions are in the round of a block; `None` for other blocks.
+pub(crate) fn authors(block: &Block) -> Option<Vec<MemberIndex>> {
+    let inclusions = block.learning()?.inclusions.iter();
+    Some(inclusions.map(|(by, _)| *by).collect())
+}
+
 /// The members that approved a change, or signed a recovery.
 fn approved(block: &Block) -> Vec<MemberIndex> {
     match &block.content {
@@ -242,15 +249,7 @@ fn approved(block: &Block) -> Vec<MemberIndex> {
 fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
     let who = |member| who(epoch, member);
     let learning = block.learning();
-    let signers: Vec<_> = learning
-        .map(|learning| {
-            learning
-                .inclusions
-                .iter()
-                .map(|(member, _)| *member)
-                .collect()
-        })
-        .unwrap_or_default();
+    let signers = authors(block).unwrap_or_default();
     let left_out = epoch.filter(|_| learning.is_some()).map(|epoch| {
         let others = epoch
             .roster

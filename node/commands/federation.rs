@@ -277,15 +277,11 @@ fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandErro
         )));
     }
     let changes = agreement.epoch.number;
-    let in_force = match changes {
+    let now = match changes {
         0 => text.clone(),
         _ => agreement.to_toml().map_err(CommandError::Failed)?,
     };
-    let text_in_force = InForce {
-        changes,
-        text: in_force,
-    };
-    Ok((text, Some(text_in_force)))
+    Ok((text, Some(InForce { changes, text: now })))
 }
 
 /// Prints an agreement in words, and who has signed it.

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rota::agreement::{Agreement, ConfigError, Invitation};
-use rota::federation::{Join, addresses, draft_words, words};
+use rota::agreement::{Agreement, ConfigError, Consent, Invitation};
+use rota::federation::{addresses, draft_words, words};
 use rota::identity;
 use rota::institution::{Configured, Data, Place, SetupError, standing};
 use rota::learn::file;
@@ -13,7 +13,7 @@ use rota::model::GivenStart;
 use rota::protocol::{PublicKey, SecretKey};
 use rota::report::numbers;
 
-use super::joining::{consents, own_rows_of, unfit};
+use super::joining::{Joining, consents, keep, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};
 use super::{CommandError, identity::line, newcomer};
 use crate::cli::{JoinFederation, Sign};
@@ -49,39 +49,20 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
         )));
     }
     let rows = own_rows_of(options)?;
-    let joining = Join {
+    say(&words(&agreement))?;
+    let joining = Joining {
         agreement: &agreement,
         text: &invitation.text,
         me,
-        identity: &options.identity,
-        rows: &rows,
-        listen: options.listen.clone(),
-        folder: &options.out,
-        force: options.force,
     };
-    say(&words(&agreement))?;
-    let fits = fitting(
-        &agreement,
-        &rows,
-        Some(&name),
-        Path::new(""),
-        Doubts::Refuse,
-    )?;
-    let consented = consents(options.yes, &name)?;
-    if !consented {
-        return Err(CommandError::Failed(
-            "nothing was signed, and nothing was written".into(),
-        ));
-    }
-    let joined = joining.write()?;
+    let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display();
-    let mut out = io::stdout().lock();
-    writeln!(out, "written: {} and {config}", joined.federation.display())?;
     if let Err(why) = fits {
         let again = format!("rota federation sign --config {config}");
         return Err(unfit(&why, &config.to_string(), &again));
     }
     signed(&agreement, &key, &joined.consent)?;
+    let mut out = io::stdout().lock();
     if GivenStart::of(&agreement).is_some_and(|start| !start.is_fetched()) {
         writeln!(
             out,
@@ -238,8 +219,7 @@ fn too_early(
 
 /// Signs, and says where the consent is.
 fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), CommandError> {
-    let consent = rota::federation::sign(agreement, key, SystemTime::now(), file)?;
-    let Some(consent) = consent else {
+    let Some(consent) = Consent::sign(agreement, key, SystemTime::now()) else {
         let why = "the clock of this machine is not plausible, or the key is not in the agreement";
         return Err(CommandError::Failed(format!("nothing was signed: {why}")));
     };
@@ -247,11 +227,5 @@ fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), Com
         0 => ". Send that file to whoever drafted the agreement",
         _ => "",
     };
-    Ok(writeln!(
-        io::stdout().lock(),
-        "signed as {} on {}: {}{next}",
-        consent.name,
-        consent.time(),
-        file.display()
-    )?)
+    keep(&consent, file, next)
 }

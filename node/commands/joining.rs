@@ -3,13 +3,16 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use rota::federation::own_rows;
+use rota::agreement::{Agreement, Consent};
+use rota::federation::{Join, Joined, keep_consent, own_rows};
+use rota::institution::Fit;
 use rota::learn::DataError;
 use rota::learn::data::{OwnFile, OwnRows};
 use rota::learn::propose::Marks;
+use rota::protocol::MemberIndex;
 
 use super::CommandError;
-use super::rows::say;
+use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
 /// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
@@ -35,6 +38,65 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandEr
             kept.with(&options.data, &options.ignore, options.marks.into())
         }
     }
+}
+
+/// The agreement that an institution joins by, the text of its `federation.toml`, and its place.
+pub(super) struct Joining<'a> {
+    /// The agreement that is signed.
+    pub(super) agreement: &'a Agreement,
+    /// The text of the first agreement.
+    pub(super) text: &'a str,
+    /// The institution's place in the agreement.
+    pub(super) me: MemberIndex,
+}
+
+impl Joining<'_> {
+    /// Says what the rows of the institution are by the agreement, asks whether it consents, and writes
+    /// its files. Nothing is signed. The inner error says that the rows do not fit.
+    pub(super) fn prepare(
+        &self,
+        options: &JoinFederation,
+        rows: &OwnRows,
+    ) -> Result<(Joined, Result<Fit, DataError>), CommandError> {
+        let agreement = self.agreement;
+        let name = agreement.epoch.roster.name(self.me);
+        let fits = fitting(agreement, rows, Some(name), Path::new(""), Doubts::Refuse)?;
+        if !consents(options.yes, name)? {
+            return Err(CommandError::Failed(
+                "nothing was signed, and nothing was written".into(),
+            ));
+        }
+        let joined = Join {
+            agreement,
+            text: self.text,
+            me: self.me,
+            identity: &options.identity,
+            rows,
+            listen: options.listen.clone(),
+            folder: &options.out,
+            force: options.force,
+        }
+        .write()?;
+        writeln!(
+            io::stdout().lock(),
+            "written: {} and {}",
+            joined.federation.display(),
+            joined.config.display()
+        )?;
+        Ok((joined, fits))
+    }
+}
+
+/// Keeps a consent and says where it is, and what is `next`.
+pub(super) fn keep(consent: &Consent, file: &Path, next: &str) -> Result<(), CommandError> {
+    keep_consent(consent, file)?;
+    Ok(writeln!(
+        io::stdout().lock(),
+        "signed as {} on {}: {}{next}",
+        consent.name,
+        consent.time(),
+        file.display()
+    )?)
 }
 
 /// That rows do not fit, and what to do.

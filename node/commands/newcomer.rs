@@ -2,17 +2,16 @@
 //! itself in it, before the members admit it.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rota::agreement::{Agreement, Consent, Invitation, Request};
-use rota::federation::{Join, addresses, keep_consent, words};
+use rota::federation::{addresses, words};
 use rota::protocol::SecretKey;
 use rota::report::numbers;
 
-use super::joining::{consents, own_rows_of, unfit};
-use super::rows::{Doubts, fitting, say};
+use super::joining::{Joining, keep, own_rows_of, unfit};
+use super::rows::say;
 use super::{CommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};
 
@@ -62,26 +61,13 @@ pub(super) fn join(
     say(&[header, String::new()])?;
     say(&words(&signed))?;
     let rows = own_rows_of(options)?;
-    let fits = fitting(&signed, &rows, Some(&name), Path::new(""), Doubts::Refuse)?;
-    if !consents(options.yes, &name)? {
-        return Err(CommandError::Failed(
-            "nothing was signed, and nothing was written".into(),
-        ));
-    }
-    let joining = Join {
+    let joining = Joining {
         agreement: &signed,
         text: &invitation.text,
         me,
-        identity: &options.identity,
-        rows: &rows,
-        listen: options.listen.clone(),
-        folder: &options.out,
-        force: options.force,
     };
-    let joined = joining.write()?;
+    let (joined, fits) = joining.prepare(options, &rows)?;
     let config = joined.config.display().to_string();
-    let mut out = io::stdout().lock();
-    writeln!(out, "written: {} and {config}", joined.federation.display())?;
     let fit = match fits {
         Ok(fit) => fit.rows as u64,
         Err(why) => {
@@ -93,13 +79,8 @@ pub(super) fn join(
     let federation = first.epoch.federation;
     let consent = Consent::sign_contents(federation, &signed, key, at)
         .ok_or_else(|| failed("nothing was signed: the clock of this machine is not plausible"))?;
-    keep_consent(&consent, &joined.consent)?;
-    writeln!(
-        out,
-        "signed as {name} on {}: {}",
-        consent.time(),
-        joined.consent.display()
-    )?;
+    keep(&consent, &joined.consent, "")?;
+    let mut out = io::stdout().lock();
     let rows = options.rows;
     match way {
         Way::In => {}

@@ -9,7 +9,7 @@ use learn::DataError;
 use learn::data::{Format, OwnFile, OwnRows};
 use learn::propose::{Marks, formats_of};
 use learn::schema::LocalNames;
-use protocol::{MemberIndex, SecretKey};
+use protocol::MemberIndex;
 use serde::Serialize;
 
 use super::address::is_loopback;
@@ -228,23 +228,6 @@ impl Join<'_> {
             inline(other)?,
         ))
     }
-}
-
-/// Writes a signed consent; an older one is replaced.
-///
-/// # Errors
-/// [`JoinError`]: it cannot be written.
-pub fn sign(
-    agreement: &Agreement,
-    key: &SecretKey,
-    at: std::time::SystemTime,
-    file: &Path,
-) -> Result<Option<Consent>, JoinError> {
-    let Some(consent) = Consent::sign(agreement, key, at) else {
-        return Ok(None);
-    };
-    keep_consent(&consent, file)?;
-    Ok(Some(consent))
 }
 
 /// Writes a consent that was signed; an older one is replaced.

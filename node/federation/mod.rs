@@ -20,7 +20,7 @@ pub use consents::{Signed, consents_beside};
 pub use continuing::{Changes, ContinueError, Start, continued};
 pub use demo::{Demo, DemoError, Member, Places, demo, files, ports};
 pub use disclosure::{OwnSize, disclosure};
-pub use join::{Join, JoinError, Joined, keep_consent, own_rows, sign};
+pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use rows::{beyond, undeclared, weighs_by_rows};
 pub use start::{First, FirstError, first, first_of, recomputed};
 pub use trial::{examined, tried};

@@ -9,10 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::message::Block;
-use protocol::rotation::Turns;
 use protocol::{Epoch, Epochs, Hash, MemberIndex};
 use silo::Record;
 
+use crate::chain::{Leads, authors};
 use crate::model::Held;
 use crate::status::document::{Round, time};
 
@@ -30,38 +30,29 @@ struct Final {
     /// Whether it is the first of its epoch.
     first: bool,
     view: u64,
-    /// The round, with the members whose contributions are in it; `None` for other blocks.
-    round: Option<(u64, Vec<MemberIndex>)>,
-}
-
-/// The turns at leading of an epoch.
-struct Leads {
-    epoch: Arc<Epoch>,
-    turns: Turns,
-}
-
-impl Leads {
-    fn new(epoch: Arc<Epoch>) -> Self {
-        let turns = epoch.turns();
-        Self { epoch, turns }
-    }
+    /// The round; `None` for other blocks.
+    round: Option<u64>,
+    /// The members whose contributions are in it; `None` for other blocks.
+    authors: Option<Vec<MemberIndex>>,
 }
 
 impl Final {
     fn of(block: &Block) -> Self {
-        let authors = |learning: &protocol::message::Learning| {
-            let inclusions = learning.inclusions.iter();
-            inclusions.map(|(by, _)| *by).collect()
-        };
         Self {
             epoch: block.epoch,
             first: block.parent == block.epoch,
             view: block.view,
-            round: block
-                .learning()
-                .map(|learning| (learning.round, authors(learning))),
+            round: block.learning().map(|learning| learning.round),
+            authors: authors(block),
         }
     }
+}
+
+/// What is agreed on of a round.
+struct Agreed {
+    view: u64,
+    lead: Option<String>,
+    authors: Vec<String>,
 }
 
 impl Before {
@@ -82,18 +73,20 @@ impl Before {
         let Some(held) = &self.held else {
             return Vec::new();
         };
-        let agreed = self.agreed(epochs);
+        let mut agreed = self.agreed(epochs);
         let rounds = held.rounds.iter().filter_map(|held_round| {
             // A newcomer was given the model of a round that it has no block of.
-            let agreed = agreed.get(&held_round.round);
-            let authors = agreed.map(|(_, _, authors)| authors);
+            let (view, lead, authors) = match agreed.remove(&held_round.round) {
+                Some(agreed) => (Some(agreed.view), agreed.lead, Some(agreed.authors)),
+                None => (None, None, None),
+            };
             Some(Round {
                 round: held_round.round,
                 time: time(held.since(held_round)?),
-                view: agreed.map(|(view, ..)| *view),
-                lead: agreed.and_then(|(_, lead, _)| lead.clone()),
-                models: authors.map(|authors| authors.len() as u64),
-                authors: authors.cloned().unwrap_or_default(),
+                view,
+                lead,
+                models: authors.as_ref().map(|authors| authors.len() as u64),
+                authors: authors.unwrap_or_default(),
                 coalition: held_round.coalition,
                 coalitions: held_round.models.len() as u64,
                 outcome: format!("{:#}", held_round.outcome),
@@ -104,9 +97,8 @@ impl Before {
         rounds.collect()
     }
 
-    /// By round: its view, the lead of the view, and the members whose contributions are in it.
-    #[allow(clippy::type_complexity)]
-    fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, (u64, Option<String>, Vec<String>)> {
+    /// What is agreed on, by round.
+    fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, Agreed> {
         let former = epochs.former.iter().map(|(epoch, _)| epoch.clone());
         let all = former.chain([epochs.now.clone()]);
         let all: BTreeMap<Hash, Arc<Epoch>> = all.map(|epoch| (epoch.id, epoch)).collect();
@@ -119,19 +111,19 @@ impl Before {
             if block.first {
                 leads = Some(Leads::new(epoch.clone()));
             }
-            let Some((round, authors)) = &block.round else {
+            // Without the first blocks of an epoch it is not known whose turn it was.
+            let turns = leads.as_mut().filter(|leads| leads.epoch.id == epoch.id);
+            let lead = turns.and_then(|turns| turns.of(block.view, block.authors.as_deref()));
+            let (Some(round), Some(authors)) = (block.round, &block.authors) else {
                 continue;
             };
             let name = |member: MemberIndex| epoch.roster.name(member).to_owned();
-            // Without the first blocks of an epoch it is not known whose turn it was.
-            let turns = leads.as_mut().filter(|leads| leads.epoch.id == epoch.id);
-            let lead = turns.map(|Leads { epoch, turns }| {
-                let lead = turns.lead(epoch, block.view);
-                turns.advance(epoch, block.view, authors);
-                name(lead)
-            });
-            let authors = authors.iter().map(|by| name(*by)).collect();
-            rounds.insert(*round, (block.view, lead, authors));
+            let agreed = Agreed {
+                view: block.view,
+                lead: lead.map(name),
+                authors: authors.iter().map(|by| name(*by)).collect(),
+            };
+            rounds.insert(round, agreed);
         }
         rounds
     }

@@ -64,8 +64,13 @@ pub(super) fn silo_config(
     }
 }
 
-/// What chooses the model that the institution serves.
-pub(super) fn serving(institution: &Institution, equipment: Equipment) -> Serving {
+/// What chooses the model that the institution serves. `held` is what its state held when it started; a
+/// new node has no round yet.
+pub(super) fn serving(
+    institution: &Institution,
+    equipment: Equipment,
+    held: Option<&Held>,
+) -> Serving {
     let agreement = &institution.agreement;
     let strategy = &agreement.strategy_config;
     let serving = Serving::new(Job {
@@ -79,12 +84,8 @@ pub(super) fn serving(institution: &Institution, equipment: Equipment) -> Servin
         state: institution.state.clone(),
         began: Instant::now(),
     });
-    match Held::read(&institution.state, agreement) {
-        Ok(held) => serving
-            .resume(&held)
-            .unwrap_or_else(|why| tracing::warn!("no model is chosen to be served: {why}")),
-        // A new node has no round yet.
-        Err(why) => tracing::debug!("no earlier round: {why}"),
+    if let Some(Err(why)) = held.map(|held| serving.resume(held)) {
+        tracing::warn!("no model is chosen to be served: {why}");
     }
     serving
 }

@@ -343,7 +343,7 @@ fn run_epoch(
             institution.agreement.max_weight,
         ),
     );
-    let goes_on = held.map(|held| (held, institution.agreement.seed));
+    let goes_on = held.clone().map(|held| (held, institution.agreement.seed));
     let (reporter, ending) = Reporter::start(news, goes_on, output.clone());
 
     let mut seed = [0; 32];
@@ -356,7 +356,7 @@ fn run_epoch(
     member.paused = owed.is_some();
     let serving = living
         .as_ref()
-        .map(|living| serving(institution, living.equipment.clone()));
+        .map(|living| serving(institution, living.equipment.clone(), held.as_ref()));
     let mut columns = living
         .as_ref()
         .map(|living| Columns::new(institution, living.equipment.equipped.clone()));

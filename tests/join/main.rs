@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use nodes::{Nodes, base_port, good, nowhere, output, text};
 use serde_json::Value;
-use stays::{SCENARIO, patients};
+use stays::{SCENARIO, patients, table};
 
 /// The hospitals' names.
 const NAMES: [&str; 3] = ["north", "south", "east coast"];
@@ -27,16 +27,7 @@ fn rows(hospital: usize) -> String {
     let words =
         |ward: usize, outcome: usize| (["general", "intensive"][ward], ["home", "died"][outcome]);
     match hospital {
-        0 => {
-            let row = |(_, [age, pulse, ward, outcome]): (usize, [usize; 4])| {
-                let (ward, outcome) = words(ward, outcome);
-                format!("{age},{pulse},{ward},{outcome}\n")
-            };
-            format!(
-                "age,pulse,ward,outcome\n{}",
-                rows.map(row).collect::<String>()
-            )
-        }
+        0 => table(0),
         // Other names, codes and order, semicolons, decimal commas, a number for each patient.
         1 => {
             let row = |(at, [age, pulse, ward, outcome]): (usize, [usize; 4])| {

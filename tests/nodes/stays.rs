@@ -25,6 +25,16 @@ beat = '100ms'
 patience = 50
 ";
 
+/// The same rows as a table in the agreed words.
+pub(crate) fn table(hospital: usize) -> String {
+    let row = |[age, pulse, ward, outcome]: [usize; 4]| {
+        let (ward, outcome) = (["general", "intensive"][ward], ["home", "died"][outcome]);
+        format!("{age},{pulse},{ward},{outcome}\n")
+    };
+    let rows: String = patients(hospital).map(row).collect();
+    format!("age,pulse,ward,outcome\n{rows}")
+}
+
 /// 60 rows: age, pulse, ward (0 or 1), outcome (0 or 1).
 pub(crate) fn patients(hospital: usize) -> impl Iterator<Item = [usize; 4]> {
     (0..60).map(move |row| {

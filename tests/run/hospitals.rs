@@ -2,21 +2,14 @@
 //! chain, and none of them needs the file of another.
 
 use super::nodes::base_port;
-use super::stays::{SCENARIO, patients};
+use super::stays::{SCENARIO, patients, table};
 use super::*;
 
 /// The file of each hospital as it happens to have it, and what its `silo.toml` says about it.
 fn file(hospital: usize) -> (&'static str, String, &'static str) {
     let rows = patients(hospital);
     match hospital {
-        0 => {
-            let row = |[age, pulse, ward, outcome]: [usize; 4]| {
-                let (ward, outcome) = (["general", "intensive"][ward], ["home", "died"][outcome]);
-                format!("{age},{pulse},{ward},{outcome}\n")
-            };
-            let rows: String = rows.map(row).collect();
-            ("north.csv", format!("age,pulse,ward,outcome\n{rows}"), "")
-        }
+        0 => ("north.csv", table(0), ""),
         // Other names, codes and order, semicolons, decimal commas, a number for each patient.
         1 => {
             let row = |(at, [age, pulse, ward, outcome]): (usize, [usize; 4])| {

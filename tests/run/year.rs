@@ -3,23 +3,12 @@
 //! is asked at every node, and what each says is what the chain says.
 
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::net::TcpStream;
 
 use super::amended::{Heard, id, says};
 use super::nodes::base_port;
-use super::stays::{SCENARIO, patients};
+use super::status::get;
+use super::stays::{SCENARIO, table};
 use super::*;
-
-/// The table of a hospital.
-fn table(hospital: usize) -> String {
-    let row = |[age, pulse, ward, outcome]: [usize; 4]| {
-        let (ward, outcome) = (["general", "intensive"][ward], ["home", "died"][outcome]);
-        format!("{age},{pulse},{ward},{outcome}\n")
-    };
-    let rows: String = patients(hospital).map(row).collect();
-    format!("age,pulse,ward,outcome\n{rows}")
-}
 
 /// Folder and public key of an institution.
 fn institution(folder: &Path, name: &str, at: usize) -> (PathBuf, String) {
@@ -217,11 +206,7 @@ impl Year {
     /// The metrics are those of the members in force and of nobody else.
     fn metrics(&self, status: &Value, place: &str) {
         let url = status["node"]["http"].as_str().unwrap();
-        let host = url.strip_prefix("http://").unwrap().trim_end_matches('/');
-        let mut stream = TcpStream::connect(host).unwrap();
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
+        let said = get(url, "/metrics");
         let n = self.members.len();
         assert_eq!(
             said.matches("rota_peer_up{").count(),

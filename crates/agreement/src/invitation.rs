@@ -47,7 +47,7 @@ pub struct Invitation {
     pub in_force: Option<InForce>,
 }
 
-/// The agreement in force of a federation that runs, as whoever invites knows it.
+/// The agreement that the member who invites has in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InForce {
     /// Number of changes so far.
@@ -186,8 +186,8 @@ impl Invitation {
         Agreement::parse(FILE, &self.text)
     }
 
-    /// The agreement in force with the number of changes so far; `None`: the federation has not begun, as
-    /// far as whoever invites said.
+    /// The agreement in force with the number of changes so far; `None` in an invitation to a federation
+    /// that has not begun.
     ///
     /// # Errors
     /// [`ConfigError`]: what is wrong.

@@ -1,5 +1,5 @@
-//! A request to be admitted to a federation that runs, as one line of text that goes back to whoever
-//! invited.
+//! A request to be admitted to a federation that runs: one line of text, which the newcomer sends to the
+//! member that invited it.
 //!
 //! ```text
 //! rota-join-1-BASE64URL(checksum 8 │ name, key, addresses, rows, what fits, time │ signature)
@@ -47,7 +47,7 @@ pub struct Request {
     pub at: u64,
 }
 
-/// A request as it is sent.
+/// A request with its signature.
 #[derive(Serialize, Deserialize)]
 struct Signed {
     request: Request,
