@@ -271,6 +271,8 @@ pub(crate) enum SchemaFile {
     Silo,
     /// What `rota status --json` prints
     Status,
+    /// What `rota status --federation --json` prints
+    Nodes,
 }
 
 impl SchemaFile {
@@ -282,6 +284,7 @@ impl SchemaFile {
             Self::Federation => Document::Federation,
             Self::Silo => Document::Silo,
             Self::Status => Document::Status,
+            Self::Nodes => Document::Nodes,
         }
     }
 }

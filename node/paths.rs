@@ -49,6 +49,20 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
     }
 }
 
+/// Bytes that this user may still write on the disk of an existing folder; `None` where the system does
+/// not say.
+#[cfg(unix)]
+pub(crate) fn free(folder: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// On this system it is not known.
+#[cfg(not(unix))]
+pub(crate) fn free(_: &Path) -> Option<u64> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use protocol::MemberIndex;
 use super::Finding;
 use super::peers::Peer;
 use crate::institution::Configured;
+use crate::paths::free;
 use crate::report::numbers;
 
 /// Bytes of a journal with room to spare.
@@ -73,17 +74,6 @@ fn existing(folder: &Path) -> PathBuf {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.into());
     let found = whole.ancestors().find(|folder| folder.is_dir());
     found.map_or_else(|| PathBuf::from("/"), Path::to_path_buf)
-}
-
-#[cfg(unix)]
-fn free(folder: &Path) -> Option<u64> {
-    let found = rustix::fs::statvfs(folder).ok()?;
-    Some(found.f_bavail.saturating_mul(found.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free(_: &Path) -> Option<u64> {
-    None
 }
 
 /// Whether the node can listen.

@@ -10,7 +10,7 @@ use rota::learn::schema::MissingRule;
 use rota::protocol::{Hash, PublicKey};
 use rota::simulations::Overrides;
 
-use super::{Amend, Columns, NumberMarks, TransportKind, key, rows};
+use super::{Amend, Columns, NumberMarks, TransportKind, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
@@ -58,7 +58,11 @@ pub(crate) struct Status {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
-    /// Print one JSON document instead of text; `rota schema status` describes it
+    /// All nodes of the federation, where the agreement lets its members see them
+    #[arg(long)]
+    pub(crate) federation: bool,
+    /// Print one JSON document instead of text; `rota schema status` describes it, and `rota schema
+    /// nodes` that of all nodes
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -71,6 +75,9 @@ pub(crate) struct Watch {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
+    /// All nodes of the federation, where the agreement lets its members see them
+    #[arg(long)]
+    pub(crate) federation: bool,
 }
 
 /// Options of `rota chain`.
@@ -356,18 +363,15 @@ impl Missing {
 
 /// Options of `rota federation add`.
 ///
-/// The order in which members are added is part of the agreement. A signed consent holds for the
+/// A member sends the line that `rota identity new` prints; files with such lines add several members at
+/// once, in their order. The order in which members are added is part of the agreement. A signed consent holds for the
 /// members that were there when it was signed.
 #[derive(Debug, Args)]
 pub(crate) struct AddMember {
-    /// Name of the institution
-    pub(crate) name: String,
-    /// Its public key, as `rota identity new` prints it
-    #[arg(value_parser = key)]
-    pub(crate) key: PublicKey,
-    /// Where its node is reached: HOST:PORT, or as libp2p writes it; without one it connects to the
-    /// others
-    pub(crate) address: Vec<String>,
+    /// Name, public key and addresses (HOST:PORT, or as libp2p writes them) of an institution, where one
+    /// without an address connects to the others; or files with the lines of members
+    #[arg(required = true, value_names = ["NAME", "KEY", "ADDRESS"], num_args = 1..)]
+    pub(crate) member: Vec<String>,
     /// Most training rows that its contributions may claim, which are its weight where models are
     /// averaged by rows [default: any number]
     #[arg(long, value_name = "N", value_parser = rows())]

@@ -11,7 +11,7 @@ pub(crate) enum Model {
     /// List the models that a node's state holds, with their metrics on its held-out rows
     List {
         /// The node's configuration
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", default_value = "silo.toml")]
         config: PathBuf,
         /// Print one JSON document instead of text
         #[arg(long)]
@@ -70,9 +70,9 @@ impl Chosen {
 /// Options of `rota model show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowModel {
-    /// The node's configuration
-    #[arg(long, value_name = "FILE", required_unless_present = "model")]
-    pub(crate) config: Option<PathBuf>,
+    /// The node's configuration, of which the model is unless --model names one
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+    pub(crate) config: PathBuf,
     /// An exported model, instead of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
     pub(crate) model: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub(crate) struct ShowModel {
 #[derive(Debug, Args)]
 pub(crate) struct ExportModel {
     /// The node's configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
@@ -148,9 +148,9 @@ fn threshold(text: &str) -> Result<ThresholdAt, String> {
 pub(crate) struct PredictRows {
     /// File of rows: CSV, .csv.gz or .parquet
     pub(crate) rows: PathBuf,
-    /// The node's configuration
-    #[arg(long, value_name = "FILE", required_unless_present = "model")]
-    pub(crate) config: Option<PathBuf>,
+    /// The node's configuration, of which the model is unless --model names one
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+    pub(crate) config: PathBuf,
     /// An exported model (.safetensors, or its .card.json), instead of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
     pub(crate) model: Option<PathBuf>,

@@ -17,6 +17,7 @@ use rota::model::START;
 use rota::report::numbers;
 use rota::store::has_journal;
 
+use super::added;
 use super::rows::{Doubts, fitting};
 use super::{CommandError, vacant, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Columns, Invite, NewFederation, quoted};
@@ -184,22 +185,16 @@ fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
 
 /// Adds a member.
 pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
-    let mut all = Vec::new();
-    for address in &options.address {
-        all.extend(addresses(address).map_err(CommandError::Usage)?);
-    }
-    let member = Joining {
-        name: options.name.clone(),
-        key: options.key,
-        rows: options.rows,
-        addresses: all,
-    };
+    let members = added::members(&options.member, options.rows)?;
     let file = &options.file;
-    let text = read_configuration(file)?;
-    let text = Draft::add(&file.display().to_string(), &text, &member)?;
+    let mut text = read_configuration(file)?;
+    for member in &members {
+        text = Draft::add(&file.display().to_string(), &text, member)?;
+    }
     write(file, &text)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(out, "added: {}", options.name)?;
+    let names: Vec<_> = members.iter().map(|member| &*member.name).collect();
+    writeln!(out, "added: {}", names.join(", "))?;
     status(&mut out, file, &text)?;
     Ok(out.flush()?)
 }

@@ -1,5 +1,6 @@
 //! The subcommands, and their errors.
 
+mod added;
 pub(crate) mod advise;
 pub(crate) mod amend;
 pub(crate) mod attack;

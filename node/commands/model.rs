@@ -233,10 +233,9 @@ fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
 }
 
 fn show(options: &ShowModel) -> Result<(), CommandError> {
-    let card = match (&options.model, &options.config) {
-        (Some(file), _) => exported(file)?.0,
-        (None, Some(config)) => Node::load(config)?.card(&options.chosen)?.0,
-        (None, None) => unreachable!("the command line asks for one of the two"),
+    let card = match &options.model {
+        Some(file) => exported(file)?.0,
+        None => Node::load(&options.config)?.card(&options.chosen)?.0,
     };
     if options.json {
         let document = serde_json::to_value(&card).map_err(io::Error::from)?;
@@ -371,18 +370,17 @@ impl RowsNames {
 fn predict(options: &PredictRows) -> Result<(), CommandError> {
     let out = &options.out;
     vacant(out, options.force)?;
-    let (card, model, names) = match (&options.model, &options.config) {
-        (Some(file), _) => {
+    let (card, model, names) = match &options.model {
+        Some(file) => {
             let names = options.names.as_deref().map(rows_names).transpose()?;
             let (card, model) = exported(file)?;
             (card, model, names.unwrap_or_default())
         }
-        (None, Some(config)) => {
-            let node = Node::load(config)?;
+        None => {
+            let node = Node::load(&options.config)?;
             let (card, model) = node.card(&options.chosen)?;
             (card, model, RowsNames::of(&node.institution.data))
         }
-        (None, None) => unreachable!("the command line asks for one of the two"),
     };
     let threshold = options
         .threshold

@@ -5,18 +5,38 @@ use std::io::{self, IsTerminal, Write};
 use rota::institution::{SetupError, state_folder};
 use rota::report::numbers;
 use rota::status::document::FORMAT;
-use rota::status::socket::{self, SocketError};
-use rota::status::{text, watch as screen};
+use rota::status::socket::{self, NAME, NODES, SocketError};
+use rota::status::{Status, all, text, watch as screen};
+use serde::Serialize;
 
 use super::CommandError;
-use crate::cli::{Status, Watch};
+use crate::cli;
 
 /// Prints the status of a node.
-pub(crate) fn status(options: &Status) -> Result<(), CommandError> {
+pub(crate) fn status(options: &cli::Status) -> Result<(), CommandError> {
     let state = state_folder(&options.config).map_err(SetupError::from)?;
-    let asked = socket::ask(&state, &options.config);
+    match options.federation {
+        true => print(
+            socket::ask(&state, NODES, &options.config),
+            options.json,
+            all::text::text,
+        ),
+        false => print(
+            socket::ask(&state, NAME, &options.config),
+            options.json,
+            text::text,
+        ),
+    }
+}
+
+/// Prints the answer of a node as one document or as text.
+fn print<T: Serialize>(
+    asked: Result<T, SocketError>,
+    json: bool,
+    text: fn(&T) -> String,
+) -> Result<(), CommandError> {
     let mut out = io::stdout().lock();
-    if options.json {
+    if json {
         let document = match &asked {
             Ok(status) => serde_json::to_value(status).map_err(io::Error::from)?,
             // Programs learn from standard output, too, that no node runs.
@@ -29,20 +49,24 @@ pub(crate) fn status(options: &Status) -> Result<(), CommandError> {
         writeln!(out, "{}", numbers::escaped(&json))?;
         return asked.map(drop).map_err(CommandError::from);
     }
-    write!(out, "{}", text::text(&asked?))?;
+    write!(out, "{}", text(&asked?))?;
     Ok(out.flush()?)
 }
 
-/// Shows the status of a node until the user quits.
-pub(crate) fn watch(options: &Watch) -> Result<(), CommandError> {
+/// Shows the status of a node, or of all, until the user quits.
+pub(crate) fn watch(options: &cli::Watch) -> Result<(), CommandError> {
     let state = state_folder(&options.config).map_err(SetupError::from)?;
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CommandError::NoTerminal);
     }
     // What no later start of the node would change is an error at once.
-    match socket::ask(&state, &options.config) {
+    let own = || socket::ask::<Status>(&state, NAME, &options.config);
+    match own() {
         Ok(_) | Err(SocketError::Stopped { .. } | SocketError::Answer { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(screen::run(|| socket::ask(&state, &options.config))?)
+    Ok(match options.federation {
+        true => screen::run(|| socket::ask::<all::Nodes>(&state, NODES, &options.config)),
+        false => screen::run(own),
+    }?)
 }

@@ -146,6 +146,7 @@ pub fn continued(
         seed: earlier.seed,
         max_model_norm: earlier.max_model_norm,
         max_weight: earlier.max_weight,
+        status: earlier.status,
         continues: Some(continues),
         addresses,
         unfit: None,
@@ -193,6 +194,7 @@ fn work(
         strategy,
         max_model_norm: earlier.max_model_norm,
         max_weight: earlier.max_weight,
+        status: earlier.status,
         seed: earlier.seed,
         continues: Some(continues),
     };

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use agreement::{Agreement, ConfigError, Consent};
+use agreement::{Agreement, ConfigError, Consent, StatusFor};
 use learn::data::{DataSet, SplitConfig, Target};
 use learn::external::LearnerConfig;
 use learn::schema::TargetColumn;
@@ -240,6 +240,7 @@ fn agreement_of(scenario: &Scenario, federation: &Federation) -> Agreement {
         seed: scenario.seed,
         max_model_norm: scenario.charter.max_model_norm,
         max_weight: scenario.charter.max_weight,
+        status: StatusFor::Own,
         continues: None,
         addresses: vec![Vec::new(); federation.members.len()],
         unfit: None,

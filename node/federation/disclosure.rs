@@ -1,7 +1,7 @@
 //! What leaves an institution under an agreement, who sees it, and what they could learn from it: one
 //! page for its owner.
 
-use agreement::Agreement;
+use agreement::{Agreement, StatusFor};
 use learn::TaskConfig;
 use protocol::charter::Charter;
 
@@ -123,6 +123,13 @@ fn leaves(agreement: &Agreement, charter: &Charter, first: Option<&First>) -> Ve
         "  signed votes and the times at which its node runs, its name, key and address: every member"
             .into(),
     );
+    if agreement.status == StatusFor::Members {
+        lines.push(
+            "  how its node is doing: the round and what it does, whom it is connected to, its version, since \
+             when it runs, and the room on its disk: every member that asks"
+                .into(),
+        );
+    }
     lines.push(
         "  to machines that are no members: that encrypted connections exist, and between which \
          addresses"

@@ -1,6 +1,7 @@
 //! The present state of a running node, from which its status is made.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 
@@ -9,6 +10,7 @@ use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
+use crate::paths::free;
 use crate::report::numbers::short;
 use crate::status::Status;
 use crate::status::document::{
@@ -29,6 +31,7 @@ pub(super) struct Health {
     started: SystemTime,
     addresses: Vec<String>,
     peers: Peers,
+    state: PathBuf,
     http: OnceLock<String>,
     activities: OnceLock<Activities>,
     changing: Mutex<Changing>,
@@ -54,12 +57,13 @@ struct Changing {
 }
 
 impl Health {
-    /// Of a node that starts now.
+    /// Of a node that starts now, with this state folder.
     pub(super) fn new(
         epoch: Arc<Epoch>,
         me: MemberIndex,
         addresses: Vec<String>,
         peers: Peers,
+        state: PathBuf,
     ) -> Arc<Self> {
         Arc::new(Self {
             epoch,
@@ -67,6 +71,7 @@ impl Health {
             started: SystemTime::now(),
             addresses,
             peers,
+            state,
             http: OnceLock::new(),
             activities: OnceLock::new(),
             changing: Mutex::default(),
@@ -187,6 +192,7 @@ impl Health {
                 started: time(self.started),
                 addresses: self.addresses.clone(),
                 http: self.http.get().cloned(),
+                free: free(&self.state),
             },
             silo: self.name(self.me),
             member: self.me.0,

@@ -3,6 +3,7 @@
 
 mod admission;
 mod amendments;
+mod asking;
 mod audited;
 mod before;
 mod columns;

@@ -1,5 +1,6 @@
 //! What a node prints, keeps and opens before its silo runs.
 
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -7,6 +8,7 @@ use std::time::SystemTime;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
+use super::asking::Asking;
 use super::config::Institution;
 use super::error::NodeError;
 use super::health::Health;
@@ -56,33 +58,38 @@ pub(super) fn print_note(output: &Output, note: &Note) -> String {
     why
 }
 
-/// Serves the status of the node over its socket, and at `address` as page and metrics.
+/// Serves the status of the node and of all nodes over its sockets, and at `address` as pages and
+/// metrics.
 pub(super) fn serve_status(
     institution: &Institution,
     address: Option<SocketAddr>,
-    health: &Arc<Health>,
+    (health, asking): (&Arc<Health>, &Arc<Asking>),
     runtime: &Runtime,
     output: &Output,
-) -> Result<Option<socket::Listening>, NodeError> {
+) -> Result<Vec<socket::Listening>, NodeError> {
     let asked = health.clone();
     let source: Source = Arc::new(move || asked.status());
+    let nodes = asking.clone().source();
     let print = |document, line: &str| output.print(SystemTime::now(), document, line);
     if let Some(address) = address {
-        let bound = runtime.block_on(http::serve(address, source.clone()))?;
+        let bound = runtime.block_on(http::serve(address, source.clone(), nodes.clone()))?;
         let url = format!("http://{bound}/");
         let line = format!("the page is at {url}, the metrics for Prometheus at {url}metrics");
         print(json!({ "event": "http", "at": 0.0, "url": url }), &line);
         health.serves(url);
     }
     let _entered = runtime.enter();
-    match socket::serve(&institution.state, source) {
-        Ok(listening) => Ok(Some(listening)),
+    let state = &institution.state;
+    let own = socket::serve(state, socket::NAME, move || ready(source()));
+    let all = socket::serve(state, socket::NODES, move || nodes());
+    match own.and_then(|own| Ok(vec![own, all?])) {
+        Ok(listening) => Ok(listening),
         // A node that cannot be asked still learns.
         Err(error) => {
             let document = json!({ "event": "no-status", "at": 0.0, "why": error.to_string() });
             print(document, &format!("warning: {error}"));
             health.warning(SystemTime::now(), &error.to_string());
-            Ok(None)
+            Ok(Vec::new())
         }
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::admission;
 use super::amendments::{Amendments, HeardOf};
+use super::asking::{Asking, Telling};
 use super::audited;
 use super::before::Before;
 use super::columns::Columns;
@@ -289,6 +290,8 @@ fn run_epoch(
     config.discovery = epoch.charter.discovery;
     config.frame = envelope::limit(&epoch);
     config.spool = Some(blobs.spool());
+    let telling = Telling::default();
+    config.tells = telling.tells(institution.agreement.status);
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
@@ -326,12 +329,16 @@ fn run_epoch(
         warnings.push(line);
     }
     let peers = mesh.peers.clone();
-    let health = Health::new(epoch.clone(), institution.me, mesh.addresses.clone(), peers);
+    let (addresses, state) = (mesh.addresses.clone(), institution.state.clone());
+    let health = Health::new(epoch.clone(), institution.me, addresses, peers, state);
     health.resumes(rounds);
+    telling.begins(&health);
+    let shown = institution.agreement.status;
+    let asking = Asking::new(health.clone(), mesh.asker.clone(), shown);
     let now = SystemTime::now();
     warnings.iter().for_each(|text| health.warning(now, text));
     let address = options.http.or(institution.http);
-    let socket = serve_status(institution, address, &health, &outer, output)?;
+    let sockets = serve_status(institution, address, (&health, &asking), &outer, output)?;
     let news = News::new(
         output.clone(),
         epoch.clone(),
@@ -435,7 +442,7 @@ fn run_epoch(
         health,
         reporter: reporter.clone(),
         unreachable: Unreachable::default(),
-        socket,
+        sockets,
         names: names(&epoch),
         amendments,
         given: BTreeMap::new(),
@@ -500,7 +507,7 @@ async fn run_silo(
     let document = json!({ "event": "leaving", "at": began.elapsed().as_secs_f64(), "why": why });
     watch.reporter.print(document, format!("ending: {why}"));
     // Before the state folder is free for another process.
-    watch.socket = None;
+    watch.sockets.clear();
     handle.stop();
     match timeout(GOODBYE, handle.stopped()).await {
         Ok(Stopped::Asked | Stopped::EpochOver) | Err(_) => Ok(Ended::Left),

@@ -31,7 +31,7 @@ pub(super) struct Watch {
     pub(super) health: Arc<Health>,
     pub(super) reporter: Reporter,
     pub(super) unreachable: Unreachable,
-    pub(super) socket: Option<socket::Listening>,
+    pub(super) sockets: Vec<socket::Listening>,
     pub(super) names: Vec<String>,
     pub(super) amendments: Amendments,
     /// The numbers of the words to amendments that the silo has.

@@ -17,6 +17,8 @@ pub enum Document {
     Silo,
     /// The status of a node, as JSON.
     Status,
+    /// The status of all nodes of a federation, as JSON.
+    Nodes,
 }
 
 impl Document {
@@ -36,6 +38,7 @@ impl Document {
             Self::Federation => "federation.toml",
             Self::Silo => "silo.toml",
             Self::Status => "the status of a node",
+            Self::Nodes => "the status of all nodes",
         }
     }
 
@@ -47,6 +50,7 @@ impl Document {
             Self::Federation => agreement::federation_schema(),
             Self::Silo => crate::institution::config::schema(),
             Self::Status => crate::status::document::schema(),
+            Self::Nodes => crate::status::all::schema(),
         }
     }
 }

@@ -73,6 +73,9 @@ pub struct NodeFacts {
     /// The address of the page and of the metrics, where they are switched on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
+    /// Bytes that are free on the disk of the state folder. Absent where the system does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free: Option<u64>,
 }
 
 /// The federation that a node belongs to.
@@ -249,10 +252,15 @@ impl Status {
 
     /// The time between one of the document's times and the document itself, if both can be read.
     pub fn since(&self, time: &str) -> Option<Duration> {
-        let now = humantime::parse_rfc3339(&self.time).ok()?;
-        now.duration_since(humantime::parse_rfc3339(time).ok()?)
-            .ok()
+        since(&self.time, time)
     }
+}
+
+/// The time from one to another of a document's times, if both can be read.
+pub(crate) fn since(now: &str, then: &str) -> Option<Duration> {
+    let now = humantime::parse_rfc3339(now).ok()?;
+    now.duration_since(humantime::parse_rfc3339(then).ok()?)
+        .ok()
 }
 
 impl HeldOut {

@@ -48,6 +48,7 @@ pub(crate) fn status() -> Status {
             started: "2026-03-01T10:00:00.000Z".into(),
             addresses: vec!["/ip4/0.0.0.0/udp/4001/quic-v1".into()],
             http: Some("http://127.0.0.1:9600/".into()),
+            free: Some(120_000_000_000),
         },
         silo: "north".into(),
         member: 0,

@@ -1,6 +1,7 @@
-//! The status over HTTP, on this machine only: `/` is a page, `/metrics` is for Prometheus.
+//! The status over HTTP, on this machine only: `/` is a page, `/federation` one of all nodes, `/metrics`
+//! is for Prometheus.
 //!
-//! The server knows two paths and the methods GET and HEAD. It refuses requests for another host than
+//! The server knows these paths and the methods GET and HEAD. It refuses requests for another host than
 //! this machine, so that a web page elsewhere cannot read it through a name that leads here (DNS
 //! rebinding). Connections are few, short, and one request long. Where there are too many, the oldest
 //! gives way to a new one: an ordinary client is done after a moment, so the oldest are those that
@@ -24,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::{Source, metrics, page};
+use super::{Source, all, metrics, page};
 
 /// Connections at the same time; for one more, the oldest is closed.
 const CONNECTIONS: usize = 64;
@@ -82,19 +83,23 @@ pub fn address(text: &str) -> Result<SocketAddr, HttpError> {
 ///
 /// # Errors
 /// [`HttpError::Public`], [`HttpError::Listen`].
-pub async fn serve(address: SocketAddr, source: Source) -> Result<SocketAddr, HttpError> {
+pub async fn serve(
+    address: SocketAddr,
+    source: Source,
+    nodes: all::Source,
+) -> Result<SocketAddr, HttpError> {
     if !address.ip().to_canonical().is_loopback() {
         return Err(HttpError::Public(address));
     }
     let refused = |reason| HttpError::Listen { address, reason };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
-    tokio::spawn(accept(listener, bound.port(), source));
+    tokio::spawn(accept(listener, bound.port(), (source, nodes)));
     Ok(bound)
 }
 
 /// Accepts connections, and serves each in a task of its own.
-async fn accept(listener: TcpListener, port: u16, source: Source) {
+async fn accept(listener: TcpListener, port: u16, sources: (Source, all::Source)) {
     // Oldest first.
     let mut open = VecDeque::new();
     let mut tasks = JoinSet::new();
@@ -113,15 +118,15 @@ async fn accept(listener: TcpListener, port: u16, source: Source) {
         {
             oldest.abort();
         }
-        open.push_back(tasks.spawn(converse(stream, port, source.clone())));
+        open.push_back(tasks.spawn(converse(stream, port, sources.clone())));
     }
 }
 
 /// Answers one request. Clients that go away are no concern of the node.
-async fn converse(stream: TcpStream, port: u16, source: Source) {
+async fn converse(stream: TcpStream, port: u16, (source, nodes): (Source, all::Source)) {
     let service = service_fn(|request: Request<Incoming>| {
-        let answer = answer(&request, port, &source);
-        async move { Ok::<_, Infallible>(answer) }
+        let (source, nodes) = (&source, &nodes);
+        async move { Ok::<_, Infallible>(answer(&request, port, source, nodes).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -132,8 +137,14 @@ async fn converse(stream: TcpStream, port: u16, source: Source) {
     let _ = timeout(CONNECTION, served).await;
 }
 
-fn answer<B>(request: &Request<B>, port: u16, source: &Source) -> Response<Full<Bytes>> {
+async fn answer<B>(
+    request: &Request<B>,
+    port: u16,
+    source: &Source,
+    nodes: &all::Source,
+) -> Response<Full<Bytes>> {
     let plain = "text/plain; charset=utf-8";
+    let html = "text/html; charset=utf-8";
     let (code, kind, text) = if !is_here(request, port) {
         let text = "this server answers requests for this machine only, by 127.0.0.1, [::1] or \
                     localhost and its port\n";
@@ -143,18 +154,15 @@ fn answer<B>(request: &Request<B>, port: u16, source: &Source) -> Response<Full<
         (StatusCode::METHOD_NOT_ALLOWED, plain, text.to_owned())
     } else {
         match request.uri().path() {
-            "/" => (
-                StatusCode::OK,
-                "text/html; charset=utf-8",
-                page::page(&source()),
-            ),
+            "/" => (StatusCode::OK, html, page::page(&source())),
+            "/federation" => (StatusCode::OK, html, all::page::page(&nodes().await)),
             "/metrics" => (
                 StatusCode::OK,
                 metrics::CONTENT_TYPE,
                 metrics::text(&source()),
             ),
             _ => {
-                let text = "there are / and /metrics here\n";
+                let text = "there are /, /federation and /metrics here\n";
                 (StatusCode::NOT_FOUND, plain, text.to_owned())
             }
         }
@@ -228,9 +236,13 @@ mod tests {
         text
     }
 
+    fn nodes() -> all::Source {
+        Arc::new(|| Box::pin(std::future::ready(all::fixture::nodes())))
+    }
+
     async fn server() -> SocketAddr {
         let source: Source = Arc::new(fixture::status);
-        serve(address("127.0.0.1:0").unwrap(), source)
+        serve(address("127.0.0.1:0").unwrap(), source, nodes())
             .await
             .unwrap()
     }
@@ -253,6 +265,11 @@ mod tests {
         assert!(page.contains("connection: close"), "{page}");
         let metrics = exchange(at, &ask("GET", "/metrics")).await;
         assert!(metrics.contains(metrics::CONTENT_TYPE) && metrics.ends_with("# EOF\n"));
+        let all = exchange(at, &ask("GET", "/federation")).await;
+        assert!(
+            all.starts_with("HTTP/1.1 200 ") && all.contains("of 4 nodes say"),
+            "{all}"
+        );
         let head = exchange(at, &ask("HEAD", "/")).await;
         assert!(
             head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"),
@@ -376,7 +393,7 @@ mod tests {
             status.round = 1 + counted.fetch_add(1, Ordering::Relaxed);
             status
         });
-        let at = serve(address("127.0.0.1:0").unwrap(), source)
+        let at = serve(address("127.0.0.1:0").unwrap(), source, nodes())
             .await
             .unwrap();
         let folder = tempfile::tempdir().unwrap();

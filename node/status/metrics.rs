@@ -47,6 +47,11 @@ fn node(status: &Status, registry: &mut Registry) {
         let seconds = Unit::Seconds;
         registry.register_with_unit("start_time", help, seconds, ConstGauge::new(since));
     }
+    if let Some(free) = status.node.free {
+        let help = "Free bytes on the disk of the state folder";
+        let gauge = ConstGauge::new(free as f64);
+        registry.register_with_unit("disk_free", help, Unit::Bytes, gauge);
+    }
     let takes_part = f64::from(u8::from(status.waiting.is_none()));
     for (name, help, value) in [
         (

@@ -3,8 +3,10 @@
 //! [`Status`] is the one source. A node serves it over a socket in its state folder that only its owner
 //! can open ([`socket`]). `rota status` prints it ([`text`]), `rota watch` draws it in a terminal
 //! ([`watch`]). Where the operator asks for it, the node also serves it over HTTP on this machine
-//! ([`http`]): as a page ([`page`]) and as metrics for Prometheus ([`metrics`]).
+//! ([`http`]): as a page ([`page`]) and as metrics for Prometheus ([`metrics`]). What members tell each
+//! other of it, and one page for all nodes, is in [`all`].
 
+pub mod all;
 pub mod document;
 pub mod http;
 pub mod metrics;

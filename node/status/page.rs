@@ -14,60 +14,62 @@ const STYLE: &str = include_str!("page.css");
 
 /// The page.
 pub fn page(status: &Status) -> String {
-    let (style, title) = (
-        format!("{}{STYLE}", palette::variables()),
-        format!(
-            "{} · {}",
-            plain(&status.silo),
-            plain(&status.federation.name)
-        ),
+    let title = format!(
+        "{} · {}",
+        plain(&status.silo),
+        plain(&status.federation.name)
     );
+    let body = html! {
+        header {
+            p.kicker { "Node of " (plain(&status.federation.name)) " (" (short(&status.federation.id)) ")" }
+            h1 { (plain(&status.silo)) }
+            (sentence(status))
+        }
+        (cards(status))
+        @if let Some(training) = &status.training {
+            section aria-label="Training" {
+                h2 { "Training" }
+                progress max=(training.steps.max(1)) value=(training.step) {}
+                p.note {
+                    @if training.steps == 0 { "No step yet" } @else {
+                        "Step " (count(training.step)) " of " (count(training.steps))
+                    }
+                    @if let Some(loss) = training.loss { ", loss " (format!("{loss:.4}")) }
+                    @if !training.running { ", the last training" }
+                }
+            }
+        }
+        section { h2 { "Members" } (members(status)) }
+        section { h2 { "Rounds" } (rounds(status)) }
+        @if !status.warnings.is_empty() {
+            section {
+                h2 { "Warnings" }
+                ul.warnings {
+                    @for warning in status.warnings.iter().rev() {
+                        li { time { (moment(&warning.time)) } " " (plain(&warning.text)) }
+                    }
+                }
+            }
+        }
+        footer { (footer(status)) }
+    };
+    whole(&title, AGAIN, body)
+}
+
+/// A page of the node with its style, which loads itself again after so many seconds.
+pub(super) fn whole(title: &str, again: u32, body: Markup) -> String {
+    let style = format!("{}{STYLE}", palette::variables());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="refresh" content=(AGAIN);
+                meta http-equiv="refresh" content=(again);
                 title { (title) }
                 style { (PreEscaped(style)) }
             }
-            body {
-                main {
-                    header {
-                        p.kicker { "Node of " (plain(&status.federation.name)) " (" (short(&status.federation.id)) ")" }
-                        h1 { (plain(&status.silo)) }
-                        (sentence(status))
-                    }
-                    (cards(status))
-                    @if let Some(training) = &status.training {
-                        section aria-label="Training" {
-                            h2 { "Training" }
-                            progress max=(training.steps.max(1)) value=(training.step) {}
-                            p.note {
-                                @if training.steps == 0 { "No step yet" } @else {
-                                    "Step " (count(training.step)) " of " (count(training.steps))
-                                }
-                                @if let Some(loss) = training.loss { ", loss " (format!("{loss:.4}")) }
-                                @if !training.running { ", the last training" }
-                            }
-                        }
-                    }
-                    section { h2 { "Members" } (members(status)) }
-                    section { h2 { "Rounds" } (rounds(status)) }
-                    @if !status.warnings.is_empty() {
-                        section {
-                            h2 { "Warnings" }
-                            ul.warnings {
-                                @for warning in status.warnings.iter().rev() {
-                                    li { time { (moment(&warning.time)) } " " (plain(&warning.text)) }
-                                }
-                            }
-                        }
-                    }
-                    footer { (footer(status)) }
-                }
-            }
+            body { main { (body) } }
         }
     };
     page.into_string()
@@ -205,13 +207,14 @@ fn footer(status: &Status) -> Markup {
             " ago, listens at " (plain(&status.node.addresses.join(", "))) ". "
             (count(traffic.received)) " messages received, " (count(traffic.sent + traffic.published))
             " sent, " (bytes(traffic.fetched_bytes)) " of models fetched. "
-            a href="/metrics" { "Metrics for Prometheus" }
+            @if let Some(free) = status.node.free { (bytes(free)) " of disk free. " }
+            a href="/federation" { "All nodes" } " · " a href="/metrics" { "Metrics for Prometheus" }
         }
     }
 }
 
 /// A time of the document for people: `2026-03-01 10:02:30 UTC`.
-fn moment(time: &str) -> String {
+pub(super) fn moment(time: &str) -> String {
     match time.split_once('T') {
         Some((day, clock)) => format!("{day} {} UTC", clock.get(..8).unwrap_or(clock)),
         None => plain(time),

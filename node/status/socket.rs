@@ -1,15 +1,19 @@
-//! The socket of a node in its state folder: whoever connects gets the status as one line of JSON, and
-//! the connection ends. Only the owner can open it.
+//! The sockets of a node in its state folder: whoever connects gets one line of JSON, and the connection
+//! ends. One has the status of the node, the other that of all nodes. Only the owner can open them.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Status;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::document::FORMAT;
 
-/// Name of the socket in the state folder.
+/// Name of the socket with the status of the node, in the state folder.
 pub const NAME: &str = "status.sock";
+/// Name of the socket with the status of all nodes.
+pub const NODES: &str = "nodes.sock";
 /// Longest path of a socket, in bytes: what Linux allows, without the zero at the end.
 pub const LONGEST: usize = 107;
 /// Connections that are answered at the same time; more wait.
@@ -25,7 +29,7 @@ const LARGEST: u64 = 16 << 20;
 pub enum SocketError {
     /// The path is too long.
     #[error(
-        "the path of the status socket {} has {} bytes, and a socket's path may have {LONGEST}: choose \
+        "the path of the socket {} has {} bytes, and a socket's path may have {LONGEST}: choose \
          a shorter path for `state` in silo.toml, or start in a folder from which it is shorter",
         .0.display(), .0.as_os_str().len()
     )]
@@ -81,8 +85,8 @@ pub enum SocketError {
 ///
 /// # Errors
 /// [`SocketError::Long`].
-pub fn path(state: &Path) -> Result<PathBuf, SocketError> {
-    let path = state.join(NAME);
+pub fn path(state: &Path, name: &str) -> Result<PathBuf, SocketError> {
+    let path = state.join(name);
     match path.as_os_str().len() <= LONGEST {
         true => Ok(path),
         false => Err(SocketError::Long(path)),
@@ -128,13 +132,21 @@ impl Drop for Listening {
     }
 }
 
-/// Serves the status in this state folder, which has to be locked by this process, from a task of the
-/// current tokio runtime. A socket that an earlier process left is replaced.
+/// Serves a document at the socket of this name in this state folder, which has to be locked by this
+/// process, from a task of the current tokio runtime. A socket that an earlier process left is replaced.
 ///
 /// # Errors
 /// [`SocketError`]: a path that is too long or taken, an error of the system.
 #[cfg(unix)]
-pub fn serve(state: &Path, source: super::Source) -> Result<Listening, SocketError> {
+pub fn serve<T, A>(
+    state: &Path,
+    name: &str,
+    source: impl Fn() -> A + Clone + Send + 'static,
+) -> Result<Listening, SocketError>
+where
+    A: Future<Output = T> + Send + 'static,
+    T: Serialize + Send,
+{
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
     use std::sync::Arc;
 
@@ -143,7 +155,7 @@ pub fn serve(state: &Path, source: super::Source) -> Result<Listening, SocketErr
     use tokio::sync::Semaphore;
     use tokio::time::timeout;
 
-    let path = path(state)?;
+    let path = path(state, name)?;
     let system = |reason| SocketError::System {
         path: path.clone(),
         reason,
@@ -171,10 +183,10 @@ pub fn serve(state: &Path, source: super::Source) -> Result<Listening, SocketErr
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 continue;
             };
-            let source = source.clone();
+            let document = source();
             tokio::spawn(async move {
                 let _place = place;
-                let mut line = serde_json::to_vec(&source()).unwrap_or_default();
+                let mut line = serde_json::to_vec(&document.await).unwrap_or_default();
                 line.push(b'\n');
                 let _ = timeout(PATIENCE, reader.write_all(&line)).await;
             });
@@ -188,22 +200,31 @@ pub fn serve(state: &Path, source: super::Source) -> Result<Listening, SocketErr
 /// # Errors
 /// Always [`SocketError::System`].
 #[cfg(not(unix))]
-pub fn serve(state: &Path, _: super::Source) -> Result<Listening, SocketError> {
+pub fn serve<T, A>(
+    state: &Path,
+    name: &str,
+    _: impl Fn() -> A + Clone + Send + 'static,
+) -> Result<Listening, SocketError>
+where
+    A: Future<Output = T> + Send + 'static,
+    T: Serialize + Send,
+{
     Err(SocketError::System {
-        path: path(state)?,
+        path: path(state, name)?,
         reason: io::ErrorKind::Unsupported.into(),
     })
 }
 
-/// Asks the node that runs with this state folder. `config` is named in errors.
+/// Asks the node that runs with this state folder, at the socket of this name. `config` is named in
+/// errors.
 ///
 /// # Errors
 /// [`SocketError`]: no node runs, it belongs to another user, or it answers something else.
 #[cfg(unix)]
-pub fn ask(state: &Path, config: &Path) -> Result<Status, SocketError> {
+pub fn ask<T: DeserializeOwned>(state: &Path, name: &str, config: &Path) -> Result<T, SocketError> {
     use std::os::unix::net::UnixStream;
 
-    let path = path(state)?;
+    let path = path(state, name)?;
     let system = |reason: io::Error| match reason.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => SocketError::Stopped {
             state: state.into(),
@@ -228,14 +249,14 @@ pub fn ask(state: &Path, config: &Path) -> Result<Status, SocketError> {
 /// # Errors
 /// Always [`SocketError::System`].
 #[cfg(not(unix))]
-pub fn ask(state: &Path, _: &Path) -> Result<Status, SocketError> {
+pub fn ask<T: DeserializeOwned>(state: &Path, name: &str, _: &Path) -> Result<T, SocketError> {
     Err(SocketError::System {
-        path: path(state)?,
+        path: path(state, name)?,
         reason: io::ErrorKind::Unsupported.into(),
     })
 }
 
-fn parse(text: &str, path: &Path) -> Result<Status, SocketError> {
+fn parse<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, SocketError> {
     let wrong = |error: serde_json::Error| SocketError::Answer {
         path: path.into(),
         why: error.to_string(),
@@ -250,14 +271,14 @@ fn parse(text: &str, path: &Path) -> Result<Status, SocketError> {
 #[cfg(all(test, unix))]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::future::ready;
     use std::os::unix::fs::PermissionsExt;
-    use std::sync::Arc;
 
     use super::*;
-    use crate::status::fixture;
+    use crate::status::{Status, fixture};
 
-    fn source() -> super::super::Source {
-        Arc::new(fixture::status)
+    fn serve_here(state: &Path) -> Result<Listening, SocketError> {
+        serve(state, NAME, || ready(fixture::status()))
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -265,10 +286,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().to_owned();
         let config = Path::new("silo.toml");
-        let asking = |state: PathBuf| tokio::task::spawn_blocking(move || ask(&state, config));
+        let asking = |state: PathBuf| {
+            tokio::task::spawn_blocking(move || ask::<Status>(&state, NAME, config))
+        };
         let none = asking(state.clone()).await.unwrap().unwrap_err();
         assert!(matches!(none, SocketError::Stopped { .. }), "{none}");
-        let listening = serve(&state, source()).unwrap();
+        let listening = serve_here(&state).unwrap();
         let mode = std::fs::metadata(state.join(NAME)).unwrap().permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
         for _ in 0..3 {
@@ -283,7 +306,7 @@ mod tests {
         drop(std::os::unix::net::UnixListener::bind(state.join(NAME)).unwrap());
         let stale = asking(state.clone()).await.unwrap().unwrap_err();
         assert!(matches!(stale, SocketError::Stopped { .. }), "{stale}");
-        let _again = serve(&state, source()).unwrap();
+        let _again = serve_here(&state).unwrap();
         assert!(asking(state).await.unwrap().is_ok());
     }
 
@@ -291,11 +314,11 @@ mod tests {
     async fn a_file_of_that_name_and_a_long_path_are_refused_with_a_remedy() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(NAME), "notes").unwrap();
-        let error = serve(folder.path(), source()).unwrap_err();
+        let error = serve_here(folder.path()).unwrap_err();
         assert!(error.to_string().contains("is not a socket"), "{error}");
         assert_eq!(std::fs::read(folder.path().join(NAME)).unwrap(), b"notes");
         let long = folder.path().join("x".repeat(LONGEST));
-        let error = serve(&long, source()).unwrap_err().to_string();
+        let error = serve_here(&long).unwrap_err().to_string();
         assert!(
             error.contains("may have 107") && error.contains("`state`"),
             "{error}"
@@ -305,12 +328,14 @@ mod tests {
     #[test]
     fn a_status_of_another_format_and_no_status_are_refused() {
         let path = Path::new("state/status.sock");
-        let newer = parse("{\"format\": 2}", path).unwrap_err().to_string();
+        let newer = parse::<Status>("{\"format\": 2}", path)
+            .unwrap_err()
+            .to_string();
         assert!(
             newer.contains("format 2") && newer.contains("format 1"),
             "{newer}"
         );
-        let wrong = parse("hello", path).unwrap_err().to_string();
+        let wrong = parse::<Status>("hello", path).unwrap_err().to_string();
         assert!(wrong.contains("cannot be read"), "{wrong}");
     }
 }

@@ -50,6 +50,9 @@ pub fn text(status: &Status) -> String {
     if let Some(http) = &status.node.http {
         lines.push(row("page", http));
     }
+    if let Some(free) = status.node.free {
+        lines.push(row("disk", &format!("{} free", bytes(free))));
+    }
     let traffic = &status.traffic;
     lines.push(row(
         "traffic",
@@ -221,6 +224,7 @@ own rows    mae 48.67 points on 48 held-out rows (round 2)
 node        rota 0.1.0, process 4711, started 2m 30s ago
 listens at  /ip4/0.0.0.0/udp/4001/quic-v1
 page        http://127.0.0.1:9600/
+disk        120.0 GB free
 traffic     1,234 messages received, 366 sent; 120.0 kB of models fetched
 
 Members: 2 of 3 others are connected, and a round needs 2

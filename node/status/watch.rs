@@ -19,13 +19,31 @@ use crate::report::numbers::{count, decimals, plain, value};
 /// How often the node is asked.
 const AGAIN: Duration = Duration::from_millis(500);
 /// Screens below this width get lines instead of columns.
-const NARROW: u16 = 72;
+pub(super) const NARROW: u16 = 72;
+
+/// A document that a screen follows.
+pub trait Followed {
+    /// When the node made it.
+    fn time(&self) -> &str;
+    /// Draws it.
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect);
+}
+
+impl Followed for Status {
+    fn time(&self) -> &str {
+        &self.time
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        whole(frame, area, self);
+    }
+}
 
 /// What the screen shows.
-#[derive(Debug, Default)]
-pub struct Screen {
-    /// The last status.
-    pub status: Option<Status>,
+#[derive(Debug)]
+pub struct Screen<T> {
+    /// The last document.
+    pub status: Option<T>,
     /// Why there is no newer one; `None` while the node answers.
     pub problem: Option<String>,
 }
@@ -34,9 +52,12 @@ pub struct Screen {
 ///
 /// # Errors
 /// The terminal cannot be used.
-pub fn run(mut ask: impl FnMut() -> Result<Status, SocketError>) -> io::Result<()> {
+pub fn run<T: Followed>(mut ask: impl FnMut() -> Result<T, SocketError>) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
-    let mut screen = Screen::default();
+    let mut screen = Screen {
+        status: None,
+        problem: None,
+    };
     let ended = loop {
         match ask() {
             Ok(status) => (screen.status, screen.problem) = (Some(status), None),
@@ -68,7 +89,7 @@ fn quits() -> io::Result<bool> {
 }
 
 /// Draws the screen.
-pub fn draw(frame: &mut Frame<'_>, screen: &Screen) {
+pub fn draw<T: Followed>(frame: &mut Frame<'_>, screen: &Screen<T>) {
     let [body, foot] =
         Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     let mut foots = vec![Span::styled(" q ", bold()), Span::raw("quits")];
@@ -82,7 +103,8 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen) {
             let body = match problem {
                 None => body,
                 Some(problem) => {
-                    let said = format!("{} (last seen at {})", plain(problem), clock(&status.time));
+                    let said =
+                        format!("{} (last seen at {})", plain(problem), clock(status.time()));
                     let lines = height(&said, body.width).min(body.height / 2);
                     let [top, rest] =
                         Layout::vertical([Constraint::Length(lines), Constraint::Min(0)])
@@ -92,8 +114,8 @@ pub fn draw(frame: &mut Frame<'_>, screen: &Screen) {
                     rest
                 }
             };
-            whole(frame, body, status);
-            foots.push(Span::raw(format!("   as of {} UTC", clock(&status.time))));
+            status.draw(frame, body);
+            foots.push(Span::raw(format!("   as of {} UTC", clock(status.time()))));
         }
     }
     frame.render_widget(Line::from(foots).style(dim()), foot);
@@ -354,7 +376,7 @@ fn rounds(frame: &mut Frame<'_>, area: Rect, status: &Status, narrow: bool) {
 }
 
 /// Lines that a text takes at this width.
-fn height(text: &str, width: u16) -> u16 {
+pub(super) fn height(text: &str, width: u16) -> u16 {
     let paragraph = textwrap::wrap(text, usize::from(width.max(1)));
     (paragraph.len() as u16).max(1)
 }
@@ -366,11 +388,11 @@ fn clock(time: &str) -> &str {
         .unwrap_or(time)
 }
 
-fn bold() -> Style {
+pub(super) fn bold() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-fn dim() -> Style {
+pub(super) fn dim() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
@@ -378,7 +400,7 @@ fn good() -> Style {
     Style::new().fg(Color::Green)
 }
 
-fn bad() -> Style {
+pub(super) fn bad() -> Style {
     Style::new().fg(Color::Red)
 }
 
@@ -393,9 +415,9 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use crate::status::fixture;
+    use crate::status::{all, fixture};
 
-    fn drawn(screen: &Screen, width: u16, height: u16) -> String {
+    fn drawn<T: Followed>(screen: &Screen<T>, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, screen)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -430,6 +452,29 @@ mod tests {
     }
 
     #[test]
+    fn all_nodes_are_shown_in_wide_and_narrow_terminals_those_in_trouble_before_the_rest() {
+        let mut screen = Screen {
+            status: Some(all::fixture::nodes()),
+            problem: None,
+        };
+        compare("nodes.txt", &drawn(&screen, 80, 24));
+        compare("nodes-narrow.txt", &drawn(&screen, 40, 12));
+        // Where not all fit, those in trouble stand first.
+        let nodes = screen.status.as_mut().unwrap();
+        let well = nodes.nodes[0].clone();
+        let well = |name: &str| all::Node {
+            name: name.into(),
+            status: well.status.clone().map(|doing| all::Doing {
+                unconnected: Vec::new(),
+                ..doing
+            }),
+            ..well.clone()
+        };
+        nodes.nodes = [well("a"), well("b"), well("c"), nodes.nodes[2].clone()].into();
+        assert!(drawn(&screen, 80, 8).contains("does not answer over UDP"));
+    }
+
+    #[test]
     fn every_size_can_be_drawn() {
         let mut status = fixture::status();
         status.peers = (0..200).map(|_| status.peers[1].clone()).collect();
@@ -437,14 +482,19 @@ mod tests {
             status: Some(status),
             problem: Some("no node runs".into()),
         };
-        let without = Screen {
+        let without = Screen::<Status> {
             status: None,
+            problem: Some("no node runs".into()),
+        };
+        let all = Screen {
+            status: Some(all::fixture::nodes()),
             problem: Some("no node runs".into()),
         };
         for width in [1, 2, 10, 71, 72, 300] {
             for height in [1, 2, 3, 5, 12, 60] {
                 drawn(&with, width, height);
                 drawn(&without, width, height);
+                drawn(&all, width, height);
             }
         }
         assert!(drawn(&without, 40, 4).starts_with("no node runs"));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agreement::{Work, silo_seed};
+use agreement::{StatusFor, Work, silo_seed};
 use learn::Study;
 use methods::Strategy;
 use methods::strategy::{
@@ -89,6 +89,7 @@ impl Federation {
             strategy,
             max_model_norm: numbers.max_model_norm,
             max_weight: numbers.max_weight,
+            status: StatusFor::Own,
             seed: scenario.seed,
             continues: None,
         };

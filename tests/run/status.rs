@@ -104,8 +104,23 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
         assert_eq!(rights(&socket), 0o600);
         assert_eq!(rights(socket.parent().unwrap()), 0o700);
     }
-    let text = good(&["status", "--config", demo.configs[1].to_str().unwrap()]);
+    let config = demo.configs[1].to_str().unwrap();
+    let text = good(&["status", "--config", config]);
     assert!(text.contains("all 3 rounds are done"), "{text}");
+    // The agreement shows a node's status to its own institution only.
+    let all = good(&["status", "--federation", "--json", "--config", config]);
+    let all: Value = serde_json::from_str(&all).unwrap();
+    assert_eq!(all["shown"], false, "{all:#}");
+    let own = |node: &&Value| node["status"].is_object();
+    let each = all["nodes"].as_array().unwrap();
+    assert_eq!(each.iter().filter(own).count(), 1, "{all:#}");
+    assert_eq!(each[1]["status"]["adopted"]["round"], 3, "{all:#}");
+    let all = good(&["status", "--federation", "--config", config]);
+    assert!(all.contains("`status = \"members\"`"), "{all}");
+    assert!(
+        get(&urls[1], "/federation").contains("members approve"),
+        "{all}"
+    );
     assert!(text.contains("3 of 3 others are connected"), "{text}");
 
     // One ends, another is killed: the first leaves no socket, the second one that nobody answers.

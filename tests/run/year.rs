@@ -68,16 +68,18 @@ impl Year {
     }
 
     /// The amendment that was proposed at the first of these nodes is approved at the others, and comes
-    /// into force at all `nodes`.
-    fn agree(&mut self, said: &str, at: &[usize], nodes: &[usize]) {
+    /// into force at all `nodes`. What approvers are shown.
+    fn agree(&mut self, said: &str, at: &[usize], nodes: &[usize]) -> String {
         let begin = said.find("amendment ").unwrap();
         let amendment = id(&said[begin..]).to_owned();
+        let mut shown = String::new();
         for node in &at[1..] {
             while self.nodes.until(*node, "amendment")["amendment"] != amendment.as_str() {}
-            says(&self.config(*node), &["approve", &amendment]);
+            shown += &says(&self.config(*node), &["approve", &amendment]);
         }
         self.changes += 1;
         self.comes_into_force(nodes);
+        shown
     }
 
     fn comes_into_force(&mut self, nodes: &[usize]) {
@@ -137,6 +139,7 @@ impl Year {
                 "{place}: {said}"
             );
             self.metrics(&status, &place);
+            self.nodes(node, &status, &place);
 
             let state = self.state(node);
             let chain = good(&["chain", "--json", "--state", &state]);
@@ -201,6 +204,42 @@ impl Year {
         }
         assert_eq!(chains.len(), 1, "{when}: {chains:?}");
         assert_eq!(outcomes.len(), 1, "{when}: {outcomes:?}");
+    }
+
+    /// A node asks the others how they are doing: every member that it is connected to says so.
+    fn nodes(&self, node: usize, status: &Value, place: &str) {
+        let said = self.good(node, &["status", "--federation", "--json"]);
+        let nodes: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(nodes["shown"], true, "{place}: {said}");
+        let all = nodes["nodes"].as_array().unwrap();
+        let names: Vec<_> = all
+            .iter()
+            .map(|node| node["name"].as_str().unwrap())
+            .collect();
+        let members: Vec<_> = self.members.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, members, "{place}: {said}");
+        let peers = status["peers"].as_array().unwrap();
+        for node in all {
+            let peer = peers.iter().find(|peer| peer["name"] == node["name"]);
+            if peer.is_some_and(|peer| peer["connected"] == false) {
+                continue;
+            }
+            let doing = &node["status"];
+            assert_eq!(doing["complete"], true, "{place}: {said}");
+            assert_eq!(doing["adopted"]["round"], self.rounds, "{place}: {said}");
+            assert_eq!(
+                doing["version"],
+                env!("CARGO_PKG_VERSION"),
+                "{place}: {said}"
+            );
+            assert!(doing["free"].as_u64().unwrap() > 0, "{place}: {said}");
+        }
+        let page = get(status["node"]["http"].as_str().unwrap(), "/federation");
+        for name in members {
+            assert!(page.contains(name), "{place}: {page}");
+        }
+        let text = self.good(node, &["status", "--federation"]);
+        assert!(text.contains("all rounds are done"), "{place}: {text}");
     }
 
     /// The metrics are those of the members in force and of nobody else.
@@ -269,6 +308,10 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
         .collect();
     let scenario = scenario.to_str().unwrap();
     good(&["federation", "new", "--scenario", scenario, "--out", agreed]);
+    let draft = fs::read_to_string(agreed).unwrap();
+    let shown = draft.replacen("# status = \"members\"", "status = \"members\"", 1);
+    assert_ne!(shown, draft);
+    fs::write(agreed, shown).unwrap();
     for (at, (_, key)) in founders.iter().enumerate() {
         let address = address(at);
         let add = ["federation", "add", names[at], key, &address, "--file"];
@@ -332,15 +375,18 @@ fn a_year_of_a_federation_in_which_every_command_says_what_the_chain_says() {
     year.nodes.nodes.start(4);
     year.nodes.until(4, "waits-for-admission");
     let said = says(&configs[0], &["admit", request]);
-    let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for expected in [
-        "archive has signed this agreement with itself in it",
-        "60 rows of it fit",
-    ] {
-        assert!(words.contains(expected), "{expected}: {said}");
-    }
     year.members.push(("archive", 4));
-    year.agree(&said, &[0, 1, 2], &[0, 1, 2, 3, 4]);
+    let approved = year.agree(&said, &[0, 1, 2], &[0, 1, 2, 3, 4]);
+    // Whoever proposes and whoever approves sees that it has signed.
+    for said in [said, approved] {
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in [
+            "archive has signed this agreement with itself in it",
+            "60 rows of it fit",
+        ] {
+            assert!(words.contains(expected), "{expected}: {said}");
+        }
+    }
     year.everything("an institution more");
     let said = year.good(4, &["check", "--json", "--offline"]);
     assert!(

@@ -15,7 +15,7 @@ use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 
 use crate::continues::Continues;
-use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable};
+use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable, StatusFor};
 use crate::rotation::RotationName;
 use crate::source::{FileError, Source};
 use crate::span::Span;
@@ -59,6 +59,8 @@ pub struct Agreement {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights; `None` for no bound.
     pub max_weight: Option<f64>,
+    /// Who sees the status of a node.
+    pub status: StatusFor,
     /// The model of an earlier federation that the first round starts from.
     pub continues: Option<Continues>,
     /// Addresses of every member's node, in the order of the roster. Not part of the federation's id.
@@ -172,6 +174,7 @@ impl Agreement {
             strategy: &raw.strategy,
             max_model_norm,
             max_weight,
+            status: raw.charter.status,
             seed: raw.seed,
             continues: continues.as_ref(),
         };
@@ -223,6 +226,7 @@ impl Agreement {
             seed: raw.seed,
             max_model_norm,
             max_weight,
+            status: raw.charter.status,
             continues,
             addresses,
             unfit: None,
@@ -287,6 +291,7 @@ impl Agreement {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,
                 },
+                status: self.status,
             },
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),

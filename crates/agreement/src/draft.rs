@@ -14,7 +14,7 @@ use crate::agreement::{
     Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,
 };
 use crate::alike::{LookError, check_new};
-use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable};
+use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable, StatusFor};
 use crate::rotation::RotationName;
 use crate::source::Source;
 use crate::span::Span;
@@ -189,6 +189,7 @@ impl Draft {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,
                 },
+                status: StatusFor::Own,
             },
             task: new.task.clone(),
             strategy: new.strategy.clone(),
@@ -381,6 +382,12 @@ fn commented(text: &str, new: &NewDraft) -> String {
         });
         if table == "charter" && key == "patience" {
             lines.extend(of_number(new));
+        }
+        if table == "charter" && key == "names" {
+            lines.push(format!(
+                "{:31} # every member sees how all nodes are doing; without it, its own",
+                "# status = \"members\""
+            ));
         }
     }
     lines.push(String::new());

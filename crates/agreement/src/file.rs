@@ -122,6 +122,10 @@ pub(crate) struct CharterTable {
     /// Whether the contributions that members evaluate carry the names of their authors. A strategy
     /// that keeps state for each member needs "shown".
     pub(crate) names: EntryNames,
+    /// Who sees the status of a node: the round that it is in, what it does, whom it is connected to, its
+    /// version, and the room on its disk.
+    #[serde(default, skip_serializing_if = "StatusFor::is_own")]
+    pub(crate) status: StatusFor,
 }
 
 /// Whether contributions carry the names of their authors.
@@ -132,6 +136,23 @@ pub(crate) enum EntryNames {
     Removed,
     /// Every member knows who contributed what.
     Shown,
+}
+
+/// Who sees the status of a node. It has nothing of data and models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusFor {
+    /// Only the institution that runs it.
+    #[default]
+    Own,
+    /// Every member, on one page and screen for all nodes.
+    Members,
+}
+
+impl StatusFor {
+    pub(crate) fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
 }
 
 /// One member.

@@ -145,6 +145,10 @@ pub(crate) const KEYS: &[Key] = &[
         Ranked(names),
         "every member learns which model is whose",
     ),
+    key("charter.status", "who sees how a node is doing").weakens(
+        Ranked(status),
+        "every member sees when this node works, whom it reaches, and the room on its disk",
+    ),
     // ---- The task.
     key("task.**", "the task").fixed(),
     // ---- The strategy: what goes with every method.
@@ -353,6 +357,10 @@ fn verification(value: Option<&Canonical>) -> u64 {
 
 fn names(value: Option<&Canonical>) -> u64 {
     u64::from(text(value) != "removed")
+}
+
+fn status(value: Option<&Canonical>) -> u64 {
+    u64::from(text(value) == "members")
 }
 
 /// How long a member that does not fail may lead at a stretch.

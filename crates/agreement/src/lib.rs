@@ -47,6 +47,7 @@ pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
 pub use difference::{Changed, Difference, Sizes};
 pub use draft::{AddError, Draft, Joining, NewDraft};
+pub use file::StatusFor;
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
 pub use request::{Request, RequestError};

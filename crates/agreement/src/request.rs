@@ -23,6 +23,10 @@ const KIND: Kind = Kind {
     label: "rota request",
 };
 const VERSION: u64 = 1;
+/// Begins a line of a text that is no part of what it means.
+const COMMENT: &str = "# ";
+/// Stands above the request in the text of an amendment.
+const SIGNED: &str = "# The newcomer has signed the agreement above, with this request:";
 /// Keeps these signatures apart from all others that a key makes.
 const LABEL: &str = "rota: asks to be admitted, 1";
 
@@ -165,6 +169,50 @@ impl Request {
         }
     }
 
+    /// The text of an amendment with the line of a request at its end, as a comment: so all who are asked
+    /// to approve it see that the newcomer has signed.
+    pub fn beside(text: &str, token: &str) -> String {
+        format!(
+            "{}\n\n{SIGNED}\n{COMMENT}{}\n",
+            text.trim_end(),
+            token.trim()
+        )
+    }
+
+    /// The request of the institution with this key that stands in the text of an amendment, compared
+    /// with what the amendment makes of `agreement`, which is in force. `None`: there is none.
+    ///
+    /// # Errors
+    /// [`RequestError`]: it is damaged, or the institution has signed another agreement.
+    pub fn of(
+        text: &str,
+        key: &PublicKey,
+        agreement: &Agreement,
+        new: &Agreement,
+    ) -> Option<Result<Self, RequestError>> {
+        let marked = text.lines().filter_map(|line| line.strip_prefix(COMMENT));
+        let tokens = marked.filter(|rest| Self::is_meant(rest));
+        let mut damaged = None;
+        for token in tokens {
+            let request = match Self::read(token) {
+                Ok(request) => request,
+                Err(error) => {
+                    damaged.get_or_insert(error);
+                    continue;
+                }
+            };
+            if request.key == *key {
+                let same = |_| match new.contents() == Some(request.contents) {
+                    true => Ok(()),
+                    false => Err(RequestError::Changed(request.name.clone())),
+                };
+                let signed = request.text(agreement).and_then(same);
+                return Some(signed.map(|()| request));
+            }
+        }
+        damaged.map(Err)
+    }
+
     /// When it was signed, in UTC: `2026-03-01T12:00:00Z`.
     pub fn time(&self) -> String {
         let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(self.at));
@@ -232,6 +280,39 @@ mod tests {
         assert!(matches!(
             foreign.text(&agreement),
             Err(RequestError::Federation { .. })
+        ));
+    }
+
+    #[test]
+    fn a_request_in_the_text_of_an_amendment_counts_for_its_key_and_what_was_signed_alone() {
+        let key = SecretKey::from_bytes(&[9; 32]);
+        let agreement = agreement();
+        let request = request(&agreement, &key);
+        let bare = request.text(&agreement).unwrap();
+        let text = Request::beside(&bare, &request.token(&key));
+        let amended = |text: &str| Agreement::parse("f", text).unwrap();
+        let new = amended(&text);
+        // It changes nothing of what the text means.
+        assert_eq!(new.contents(), amended(&bare).contents());
+        assert!(agreement.amended("f", &text).is_ok());
+        let of = |text: &str, key: &SecretKey, new: &Agreement| {
+            Request::of(text, &key.public(), &agreement, new)
+        };
+        assert_eq!(of(&text, &key, &new).unwrap().unwrap(), request);
+        assert!(of(&bare, &key, &new).is_none());
+        let other = SecretKey::from_bytes(&[8; 32]);
+        assert!(of(&text, &other, &new).is_none());
+        // The proposer writes something else above it, or into it.
+        let line = bare.lines().find(|line| line.starts_with("rounds = "));
+        let longer = text.replacen(line.unwrap(), "rounds = 77", 1);
+        assert!(matches!(
+            of(&longer, &key, &amended(&longer)),
+            Some(Err(RequestError::Changed(_)))
+        ));
+        let damaged = text.replacen("# rota-join-1-", "# rota-join-1-A", 1);
+        assert!(matches!(
+            of(&damaged, &key, &amended(&damaged)),
+            Some(Err(RequestError::Damaged | RequestError::Form))
         ));
     }
 

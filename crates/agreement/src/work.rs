@@ -6,6 +6,7 @@ use protocol::{Hash, codec};
 
 use crate::canonical::{Canonical, CanonicalError};
 use crate::continues::Continues;
+use crate::file::StatusFor;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +19,8 @@ pub struct Work<'a> {
     pub max_model_norm: Option<f64>,
     /// Largest share of a contribution in the sum of weights; `None` for no bound.
     pub max_weight: Option<f64>,
+    /// Who sees the status of a node.
+    pub status: StatusFor,
     /// Seed of the initial model.
     pub seed: u64,
     /// The model of an earlier federation that the first round starts from.
@@ -42,6 +45,10 @@ impl Work<'_> {
             ("max-weight", Canonical::of(&self.max_weight)?),
             ("seed", Canonical::of(&self.seed)?),
         ]);
+        // With the default, the bytes are those of an agreement that does not say it.
+        if let (Canonical::Table(work), StatusFor::Members) = (&mut table, self.status) {
+            work.insert("status".into(), Canonical::of(&self.status)?);
+        }
         // Without it, the bytes are those of a federation that continues none.
         if let (Canonical::Table(work), Some(continues)) = (&mut table, self.continues) {
             let digits = |hash: &Hash| Canonical::Text(format!("{hash:#}"));

@@ -73,6 +73,7 @@ fn the_same_meaning_written_differently_has_the_same_id() {
         ("personal = []", ""),
         ("max-model-norm = 1000.0", "max-model-norm = 1_000"),
         ("freeze = 1", ""),
+        ("discovery = false", "discovery = false\nstatus = \"own\""),
     ] {
         let line = EXAMPLE.lines().find(|line| line.starts_with(one));
         let line = line.unwrap_or_else(|| panic!("the example has no line {one}"));
@@ -197,7 +198,10 @@ fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_w
     let all = [EXAMPLE, &declared, &other, &bounded].map(id);
     let different: std::collections::BTreeSet<_> = all.iter().collect();
     assert_eq!(different.len(), all.len());
-    for text in [&declared, &bounded] {
+    let shown = EXAMPLE.replacen("discovery = false", "status = \"members\"", 1);
+    assert_ne!(id(&shown), id(EXAMPLE));
+    assert_eq!(agreement(&shown).status, agreement::StatusFor::Members);
+    for text in [&declared, &bounded, &shown] {
         let read = agreement(text);
         let written = read.to_toml().expect("it can be written");
         assert_eq!(id(&written), id(text));

@@ -10,6 +10,7 @@ use protocol::{Hash, MemberIndex, PublicKey};
 
 use crate::blobs::Spool;
 use crate::hello::Program;
+use crate::tells::Tells;
 
 /// Which transports a node offers and uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,6 +87,8 @@ pub struct Config {
     pub look: Duration,
     /// What this node says of its program. Default: this program, with an unknown format in force.
     pub program: Program,
+    /// What this node tells the members that ask. Default: nothing.
+    pub tells: Tells,
     /// Default: both.
     pub transport: Transport,
     /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
@@ -141,6 +144,7 @@ impl Config {
             witnesses: 1,
             look: Duration::from_secs(60),
             program: Program::this(None),
+            tells: Tells::default(),
             transport: Transport::default(),
             listen,
             discovery: false,

@@ -41,9 +41,11 @@
 //! | `Send` | a stream of frames to each member, in order; frames to a member that never connected wait |
 //! | `Publish` | gossipsub without an author up to 52 KiB, directly to every member above that |
 //! | `Judge` | gossipsub's own validation |
+//! | questions | a stream to a member, which answers with what it says of itself to that member, see [`Asker`] |
 //! | `Fetch`, `Serve` | a stream to each holder; small blobs together, large ones in verified chunks |
 //! | `Up`, `Down` | libp2p's ping, and the end of the last connection |
 
+mod asking;
 mod behaviour;
 mod blobs;
 mod config;
@@ -64,11 +66,13 @@ mod probe;
 mod queue;
 mod relaying;
 mod streams;
+mod tells;
 mod twins;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+pub use asking::{AskError, Asker};
 pub use blobs::{Place, Spool};
 pub use config::{Config, Contact, MeshError, Transport, check};
 pub use guests::AWAY;
@@ -78,6 +82,7 @@ pub use peers::{PeerState, Peers, Problem};
 pub use probe::{Met, Port, ProbeError, bindable, port, probe, probe_through};
 pub use protocol::net::{Acceptance, BlobRequest, Command, Event};
 pub use relaying::rank;
+pub use tells::{DOCUMENT, Tells};
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -93,6 +98,8 @@ pub struct Handle {
     pub addresses: Vec<String>,
     /// What is known of the connections to the other members.
     pub peers: Peers,
+    /// Asks other members what they say of themselves.
+    pub asker: Asker,
     /// Bytes of blobs sent so far.
     pub served: Arc<AtomicU64>,
     /// What the operator should know about nodes that are not of this federation. What nobody
@@ -133,6 +140,7 @@ pub async fn spawn(
         events: ends.events,
         addresses: ends.addresses,
         peers: ends.peers,
+        asker: ends.asker,
         served: ends.served,
         notices: ends.notices,
         ended,

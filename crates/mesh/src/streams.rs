@@ -1,8 +1,8 @@
 //! Byte streams between members: one protocol for frames, one for blobs, one for greetings, one for
-//! what a node wants to know about its own address, and one for frames between nodes in different
-//! epochs.
+//! what a node wants to know about its own address, one for what other nodes say of themselves, and one
+//! for frames between nodes in different epochs.
 //!
-//! The protocols of frames and blobs have the epoch in their names, so that nodes in different epochs
+//! The protocols of frames, blobs and questions have the epoch in their names, so that nodes in different epochs
 //! exchange neither. What they still have to tell each other, above all that an epoch is over, goes by
 //! the protocol between epochs, whose name has the federation. Former members are offered that
 //! protocol and greetings, and nothing else; who is none of both only greetings.
@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     Hello,
     /// The question from which address this node's connection comes.
     Address,
+    /// The question what a member says of itself.
+    Question,
 }
 
 /// Why a stream could not be opened.
@@ -152,6 +154,7 @@ impl Behaviour {
             (name(epoch, "frames"), Kind::Frames),
             between.clone(),
             (name(epoch, "blob"), Kind::Blob),
+            (name(epoch, "status"), Kind::Question),
             (HELLO, Kind::Hello),
             (ADDRESS, Kind::Address),
         ];

@@ -12,7 +12,6 @@ use rota::federation::{addresses, examined, tried};
 use rota::institution::typed::{shown, typed};
 use rota::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
 use rota::protocol::message::Amendment;
-use rota::report::numbers;
 
 use super::{CommandError, wrapped};
 use crate::cli::{Amend, Here};
@@ -125,18 +124,11 @@ impl Standing {
         })
     }
 
-    /// The text of the agreement with the institution that sent this line, after saying what it says.
+    /// The text of the agreement with the institution that sent this line, and the line.
     fn requested(&self, line: &str) -> Result<String, CommandError> {
         let request = Request::read(line).map_err(failed)?;
         let text = request.text(&self.agreement).map_err(failed)?;
-        let line = format!(
-            "{} has signed this agreement with itself in it, on {}. By its word, {} of it fit.",
-            numbers::plain(&request.name),
-            request.time(),
-            numbers::plural(request.fit as usize, "row"),
-        );
-        writeln!(io::stdout().lock(), "{}", wrapped(&line))?;
-        Ok(text)
+        Ok(Request::beside(&text, line))
     }
 
     /// The institution's name.

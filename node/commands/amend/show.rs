@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::federation::{examined, whole_text};
+use rota::federation::{examined, newcomers, whole_text};
 use rota::institution::KnownAmendment;
 use rota::institution::typed::shown;
 use rota::protocol::member::KEPT;
@@ -101,7 +101,8 @@ impl Standing {
         };
         let read = match lines {
             Ok(lines) => {
-                for line in lines {
+                let signed = newcomers(&self.agreement, &known.amendment);
+                for line in lines.into_iter().chain(signed) {
                     writeln!(out, "{}", wrapped(&format!("  {line}")))?;
                 }
                 if let (None, Err(why)) = (

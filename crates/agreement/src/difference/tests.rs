@@ -184,6 +184,11 @@ fn every_rule_of_what_protects_less_holds_in_one_direction() {
             ("discovery = false", "discovery = true"),
         ),
         (
+            "charter.status",
+            ("discovery = false", "status = \"own\""),
+            ("discovery = false", "status = \"members\""),
+        ),
+        (
             "charter.rotation",
             turn("rotation = \"every-round\""),
             turn("rotation = \"every-2-rounds\""),
@@ -432,7 +437,7 @@ proptest! {
         which in any::<prop::sample::Index>(), number in -3i32..1000, word in prop_oneof![
             "[a-z]{1,9}", Just("shown".to_owned()), Just("fixed".to_owned()), Just("inclusion".to_owned()),
             Just("mse".to_owned()), Just("l1".to_owned()), Just("squared".to_owned()), Just("90s".to_owned()),
-            Just("int8".to_owned()), "[0-9a-f]{64}",
+            Just("int8".to_owned()), Just("own".to_owned()), "[0-9a-f]{64}",
         ],
     ) {
         let (old, whole, all) = full();
@@ -472,7 +477,10 @@ fn full() -> &'static (Agreement, toml::Value, Vec<Vec<String>>) {
                 "rate = 0.02 }",
                 "rate = 0.02, momentum = 0.5 }, decay = { step = { every = 2, factor = 0.5 } }",
             ),
-            ("discovery = false", "discovery = true"),
+            (
+                "discovery = false",
+                "discovery = true\nstatus = \"members\"",
+            ),
         ]);
         let whole = toml::from_str(&old.to_toml().unwrap()).unwrap();
         let mut found = Vec::new();

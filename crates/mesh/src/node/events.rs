@@ -213,6 +213,11 @@ impl Node {
             Kind::Address => {
                 self.tasks.spawn(relaying::tell_address(stream, remote));
             }
+            Kind::Question => {
+                if let Some(answer) = self.answers.answer(member, stream) {
+                    self.tasks.spawn(answer);
+                }
+            }
             // Answered above.
             Kind::Hello => {}
         }

@@ -29,6 +29,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::asking::{Asker, Told};
 use crate::behaviour::Behaviour;
 use crate::blobs::{Desk, Fetcher};
 use crate::config::{Transport, is_relayed, socket};
@@ -64,6 +65,7 @@ pub(crate) struct Ends {
     pub(crate) events: mpsc::Receiver<Event>,
     pub(crate) addresses: Vec<String>,
     pub(crate) peers: Peers,
+    pub(crate) asker: Asker,
     pub(crate) served: Arc<AtomicU64>,
     pub(crate) notices: mpsc::Receiver<Notice>,
 }
@@ -134,6 +136,8 @@ pub(crate) struct Node {
     slots: Slots,
     /// Questions for this node's address under way.
     told: JoinSet<Option<Multiaddr>>,
+    /// What other members are told that ask.
+    answers: Told,
     /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,
 }

@@ -16,6 +16,7 @@ use super::greeting::OwnKey;
 use super::judging::Judging;
 use super::outside::Awaited;
 use super::{Ends, Node};
+use crate::asking::{Asker, Told};
 use crate::behaviour;
 use crate::blobs::{Desk, Fetcher};
 use crate::config::{Config, Contact, MeshError, parse};
@@ -112,6 +113,10 @@ impl Node {
             };
             tasks.spawn(reader.run());
         }
+        let asker = Asker {
+            members: members.clone(),
+            opener: opener.clone(),
+        };
         let fetcher = Fetcher {
             members: members.clone(),
             opener: opener.clone(),
@@ -161,6 +166,7 @@ impl Node {
             addressed,
             slots: Slots::default(),
             told: JoinSet::new(),
+            answers: Told::new(config.tells.clone()),
             muted: BTreeMap::new(),
         };
         let addresses = node.listen(&config).await?;
@@ -177,6 +183,7 @@ impl Node {
             events: events_out,
             addresses,
             peers,
+            asker,
             served,
             notices,
         };

@@ -1,0 +1,40 @@
+//! What a node says of itself to members that ask.
+
+use std::fmt;
+use std::sync::Arc;
+
+use protocol::MemberIndex;
+
+/// Largest document of an answer, in bytes.
+pub const DOCUMENT: usize = 64 << 10;
+
+type Say = dyn Fn(MemberIndex) -> Option<Vec<u8>> + Send + Sync;
+
+/// What a node tells a member that asks: a document of at most [`DOCUMENT`] bytes, or nothing.
+#[derive(Clone)]
+pub struct Tells(Arc<Say>);
+
+impl Tells {
+    /// `say` gives the document for a member; `None`: it is told nothing.
+    pub fn new(say: impl Fn(MemberIndex) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(say))
+    }
+
+    /// What this member is told.
+    pub(crate) fn to(&self, member: MemberIndex) -> Option<Vec<u8>> {
+        self.0(member)
+    }
+}
+
+impl Default for Tells {
+    /// Nobody is told anything.
+    fn default() -> Self {
+        Self::new(|_| None)
+    }
+}
+
+impl fmt::Debug for Tells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tells")
+    }
+}

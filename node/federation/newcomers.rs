@@ -1,0 +1,40 @@
+//! Whether the institutions that an amendment admits have signed what it brings into force.
+
+use agreement::{Agreement, Request};
+use protocol::message::Amendment;
+use protocol::roster::Silo;
+
+use crate::report::numbers::{plain, plural};
+
+/// One line for each institution that the amendment admits to `agreement`, which is in force.
+pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
+    let roster = agreement.epoch.roster.silos();
+    let known = |silo: &Silo| {
+        roster
+            .iter()
+            .any(|old| old.key == silo.key || old.name == silo.name)
+    };
+    let text = String::from_utf8_lossy(&amendment.text);
+    let Ok(new) = Agreement::parse("the amendment", &text) else {
+        return Vec::new();
+    };
+    let line = |silo: &Silo| {
+        let name = plain(&silo.name);
+        match Request::of(&text, &silo.key, agreement, &new) {
+            Some(Ok(request)) => format!(
+                "{name} has signed this agreement with itself in it, on {}. By its word, {} of it fit.",
+                request.time(),
+                plural(request.fit as usize, "row"),
+            ),
+            Some(Err(why)) => {
+                format!("{name} has not signed this agreement, though the text says so: {why}")
+            }
+            None => format!(
+                "nothing here says that {name} has signed this agreement: until it has, its node only \
+                 votes. `rota federation join` gives it a line for `rota federation admit`, which says so"
+            ),
+        }
+    };
+    let new = amendment.silos.iter().filter(|silo| !known(silo));
+    new.map(line).collect()
+}

@@ -1,0 +1,104 @@
+//! Asks the other members' nodes how they are doing, and tells them how this one is, where the agreement
+//! says so.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use agreement::StatusFor;
+use mesh::{Asker, Tells};
+use protocol::MemberIndex;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+use super::health::Health;
+use crate::status::all::{Nodes, Said, Source};
+
+/// How long answers are used again, however many ask for them.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// What the nodes of a federation tell each other, as one of them sees it.
+pub(super) struct Asking {
+    health: Arc<Health>,
+    asker: Asker,
+    /// Whether members see the status of each other's nodes.
+    shown: bool,
+    last: Mutex<Option<(Instant, Nodes)>>,
+}
+
+/// What this node tells others. It is known only after the network runs: until then, nothing.
+#[derive(Default, Clone)]
+pub(super) struct Telling(Arc<OnceLock<Arc<Health>>>);
+
+impl Telling {
+    /// For the network, under an agreement that says this.
+    pub(super) fn tells(&self, status: StatusFor) -> Tells {
+        let health = self.0.clone();
+        match status {
+            StatusFor::Own => Tells::default(),
+            StatusFor::Members => {
+                Tells::new(move |_| Some(Said::of(&health.get()?.status()).written()))
+            }
+        }
+    }
+
+    /// From now on this is told.
+    pub(super) fn begins(&self, health: &Arc<Health>) {
+        // It is set once, at the start.
+        let _ = self.0.set(health.clone());
+    }
+}
+
+impl Asking {
+    pub(super) fn new(health: Arc<Health>, asker: Asker, status: StatusFor) -> Arc<Self> {
+        Arc::new(Self {
+            health,
+            asker,
+            shown: status == StatusFor::Members,
+            last: Mutex::default(),
+        })
+    }
+
+    /// Asks all nodes that are connected.
+    pub(super) fn source(self: Arc<Self>) -> Source {
+        Arc::new(move || {
+            let own = self.clone();
+            Box::pin(async move { own.nodes().await })
+        })
+    }
+
+    async fn nodes(&self) -> Nodes {
+        // Whoever comes while others are asked waits for their answers.
+        let mut last = self.last.lock().await;
+        if let Some((at, nodes)) = &*last
+            && at.elapsed() < FRESH
+        {
+            return nodes.clone();
+        }
+        let mut answers = self.ask().await;
+        let nodes = Nodes::new(&self.health.status(), self.shown, |member| {
+            let found = answers.iter().position(|(by, _)| *by == member)?;
+            Some(answers.swap_remove(found).1)
+        });
+        *last = Some((Instant::now(), nodes.clone()));
+        nodes
+    }
+
+    async fn ask(&self) -> Vec<(u16, Result<Said, String>)> {
+        let mut asked = JoinSet::new();
+        if self.shown {
+            for member in Nodes::asked(&self.health.status()) {
+                let asker = self.asker.clone();
+                asked.spawn(async move {
+                    let answer = asker.ask(MemberIndex(member)).await;
+                    let answer = answer.map_err(|error| error.to_string());
+                    let read = |bytes: Vec<u8>| {
+                        Said::read(&bytes)
+                            .map_err(|error| format!("its answer cannot be read: {error}"))
+                    };
+                    (member, answer.and_then(read))
+                });
+            }
+        }
+        asked.join_all().await
+    }
+}
