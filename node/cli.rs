@@ -273,6 +273,8 @@ pub(crate) enum SchemaFile {
     Status,
     /// What `rota status --federation --json` prints
     Nodes,
+    /// A line of `rota run --json`
+    Events,
 }
 
 impl SchemaFile {
@@ -285,6 +287,7 @@ impl SchemaFile {
             Self::Silo => Document::Silo,
             Self::Status => Document::Status,
             Self::Nodes => Document::Nodes,
+            Self::Events => Document::Events,
         }
     }
 }

@@ -58,6 +58,7 @@ pub mod check;
 pub mod datasets;
 pub mod deploy;
 pub mod equipment;
+pub mod events;
 pub mod federation;
 pub mod history;
 pub mod identity;

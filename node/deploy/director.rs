@@ -12,15 +12,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use protocol::charter::Rotation;
 use protocol::message::Phase;
-use serde_json::Value;
 use simulations::Moment;
 
 use super::DeployError;
 use super::faults::{Moments, Planned};
 use super::ground::Ground;
+use crate::events::{Line, NodeEvent, phase_name};
 use crate::federation::Member;
 use crate::history::Stopped;
-use crate::institution::phase_name;
 
 /// How long nodes have to end when they are asked to.
 const GOODBYE: Duration = Duration::from_secs(10);
@@ -59,7 +58,7 @@ pub(super) struct Logs {
 /// What the director waits for.
 enum Heard {
     /// A line of a node that was started for the n-th time; none: its output has ended.
-    Line(usize, usize, Option<Value>),
+    Line(usize, usize, Option<NodeEvent>),
     /// The user interrupts.
     Interrupt,
 }
@@ -338,8 +337,9 @@ impl<'a> Director<'a> {
                 for line in BufReader::new(printed).lines().map_while(Result::ok) {
                     // A full disk does not end the run: the line is heard all the same.
                     let _ = writeln!(copy, "{line}");
-                    let line = serde_json::from_str(&line).unwrap_or(Value::Null);
-                    let _ = ears.send(Heard::Line(node, start, Some(line)));
+                    let event = serde_json::from_str::<Line>(&line);
+                    let event = event.map_or(NodeEvent::Unknown, |line| line.event);
+                    let _ = ears.send(Heard::Line(node, start, Some(event)));
                 }
                 let _ = ears.send(Heard::Line(node, start, None));
             });
@@ -373,30 +373,34 @@ impl<'a> Director<'a> {
         }
     }
 
-    fn line(&mut self, node: usize, start: usize, line: Option<Value>) -> Result<(), DeployError> {
+    fn line(
+        &mut self,
+        node: usize,
+        start: usize,
+        line: Option<NodeEvent>,
+    ) -> Result<(), DeployError> {
         if start != self.nodes[node].starts {
             return Ok(());
         }
-        let Some(line) = line else {
+        let Some(event) = line else {
             return match self.nodes[node].child.take() {
                 Some(child) => Err(self.ended(node, child)),
                 None => Ok(()),
             };
         };
-        let number = |key: &str| line[key].as_u64().unwrap_or(0);
-        let lead = || self.names.iter().position(|name| line["lead"] == **name);
-        if let Some(cpu) = line["cpu-seconds"].as_f64() {
-            self.nodes[node].cpu.1 = cpu;
-        }
-        let (view, round) = (number("view"), number("round"));
-        match line["event"].as_str() {
-            Some("view") => {
-                if let Some(lead) = lead() {
+        let place = |lead: &String| self.names.iter().position(|name| name == lead);
+        match event {
+            NodeEvent::View { view, lead, round } => {
+                if let Some(lead) = place(&lead) {
                     self.newest = self.newest.max((view, round, lead));
                 }
             }
-            Some("leading") => {
-                let Some(phase) = phase(&line["phase"]) else {
+            NodeEvent::Leading {
+                view,
+                round,
+                phase: name,
+            } => {
+                let Some(phase) = phase(&name) else {
                     return Ok(());
                 };
                 if phase == Phase::Voting {
@@ -404,15 +408,23 @@ impl<'a> Director<'a> {
                 }
                 self.reached(node, round, Moment::Phase(phase));
             }
-            Some("notarised") => {
+            NodeEvent::Notarised { view } => {
                 if let Some(&(round, lead)) = self.voted.get(&view)
                     && lead == node
                 {
                     self.reached(node, round, Moment::Notarised);
                 }
             }
-            Some("final") => {
-                if let Some(lead) = lead()
+            NodeEvent::Final {
+                round,
+                lead,
+                cpu_seconds,
+                ..
+            } => {
+                if let Some(cpu) = cpu_seconds {
+                    self.nodes[node].cpu.1 = cpu;
+                }
+                if let Some(lead) = place(&lead)
                     && self.final_rounds.insert(round)
                 {
                     let mark = Mark {
@@ -423,7 +435,7 @@ impl<'a> Director<'a> {
                     self.marks.push(mark);
                 }
             }
-            Some("finished") => self.nodes[node].finished = true,
+            NodeEvent::Finished { .. } => self.nodes[node].finished = true,
             _ => {}
         }
         Ok(())
@@ -484,7 +496,7 @@ impl Drop for Director<'_> {
     }
 }
 
-fn phase(name: &Value) -> Option<Phase> {
+fn phase(name: &str) -> Option<Phase> {
     let all = [
         Phase::Waiting,
         Phase::Collecting,
@@ -493,7 +505,7 @@ fn phase(name: &Value) -> Option<Phase> {
         Phase::Deciding,
         Phase::Voting,
     ];
-    all.into_iter().find(|phase| *name == phase_name(*phase))
+    all.into_iter().find(|phase| name == phase_name(*phase))
 }
 
 /// Tells of SIGINT and SIGTERM for as long as what it returns is kept, so that nodes and networks can be

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use serde_json::Value;
-
 use super::Log;
+use crate::events::{self, NodeEvent};
 
 /// Why logs cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +46,15 @@ pub enum LogError {
 pub(super) struct Line {
     /// Seconds since 1970.
     pub(super) at: f64,
-    pub(super) event: String,
-    pub(super) document: Value,
+    /// The same as the node wrote it.
+    pub(super) time: String,
+    pub(super) event: NodeEvent,
+}
+
+impl Line {
+    pub(super) fn is_start(&self) -> bool {
+        matches!(self.event, NodeEvent::Start { .. })
+    }
 }
 
 /// One file.
@@ -78,12 +84,13 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
             ..line
         }));
     }
-    let starts: Vec<&Line> = lines.iter().filter(|line| line.event == "start").collect();
-    let text = |line: &&Line, key: &str| line.document[key].as_str().map(str::to_owned);
-    let first = starts.first();
-    let silo = first.and_then(|line| text(line, "silo"));
-    let federation = first.and_then(|line| text(line, "federation"));
-    let (Some(silo), Some(federation)) = (silo, federation) else {
+    let mut starts = lines.iter().filter_map(|line| match &line.event {
+        NodeEvent::Start {
+            silo, federation, ..
+        } => Some((silo.clone(), federation.clone())),
+        _ => None,
+    });
+    let Some((silo, federation)) = starts.next() else {
         let file = file.to_owned();
         return Err(match bytes_are_text(&bytes) {
             true => LogError::Text(file),
@@ -95,7 +102,7 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
         silo,
         lines: lines.len(),
         skipped,
-        starts: starts.len(),
+        starts: 1 + starts.count(),
         cpu_seconds: cpu_seconds(&lines),
     };
     Ok(NodeLog {
@@ -127,10 +134,10 @@ fn after_a_cut(text: &str) -> Option<Line> {
 fn cpu_seconds(lines: &[Line]) -> Option<f64> {
     let (mut before, mut now) = (0.0, None);
     for line in lines {
-        match line.document["cpu-seconds"].as_f64() {
-            Some(seconds) => now = Some(seconds),
-            None if line.event == "start" => before += now.take().unwrap_or(0.0),
-            None => {}
+        match line.event {
+            NodeEvent::Final { cpu_seconds, .. } => now = cpu_seconds.or(now),
+            NodeEvent::Start { .. } => before += now.take().unwrap_or(0.0),
+            _ => {}
         }
     }
     let all = before + now.unwrap_or(0.0);
@@ -139,15 +146,10 @@ fn cpu_seconds(lines: &[Line]) -> Option<f64> {
 
 /// An event with a time, if the text is one.
 fn line(text: &str) -> Option<Line> {
-    let document: Value = serde_json::from_str(text).ok()?;
-    let event = document["event"].as_str()?.to_owned();
-    let time = humantime::parse_rfc3339_weak(document["time"].as_str()?).ok()?;
-    let at = time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    Some(Line {
-        at,
-        event,
-        document,
-    })
+    let events::Line { event, time, .. } = serde_json::from_str(text).ok()?;
+    let since = humantime::parse_rfc3339_weak(&time).ok()?;
+    let at = since.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
+    Some(Line { at, time, event })
 }
 
 #[cfg(test)]

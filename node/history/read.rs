@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde_json::Value;
 use simulations::lab::{Event, Lost, View, take_overs};
 
-use super::lines::{Line, LogError, NodeLog, node};
+use super::lines::{LogError, NodeLog, node};
 use super::stops::{Stopped, given, stops};
 use super::{History, Metric, Round};
+use crate::events::NodeEvent;
+use crate::status::document::HeldOut;
 
 /// What is known of the nodes besides their logs.
 #[derive(Debug, Clone, Default)]
@@ -64,15 +65,11 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
         times().fold(0.0, f64::max),
     );
     let mut names: BTreeSet<String> = nodes.iter().map(|node| node.log.silo.clone()).collect();
-    let named = lines().filter_map(|(_, line)| line.document["lead"].as_str());
-    names.extend(named.map(str::to_owned));
-    let contributors = |line: &Line| line.document["contributors"].as_array().cloned();
-    let contributors = lines().filter_map(|(_, line)| contributors(line)).flatten();
-    names.extend(contributors.filter_map(|name| Some(name.as_str()?.to_owned())));
+    for (_, line) in lines() {
+        names.extend(named(&line.event).map(str::to_owned));
+    }
     let silos: Vec<String> = names.into_iter().collect();
     let place = |name: &str| silos.iter().position(|silo| silo == name);
-    let number = |line: &Line, key: &str| line.document[key].as_u64();
-    let lead = |line: &Line| line.document["lead"].as_str().and_then(place);
     let stops = match stopped {
         Some(stopped) => stopped
             .iter()
@@ -84,50 +81,51 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
     let (mut nullified, mut metrics) = (BTreeSet::new(), Vec::new());
     for (node, line) in lines() {
         let at = line.at - began;
-        match (
-            line.event.as_str(),
-            number(line, "view"),
-            number(line, "round"),
-        ) {
-            ("view", Some(view), Some(round)) => {
-                events.extend(lead(line).map(|lead| Event::Entered {
+        match &line.event {
+            NodeEvent::View { view, lead, round } => {
+                events.extend(place(lead).map(|lead| Event::Entered {
                     at,
-                    view,
+                    view: *view,
                     lead,
-                    round,
+                    round: *round,
                 }));
             }
-            ("nullified", Some(view), _) => {
-                nullified.insert(view);
+            NodeEvent::Nullified { view, .. } => {
+                nullified.insert(*view);
             }
-            ("final", Some(view), Some(round)) => {
-                let Some(lead) = lead(line) else { continue };
+            NodeEvent::Final {
+                view,
+                round,
+                lead,
+                authors,
+                contributors,
+                ..
+            } => {
+                let (view, round) = (*view, *round);
+                let Some(lead) = place(lead) else { continue };
                 events.push(Event::Final {
                     at,
                     round,
                     view,
                     lead,
                 });
-                let authors = number(line, "authors").unwrap_or(0);
-                let contributors = line.document["contributors"].as_array();
-                let contributors = contributors.into_iter().flatten();
-                let contributors = contributors.filter_map(|name| place(name.as_str()?));
+                let contributors = contributors.iter().filter_map(|name| place(name));
                 let known = rounds.entry(round).or_insert(Round {
                     round,
                     view,
                     lead,
                     at,
-                    authors,
+                    authors: *authors as u64,
                     contributors: contributors.collect(),
                 });
                 known.at = known.at.min(at);
             }
-            ("adopted", _, Some(round)) => {
-                metrics.extend(metric(
-                    &line.document["held-out"],
-                    place(&node.log.silo),
-                    round,
-                ));
+            NodeEvent::Adopted {
+                round,
+                held_out: Some(held_out),
+                ..
+            } => {
+                metrics.extend(metric(held_out, place(&node.log.silo), *round));
             }
             _ => {}
         }
@@ -144,7 +142,7 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
         ..stop
     };
     let first = lines().min_by(|a, b| a.1.at.total_cmp(&b.1.at));
-    let first = first.and_then(|(_, line)| line.document["time"].as_str());
+    let first = first.map(|(_, line)| line.time.as_str());
     History {
         federation: nodes
             .first()
@@ -161,15 +159,26 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
     }
 }
 
-/// The first metric of a document of held-out results.
-fn metric(held_out: &Value, silo: Option<usize>, round: u64) -> Option<Metric> {
-    let name = held_out["metric"].as_str()?;
-    let value = held_out["metrics"][name].as_f64()?;
+/// The silos that an event names as leads or contributors.
+fn named(event: &NodeEvent) -> impl Iterator<Item = &str> {
+    let (lead, contributors) = match event {
+        NodeEvent::View { lead, .. } => (Some(lead), &[][..]),
+        NodeEvent::Nullified { lead, .. } => (lead.as_ref(), &[][..]),
+        NodeEvent::Final {
+            lead, contributors, ..
+        } => (Some(lead), &contributors[..]),
+        _ => (None, &[][..]),
+    };
+    lead.into_iter().chain(contributors).map(String::as_str)
+}
+
+/// The metric that reports compare, of a model on a silo's own held-out rows.
+fn metric(held_out: &HeldOut, silo: Option<usize>, round: u64) -> Option<Metric> {
     Some(Metric {
         silo: silo?,
         round,
-        name: name.to_owned(),
-        value,
+        name: held_out.metric.clone(),
+        value: *held_out.metrics.get(&held_out.metric)?,
     })
 }
 
@@ -239,6 +248,7 @@ fn views(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::events;
 
     fn file(name: &str, text: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("rota-history-{}", std::process::id()));
@@ -248,22 +258,43 @@ mod tests {
         file
     }
 
+    fn said(second: u32, event: NodeEvent) -> String {
+        let time = format!("2026-03-01T10:00:{second:02}.000Z");
+        let at = Some(f64::from(second));
+        serde_json::to_string(&events::Line { event, at, time }).unwrap()
+    }
+
     fn start(silo: &str, second: u32) -> String {
-        format!(
-            r#"{{"event":"start","silo":"{silo}","federation":"ab","time":"2026-03-01T10:00:{second:02}.000Z"}}"#
-        )
+        let event = NodeEvent::Start {
+            silo: silo.into(),
+            member: 0,
+            members: 2,
+            rounds: 2,
+            federation: "ab".into(),
+            addresses: Vec::new(),
+            byzantine_members_tolerated: 0,
+            epoch: 0,
+        };
+        said(second, event)
     }
 
     fn entered(view: u64, lead: &str, round: u64, second: u32) -> String {
-        format!(
-            r#"{{"event":"view","view":{view},"lead":"{lead}","round":{round},"time":"2026-03-01T10:00:{second:02}.000Z"}}"#
-        )
+        let lead = lead.into();
+        said(second, NodeEvent::View { view, lead, round })
     }
 
     fn last(round: u64, view: u64, lead: &str, second: u32) -> String {
-        format!(
-            r#"{{"event":"final","view":{view},"lead":"{lead}","round":{round},"authors":2,"time":"2026-03-01T10:00:{second:02}.000Z"}}"#
-        )
+        let event = NodeEvent::Final {
+            round,
+            view,
+            lead: lead.into(),
+            block: "cd".into(),
+            authors: 2,
+            contributors: vec!["north".into(), "south".into()],
+            left_out: Vec::new(),
+            cpu_seconds: None,
+        };
+        said(second, event)
     }
 
     #[test]
@@ -279,19 +310,20 @@ mod tests {
             // What was written when it was killed for good.
             "{\"event\":\"nullif\u{fffd}".into(),
         ];
-        let down = r#"{"event":"peer-down","member":"north","time":"2026-03-01T10:00:20.000Z"}"#;
-        let nullified =
-            r#"{"event":"nullified","view":2,"lead":"north","time":"2026-03-01T10:00:22.000Z"}"#;
+        let member = "north".to_owned();
+        let lead = Some(member.clone());
         let south = [
             start("south", 0),
             entered(1, "north", 1, 2),
             last(1, 1, "north", 5),
             entered(2, "north", 2, 5),
-            down.into(),
-            nullified.into(),
+            said(20, NodeEvent::PeerDown { member }),
+            // An event of a newer program is one line more.
+            r#"{"event":"temperature","at":21,"time":"2026-03-01T10:00:21.000Z"}"#.into(),
+            said(22, NodeEvent::Nullified { view: 2, lead }),
             entered(3, "south", 2, 22),
             last(2, 3, "south", 45),
-            r#"{"event":"leaving","time":"2026-03-01T10:00:46.000Z"}"#.into(),
+            said(46, NodeEvent::Leaving { why: "done".into() }),
         ];
         let logs = [
             file("north.jsonl", &north.join("\n")),

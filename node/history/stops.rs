@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use simulations::lab::Lost;
 
 use super::lines::{Line, NodeLog};
+use crate::events::NodeEvent;
 
 /// Seconds without a line, at the end of the logs, after which a node counts as stopped.
 const SILENT: f64 = 30.0;
@@ -37,7 +38,8 @@ pub(super) fn given(stop: &Stopped, place: &impl Fn(&str) -> Option<usize>) -> O
 
 /// Whether the node said that it leaves, in the lines of one of its runs.
 fn orderly(run: Option<&[Line]>) -> bool {
-    run.is_some_and(|run| run.iter().any(|line| line.event == "leaving"))
+    let leaves = |line: &Line| matches!(line.event, NodeEvent::Leaving { .. });
+    run.is_some_and(|run| run.iter().any(leaves))
 }
 
 /// Nodes that stopped, with times since 1970.
@@ -53,7 +55,7 @@ pub(super) fn stops(
 ) -> Vec<Lost> {
     let mut stops = Vec::new();
     let left = |node: &NodeLog| {
-        let last = orderly(node.lines.split(|line| line.event == "start").next_back());
+        let last = orderly(node.lines.split(Line::is_start).next_back());
         last.then(|| node.lines.last().map(|last| last.at))
             .flatten()
     };
@@ -62,10 +64,10 @@ pub(super) fn stops(
             continue;
         };
         let starts = node.lines.iter().enumerate().skip(1);
-        let starts = starts.filter(|(_, line)| line.event == "start");
+        let starts = starts.filter(|(_, line)| line.is_start());
         // One that left in order did not stop.
         let before = |nth: usize| {
-            let mut runs = node.lines[..nth].split(|line| line.event == "start");
+            let mut runs = node.lines[..nth].split(Line::is_start);
             orderly(runs.next_back())
         };
         let starts = starts.filter(|(nth, _)| !before(*nth));
@@ -79,8 +81,7 @@ pub(super) fn stops(
             let others = || nodes.iter().filter(|other| other.log.silo != node.log.silo);
             let lines = others().flat_map(|other| &other.lines);
             let lost = lines.filter(|line| {
-                line.event == "peer-down"
-                    && line.document["member"] == node.log.silo.as_str()
+                matches!(&line.event, NodeEvent::PeerDown { member } if *member == node.log.silo)
                     && line.at >= last
                     && back.is_none_or(|back| line.at <= back)
             });

@@ -12,7 +12,6 @@ use protocol::identity::Strict;
 use protocol::message::Passage;
 use protocol::net::{Command, Event};
 use protocol::{Epochs, Hash, MemberIndex};
-use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::time::interval;
 
@@ -20,6 +19,7 @@ use super::config::Institution;
 use super::error::NodeError;
 use super::output::Output;
 use super::signals::Signal;
+use crate::events::NodeEvent;
 
 /// How often members that can be reached are asked.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -59,8 +59,10 @@ pub(super) fn wait(
          `rota federation admit NAME {key} ADDRESS`",
         first.charter.name
     );
-    let document = json!({ "event": "waits-for-admission", "at": 0.0, "key": key.to_string() });
-    output.print(SystemTime::now(), document, &line);
+    let event = NodeEvent::WaitsForAdmission {
+        key: key.to_string(),
+    };
+    output.print(SystemTime::now(), 0.0, event, &line);
     let mut now = epochs.now.clone();
     let mut passages = Vec::new();
     let mut told = BTreeSet::new();
@@ -85,11 +87,10 @@ pub(super) fn wait(
                             let id = next.id;
                             if let Some(line) = unfollowed(&now, &passage, id, follow) {
                                 if told.insert(id) {
-                                    let document = json!({
-                                        "event": "recovery-met", "at": 0.0,
-                                        "recovery": format!("{id:#}"),
-                                    });
-                                    output.print(SystemTime::now(), document, &line);
+                                    let event = NodeEvent::RecoveryMet {
+                                        recovery: format!("{id:#}"),
+                                    };
+                                    output.print(SystemTime::now(), 0.0, event, &line);
                                 }
                                 continue;
                             }

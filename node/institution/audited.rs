@@ -2,12 +2,11 @@
 
 use std::time::SystemTime;
 
-use serde_json::json;
-
 use super::config::Institution;
 use super::health::Health;
 use super::output::Output;
 use crate::audit::{AuditLog, LogError, Sizes};
+use crate::events::NodeEvent;
 use crate::store::LogNote;
 
 /// Opens the log, which is one through all epochs. An older copy that was put back, or another log, is
@@ -28,8 +27,11 @@ pub(super) fn open(
         Some(note),
     )?;
     for found in log.findings() {
-        let document = json!({ "event": "state", "at": 0.0, "what": "audit-log", "why": found });
-        output.print(SystemTime::now(), document, &format!("warning: {found}"));
+        let event = NodeEvent::State {
+            what: "audit-log".into(),
+            why: found.to_string(),
+        };
+        output.print(SystemTime::now(), 0.0, event, &format!("warning: {found}"));
         health.warning(SystemTime::now(), found);
     }
     Ok(log)

@@ -92,6 +92,7 @@ impl Before {
                 outcome: format!("{:#}", held_round.outcome),
                 loss: None,
                 held_out: None,
+                spent: None,
             })
         });
         rounds.collect()

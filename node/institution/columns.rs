@@ -6,11 +6,11 @@ use std::time::SystemTime;
 
 use learn::{TaskConfig, far_columns};
 use methods::{Learner, State};
-use serde_json::json;
 use silo::Notice;
 
 use super::Institution;
 use super::output::Output;
+use crate::events::NodeEvent;
 use crate::report::numbers;
 
 /// Watches for the common scale.
@@ -52,10 +52,12 @@ impl Columns {
                 numbers::value(own, numbers::decimals(own)),
                 numbers::value(others, numbers::decimals(others)),
             );
-            let document = json!({
-                "event": "far-column", "at": at, "column": column, "mean": own, "others": others,
-            });
-            output.print(SystemTime::now(), document, &line);
+            let event = NodeEvent::FarColumn {
+                column,
+                mean: own,
+                others,
+            };
+            output.print(SystemTime::now(), at, event, &line);
         }
     }
 

@@ -13,7 +13,6 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::net::{Command, Event};
 use protocol::{Epoch, Epochs, MemberIndex};
-use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::time::interval;
 
@@ -23,6 +22,7 @@ use super::output::Output;
 use super::past::agreements;
 use super::present::contacts;
 use super::signals::Signal;
+use crate::events::NodeEvent;
 
 /// How long a node with `--until-done` tries to reach the others, where no other time is given.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
@@ -101,8 +101,10 @@ pub(super) fn say(
     runtime.block_on(async {
         let _ = tokio::time::timeout(Duration::from_secs(5), mesh.ended).await;
     });
-    let document = json!({ "event": "leaving", "at": began.elapsed().as_secs_f64(), "why": why });
-    output.print(SystemTime::now(), document, &format!("ending: {why}"));
+    let line = format!("ending: {why}");
+    let event = NodeEvent::Leaving { why: why.into() };
+    let at = began.elapsed().as_secs_f64();
+    output.print(SystemTime::now(), at, event, &line);
     Ok(())
 }
 

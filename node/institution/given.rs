@@ -10,7 +10,6 @@ use learn::export::tensors_of;
 use methods::Params;
 use protocol::net::{BlobRequest, Command, Event};
 use protocol::{Hash, MemberIndex, envelope};
-use serde_json::json;
 use silo::{Blobs, StoreError};
 use tokio::runtime::Runtime;
 use tokio::time::interval;
@@ -21,6 +20,7 @@ use super::output::Output;
 use super::present::Present;
 use super::signals::Signal;
 use crate::equipment::Equipment;
+use crate::events::NodeEvent;
 use crate::model::{GivenStart, StartError, find_start, keep_start};
 use crate::store::DiskBlobs;
 
@@ -122,10 +122,11 @@ pub(super) fn fetch(
     let line = format!(
         "asks the other members for the model that the federation starts from (hash {hash}, {bytes} bytes)"
     );
-    let document = json!({
-        "event": "asks-for-start", "at": 0.0, "hash": format!("{hash:#}"), "bytes": bytes,
-    });
-    output.print(SystemTime::now(), document.clone(), &line);
+    let event = NodeEvent::AsksForStart {
+        hash: format!("{hash:#}"),
+        bytes,
+    };
+    output.print(SystemTime::now(), 0.0, event.clone(), &line);
     let found = runtime.block_on(async {
         let mut tick = interval(PAUSE);
         let mut up: Vec<MemberIndex> = Vec::new();
@@ -145,7 +146,7 @@ pub(super) fn fetch(
                              it; the proposer's node does, or ask for the file start.safetensors",
                             up.len()
                         );
-                        output.print(SystemTime::now(), document.clone(), &line);
+                        output.print(SystemTime::now(), 0.0, event.clone(), &line);
                     }
                 }
                 event = mesh.events.recv() => match event {
@@ -179,8 +180,10 @@ pub(super) fn fetch(
     let model = read(&model)?;
     keep_start(&institution.state, &model)?;
     let line = format!("has got the model that the federation starts from (hash {hash})");
-    let document = json!({ "event": "has-start", "at": 0.0, "hash": format!("{hash:#}") });
-    output.print(SystemTime::now(), document, &line);
+    let event = NodeEvent::HasStart {
+        hash: format!("{hash:#}"),
+    };
+    output.print(SystemTime::now(), 0.0, event, &line);
     Ok(true)
 }
 

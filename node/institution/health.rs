@@ -1,20 +1,21 @@
 //! The present state of a running node, from which its status is made.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use mesh::{PeerState, Peers};
 use protocol::message::Phase;
 use protocol::{Epoch, MemberIndex, Report};
 use silo::{Activities, Activity, Counts, Notice};
 
+use crate::events::phase_name;
 use crate::paths::free;
 use crate::report::numbers::short;
 use crate::status::Status;
 use crate::status::document::{
-    FORMAT, Federation, HeldOut, NodeFacts, Peer, Round, Traffic, Training, Warning, time,
+    FORMAT, Federation, HeldOut, NodeFacts, Peer, Round, Spent, Traffic, Training, Warning, time,
 };
 
 /// Rounds that are kept.
@@ -42,8 +43,10 @@ struct Changing {
     round: u64,
     view: u64,
     lead: Option<MemberIndex>,
-    /// This silo's phase as the lead of this view.
-    leading: Option<Phase>,
+    /// This silo's phase as the lead of this view, and since when.
+    leading: Option<(Phase, Instant)>,
+    /// Seconds in each phase as lead, since the last adopted round.
+    phases: BTreeMap<String, f64>,
     waiting: Option<String>,
     complete: bool,
     /// Loss of the last training, with its round.
@@ -110,6 +113,7 @@ impl Health {
                 coalition,
                 ..
             } => {
+                let spent = self.spent(&mut changing);
                 let finals = std::mem::take(&mut changing.finals);
                 let last = finals.into_iter().find(|(of, ..)| of == round);
                 let loss = changing.loss.filter(|(of, _)| of == round);
@@ -130,10 +134,37 @@ impl Health {
                     outcome: format!("{outcome:#}"),
                     loss: loss.map(|(_, loss)| loss),
                     held_out: None,
+                    spent,
                 });
             }
             _ => {}
         }
+    }
+
+    /// What the time since the last adopted round was spent on.
+    fn spent(&self, changing: &mut Changing) -> Option<Spent> {
+        changing.leave_phase();
+        let leading = std::mem::take(&mut changing.phases);
+        let spent = self.activities.get()?.take_spent();
+        let seconds = |of: Duration| of.as_secs_f64();
+        let waiting = spent.whole.saturating_sub(spent.busy + spent.disk);
+        let work = spent.work.iter();
+        Some(Spent {
+            seconds: seconds(spent.whole),
+            waiting: seconds(waiting),
+            disk: seconds(spent.disk),
+            work: work
+                .map(|(of, took)| (of.name().to_owned(), seconds(*took)))
+                .collect(),
+            leading,
+        })
+    }
+
+    /// What an adopted round took, where it is known.
+    pub(super) fn took(&self, round: u64) -> Option<Spent> {
+        let changing = self.changing();
+        let mut rounds = changing.rounds.iter().rev();
+        rounds.find(|adopted| adopted.round == round)?.spent.clone()
     }
 
     /// The rounds that the silo adopted before this start, oldest first.
@@ -263,9 +294,12 @@ impl Changing {
             Report::Entered { view, lead, round } => {
                 (self.view, self.lead) = (*view, Some(*lead));
                 self.round = self.round.max(*round);
-                self.leading = None;
+                self.leave_phase();
             }
-            Report::Leading { phase, .. } => self.leading = Some(*phase),
+            Report::Leading { phase, .. } => {
+                self.leave_phase();
+                self.leading = Some((*phase, Instant::now()));
+            }
             Report::Final {
                 round,
                 view,
@@ -284,6 +318,14 @@ impl Changing {
         }
     }
 
+    /// A phase as lead is over, or its time is taken: it counts.
+    fn leave_phase(&mut self) {
+        if let Some((phase, since)) = self.leading.take() {
+            let name = phase_name(phase).to_owned();
+            *self.phases.entry(name).or_default() += since.elapsed().as_secs_f64();
+        }
+    }
+
     /// What the silo does now, in words.
     fn phase(&self, activity: Option<Activity>, connected: usize, quorum: usize) -> String {
         if self.complete {
@@ -298,7 +340,7 @@ impl Changing {
                 quorum - 1
             );
         }
-        match self.leading {
+        match self.leading.map(|(phase, _)| phase) {
             Some(Phase::Waiting) => "leading: waiting for the block before",
             Some(Phase::Collecting) => "leading: collecting contributions",
             Some(Phase::Scoring) => "leading: waiting for scores",

@@ -5,17 +5,20 @@ use std::time::{Instant, SystemTime};
 
 use mesh::{Notice, Program};
 use protocol::Epoch;
-use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::formats::other_format;
 use super::output::Output;
+use crate::events::NodeEvent;
 
 /// Prints the notices of the network until it ends. The network limits their rate.
 pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>, output: Output) {
     let began = Instant::now();
     while let Some(notice) = notices.recv().await {
-        let at = began.elapsed().as_secs_f64();
+        let print = |event, line: String| {
+            let at = began.elapsed().as_secs_f64();
+            output.print(SystemTime::now(), at, event, &format!("warning: {line}"));
+        };
         match notice {
             Notice::OtherAgreement {
                 member,
@@ -32,11 +35,12 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                         false => "",
                     }
                 );
-                let document = json!({
-                    "event": "other-agreement", "at": at, "member": name,
-                    "federation": format!("{federation:#}"), "checking": probing,
-                });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                let event = NodeEvent::OtherAgreement {
+                    member: name.into(),
+                    federation: format!("{federation:#}"),
+                    checking: probing,
+                };
+                print(event, line);
             }
             Notice::OtherFormat { member, program } => {
                 let name = epoch.roster.name(member);
@@ -44,12 +48,14 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                 let Some(line) = other_format(name, &program, &ours) else {
                     continue;
                 };
-                let document = json!({
-                    "event": "other-format", "at": at, "member": name, "version": program.version,
-                    "formats": [program.formats.oldest, program.formats.newest],
-                    "in-force": program.in_force, "here": epoch.format,
-                });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                let event = NodeEvent::OtherFormat {
+                    member: name.into(),
+                    version: program.version,
+                    formats: [program.formats.oldest, program.formats.newest],
+                    in_force: program.in_force,
+                    here: epoch.format,
+                };
+                print(event, line);
             }
             Notice::Stranger { key, address } => {
                 let key = key.map(|key| key.to_string());
@@ -59,9 +65,7 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                      or another agreement",
                     key.as_deref().unwrap_or("of another kind")
                 );
-                let document =
-                    json!({ "event": "stranger", "at": at, "address": address, "key": key });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                print(NodeEvent::Stranger { address, key }, line);
             }
             Notice::Crowd { from, turned_away } => {
                 let line = format!(
@@ -69,10 +73,7 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                      minute, so that others get in. Whoever is responsible for {from} can stop them, or \
                      a firewall here"
                 );
-                let document = json!({
-                    "event": "crowd", "at": at, "from": from, "turned-away": turned_away,
-                });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                print(NodeEvent::Crowd { from, turned_away }, line);
             }
             Notice::Twins {
                 member,
@@ -84,10 +85,11 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                      tell {name}. If it has started only one of them, its key was copied and has to be \
                      replaced (`rota federation rekey`)"
                 );
-                let document = json!({
-                    "event": "twins", "at": at, "member": name, "addresses": [one, other],
-                });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                let event = NodeEvent::Twins {
+                    member: name.into(),
+                    addresses: [one, other],
+                };
+                print(event, line);
             }
             Notice::KeyElsewhere { address } => {
                 let line = match &address {
@@ -98,8 +100,7 @@ pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>
                         "other members are connected to another process with this node's key".into()
                     }
                 };
-                let document = json!({ "event": "other-process", "at": at, "address": address });
-                output.print(SystemTime::now(), document, &format!("warning: {line}"));
+                print(NodeEvent::OtherProcess { address }, line);
             }
         }
     }

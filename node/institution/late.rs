@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use protocol::Epoch;
-use serde_json::{Value, json};
 
+use crate::events::NodeEvent;
 use crate::report::numbers::{plural, seconds};
 
 /// Room that is left above the longest time that was seen.
@@ -33,7 +33,7 @@ impl Late {
         round: u64,
         ready: Option<Duration>,
         over: Duration,
-    ) -> (Value, String) {
+    ) -> (NodeEvent, String) {
         self.rounds += 1;
         let patience = epoch.patience();
         let took = ready.unwrap_or(over);
@@ -42,11 +42,14 @@ impl Late {
         let beats = ROOM * self.longest.as_secs_f64() / epoch.beat().as_secs_f64();
         let wanted = (slow && took >= patience / 2).then_some(beats.ceil() as u32);
         let wanted = wanted.filter(|beats| *beats > epoch.charter.patience);
-        let document = json!({
-            "round": round, "ready": ready.map(|ready| ready.as_secs_f64()),
-            "over": over.as_secs_f64(), "patience": patience.as_secs_f64(), "in-a-row": self.rounds,
-            "suggested-patience": wanted,
-        });
+        let event = NodeEvent::Late {
+            round,
+            ready: ready.map(|ready| ready.as_secs_f64()),
+            over: over.as_secs_f64(),
+            patience: patience.as_secs_f64(),
+            in_a_row: self.rounds,
+            suggested_patience: wanted,
+        };
         let said = |span: Duration| seconds(span.as_secs_f64());
         let what = match ready {
             Some(ready) if slow => format!("it was ready after {}", said(ready)),
@@ -76,7 +79,7 @@ impl Late {
             )),
             (None, rounds) => line.push_str(&format!(", in {} in a row", plural(rounds, "round"))),
         }
-        (document, line)
+        (event, line)
     }
 }
 
@@ -99,14 +102,20 @@ mod tests {
         };
         let epoch = fixture::epoch(fixture::silos(4, 1), charter);
         let mut late = Late::default();
-        let (document, line) = late.missed(&epoch, 5, None, of(21_000));
+        let (event, line) = late.missed(&epoch, 5, None, of(21_000));
         assert_eq!(
             line,
             "warning: round 5 was over after 21.0 s without this institution's model: its training had not \
              ended. The others wait for 20.0 s. To be waited for, propose `patience = 32` (in beats of 1.0 s; \
              20 now) under [charter] with `rota federation change`, or less training in a round (`epochs`)"
         );
-        assert_eq!(document["suggested-patience"], 32);
+        let patience = |event| match event {
+            NodeEvent::Late {
+                suggested_patience, ..
+            } => suggested_patience,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(patience(event), Some(32));
         let (_, line) = late.missed(&epoch, 6, Some(of(30_000)), of(40_000));
         assert!(
             line.ends_with(
@@ -116,11 +125,11 @@ mod tests {
         );
         late.in_time();
         // Patience helps nobody whose model was there in time.
-        let (document, line) = late.missed(&epoch, 8, Some(of(2_000)), of(4_000));
+        let (event, line) = late.missed(&epoch, 8, Some(of(2_000)), of(4_000));
         assert!(
             line.ends_with("it was ready in time, after 2.0 s, and did not reach the lead before: is the line slow?"),
             "{line}"
         );
-        assert!(document["suggested-patience"].is_null());
+        assert_eq!(patience(event), None);
     }
 }

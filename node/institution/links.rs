@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use mesh::Peers;
 use protocol::MemberIndex;
 use protocol::net::Event;
-use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::leaving::Leaving;
 use super::locked;
 use super::reporter::Reporter;
 use crate::audit::Questions;
+use crate::events::NodeEvent;
 
 /// How a member is reached: `None` if it is not, and else the member that relays to it, if one does.
 type Way = Option<Option<MemberIndex>>;
@@ -67,25 +67,25 @@ impl Links {
         match round_trip {
             Some(trip) => {
                 let relay = way.flatten().and_then(|relay| self.names.get(relay.at()));
-                let mut document = json!({
-                    "event": "peer-up", "at": at, "member": name,
-                    "round-trip-ms": trip.as_secs_f64() * 1e3,
-                });
                 let how = match relay {
-                    Some(relay) => {
-                        document["through"] = json!(relay);
-                        format!(" through {relay}, which relays to it")
-                    }
+                    Some(relay) => format!(" through {relay}, which relays to it"),
                     None if before.is_some() => " directly now".to_owned(),
                     None => String::new(),
                 };
-                self.reporter
-                    .print(document, format!("{name} can be reached{how}"));
+                let event = NodeEvent::PeerUp {
+                    member: name.into(),
+                    round_trip_ms: trip.as_secs_f64() * 1e3,
+                    through: relay.cloned(),
+                };
+                let line = format!("{name} can be reached{how}");
+                self.reporter.print(at, event, line);
             }
-            None => self.reporter.print(
-                json!({ "event": "peer-down", "at": at, "member": name }),
-                format!("{name} cannot be reached"),
-            ),
+            None => {
+                let member = name.into();
+                let line = format!("{name} cannot be reached");
+                self.reporter
+                    .print(at, NodeEvent::PeerDown { member }, line);
+            }
         }
     }
 }

@@ -51,7 +51,6 @@ pub use consent::{Unsigned, consent_in};
 pub use error::NodeError;
 pub use fit::{Fit, fit, misfits, surveyed};
 pub use formats::other_format;
-pub use news::phase_name;
 pub(crate) use opening::IN_FORCE;
 pub use output::Output;
 pub use own_learner::OwnLearner;

@@ -8,9 +8,7 @@ use std::time::SystemTime;
 use methods::{Params, Split};
 use protocol::accusation::Lineage;
 use protocol::certificate::Verdict;
-use protocol::message::Phase;
 use protocol::{Epoch, Hash, MemberIndex, Report, Time};
-use serde_json::{Value, json};
 use silo::Notice;
 
 use super::health::Health;
@@ -19,10 +17,13 @@ use super::output::Output;
 use super::weights::Weights;
 use super::{usage, waiting};
 use crate::equipment::Equipment;
+use crate::events::{NodeEvent, phase_name};
 use crate::model::Held;
 use crate::status::document::HeldOut;
 use crate::verify::EvidenceFile;
 
+/// Seconds from which a round's line says what they were spent on.
+const LONG: f64 = 5.0;
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
 /// Views whose leads are remembered.
@@ -56,18 +57,6 @@ pub(super) struct News {
     /// Rounds that are final and not adopted yet.
     finals: Vec<Finality>,
     warnings: BTreeSet<(MemberIndex, String)>,
-}
-
-/// The name of a lead's phase, as in the faults of a scenario.
-pub fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Waiting => "waiting",
-        Phase::Collecting => "collecting",
-        Phase::Scoring => "scoring",
-        Phase::Including => "including",
-        Phase::Deciding => "deciding",
-        Phase::Voting => "voting",
-    }
 }
 
 /// A round that became final.
@@ -125,8 +114,12 @@ impl News {
                 let own = self.equipment.as_ref();
                 let own = own.map_or(0, |equipment| equipment.equipped.samples());
                 if let Some(line) = self.weights.trained(*samples, own) {
-                    let document = json!({ "round": round, "claimed": samples, "rows": own });
-                    self.print(at, "rows-claimed", document, format!("warning: {line}"));
+                    let event = NodeEvent::RowsClaimed {
+                        round: *round,
+                        claimed: *samples,
+                        rows: own,
+                    };
+                    self.print(at, event, format!("warning: {line}"));
                 }
             }
             Notice::Adopted {
@@ -146,33 +139,40 @@ impl News {
                 self.warn(at, *from, 0, reason);
             }
             Notice::Muted { member, span } => {
-                let (member, seconds) = (self.name(*member), span.as_secs_f64());
+                let (member, seconds) = (self.named(*member), span.as_secs_f64());
                 let line = format!(
                     "warning: {member} keeps breaking the rules: its messages are ignored for {seconds} s"
                 );
-                let document = json!({ "member": member, "seconds": seconds });
-                self.print(at, "muted", document, line);
+                self.print(at, NodeEvent::Muted { member, seconds }, line);
             }
             Notice::Lost { messages } => {
-                self.print(at, "lost", json!({ "messages": messages }), String::new());
+                let messages = *messages;
+                self.print(at, NodeEvent::Lost { messages }, String::new());
             }
             // Printed by `waiting` for as long as it lasts.
             Notice::Listening => {}
             Notice::Missing(gone) => {
-                let (what, round) = (gone.what(), gone.round());
-                let document = json!({ "what": what, "round": round, "why": gone.to_string() });
-                self.print(at, "gone", document, format!("warning: {gone}"));
+                let event = NodeEvent::Gone {
+                    what: gone.what().into(),
+                    round: gone.round(),
+                    why: gone.to_string(),
+                };
+                self.print(at, event, format!("warning: {gone}"));
             }
             Notice::Recovered { round } => {
                 let line = format!("all blobs of round {round} have been fetched again");
-                self.print(at, "whole", json!({ "round": round }), line);
+                self.print(at, NodeEvent::Whole { round: *round }, line);
             }
             Notice::Store { reason } => {
-                self.print(at, "store", json!({ "reason": reason }), String::new());
+                let reason = reason.to_string();
+                self.print(at, NodeEvent::Store { reason }, String::new());
             }
             Notice::Stopped(reason) => {
-                let document = json!({ "reason": reason.to_string() });
-                self.print(at, "stopped", document, format!("{reason}"));
+                let line = reason.to_string();
+                let event = NodeEvent::Stopped {
+                    reason: line.clone(),
+                };
+                self.print(at, event, line);
             }
         }
     }
@@ -200,22 +200,27 @@ impl News {
             last.coalition + 1,
             last.models.len(),
         );
-        let document = json!({
-            "event": "goes-on", "at": 0.0, "round": last.round,
-            "outcome": format!("{:#}", last.outcome), "coalition": last.coalition,
-            "coalitions": last.models.len(), "held-out": held_out,
-        });
+        let event = NodeEvent::GoesOn {
+            round: last.round,
+            outcome: format!("{:#}", last.outcome),
+            coalition: last.coalition,
+            coalitions: last.models.len(),
+            held_out: held_out.clone(),
+        };
         if let Some(held_out) = held_out {
             self.health.measured(last.round, held_out);
         }
-        self.output.print(self.now, document, &line);
+        self.output.print(self.now, 0.0, event, &line);
     }
 
     /// A view ended without a block.
     fn replaced(&mut self, at: Time, view: u64) {
         let lead = |view| self.leads.get(&view).map(|&lead| self.name(lead));
         let (old, new) = (lead(view), lead(view + 1));
-        let document = json!({ "view": view, "lead": old });
+        let event = NodeEvent::Nullified {
+            view,
+            lead: old.map(str::to_owned),
+        };
         let line = match (old, new) {
             (Some(old), Some(new)) => format!(
                 "round {:>4}   view {view:>4}   lead {old} was replaced before the round was final; {new} leads now",
@@ -224,7 +229,7 @@ impl News {
             // This member was never in that view.
             _ => String::new(),
         };
-        self.print(at, "nullified", document, line);
+        self.print(at, event, line);
     }
 
     fn report(&mut self, at: Time, report: &Report) {
@@ -238,18 +243,28 @@ impl News {
                 if let Some(view) = self.nullified.take() {
                     self.replaced(at, view);
                 }
-                let document = json!({ "view": view, "lead": self.name(*lead), "round": round });
-                self.print(at, "view", document, String::new());
+                let event = NodeEvent::View {
+                    view: *view,
+                    lead: self.named(*lead),
+                    round: *round,
+                };
+                self.print(at, event, String::new());
             }
             Report::Leading { view, round, phase } => {
-                let phase = phase_name(*phase);
-                let document = json!({ "view": view, "round": round, "phase": phase });
-                self.print(at, "leading", document, String::new());
+                let event = NodeEvent::Leading {
+                    view: *view,
+                    round: *round,
+                    phase: phase_name(*phase).into(),
+                };
+                self.print(at, event, String::new());
             }
             Report::Nullifying { view, reason } => {
                 // For people it is in the log.
-                let document = json!({ "view": view, "reason": reason.to_string() });
-                self.print(at, "nullifying", document, String::new());
+                let event = NodeEvent::Nullifying {
+                    view: *view,
+                    reason: reason.to_string(),
+                };
+                self.print(at, event, String::new());
             }
             Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
                 let view = certificate.view;
@@ -262,8 +277,8 @@ impl News {
             Report::Certified(certificate)
                 if matches!(certificate.verdict, Verdict::Notarised(_)) =>
             {
-                let document = json!({ "view": certificate.view });
-                self.print(at, "notarised", document, String::new());
+                let view = certificate.view;
+                self.print(at, NodeEvent::Notarised { view }, String::new());
             }
             Report::Refused {
                 member,
@@ -280,13 +295,23 @@ impl News {
                 if authors.contains(&self.health.me()) {
                     self.late.in_time();
                 }
-                let contributors: Vec<&str> = authors.iter().map(|by| self.name(*by)).collect();
-                let document = json!({
-                    "round": round, "view": view, "lead": self.name(*lead),
-                    "block": format!("{block:#}"), "authors": authors.len(),
-                    "contributors": contributors, "cpu-seconds": usage::cpu_seconds(),
-                });
-                self.print(at, "final", document, String::new());
+                let event = NodeEvent::Final {
+                    round: *round,
+                    view: *view,
+                    lead: self.named(*lead),
+                    block: format!("{block:#}"),
+                    authors: authors.len(),
+                    contributors: authors.iter().map(|by| self.named(*by)).collect(),
+                    left_out: self
+                        .epoch
+                        .roster
+                        .members()
+                        .filter(|member| !authors.contains(member))
+                        .map(|member| self.named(member))
+                        .collect(),
+                    cpu_seconds: usage::cpu_seconds(),
+                };
+                self.print(at, event, String::new());
                 self.finals.push(Finality {
                     round: *round,
                     view: *view,
@@ -302,28 +327,31 @@ impl News {
                 member,
             } => {
                 let of = (*rows, *total);
-                let (document, line) = self.weights.heavy(*round, of, *member);
+                let (event, line) = self.weights.heavy(*round, of, *member);
                 let line = line.map(|line| format!("warning: {line}"));
-                self.print(at, "heavy-entry", document, line.unwrap_or_default());
+                self.print(at, event, line.unwrap_or_default());
             }
             Report::TrainingFailed { round, reason } => {
                 let line = format!(
                     "warning: this institution contributes nothing to round {round}: {reason}"
                 );
-                let document = json!({ "round": round, "reason": reason });
-                self.print(at, "training-failed", document, line);
+                let event = NodeEvent::TrainingFailed {
+                    round: *round,
+                    reason: reason.to_string(),
+                };
+                self.print(at, event, line);
             }
             Report::Late { round, ready, over } => {
-                let (document, line) = self.late.missed(&self.epoch, *round, *ready, *over);
-                self.print(at, "late", document, line);
+                let (event, line) = self.late.missed(&self.epoch, *round, *ready, *over);
+                self.print(at, event, line);
             }
             Report::Nothing { member, round } => {
-                let member = self.name(*member);
+                let member = self.named(*member);
                 let line = format!(
                     "{member} contributes nothing to round {round}, so nobody waits for it"
                 );
-                let document = json!({ "member": member, "round": round });
-                self.print(at, "nothing", document, line);
+                let round = *round;
+                self.print(at, NodeEvent::Nothing { member, round }, line);
             }
             Report::Complete { last } => {
                 let line = match self.epoch.charter.rounds {
@@ -333,33 +361,35 @@ impl News {
                          the members' validation rows"
                     ),
                 };
-                self.print(at, "finished", json!({ "rounds": last }), line);
+                self.print(at, NodeEvent::Finished { rounds: *last }, line);
             }
             Report::MemberComplete { member } => {
-                let document = json!({ "member": self.name(*member) });
-                self.print(at, "member-finished", document, String::new());
+                let member = self.named(*member);
+                self.print(at, NodeEvent::MemberFinished { member }, String::new());
             }
             Report::KeyUsedBefore => {
                 let line = "this institution's key has signed things in this federation, and its \
                             journal was empty: its state was lost, or another process uses the key";
-                let document = json!({ "why": line });
-                self.print(at, "key-used-before", document, format!("warning: {line}"));
+                let event = NodeEvent::KeyUsedBefore { why: line.into() };
+                self.print(at, event, format!("warning: {line}"));
             }
             Report::KeyElsewhere => {
                 let line = waiting::DOUBLED;
-                let document = json!({ "why": line });
-                self.print(at, "key-elsewhere", document, format!("warning: {line}"));
+                let event = NodeEvent::KeyElsewhere { why: line.into() };
+                self.print(at, event, format!("warning: {line}"));
             }
             Report::Outdated(what) => {
                 let line = waiting::outdated(*what);
-                let document = json!({
-                    "kind": format!("{:?}", what.kind).to_lowercase(), "round": what.round,
-                    "view": what.view, "why": line,
-                });
-                self.print(at, "journal-outdated", document, format!("warning: {line}"));
+                let event = NodeEvent::JournalOutdated {
+                    kind: format!("{:?}", what.kind).to_lowercase(),
+                    round: what.round,
+                    view: what.view,
+                    why: line.clone(),
+                };
+                self.print(at, event, format!("warning: {line}"));
             }
             Report::Fault(evidence) => {
-                let (member, charge) = (self.name(evidence.member), evidence.charge());
+                let (member, charge) = (self.named(evidence.member), evidence.charge());
                 let kept = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
                 let kept = kept.keep(&self.state);
                 let kept = kept.map_err(|why| tracing::warn!("evidence is not kept: {why}"));
@@ -369,8 +399,12 @@ impl News {
                     None => String::new(),
                 };
                 let line = format!("{member} broke the rules: {charge}{proof}");
-                let document = json!({ "member": member, "charge": charge, "evidence": kept });
-                self.print(at, "fault", document, line);
+                let event = NodeEvent::Fault {
+                    member,
+                    charge: charge.to_string(),
+                    evidence: kept,
+                };
+                self.print(at, event, line);
             }
             _ => {}
         }
@@ -409,11 +443,17 @@ impl News {
         let loss = loss.map(|(_, loss)| loss);
         let finals = std::mem::take(&mut self.finals);
         let block = finals.iter().find(|last| last.round == round);
-        let document = json!({
-            "round": round, "outcome": format!("{outcome:#}"), "coalition": own,
-            "coalitions": of, "loss": loss, "held-out": held_out,
-            "block": block.map(|last| format!("{:#}", last.block)),
-        });
+        let spent = self.health.took(round);
+        let event = NodeEvent::Adopted {
+            round,
+            outcome: format!("{outcome:#}"),
+            coalition: own,
+            coalitions: of,
+            loss,
+            held_out: held_out.clone(),
+            block: block.map(|last| format!("{:#}", last.block)),
+            spent: spent.clone(),
+        };
         for last in &finals {
             if last.round != round {
                 let line = format!("{}   adopted later with a newer one", self.head(last));
@@ -425,11 +465,16 @@ impl News {
         let measured = held_out.as_ref();
         let measured =
             measured.map_or(String::new(), |held_out| format!("   {}", held_out.brief()));
-        let line = format!("{head}   coalition {} of {of}{loss}{measured}", own + 1);
+        let took = spent.filter(|spent| spent.seconds >= LONG);
+        let took = took.map_or(String::new(), |spent| format!("   {}", spent.text()));
+        let line = format!(
+            "{head}   coalition {} of {of}{loss}{measured}{took}",
+            own + 1
+        );
         if let Some(held_out) = held_out {
             self.health.measured(round, held_out);
         }
-        self.print(at, "adopted", document, line);
+        self.print(at, event, line);
     }
 
     fn head(&self, last: &Finality) -> String {
@@ -452,21 +497,28 @@ impl News {
             return;
         }
         let name = self.name(member);
-        let document = json!({ "member": name, "round": round, "reason": reason });
+        let event = NodeEvent::Refused {
+            member: name.into(),
+            round,
+            reason: reason.into(),
+        };
         let line = format!("warning: a message of {name} was not accepted: {reason}");
-        self.print(at, "refused", document, line);
+        self.print(at, event, line);
     }
 
     fn name(&self, member: MemberIndex) -> &str {
         self.epoch.roster.name(member)
     }
 
-    fn print(&self, at: Time, event: &str, mut document: Value, line: String) {
-        document["event"] = event.into();
-        document["at"] = at.elapsed().as_secs_f64().into();
+    fn named(&self, member: MemberIndex) -> String {
+        self.name(member).to_owned()
+    }
+
+    fn print(&self, at: Time, event: NodeEvent, line: String) {
         if let Some(warning) = line.strip_prefix("warning: ") {
             self.health.warning(self.now, warning);
         }
-        self.output.print(self.now, document, &line);
+        let at = at.elapsed().as_secs_f64();
+        self.output.print(self.now, at, event, &line);
     }
 }

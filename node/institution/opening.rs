@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::json;
 use tokio::runtime::Runtime;
 
 use super::asking::Asking;
@@ -13,6 +12,7 @@ use super::config::Institution;
 use super::error::NodeError;
 use super::health::Health;
 use super::output::Output;
+use crate::events::NodeEvent;
 use crate::report::numbers;
 use crate::status::http;
 use crate::status::{Source, socket};
@@ -38,8 +38,11 @@ pub(super) fn keep_in_force(institution: &Institution, output: &Output) {
         numbers::plural(epoch.number as usize, "change"),
         file.display()
     );
-    let document = json!({ "event": "epoch", "at": 0.0, "epoch": epoch.number, "block": format!("{:#}", epoch.id) });
-    output.print(SystemTime::now(), document, &line);
+    let event = NodeEvent::Epoch {
+        epoch: epoch.number,
+        block: format!("{:#}", epoch.id),
+    };
+    output.print(SystemTime::now(), 0.0, event, &line);
     if let Err(why) = written {
         tracing::warn!("the agreement in force is not kept beside the journal: {why}");
     }
@@ -53,8 +56,11 @@ pub(super) fn print_note(output: &Output, note: &Note) -> String {
         Note::Gone(_) => "journal-gone",
     };
     let why = note.to_string();
-    let document = json!({ "event": "state", "at": 0.0, "what": what, "why": why });
-    output.print(SystemTime::now(), document, &format!("warning: {why}"));
+    let event = NodeEvent::State {
+        what: what.into(),
+        why: why.clone(),
+    };
+    output.print(SystemTime::now(), 0.0, event, &format!("warning: {why}"));
     why
 }
 
@@ -70,12 +76,12 @@ pub(super) fn serve_status(
     let asked = health.clone();
     let source: Source = Arc::new(move || asked.status());
     let nodes = asking.clone().source();
-    let print = |document, line: &str| output.print(SystemTime::now(), document, line);
+    let print = |event, line: &str| output.print(SystemTime::now(), 0.0, event, line);
     if let Some(address) = address {
         let bound = runtime.block_on(http::serve(address, source.clone(), nodes.clone()))?;
         let url = format!("http://{bound}/");
         let line = format!("the page is at {url}, the metrics for Prometheus at {url}metrics");
-        print(json!({ "event": "http", "at": 0.0, "url": url }), &line);
+        print(NodeEvent::Http { url: url.clone() }, &line);
         health.serves(url);
     }
     let _entered = runtime.enter();
@@ -86,8 +92,8 @@ pub(super) fn serve_status(
         Ok(listening) => Ok(listening),
         // A node that cannot be asked still learns.
         Err(error) => {
-            let document = json!({ "event": "no-status", "at": 0.0, "why": error.to_string() });
-            print(document, &format!("warning: {error}"));
+            let why = error.to_string();
+            print(NodeEvent::NoStatus { why }, &format!("warning: {error}"));
             health.warning(SystemTime::now(), &error.to_string());
             Ok(Vec::new())
         }

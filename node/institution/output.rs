@@ -7,8 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
-use serde_json::{Value, json};
-
+use crate::events::{Line, NodeEvent};
 use crate::report::numbers;
 
 /// Lines that may wait for a slow reader; more are dropped and counted.
@@ -40,14 +39,22 @@ impl Output {
         (output, writer)
     }
 
-    /// Prints the document or the line of text, whichever was asked for, with the time of the event;
-    /// no line if it is empty.
-    pub(super) fn print(&self, time: SystemTime, document: Value, line: &str) {
-        let text = match self.json {
-            true => with_time(time, document),
-            false if line.is_empty() => return,
-            false => dated(time, line),
-        };
+    /// Prints the event or the line of text, whichever was asked for, with the time of the event and the
+    /// seconds since the start; no line if it is empty.
+    pub(super) fn print(
+        &self,
+        time: SystemTime,
+        at: impl Into<Option<f64>>,
+        event: NodeEvent,
+        line: &str,
+    ) {
+        match self.json {
+            true => self.write(document(time, at.into(), event)),
+            false => self.line(time, line),
+        }
+    }
+
+    fn write(&self, text: String) {
         if self.lines.try_send(text).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -63,8 +70,8 @@ impl Output {
 
     /// Prints a line of text; nothing with JSON.
     pub(super) fn line(&self, time: SystemTime, line: &str) {
-        if !self.json {
-            self.print(time, Value::Null, line);
+        if !self.json && !line.is_empty() {
+            self.write(dated(time, line));
         }
     }
 }
@@ -78,9 +85,11 @@ fn dated(time: SystemTime, line: &str) -> String {
     format!("{time}  {}", numbers::plain(&line))
 }
 
-/// A document as text, with the time in UTC to the millisecond.
-fn with_time(time: SystemTime, mut document: Value) -> String {
-    document["time"] = humantime::format_rfc3339_millis(time).to_string().into();
+/// An event as text, with the time in UTC to the millisecond.
+fn document(time: SystemTime, at: Option<f64>, event: NodeEvent) -> String {
+    let time = humantime::format_rfc3339_millis(time).to_string();
+    let document = serde_json::to_value(Line { event, at, time });
+    let document = document.expect("events have texts as keys, and numbers and texts as values");
     numbers::escaped(&document.to_string())
 }
 
@@ -90,8 +99,11 @@ fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
         let mut written = writeln!(out, "{line}");
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 && json {
-            let document = json!({ "event": "lines-lost", "lines": lost });
-            let line = with_time(SystemTime::now(), document);
+            let line = document(
+                SystemTime::now(),
+                None,
+                NodeEvent::LinesLost { lines: lost },
+            );
             written = written.and_then(|()| writeln!(out, "{line}"));
         }
         if written.and_then(|()| out.flush()).is_err() {
@@ -121,8 +133,8 @@ mod tests {
             "2026-03-01T10:00:00Z  east refuses: no rows 2026-03-01T10:00:00Z  adopted try again"
         );
         assert_eq!(
-            with_time(time, json!({ "event": "view" })),
-            r#"{"event":"view","time":"2026-03-01T10:00:00.250Z"}"#
+            document(time, Some(1.5), NodeEvent::Notarised { view: 3 }),
+            r#"{"at":1.5,"event":"notarised","time":"2026-03-01T10:00:00.250Z","view":3}"#
         );
     }
 }

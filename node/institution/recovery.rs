@@ -15,11 +15,11 @@ use std::time::SystemTime;
 use std::{fs, io};
 
 use protocol::{Epoch, MemberIndex, Report, Time};
-use serde_json::json;
 use silo::Notice;
 
 use super::config::Institution;
 use super::output::Output;
+use crate::events::NodeEvent;
 use crate::store;
 
 /// The first line, where what was confirmed is abandoned.
@@ -113,16 +113,16 @@ impl Recoveries {
         let Notice::Protocol(report) = notice else {
             return;
         };
-        let Some((mut document, line)) = line(&self.institution, report) else {
+        let Some((event, line)) = line(&self.institution, report) else {
             return;
         };
-        document["at"] = at.elapsed().as_secs_f64().into();
-        self.output.print(SystemTime::now(), document, &line);
+        let at = at.elapsed().as_secs_f64();
+        self.output.print(SystemTime::now(), at, event, &line);
     }
 }
 
-/// The line about a report, and the same as a document.
-fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value, String)> {
+/// The event of a report, and the line about it.
+fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String)> {
     let epoch = &institution.agreement.epoch;
     match report {
         Report::Recovery {
@@ -166,11 +166,15 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
                 "recovery without {gone}, after round {round}: {} of {needed} signatures ({by}){risk}{advice}",
                 signed.len()
             );
-            let document = json!({
-                "event": "recovery", "lost": gone, "signed": by, "needed": needed,
-                "confirmed": names(epoch, confirmed), "round": round, "notarised": notarised,
-            });
-            Some((document, line))
+            let event = NodeEvent::Recovery {
+                lost: gone,
+                signed: by,
+                needed: *needed,
+                confirmed: names(epoch, confirmed),
+                round: *round,
+                notarised: *notarised,
+            };
+            Some((event, line))
         }
         Report::RecoveryHeld { confirmed, awaits } => {
             let (gone, open) = (names(epoch, confirmed), names(epoch, awaits));
@@ -180,10 +184,11 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
                  too; if they confirm, it goes on as confirmed. If {open} will never come back, name them as \
                  lost too: `rota recover --abandon --lost ...`"
             );
-            let document = json!({
-                "event": "recovery-held", "confirmed-without": gone, "awaits": open,
-            });
-            Some((document, line))
+            let event = NodeEvent::RecoveryHeld {
+                confirmed_without: gone,
+                awaits: open,
+            };
+            Some((event, line))
         }
         Report::LeftBehind {
             recovery,
@@ -197,11 +202,12 @@ fn line(institution: &Institution, report: &Report) -> Option<(serde_json::Value
                  to admit it again, and start it with `rota run --follow-recovery {recovery:#} \
                  --wait-for-admission`"
             );
-            let document = json!({
-                "event": "left-behind", "by": by, "round": round,
-                "recovery": format!("{recovery:#}"),
-            });
-            Some((document, line))
+            let event = NodeEvent::LeftBehind {
+                by,
+                round: *round,
+                recovery: format!("{recovery:#}"),
+            };
+            Some((event, line))
         }
         _ => None,
     }

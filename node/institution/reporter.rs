@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use protocol::Time;
-use serde_json::Value;
 use silo::Notice;
 
 use super::news::News;
 use super::output::Output;
+use crate::events::NodeEvent;
 use crate::model::Held;
 
 /// Events that may wait; more are dropped and counted.
@@ -23,7 +23,7 @@ const BEHIND: usize = 3;
 
 enum Event {
     Notice(SystemTime, Time, Box<Notice>),
-    Line(SystemTime, Value, String),
+    Line(SystemTime, f64, NodeEvent, String),
     End,
 }
 
@@ -74,9 +74,9 @@ impl Reporter {
         self.send(Event::Notice(time, at, Box::new(notice.clone())));
     }
 
-    /// Prints the document or the line of text.
-    pub(super) fn print(&self, document: Value, line: String) {
-        self.send(Event::Line(SystemTime::now(), document, line));
+    /// Prints the event, so many seconds after the start, or the line of text.
+    pub(super) fn print(&self, at: f64, event: NodeEvent, line: String) {
+        self.send(Event::Line(SystemTime::now(), at, event, line));
     }
 
     /// Waits until everything is reported, up to `patience`.
@@ -104,9 +104,9 @@ fn work(
     for event in events {
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            let document = serde_json::json!({ "event": "lines-lost", "lines": lost });
             let line = format!("warning: {lost} events could not be reported in time");
-            output.print(SystemTime::now(), document, &line);
+            let event = NodeEvent::LinesLost { lines: lost };
+            output.print(SystemTime::now(), None, event, &line);
         }
         match event {
             Event::Notice(time, at, notice) => {
@@ -116,7 +116,7 @@ fn work(
                 };
                 news.notice(time, at, &notice, measure);
             }
-            Event::Line(time, document, line) => output.print(time, document, &line),
+            Event::Line(time, at, event, line) => output.print(time, at, event, &line),
             Event::End => return,
         }
     }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant, SystemTime};
 use mesh::Program;
 use methods::Learner;
 use protocol::{Epoch, Epochs, Hash, Record, Time, envelope, member};
-use serde_json::json;
 use silo::{Checks, Journal, Network, Notice, Stopped, Surroundings};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
@@ -48,6 +47,7 @@ use super::waiting::Waiting;
 use super::watch::Watch;
 use super::weaknesses::weaknesses;
 use crate::audit::{Questions, Tap};
+use crate::events::NodeEvent;
 use crate::identity;
 use crate::model::{self, Held};
 use crate::pool::Workers;
@@ -183,8 +183,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
             Place::Left => {
                 let line =
                     "this institution is no member any more; its models stay in its state folder";
-                let document = json!({ "event": "left", "at": 0.0, "why": line });
-                output.print(SystemTime::now(), document, line);
+                let event = NodeEvent::Left { why: line.into() };
+                output.print(SystemTime::now(), 0.0, event, line);
                 drop(opened);
                 let runtime = network_runtime()?;
                 let grace = options.grace.unwrap_or(farewell::GRACE);
@@ -296,12 +296,16 @@ fn run_epoch(
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     let mesh = outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?;
     let name = epoch.roster.name(institution.me);
-    let document = json!({
-        "event": "start", "at": 0.0, "silo": name, "member": institution.me.0,
-        "members": epoch.roster.len(), "rounds": epoch.charter.rounds,
-        "federation": format!("{:#}", epoch.federation), "addresses": mesh.addresses,
-        "byzantine-members-tolerated": epoch.roster.faulty(), "epoch": epoch.number,
-    });
+    let event = NodeEvent::Start {
+        silo: name.into(),
+        member: institution.me.0,
+        members: epoch.roster.len(),
+        rounds: epoch.charter.rounds,
+        federation: format!("{:#}", epoch.federation),
+        addresses: mesh.addresses.clone(),
+        byzantine_members_tolerated: epoch.roster.faulty(),
+        epoch: epoch.number,
+    };
     let line = format!(
         "{name}, one of {} in the federation {} ({}), listens at {}",
         epoch.roster.len(),
@@ -309,7 +313,7 @@ fn run_epoch(
         epoch.federation,
         mesh.addresses.join(", "),
     );
-    output.print(SystemTime::now(), document, &line);
+    output.print(SystemTime::now(), 0.0, event, &line);
     output.begin();
     if epoch.number > 0 {
         keep_in_force(institution, output);
@@ -317,15 +321,14 @@ fn run_epoch(
     if matches!(present.signature, Signature::Unnamed) {
         let line = "silo.toml names no signed consent of this institution to the agreement; \
                     `rota federation sign` makes one";
-        let document = json!({ "event": "no-consent", "at": 0.0, "why": line });
-        output.print(SystemTime::now(), document, &format!("note: {line}"));
+        let event = NodeEvent::NoConsent { why: line.into() };
+        output.print(SystemTime::now(), 0.0, event, &format!("note: {line}"));
     }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
     let own = living.as_ref();
     let own = own.map_or(0, |living| living.equipment.equipped.samples());
     for (event, line) in weaknesses(&institution.agreement, institution.me, own) {
-        let document = json!({ "event": event, "at": 0.0, "why": line });
-        output.print(SystemTime::now(), document, &format!("warning: {line}"));
+        output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
         warnings.push(line);
     }
     let peers = mesh.peers.clone();
@@ -504,8 +507,9 @@ async fn run_silo(
             }
         }
     };
-    let document = json!({ "event": "leaving", "at": began.elapsed().as_secs_f64(), "why": why });
-    watch.reporter.print(document, format!("ending: {why}"));
+    let event = NodeEvent::Leaving { why: why.into() };
+    let at = began.elapsed().as_secs_f64();
+    watch.reporter.print(at, event, format!("ending: {why}"));
     // Before the state folder is free for another process.
     watch.sockets.clear();
     handle.stop();

@@ -14,11 +14,12 @@ use methods::serving::{
     alone_start, comparable, mean_of_coalitions, members_of,
 };
 use protocol::Hash;
-use serde_json::{Value, json};
+use serde_json::json;
 use silo::Notice;
 
 use super::reporter::Reporter;
 use crate::equipment::Equipment;
+use crate::events::NodeEvent;
 use crate::model::{Held, ModelError, Served, keep_served, served};
 use crate::report::numbers::plural;
 
@@ -35,7 +36,7 @@ pub(super) struct Serving {
     said: Arc<Mutex<Option<(Instant, Instant)>>>,
     /// Results that are to be printed. The thread holds no output: a node that is stopped ends
     /// without waiting for it.
-    results: Arc<Mutex<Vec<(Value, String)>>>,
+    results: Arc<Mutex<Vec<(f64, NodeEvent, String)>>>,
 }
 
 /// What a comparison needs beside the adopted round.
@@ -82,25 +83,28 @@ impl Serving {
 
     /// Prints what has been found out since the last call, and every minute that it goes on.
     pub(super) fn report(&self, reporter: &Reporter) {
-        for (document, line) in self.results().drain(..) {
-            reporter.print(document, line);
+        for (at, event, line) in self.results().drain(..) {
+            reporter.print(at, event, line);
         }
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((last, began)) = said.as_mut().filter(|(last, _)| last.elapsed() >= AGAIN) {
             *last = Instant::now();
             let seconds = began.elapsed().as_secs();
-            let document = json!({
-                "event": "comparing", "at": self.job.began.elapsed().as_secs_f64(), "seconds": seconds,
-            });
+            let event = NodeEvent::Comparing {
+                round: None,
+                on: None,
+                rounds: None,
+                seconds,
+            };
             let line = format!(
                 "still trains models alone to compare with, for {seconds} s so far: the federation is done, \
                  and nobody waits for it"
             );
-            reporter.print(document, line);
+            reporter.print(self.job.at(), event, line);
         }
     }
 
-    fn results(&self) -> MutexGuard<'_, Vec<(Value, String)>> {
+    fn results(&self) -> MutexGuard<'_, Vec<(f64, NodeEvent, String)>> {
         // No code panics while it holds this lock.
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,16 +187,18 @@ impl Serving {
         let on = job.comparable(adopted);
         if on != ComparedOn::Nothing {
             let rounds = (job.last + 1).saturating_sub(job.first);
-            let document = json!({
-                "event": "comparing", "at": job.began.elapsed().as_secs_f64(), "round": adopted.round,
-                "on": on, "rounds": rounds, "seconds": 0,
-            });
+            let event = NodeEvent::Comparing {
+                round: Some(adopted.round),
+                on: Some(json!(on)),
+                rounds: Some(rounds),
+                seconds: 0,
+            };
             let line = format!(
                 "trains models alone, each for up to {}, to compare them with the federation's ({})",
                 plural(rounds as usize, "round"),
                 on.words()
             );
-            self.results().push((document, line));
+            self.results().push((job.at(), event, line));
             self.now(Some((began, began)));
         }
         let (compared, tuned, held_out) = job.compare(adopted, on);
@@ -218,15 +224,17 @@ impl Serving {
             let value = held_out.metrics.get(&held_out.metric)?;
             Some((held_out, *value))
         });
-        let document = json!({
-            "event": "serves", "at": job.began.elapsed().as_secs_f64(), "round": note.round,
-            "candidate": note.candidate, "on": note.on, "measured": note.measured,
-            "local": note.local,
-            "metric": metric.map(|(held_out, _)| &held_out.metric),
-            "value": metric.map(|(_, value)| value),
-            "rows": metric.map(|(held_out, _)| held_out.rows),
-            "seconds": began.elapsed().as_secs_f64(),
-        });
+        let event = NodeEvent::Serves {
+            round: note.round,
+            candidate: json!(note.candidate),
+            on: json!(note.on),
+            measured: json!(note.measured),
+            local: json!(note.local),
+            metric: metric.map(|(held_out, _)| held_out.metric.clone()),
+            value: metric.map(|(_, value)| value),
+            rows: metric.map(|(held_out, _)| held_out.rows),
+            seconds: began.elapsed().as_secs_f64(),
+        };
         let metric = metric.map(|(held_out, value)| {
             let unit = match held_out.unit.as_str() {
                 "" => String::new(),
@@ -243,7 +251,7 @@ impl Serving {
             note.on.words(),
             metric.unwrap_or_default()
         );
-        self.results().push((document, line));
+        self.results().push((job.at(), event, line));
         if let Err(why) = kept {
             tracing::warn!("which model is served is not noted in the state: {why}");
         }
@@ -251,6 +259,11 @@ impl Serving {
 }
 
 impl Job {
+    /// Seconds since the node began.
+    fn at(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
     /// The rows on which models can be compared: without any, training alone would be in vain.
     fn comparable(&self, adopted: &Adopted) -> ComparedOn {
         let Equipment {

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
 use protocol::{Epoch, Hash};
-use serde_json::json;
 use silo::SiloHandle;
 
 use super::amendments::Amendments;
@@ -20,6 +19,7 @@ use super::serving::Serving;
 use super::signature::Owed;
 use super::unreachable::Unreachable;
 use super::waiting::{Change, Waiting};
+use crate::events::NodeEvent;
 use crate::status::socket;
 
 /// What is checked at every tick of the node.
@@ -67,12 +67,13 @@ impl Watch {
         for unused in found.unused {
             if self.unused.insert(unused.file.clone()) {
                 let line = unused.line();
-                let document = json!({
-                    "event": "file-not-used", "at": began.elapsed().as_secs_f64(),
-                    "file": unused.file.display().to_string(), "why": unused.why,
-                });
+                let event = NodeEvent::FileNotUsed {
+                    file: unused.file.display().to_string(),
+                    why: unused.why.clone(),
+                };
                 self.health.warning(SystemTime::now(), &line);
-                self.reporter.print(document, format!("warning: {line}"));
+                let at = began.elapsed().as_secs_f64();
+                self.reporter.print(at, event, format!("warning: {line}"));
             }
         }
     }
@@ -86,8 +87,8 @@ impl Watch {
         handle.resume();
         locked(&self.waiting).resume();
         let line = "this institution has signed the agreement in force: it contributes again";
-        let document = json!({ "event": "signed", "at": began.elapsed().as_secs_f64() });
-        self.reporter.print(document, line.into());
+        let at = began.elapsed().as_secs_f64();
+        self.reporter.print(at, NodeEvent::Signed {}, line.into());
     }
 
     /// Reports which model was chosen to be served.
@@ -119,12 +120,12 @@ impl Watch {
         let at = began.elapsed().as_secs_f64();
         match locked(&self.waiting).change(reachable, Instant::now()) {
             Some(Change::Waits(why)) => {
-                let document = json!({ "event": "waiting", "at": at, "why": why });
-                self.reporter.print(document, why);
+                let event = NodeEvent::Waiting { why: why.clone() };
+                self.reporter.print(at, event, why);
             }
             Some(Change::Back) => {
-                let document = json!({ "event": "taking-part", "at": at });
-                self.reporter.print(document, "taking part again".into());
+                let event = NodeEvent::TakingPart {};
+                self.reporter.print(at, event, "taking part again".into());
             }
             None => {}
         }
@@ -136,13 +137,16 @@ impl Watch {
             let Some(name) = self.names.get(report.member.at()) else {
                 continue;
             };
-            let document = json!({
-                "event": "peer-unreachable", "at": began.elapsed().as_secs_f64(), "member": name,
-                "why": report.why, "seconds": report.lasting.as_secs(),
-                "attempts": report.attempts, "again-in-seconds": report.pause.as_secs(),
-            });
+            let event = NodeEvent::PeerUnreachable {
+                member: name.clone(),
+                why: report.why.clone(),
+                seconds: report.lasting.as_secs(),
+                attempts: report.attempts,
+                again_in_seconds: report.pause.as_secs(),
+            };
+            let at = began.elapsed().as_secs_f64();
             self.health.warning(now, &format!("{name} {}", report.why));
-            self.reporter.print(document, report.line(name));
+            self.reporter.print(at, event, report.line(name));
         }
     }
 }

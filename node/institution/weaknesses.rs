@@ -3,16 +3,17 @@
 use agreement::{Agreement, confusing};
 use protocol::MemberIndex;
 
+use crate::events::NodeEvent;
 use crate::federation::{beyond, undeclared};
 
 /// A roster too small to tolerate a Byzantine member, names that people would confuse, members that may
 /// claim any number of rows, and own training rows, of which there are `own`, that are more than was
-/// declared; each with the name of its event.
+/// declared; each with its event.
 pub(super) fn weaknesses(
     agreement: &Agreement,
     me: MemberIndex,
     own: u64,
-) -> Vec<(&'static str, String)> {
+) -> Vec<(NodeEvent, String)> {
     let roster = &agreement.epoch.roster;
     let small = match roster.len() {
         1 => Some(
@@ -32,6 +33,7 @@ pub(super) fn weaknesses(
     let roster = small.chain(confusing(roster.silos()));
     let rows = undeclared(agreement).into_iter();
     let rows = rows.chain(beyond(agreement, me, own));
-    let roster = roster.map(|line| ("weakness", line));
-    roster.chain(rows.map(|line| ("rows", line))).collect()
+    let roster = roster.map(|why| (NodeEvent::Weakness { why: why.clone() }, why));
+    let rows = rows.map(|why| (NodeEvent::Rows { why: why.clone() }, why));
+    roster.chain(rows).collect()
 }

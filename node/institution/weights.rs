@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use protocol::{Epoch, MemberIndex};
-use serde_json::{Value, json};
 
+use crate::events::NodeEvent;
 use crate::report::numbers::count;
 
 /// Remembers what was said, so that each thing is said once as long as it stays the same.
@@ -36,17 +36,20 @@ impl Weights {
         round: u64,
         (rows, total): (u64, u128),
         member: Option<MemberIndex>,
-    ) -> (Value, Option<String>) {
+    ) -> (NodeEvent, Option<String>) {
         let share = rows as f64 / total as f64;
         let name = member.map(|member| self.epoch.roster.name(member));
-        let document = json!({
-            "round": round, "rows": rows, "share": share, "member": name,
-            "max-weight": self.most,
-        });
+        let event = NodeEvent::HeavyEntry {
+            round,
+            rows,
+            share,
+            member: name.map(str::to_owned),
+            max_weight: self.most,
+        };
         // Not rounded up to all of it.
         let percent = (100.0 * share) as u64;
         if self.share.replace(percent) == Some(percent) {
-            return (document, None);
+            return (event, None);
         }
         let whose = name.map_or_else(
             || "the contribution of one member".to_owned(),
@@ -61,7 +64,7 @@ impl Weights {
              {then}",
             count(rows)
         );
-        (document, Some(line))
+        (event, Some(line))
     }
 
     /// The learner claims this many training rows, and has `own`: a line where it claims more.
@@ -95,8 +98,7 @@ mod tests {
     #[test]
     fn a_heavy_entry_is_named_once_as_long_as_its_share_stays() {
         let mut weights = weights(None);
-        let (document, line) =
-            weights.heavy(3, (9_000_000_000_000_000, 9_000_000_000_000_300), None);
+        let (event, line) = weights.heavy(3, (9_000_000_000_000_000, 9_000_000_000_000_300), None);
         let line = line.unwrap();
         assert!(
             line.starts_with(
@@ -107,22 +109,26 @@ mod tests {
         assert!(
             line.contains("9,000,000,000,000,000 rows that it claims: it sets the model almost")
         );
-        assert_eq!(document["rows"], 9_000_000_000_000_000_u64);
+        assert!(
+            matches!(event, NodeEvent::HeavyEntry { rows, .. } if rows == 9_000_000_000_000_000)
+        );
         assert_eq!(weights.heavy(4, (999, 1_001), None).1, None);
-        let (document, line) = weights.heavy(5, (60, 100), Some(MemberIndex(0)));
+        let (event, line) = weights.heavy(5, (60, 100), Some(MemberIndex(0)));
         let first = weights.epoch.roster.name(MemberIndex(0)).to_owned();
         assert!(
             line.unwrap()
                 .starts_with(&format!("the contribution of {first} to round 5 has 60 %"))
         );
-        assert_eq!(document["member"], first.as_str());
+        assert!(matches!(event, NodeEvent::HeavyEntry { member, .. } if member == Some(first)));
     }
 
     #[test]
     fn what_max_weight_makes_of_it_is_said() {
-        let (document, line) = weights(Some(0.4)).heavy(1, (90, 100), None);
+        let (event, line) = weights(Some(0.4)).heavy(1, (90, 100), None);
         assert!(line.unwrap().ends_with(": `max-weight` lowers it to 40 %"));
-        assert_eq!(document["max-weight"], 0.4);
+        assert!(
+            matches!(event, NodeEvent::HeavyEntry { max_weight, .. } if max_weight == Some(0.4))
+        );
     }
 
     #[test]

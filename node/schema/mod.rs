@@ -19,6 +19,8 @@ pub enum Document {
     Status,
     /// The status of all nodes of a federation, as JSON.
     Nodes,
+    /// A line of `rota run --json`.
+    Events,
 }
 
 impl Document {
@@ -39,6 +41,7 @@ impl Document {
             Self::Silo => "silo.toml",
             Self::Status => "the status of a node",
             Self::Nodes => "the status of all nodes",
+            Self::Events => "an event of a node",
         }
     }
 
@@ -51,6 +54,7 @@ impl Document {
             Self::Silo => crate::institution::config::schema(),
             Self::Status => crate::status::document::schema(),
             Self::Nodes => crate::status::all::schema(),
+            Self::Events => crate::events::schema(),
         }
     }
 }

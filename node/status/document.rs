@@ -146,6 +146,30 @@ pub struct Round {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
+    /// What the time since the round before, or since the start, was spent on. Absent of rounds before the
+    /// node started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+}
+
+/// What the time of a round was spent on, in seconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct Spent {
+    /// From the round before to this one, or from the start of the node.
+    pub seconds: f64,
+    /// Of these, without work of its own: it waited for others, or for the network.
+    pub waiting: f64,
+    /// Until steps of the protocol were durable on the disk.
+    pub disk: f64,
+    /// In which work of each kind was under way; kinds overlap. "train", "evaluate" (losses of the others'
+    /// models), "hold" and "keep" (fetching models), "check" and "settle" (the lead's work, computed again),
+    /// "apply" (adopting the outcome), "plan"; as lead "admit" (fetching and checking contributions) and
+    /// "decide".
+    pub work: BTreeMap<String, f64>,
+    /// In each phase as lead, by its name: "collecting" waits for contributions, "voting" for votes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub leading: BTreeMap<String, f64>,
 }
 
 /// Metrics of a model on the silo's own held-out rows.
@@ -261,6 +285,55 @@ pub(crate) fn since(now: &str, then: &str) -> Option<Duration> {
     let now = humantime::parse_rfc3339(now).ok()?;
     now.duration_since(humantime::parse_rfc3339(then).ok()?)
         .ok()
+}
+
+/// A kind of work in words.
+fn words(name: &str) -> &str {
+    match name {
+        "train" => "training",
+        "evaluate" => "evaluating models",
+        "decide" => "deciding",
+        "check" => "checking the decision",
+        "settle" => "computing the outcome",
+        "apply" => "adopting the outcome",
+        "admit" => "fetching and checking contributions",
+        "hold" => "fetching models",
+        "keep" => "fetching the outcome",
+        "plan" => "planning",
+        other => other,
+    }
+}
+
+/// Parts of a round's time below this share are not named in a line.
+const SHARE: f64 = 0.1;
+
+impl Spent {
+    /// What most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
+    pub fn text(&self) -> String {
+        // As lead it waits for what the phase is named after.
+        let waiting = match self.leading.get("collecting") {
+            Some(collecting) if *collecting >= self.waiting / 2.0 => "waiting for contributions",
+            _ => "waiting for others",
+        };
+        let mut parts: Vec<(&str, f64)> = self
+            .work
+            .iter()
+            .map(|(name, seconds)| (words(name), *seconds))
+            .collect();
+        parts.push((waiting, self.waiting));
+        parts.push(("writing to the disk", self.disk));
+        parts.retain(|(_, seconds)| *seconds >= SHARE * self.seconds && *seconds > 0.0);
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let parts: Vec<String> = parts
+            .into_iter()
+            .map(|(what, seconds)| format!("{what} {}", numbers::seconds(seconds)))
+            .collect();
+        let whole = numbers::seconds(self.seconds);
+        match parts.is_empty() {
+            true => whole,
+            false => format!("{whole}: {}", parts.join(", ")),
+        }
+    }
 }
 
 impl HeldOut {

@@ -26,6 +26,13 @@ pub(crate) fn status() -> Status {
             metrics: BTreeMap::from([("loss".into(), 0.61), ("mae".into(), mae)]),
             not_finite: Vec::new(),
         }),
+        spent: Some(Spent {
+            seconds: 40.5,
+            waiting: 31.5,
+            disk: 0.2,
+            work: BTreeMap::from([("train".into(), 8.5), ("settle".into(), 0.4)]),
+            leading: BTreeMap::new(),
+        }),
     };
     let peer = |member: u16, name: &str| Peer {
         name: name.into(),

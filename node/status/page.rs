@@ -170,7 +170,11 @@ fn rounds(status: &Status) -> Markup {
         @if status.rounds.is_empty() {
             p.note { "No round is adopted yet." }
         } @else {
-            p.note { "The last: " (adopted(status, &status.rounds[status.rounds.len() - 1])) "." }
+            @let last = &status.rounds[status.rounds.len() - 1];
+            p.note {
+                "The last: " (adopted(status, last)) "."
+                @if let Some(spent) = &last.spent { " It took " (plain(&spent.text())) "." }
+            }
             div.scroll { table {
                 thead { tr {
                     th.number { "Round" } th.wide { "Lead" } th.number.wide { "Models" } th { "Coalition" }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
+use rota::events::{Line, NodeEvent};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -186,6 +187,7 @@ impl Nodes {
                 use std::io::Write;
                 writeln!(copy, "{line}").unwrap();
                 let line = serde_json::from_str(&line).unwrap_or(Value::String(line));
+                let line = written_down(line);
                 let _ = sender.send(NodeLine { node, start, line });
             }
             let line = Value::Null;
@@ -300,4 +302,17 @@ pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     File::create(file)
         .and_then(|mut out| std::io::Write::write_all(&mut out, &bytes))
         .unwrap();
+}
+
+/// The line, if it is one of the events that are written down in `rota::events`, with these keys and no
+/// others; else what is wrong with it.
+fn written_down(line: Value) -> Value {
+    let Ok(read) = serde_json::from_value::<Line>(line.clone()) else {
+        return Value::String(format!("not written down as an event: {line}"));
+    };
+    let again = serde_json::to_value(&read).unwrap();
+    match read.event != NodeEvent::Unknown && again == line {
+        true => line,
+        false => Value::String(format!("written down otherwise, as {again}: {line}")),
+    }
 }

@@ -123,7 +123,7 @@ pub(crate) struct CharterTable {
     /// that keeps state for each member needs "shown".
     pub(crate) names: EntryNames,
     /// Who sees the status of a node: the round that it is in, what it does, whom it is connected to, its
-    /// version, and the room on its disk.
+    /// version, and the room on its disk. Without it, only the institution that runs the node.
     #[serde(default, skip_serializing_if = "StatusFor::is_own")]
     pub(crate) status: StatusFor,
 }

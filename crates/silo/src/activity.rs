@@ -1,12 +1,14 @@
-//! What a silo works on at the moment, for operators: the work that its member asked for, and the
-//! progress of a training.
+//! What a silo works on at the moment, for operators: the work that its member asked for, the progress of
+//! a training, and how long each kind of work took.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use methods::Progress;
 use protocol::{Effect, Input};
+use tokio::time::Instant;
 
 /// A kind of work in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +85,24 @@ impl Activity {
     }
 }
 
+impl Activity {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Evaluate => "evaluate",
+            Self::Decide => "decide",
+            Self::Check => "check",
+            Self::Settle => "settle",
+            Self::Apply => "apply",
+            Self::Admit => "admit",
+            Self::Hold => "hold",
+            Self::Keep => "keep",
+            Self::Plan => "plan",
+        }
+    }
+}
+
 impl fmt::Display for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -104,11 +124,55 @@ impl fmt::Display for Activity {
 #[derive(Debug, Clone, Default)]
 pub struct Activities(Arc<Mutex<Inner>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
-    /// Requests of each kind that are not answered.
-    open: BTreeMap<Activity, u32>,
+    /// Requests of each kind that are not answered, and since when the kind is counted.
+    open: BTreeMap<Activity, (u32, Instant)>,
     progress: Option<Progress>,
+    /// Since when `spent` counts.
+    since: Instant,
+    spent: Spent,
+    /// Since when some work is under way.
+    busy: Option<Instant>,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            open: BTreeMap::new(),
+            progress: None,
+            since: Instant::now(),
+            spent: Spent::default(),
+            busy: None,
+        }
+    }
+}
+
+/// What a span of time was spent on, by the silo's clock; the disk by that of the machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// The whole span.
+    pub whole: Duration,
+    /// The time in which some work was under way.
+    pub busy: Duration,
+    /// The time in which work of each kind was under way. Kinds overlap.
+    pub work: BTreeMap<Activity, Duration>,
+    /// The time that transactions of the journal took to become durable.
+    pub disk: Duration,
+}
+
+impl Inner {
+    /// Work of a kind is over: its time counts.
+    fn close(&mut self, activity: Activity, now: Instant) {
+        if let Some((_, since)) = self.open.remove(&activity) {
+            *self.spent.work.entry(activity).or_default() += now - since;
+        }
+        if self.open.is_empty()
+            && let Some(since) = self.busy.take()
+        {
+            self.spent.busy += now - since;
+        }
+    }
 }
 
 impl Activities {
@@ -129,13 +193,14 @@ impl Activities {
 
     /// Work was asked for.
     pub(crate) fn begin(&self, activity: Activity) {
-        let mut inner = self.inner();
+        let (mut inner, now) = (self.inner(), Instant::now());
         // A silo asks for an adoption again until it has happened; the repetition is no more work.
-        let open = inner.open.entry(activity).or_default();
+        let (open, _) = inner.open.entry(activity).or_insert((0, now));
         *open = match activity {
             Activity::Apply => 1,
             _ => *open + 1,
         };
+        inner.busy.get_or_insert(now);
         if activity == Activity::Train {
             inner.progress = None;
         }
@@ -143,15 +208,38 @@ impl Activities {
 
     /// Work was answered.
     pub(crate) fn end(&self, activity: Activity) {
-        let mut inner = self.inner();
+        let (mut inner, now) = (self.inner(), Instant::now());
         if activity == Activity::Apply {
             // Requests of a round that is over are not answered.
-            inner.open.clear();
-        } else if let Some(open) = inner.open.get_mut(&activity) {
+            let open: Vec<Activity> = inner.open.keys().copied().collect();
+            open.into_iter().for_each(|open| inner.close(open, now));
+        } else if let Some((open, _)) = inner.open.get_mut(&activity) {
             *open -= 1;
             if *open == 0 {
-                inner.open.remove(&activity);
+                inner.close(activity, now);
             }
+        }
+    }
+
+    /// Transactions of the journal took this long.
+    pub(crate) fn disk(&self, took: Duration) {
+        self.inner().spent.disk += took;
+    }
+
+    /// What the time since the last call, or since the start, was spent on.
+    pub fn take_spent(&self) -> Spent {
+        let (mut inner, now) = (self.inner(), Instant::now());
+        // What is under way counts as far as it has come.
+        let open: Vec<(Activity, u32)> = inner.open.iter().map(|(of, (n, _))| (*of, *n)).collect();
+        for (activity, count) in open {
+            inner.close(activity, now);
+            inner.open.insert(activity, (count, now));
+            inner.busy.get_or_insert(now);
+        }
+        let whole = now - std::mem::replace(&mut inner.since, now);
+        Spent {
+            whole,
+            ..std::mem::take(&mut inner.spent)
         }
     }
 
@@ -180,6 +268,38 @@ mod tests {
         // An answer to work that nobody counts changes nothing.
         work.end(Activity::Check);
         assert_eq!(work.current(), None);
+    }
+
+    #[test]
+    fn the_time_of_every_kind_of_work_is_counted_once_and_what_is_open_as_far_as_it_has_come() {
+        let work = Activities::default();
+        let pause = Duration::from_millis(20);
+        std::thread::sleep(pause);
+        work.begin(Activity::Train);
+        work.begin(Activity::Admit);
+        work.begin(Activity::Admit);
+        std::thread::sleep(pause);
+        work.end(Activity::Admit);
+        work.end(Activity::Admit);
+        work.disk(pause);
+        let spent = work.take_spent();
+        assert!(spent.whole >= 2 * pause, "{spent:?}");
+        // Both were under way at the same time.
+        assert!(
+            spent.busy >= pause && spent.busy <= spent.whole - pause,
+            "{spent:?}"
+        );
+        assert!(spent.work[&Activity::Train] >= spent.work[&Activity::Admit]);
+        assert!(spent.work[&Activity::Admit] >= pause && spent.disk == pause);
+        std::thread::sleep(pause);
+        work.end(Activity::Train);
+        let rest = work.take_spent();
+        assert!(
+            rest.work[&Activity::Train] >= pause && rest.disk.is_zero(),
+            "{rest:?}"
+        );
+        assert_eq!(rest.work.len(), 1);
+        assert_eq!(work.take_spent().busy, Duration::ZERO);
     }
 
     #[test]

@@ -78,7 +78,7 @@ mod testing;
 mod tests;
 mod trimmed;
 
-pub use activity::{Activities, Activity};
+pub use activity::{Activities, Activity, Spent};
 pub use checks::{Checks, Totals};
 pub use config::SiloConfig;
 pub use error::{SpawnError, Stopped, StoreError};

@@ -3,10 +3,10 @@
 use std::time::SystemTime;
 
 use protocol::{Report, Time};
-use serde_json::json;
 use silo::Notice;
 
 use super::{Amendments, KnownAmendment};
+use crate::events::NodeEvent;
 use crate::institution::config::Institution;
 use crate::institution::output::Output;
 use crate::institution::typed::shown;
@@ -72,10 +72,14 @@ impl HeardOf {
             approved.len(),
             names.join(", ")
         );
-        let document = json!({
-            "event": "amendment", "at": at.elapsed().as_secs_f64(), "amendment": format!("{hash:#}"),
-            "approved": names, "needed": needed, "awaits": new, "objection": objection,
-        });
-        self.output.print(SystemTime::now(), document, &line);
+        let event = NodeEvent::Amendment {
+            amendment: format!("{hash:#}"),
+            approved: names,
+            needed: *needed,
+            awaits: new,
+            objection: objection.clone(),
+        };
+        let at = at.elapsed().as_secs_f64();
+        self.output.print(SystemTime::now(), at, event, &line);
     }
 }

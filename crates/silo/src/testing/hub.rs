@@ -1,4 +1,4 @@
-//! A network that loses nothing and takes 10 ms.
+//! A network that loses nothing and takes 10 ms, or longer to and from members with slow lines.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,8 @@ struct Inner {
     published: BTreeSet<(MemberIndex, Hash)>,
     /// Every frame with its sender.
     frames: Vec<(MemberIndex, bytes::Bytes)>,
+    /// What it takes longer to and from a member.
+    slow: BTreeMap<MemberIndex, Duration>,
 }
 
 impl Hub {
@@ -45,6 +47,11 @@ impl Hub {
                 hub.command(me, command);
             }
         });
+    }
+
+    /// Makes the line of a member slow.
+    pub(crate) fn slow(&self, member: MemberIndex, longer: Duration) {
+        self.0.borrow_mut().slow.insert(member, longer);
     }
 
     /// Frames sent so far.
@@ -129,11 +136,13 @@ impl Hub {
     }
 
     fn deliver(&self, to: MemberIndex, event: Event) {
-        let Some(silo) = self.0.borrow().silos.get(&to).cloned() else {
+        let inner = self.0.borrow();
+        let Some(silo) = inner.silos.get(&to).cloned() else {
             return;
         };
+        let longer = inner.slow.get(&to).copied().unwrap_or_default();
         tokio::task::spawn_local(async move {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10) + longer).await;
             let _ = silo.send(event).await;
         });
     }

@@ -141,7 +141,7 @@ impl Rig {
             network: Network { commands, events },
             journal: Box::new(self.journal.clone()),
             blobs: self.blobs.clone(),
-            pool: Arc::new(TestPool),
+            pool: Arc::new(TestPool::default()),
             checks: self.checks.clone(),
             feed: Box::new(move |at, notice| notices.borrow_mut().push((at, notice.clone()))),
             origin: self.origin,

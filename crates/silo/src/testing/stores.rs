@@ -22,6 +22,8 @@ struct Disk {
     /// After how many transactions the disk is full, or writing to it panics.
     room: Option<usize>,
     panics: bool,
+    /// How long a transaction takes, by the clock of the machine.
+    slow: Duration,
 }
 
 impl MemoryJournal {
@@ -42,6 +44,11 @@ impl MemoryJournal {
         (disk.room, disk.panics) = (Some(transactions), true);
     }
 
+    /// Makes every transaction take this long.
+    pub(crate) fn slow(&self, span: Duration) {
+        self.0.lock().unwrap().slow = span;
+    }
+
     /// Everything that was ever committed, also what is removed by now.
     pub(crate) fn transactions(&self) -> Vec<Vec<Record>> {
         self.0.lock().unwrap().transactions.clone()
@@ -59,6 +66,7 @@ impl Journal for MemoryJournal {
 
     fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
         let mut disk = self.0.lock().unwrap();
+        std::thread::sleep(disk.slow);
         let full = disk
             .room
             .is_some_and(|room| disk.transactions.len() >= room);
@@ -148,8 +156,10 @@ impl Blobs for MemoryBlobs {
     }
 }
 
-/// Runs jobs at once on this thread, and models their time: 100 ms, or 15 µs per signature.
-pub(crate) struct TestPool;
+/// Runs jobs at once on this thread, and models their time: 100 ms, or 15 µs per signature; training takes
+/// this much longer.
+#[derive(Default)]
+pub(crate) struct TestPool(pub(crate) Duration);
 
 impl Pool for TestPool {
     fn run(&self, work: Work, job: Job) -> Done {
@@ -159,6 +169,7 @@ impl Pool for TestPool {
         });
         let span = match work {
             Work::Open { signatures } => Duration::from_micros(15 * signatures),
+            Work::Train { .. } => Duration::from_millis(100) + self.0,
             _ => Duration::from_millis(100),
         };
         Box::pin(async move {

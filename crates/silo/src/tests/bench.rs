@@ -70,7 +70,7 @@ impl Bench {
         let worker = WorkerActor {
             config: Arc::new(config),
             blobs: rig.blobs.clone(),
-            pool: Arc::new(TestPool),
+            pool: Arc::new(TestPool::default()),
             checks: rig.checks.clone(),
             mesh: address.clone().recipient(),
             clock: Clock(rig.origin),

@@ -13,6 +13,7 @@ mod measure;
 mod put_back;
 mod recovery;
 mod silo;
+mod spent;
 mod steps;
 mod trimmed;
 mod worker;

@@ -23,7 +23,7 @@ struct Apart(Arc<Threads>);
 
 impl Pool for Apart {
     fn run(&self, work: Work, job: Job) -> Done {
-        TestPool.run(work, job)
+        TestPool::default().run(work, job)
     }
 
     fn step(&self, job: Job) -> Result<Done, Job> {

@@ -2,6 +2,7 @@
 //! at every step, so that signing and flushing a disk hold up nothing else.
 
 use std::any::Any;
+use std::time::{Duration, Instant};
 
 use actix::fut::wrap_future;
 use actix::{ActorFutureExt, AsyncContext, Context};
@@ -22,6 +23,8 @@ pub(crate) struct Seat {
     pub(crate) effects: Vec<Effect>,
     /// Transactions that are not counted yet.
     pub(super) commits: u64,
+    /// How long they took, as far as it is not counted yet.
+    pub(super) disk: Duration,
 }
 
 impl Seat {
@@ -38,6 +41,7 @@ impl Seat {
             begins,
             effects,
             commits: 0,
+            disk: Duration::ZERO,
         })
     }
 
@@ -70,7 +74,10 @@ impl Seat {
             records.insert(0, Record::Begun);
         }
         self.commits += 1;
-        self.journal.commit(records)
+        let began = Instant::now();
+        let done = self.journal.commit(records);
+        self.disk += began.elapsed();
+        done
     }
 }
 
@@ -136,6 +143,7 @@ impl SiloActor {
             Err(why) => return self.end(Stopped::Defect(why), ctx),
         };
         let commits = std::mem::take(&mut seat.commits);
+        self.activities.disk(std::mem::take(&mut seat.disk));
         self.counters.add(|counts| counts.commits += commits);
         self.seat = Some(seat);
         match done {

@@ -1,0 +1,565 @@
+//! What a running node prints with `--json`: one [`Line`] for each event.
+//!
+//! The type is the one place where events are written down. Nodes print it, the history of a federation
+//! is read from it (`rota report`, `rota lab rotation`), and `rota schema events` prints its JSON Schema.
+//! Members are named as in the agreement; hashes have 64 hexadecimal digits.
+
+use protocol::message::Phase;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::status::document::{HeldOut, Spent};
+
+/// One line of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// What happened.
+    #[serde(flatten)]
+    pub event: NodeEvent,
+    /// Seconds since the node began, or since it began under the agreement in force. Absent where nobody
+    /// counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
+    /// When it happened, in UTC, as RFC 3339 has it.
+    pub time: String,
+}
+
+/// What happens at a node. Numbers that are not finite are null.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(
+    tag = "event",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
+pub enum NodeEvent {
+    // ---- From start to end.
+    /// The node runs under an agreement.
+    Start {
+        /// The silo's name.
+        silo: String,
+        /// Its position in the agreement, from 0.
+        member: u16,
+        /// Number of members.
+        members: usize,
+        /// Agreed rounds.
+        rounds: u64,
+        /// The federation's id.
+        federation: String,
+        /// Where the node listens.
+        addresses: Vec<String>,
+        /// Members that may break the rules.
+        byzantine_members_tolerated: usize,
+        /// Changes of the agreement so far.
+        epoch: u64,
+    },
+    /// The round from which the silo goes on after a start.
+    GoesOn {
+        /// The round.
+        round: u64,
+        /// Hash of its outcome.
+        outcome: String,
+        /// The silo's coalition, from 0.
+        coalition: u32,
+        /// Number of coalitions.
+        coalitions: usize,
+        /// Its model on the silo's own held-out rows.
+        held_out: Option<HeldOut>,
+    },
+    /// Page and metrics are served.
+    Http {
+        /// Their address.
+        url: String,
+    },
+    /// The status cannot be asked for.
+    NoStatus {
+        /// Why.
+        why: String,
+    },
+    /// What was found in the state folder and handled.
+    State {
+        /// What: "closed", "set-aside", "journal-gone" or "audit-log".
+        what: String,
+        /// In words.
+        why: String,
+    },
+    /// The configuration names no signed consent.
+    NoConsent {
+        /// What to do.
+        why: String,
+    },
+    /// The agreement protects this silo little.
+    Weakness {
+        /// Why.
+        why: String,
+    },
+    /// The silo's rows and what the agreement says of them do not go together.
+    Rows {
+        /// Why.
+        why: String,
+    },
+    /// The node asks the others for the model of the first round.
+    AsksForStart {
+        /// Its hash.
+        hash: String,
+        /// Its largest size.
+        bytes: u64,
+    },
+    /// It has that model.
+    HasStart {
+        /// Its hash.
+        hash: String,
+    },
+    /// The node waits until the members admit its institution.
+    WaitsForAdmission {
+        /// Its key.
+        key: String,
+    },
+    /// The institution is no member any more.
+    Left {
+        /// What becomes of it.
+        why: String,
+    },
+    /// The node ends.
+    Leaving {
+        /// Why.
+        why: String,
+    },
+    /// The silo stopped.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    // ---- Views and their leads.
+    /// A view begins.
+    View {
+        /// The view.
+        view: u64,
+        /// Its lead.
+        lead: String,
+        /// The round.
+        round: u64,
+    },
+    /// This silo leads, and enters a phase.
+    Leading {
+        /// The view.
+        view: u64,
+        /// The round.
+        round: u64,
+        /// The phase.
+        phase: String,
+    },
+    /// This silo votes to replace the lead.
+    Nullifying {
+        /// The view.
+        view: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A view ended without a block.
+    Nullified {
+        /// The view.
+        view: u64,
+        /// Its lead, where this silo was in it.
+        lead: Option<String>,
+    },
+    /// A quorum has voted for the block of a view.
+    Notarised {
+        /// The view.
+        view: u64,
+    },
+    // ---- Rounds.
+    /// A round is final.
+    Final {
+        /// The round.
+        round: u64,
+        /// The view in which it became final.
+        view: u64,
+        /// Its lead.
+        lead: String,
+        /// Hash of the block.
+        block: String,
+        /// Number of models in it.
+        authors: usize,
+        /// Whose models are in it.
+        contributors: Vec<String>,
+        /// Members whose models its lead left out, or did not have in time.
+        #[serde(default)]
+        left_out: Vec<String>,
+        /// Processor time of the node so far, in seconds; null where the system does not say.
+        cpu_seconds: Option<f64>,
+    },
+    /// The silo adopted the model of its coalition.
+    Adopted {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: String,
+        /// The silo's coalition, from 0.
+        coalition: u32,
+        /// Number of coalitions.
+        coalitions: usize,
+        /// The silo's mean training loss; null where it did not train.
+        loss: Option<f64>,
+        /// The model on the silo's own held-out rows; null where it was not measured.
+        held_out: Option<HeldOut>,
+        /// Hash of the block; null where the silo adopted a round without having seen it become final.
+        block: Option<String>,
+        /// What the time since the round before was spent on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Spent>,
+    },
+    /// All rounds are done.
+    Finished {
+        /// The last one.
+        rounds: u64,
+    },
+    /// Another member holds the last round.
+    MemberFinished {
+        /// The member.
+        member: String,
+    },
+    /// This silo cannot contribute to a round.
+    TrainingFailed {
+        /// The round.
+        round: u64,
+        /// Why: this stays at the institution.
+        reason: String,
+    },
+    /// Another member contributes nothing to a round.
+    Nothing {
+        /// The member.
+        member: String,
+        /// The round.
+        round: u64,
+    },
+    /// A round was over before this silo's model was there.
+    Late {
+        /// The round.
+        round: u64,
+        /// Seconds after which the model was there; null where it was not yet.
+        ready: Option<f64>,
+        /// Seconds after which the round was over.
+        over: f64,
+        /// The agreed patience in seconds.
+        patience: f64,
+        /// Rounds in a row of which that is so.
+        in_a_row: usize,
+        /// The patience in beats that would be enough; null where that is not the reason.
+        suggested_patience: Option<u32>,
+    },
+    /// The learner claims more rows than it has.
+    RowsClaimed {
+        /// The round.
+        round: u64,
+        /// Rows that it claims.
+        claimed: u64,
+        /// Rows that it has.
+        rows: u64,
+    },
+    /// One contribution has more than half of the weight of a round.
+    HeavyEntry {
+        /// The round.
+        round: u64,
+        /// Rows that it claims.
+        rows: u64,
+        /// Its share of all.
+        share: f64,
+        /// Whose it is, where this silo knows.
+        member: Option<String>,
+        /// The agreed largest share.
+        max_weight: Option<f64>,
+    },
+    /// A column is far from that of the other members.
+    FarColumn {
+        /// Its name.
+        column: String,
+        /// Its mean here.
+        mean: f64,
+        /// Its mean at the others.
+        others: f64,
+    },
+    /// Models are trained alone, to be compared with the federation's.
+    Comparing {
+        /// The round; absent in a line that says it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        round: Option<u64>,
+        /// The rows on which they are compared; absent in a line that says it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Value>,
+        /// Rounds that each is trained for; absent in a line that says it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rounds: Option<u64>,
+        /// Seconds so far.
+        seconds: u64,
+    },
+    /// The model that the silo serves was chosen.
+    Serves {
+        /// The round.
+        round: u64,
+        /// Which of the candidates.
+        candidate: Value,
+        /// The rows on which they were compared.
+        on: Value,
+        /// What was measured.
+        measured: Value,
+        /// How the model of the silo alone was tuned.
+        local: Value,
+        /// The metric of the chosen model on held-out rows.
+        metric: Option<String>,
+        /// Its value.
+        value: Option<f64>,
+        /// Held-out rows.
+        rows: Option<u64>,
+        /// Seconds that the choice took.
+        seconds: f64,
+    },
+    // ---- The other members.
+    /// A member can be reached.
+    PeerUp {
+        /// The member.
+        member: String,
+        /// The round trip in milliseconds.
+        round_trip_ms: f64,
+        /// The member that relays; absent where the connection is direct.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        through: Option<String>,
+    },
+    /// A member cannot be reached any more.
+    PeerDown {
+        /// The member.
+        member: String,
+    },
+    /// A member cannot be reached for some time.
+    PeerUnreachable {
+        /// The member.
+        member: String,
+        /// What the last attempt found.
+        why: String,
+        /// For how long.
+        seconds: u64,
+        /// Attempts that failed.
+        attempts: u64,
+        /// When it is said again.
+        again_in_seconds: u64,
+    },
+    /// The silo takes no part.
+    Waiting {
+        /// Why.
+        why: String,
+    },
+    /// It takes part again.
+    TakingPart {},
+    /// A member has another agreement.
+    OtherAgreement {
+        /// The member.
+        member: String,
+        /// The id of its federation.
+        federation: String,
+        /// Whether it only checks its addresses.
+        checking: bool,
+    },
+    /// A member runs a program that speaks other message formats.
+    OtherFormat {
+        /// The member.
+        member: String,
+        /// Version of its program.
+        version: String,
+        /// The oldest and the newest format that it speaks.
+        formats: [u8; 2],
+        /// The format in force there.
+        in_force: Option<u8>,
+        /// The format in force here.
+        here: u8,
+    },
+    /// A node whose key is not in the agreement was refused.
+    Stranger {
+        /// Where it came from.
+        address: String,
+        /// Its key.
+        key: Option<String>,
+    },
+    /// Many connections say nothing.
+    Crowd {
+        /// Where they come from.
+        from: String,
+        /// How many were turned away within a minute.
+        turned_away: u64,
+    },
+    /// Two processes have a member's key.
+    Twins {
+        /// The member.
+        member: String,
+        /// Where they are.
+        addresses: [String; 2],
+    },
+    /// Another process has this node's key.
+    OtherProcess {
+        /// Where it is.
+        address: Option<String>,
+    },
+    /// The key signed things of which the journal has nothing.
+    KeyUsedBefore {
+        /// What that means.
+        why: String,
+    },
+    /// This node signs nothing more, because another process has its key.
+    KeyElsewhere {
+        /// What to do.
+        why: String,
+    },
+    // ---- Messages.
+    /// A message was not accepted.
+    Refused {
+        /// Whose.
+        member: String,
+        /// Its round; 0 where it is not known.
+        round: u64,
+        /// Why.
+        reason: String,
+    },
+    /// A member is ignored for a while.
+    Muted {
+        /// The member.
+        member: String,
+        /// For how long.
+        seconds: f64,
+    },
+    /// Messages did not fit into the queue to the network.
+    Lost {
+        /// How many.
+        messages: u64,
+    },
+    /// A member broke the rules, and there is proof.
+    Fault {
+        /// The member.
+        member: String,
+        /// What it did.
+        charge: String,
+        /// The file with the proof.
+        evidence: Option<String>,
+    },
+    /// Lines or events were too many for their reader.
+    LinesLost {
+        /// How many.
+        lines: u64,
+    },
+    // ---- The disk.
+    /// Blobs are missing, and are fetched again.
+    Gone {
+        /// What.
+        what: String,
+        /// Of which round.
+        round: u64,
+        /// In words.
+        why: String,
+    },
+    /// All blobs of a round are there again.
+    Whole {
+        /// The round.
+        round: u64,
+    },
+    /// The disk refused something.
+    Store {
+        /// What.
+        reason: String,
+    },
+    /// The others have things that this silo signed and its journal lacks.
+    JournalOutdated {
+        /// What was signed.
+        kind: String,
+        /// Its round.
+        round: u64,
+        /// Its view.
+        view: u64,
+        /// What that means.
+        why: String,
+    },
+    // ---- Changes of the agreement.
+    /// An agreement came into force.
+    Epoch {
+        /// Changes of the agreement so far.
+        epoch: u64,
+        /// Hash of the block that brought it.
+        block: String,
+    },
+    /// A change of the agreement is proposed, or more members approve it.
+    Amendment {
+        /// Its hash.
+        amendment: String,
+        /// Who approves it.
+        approved: Vec<String>,
+        /// Approvals that it needs.
+        needed: usize,
+        /// New keys whose nodes have to connect first.
+        awaits: Vec<String>,
+        /// Why this institution could not live under it.
+        objection: Option<String>,
+    },
+    /// A file of a change is not used.
+    FileNotUsed {
+        /// The file.
+        file: String,
+        /// Why.
+        why: String,
+    },
+    /// The institution has signed the agreement in force, and contributes again.
+    Signed {},
+    /// Members sign a recovery without others that are lost.
+    Recovery {
+        /// The lost ones, with commas between them.
+        lost: String,
+        /// Who has signed, with commas between them.
+        signed: String,
+        /// How many have to.
+        needed: usize,
+        /// Who has confirmed, with commas between them.
+        confirmed: String,
+        /// The round after which they go on.
+        round: u64,
+        /// A later view whose block had the votes of a quorum; null where there is none.
+        notarised: Option<u64>,
+    },
+    /// A recovery waits for members that had signed another one.
+    RecoveryHeld {
+        /// Members without which it was confirmed, with commas between them.
+        confirmed_without: String,
+        /// Members whose word is awaited, with commas between them.
+        awaits: String,
+    },
+    /// Other members went on without this one.
+    LeftBehind {
+        /// Who, with commas between them.
+        by: String,
+        /// After which round.
+        round: u64,
+        /// The recovery's id.
+        recovery: String,
+    },
+    /// A node that waits meets a recovery that it was not told to follow.
+    RecoveryMet {
+        /// The recovery's id.
+        recovery: String,
+    },
+    /// An event of a newer program.
+    #[serde(other)]
+    #[schemars(skip)]
+    Unknown,
+}
+
+/// The name of a lead's phase, as in the faults of a scenario.
+pub fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Waiting => "waiting",
+        Phase::Collecting => "collecting",
+        Phase::Scoring => "scoring",
+        Phase::Including => "including",
+        Phase::Deciding => "deciding",
+        Phase::Voting => "voting",
+    }
+}
+
+/// The JSON Schema of a line.
+pub fn schema() -> Value {
+    agreement::schema_of::<Line>("an event of a node")
+}
