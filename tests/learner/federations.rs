@@ -506,7 +506,7 @@ pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_roun
     let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));
     for output in run_all(&configs) {
         let adopted = events(&output, "adopted");
-        let mae = |one: &Value| one["metrics"]["mae"].is_f64();
+        let mae = |one: &Value| one["held-out"]["metrics"]["mae"].is_f64();
         assert!(adopted.len() == 4 && adopted.iter().all(mae), "{adopted:?}");
     }
     // The node of an institution knows its own program only.

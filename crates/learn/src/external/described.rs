@@ -11,6 +11,7 @@ use super::session::{GRADIENTS, INITIAL, Session, Silo};
 use super::task::{ExternalTask, TensorConfig};
 use super::wire::PartsOf;
 use crate::data::DataError;
+use crate::metrics::MetricName;
 
 /// What a program says of itself.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ pub struct Described {
     pub classes: Vec<String>,
     /// Whether it gives the model that it holds, for all to start from.
     pub gives_start: bool,
-    /// Names of the metrics that it measures; empty where it could not measure the model before the first
+    /// Names of the metrics that it measures and that can be agreed; empty where it could not measure the model before the first
     /// round.
     pub metrics: Vec<String>,
 }
@@ -100,6 +101,11 @@ impl Session {
             _ => Split::Test,
         };
         let found = self.evaluate(None, &model, &self.first.1, split).ok()?;
-        Some(found.values.into_keys().collect())
+        let names = found.values.into_keys();
+        Some(
+            names
+                .filter(|name| MetricName::of(name).is_some())
+                .collect(),
+        )
     }
 }

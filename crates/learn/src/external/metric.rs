@@ -26,6 +26,7 @@ fn lacking(silo: &Silo, metric: MetricName, seed: u64) -> Option<Vec<String>> {
         outputs.measure(&model, &personal, &values, split).ok()
     });
     names.extend(more.into_iter().flat_map(|more| more.values.into_keys()));
+    names.retain(|name| MetricName::of(name).is_some());
     Some(names.into_iter().collect())
 }
 

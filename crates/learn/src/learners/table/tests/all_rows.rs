@@ -54,7 +54,13 @@ fn model(kind: Kind, targets: &[f32], weight_decay: f64) -> Vec<f32> {
     let mut shown = 0;
     let model = model_of_all_rows(&pooled, &alone, |_| shown += 1).unwrap();
     assert_eq!(shown, 1);
-    model.values().to_vec()
+    line(&model)
+}
+
+/// The weights, then the bias.
+fn line(model: &Params) -> Vec<f32> {
+    let tensors = ["weight", "bias"].map(|name| model.tensor(name).unwrap());
+    tensors.concat()
 }
 
 fn is(found: &[f32], expected: [f64; 3]) {
@@ -103,7 +109,7 @@ fn labels_that_a_column_separates_and_columns_that_are_equal_have_a_model_of_all
         model_of_all_rows(&one, &alone, |_| ()).unwrap()
     };
     // The two equal columns share the weight that one of them has alone.
-    let values = one(0).values().to_vec();
+    let values = line(&one(0));
     let both = f64::from(values[0]) + f64::from(values[1]);
     assert!(
         (both - SLOPE).abs() < 1e-4 && (values[0] - values[1]).abs() < 1e-3,
