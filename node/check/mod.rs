@@ -10,6 +10,7 @@ mod files;
 mod line;
 mod machine;
 mod peers;
+mod training;
 
 use std::io;
 use std::time::Duration;
@@ -225,6 +226,10 @@ pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
     let (own, found) = data::rows(configured, me);
     findings.extend(found);
     findings.push(machine::device(configured));
+    // The node's own training would be in the way, and it says itself when it is late.
+    if let (false, Some(Ok((_, Place::Member(present))))) = (running, &standing) {
+        findings.extend(training::training(&present.institution));
+    }
     findings.extend(machine::disk(configured));
     findings.extend(line::line(configured));
     findings.extend(machine::ports(configured, running));

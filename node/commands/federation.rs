@@ -74,7 +74,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     if let Some(verification) = options.verification {
         scenario.charter.verification.0 = verification;
     }
-    let init::New { text, start } = init::agreement(&scenario, &members)?;
+    let init::New { text, start, pace } = init::agreement(&scenario, &members)?;
     let beside = file.with_file_name(START);
     if start.is_some() {
         vacant(&beside, options.force)?;
@@ -86,6 +86,16 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     out.flush()?;
     write(file, &text)?;
     writeln!(out, "written: {}", file.display())?;
+    if let Some(pace) = pace {
+        let beats = numbers::plural(pace.beats(scenario.charter.beat.0) as usize, "beat");
+        let line = format!(
+            "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
+             instead of {}",
+            pace.words(),
+            scenario.charter.patience
+        );
+        writeln!(out, "{}", wrapped(&line))?;
+    }
     if let Some(start) = start {
         super::model::write(&beside, &start.document())?;
         let shown = beside.display();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rota::learn::external::{Described, Held, Initial, TensorRole};
+use rota::learn::external::{Described, Held, Initial, MOST_HELD, TensorRole};
 use rota::report::numbers;
 
 use super::CommandError;
@@ -47,6 +47,18 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             "nothing"
         },
     )?;
+    if !described.metrics.is_empty() {
+        writeln!(
+            out,
+            "# It measures {}{}: `metric` is one of these, and \"loss\" where it is not said.",
+            described.metrics.join(", "),
+            if described.outputs {
+                ", and Rota more of its outputs"
+            } else {
+                ""
+            },
+        )?;
+    }
     writeln!(out, "[task.external]")?;
     if let Some(digest) = &described.frozen {
         writeln!(
@@ -54,6 +66,13 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             "# Tensors that are not trained and never travel: the same at every member."
         )?;
         writeln!(out, "frozen = {digest:?}")?;
+        if !described.held.is_empty() && described.held.len() <= MOST_HELD {
+            let each = described.held.iter();
+            let each: Vec<String> = each
+                .map(|(name, digest)| format!("{name:?} = {digest:?}"))
+                .collect();
+            writeln!(out, "held = {{ {} }}", each.join(", "))?;
+        }
     }
     if described.gives_start {
         writeln!(
@@ -64,6 +83,9 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
     }
     if !described.columns.is_empty() {
         writeln!(out, "columns = {:?}", described.columns)?;
+    }
+    if !described.classes.is_empty() {
+        writeln!(out, "classes = {:?}", described.classes)?;
     }
     writeln!(out, "tensors = [")?;
     for tensor in &described.tensors {

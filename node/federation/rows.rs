@@ -53,9 +53,18 @@ pub fn undeclared(agreement: &Agreement) -> Option<String> {
     ))
 }
 
-/// What an institution's own training rows are beside what it declared, where they are more.
+/// What an institution's own training rows are beside what it declared, where they are more, or fewer than
+/// half.
 pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String> {
     let declared = agreement.epoch.roster.silos().get(me.at())?.rows?;
+    if own > 0 && own < declared.div_ceil(2) {
+        return Some(format!(
+            "this institution has {} and declared {}: were all of its rows read? If so, propose the right \
+             number (`rows` in [[silo]], `rota federation change`)",
+            plural(own as usize, "training row"),
+            count(declared),
+        ));
+    }
     (own > declared).then(|| {
         format!(
             "this institution has {} and declared {}: its models weigh as much as {declared}, until \
@@ -134,13 +143,20 @@ mod tests {
     }
 
     #[test]
-    fn more_own_rows_than_declared_are_said_with_what_follows() {
+    fn other_own_rows_than_declared_are_said_with_what_follows() {
         let one = agreement(|text| declaring(text, &[40]));
         assert_eq!(beyond(&one, MemberIndex(0), 40), None);
         assert_eq!(beyond(&one, MemberIndex(1), 40_000), None);
         let said = beyond(&one, MemberIndex(0), 41).unwrap();
         assert!(
             said.starts_with("this institution has 41 training rows and declared 40: "),
+            "{said}"
+        );
+        // So are far fewer.
+        assert_eq!(beyond(&one, MemberIndex(0), 20), None);
+        let said = beyond(&one, MemberIndex(0), 19).unwrap();
+        assert!(
+            said.starts_with("this institution has 19 training rows and declared 40: were all"),
             "{said}"
         );
     }

@@ -5,11 +5,11 @@ use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience
 use learn::external::external_study;
 use learn::{DataError, TaskConfig};
 use methods::Params;
-use methods::strategy::Names;
+use methods::strategy::{Names, build};
 use protocol::roster::Silo;
 use simulations::Scenario;
 
-use crate::federation::{First, FirstError, first, first_of};
+use crate::federation::{First, FirstError, Pace, first, first_of, pace};
 
 /// Members for which a new agreement is at least patient enough.
 const USUAL: usize = 4;
@@ -43,6 +43,23 @@ pub struct New {
     /// The model that the proposer's program holds, where the federation starts from it: every member
     /// needs it beside the agreement.
     pub start: Option<Params>,
+    /// How long one training took here, where the `patience` of the agreement follows from it.
+    pub pace: Option<Pace>,
+}
+
+/// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
+/// a program: its institution's `rota check` measures it.
+fn measured(scenario: &Scenario, first: &First) -> Option<Pace> {
+    let TaskConfig::Table(task) = &scenario.task else {
+        return None;
+    };
+    task.data.as_ref()?;
+    let study = scenario.task.study(scenario.silos, None, scenario.seed);
+    let silo = study.ok()?.silos.into_iter().next()?;
+    let strategy = build(&scenario.strategy, USUAL).ok()?;
+    let learner = strategy.equip(silo.learner).ok()?;
+    let patience = scenario.charter.beat.0 * scenario.charter.patience;
+    pace(&*learner, &first.plan.task, scenario.seed, patience).ok()?
 }
 
 /// The text of an agreement on what the scenario learns, with comments. More members may be added to
@@ -68,6 +85,11 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let (first, start) = start(&mut task, scenario, &names)?;
     let charter = &scenario.charter;
+    let pace = measured(scenario, &first);
+    let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.patience);
+    let wanted = charter
+        .patience
+        .max(pace.map_or(0, |pace| pace.beats(charter.beat.0)));
     let new = NewDraft {
         name: scenario.name.clone(),
         rounds: scenario.rounds,
@@ -75,7 +97,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         start: first.start,
         beat: charter.beat,
         patience: enough_patience(
-            charter.patience,
+            wanted,
             first.largest,
             // More may be added to the text.
             members.len().max(USUAL),
@@ -105,13 +127,21 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         let silos: Vec<_> = silos.collect();
         check_new(&[], &silos).map_err(AddError::Look)?;
         let text = Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml)?;
-        return Ok(New { text, start });
+        return Ok(New {
+            text,
+            start,
+            pace: longer,
+        });
     }
     let mut text = Draft::text(&new).map_err(NewError::Toml)?;
     for member in members {
         text = Draft::add("federation.toml", &text, member)?;
     }
-    Ok(New { text, start })
+    Ok(New {
+        text,
+        start,
+        pace: longer,
+    })
 }
 
 /// The state that the first round starts from. Where the models are those of programs, the scenario's

@@ -67,10 +67,20 @@ impl Weights {
         (event, Some(line))
     }
 
-    /// The learner claims this many training rows, and has `own`: a line where it claims more.
+    /// The learner claims this many training rows, and has `own`: a line where it claims more, or fewer
+    /// than half of them.
     pub(super) fn trained(&mut self, claimed: u64, own: u64) -> Option<String> {
-        if claimed <= own || self.claimed.replace(claimed) == Some(claimed) {
+        let few = claimed > 0 && claimed < own.div_ceil(2);
+        if claimed <= own && !few || self.claimed.replace(claimed) == Some(claimed) {
             return None;
+        }
+        if few {
+            return Some(format!(
+                "this institution's learner says that it trained on {} rows, and it has {} training rows: its \
+                 model weighs no more than these; look at the learner, unless it trains on few rows on purpose",
+                count(claimed),
+                count(own)
+            ));
         }
         Some(format!(
             "this institution's learner says that it trained on {} rows, and it has {} training rows: \
@@ -143,5 +153,21 @@ mod tests {
         );
         assert_eq!(weights.trained(9_000_000_000_000_000, 120), None);
         assert!(weights.trained(121, 120).is_some());
+    }
+
+    #[test]
+    fn a_learner_that_claims_fewer_than_half_of_its_rows_is_questioned_once() {
+        let mut weights = weights(None);
+        assert_eq!(
+            (weights.trained(60, 120), weights.trained(60, 119)),
+            (None, None)
+        );
+        let line = weights.trained(4, 120).unwrap();
+        assert!(
+            line.contains("trained on 4 rows, and it has 120 training rows"),
+            "{line}"
+        );
+        assert_eq!(weights.trained(4, 120), None);
+        assert!(weights.trained(5, 120).is_some());
     }
 }

@@ -250,3 +250,26 @@ def test_a_learner_that_measures_changes_nothing_by_the_trial():
     assert not summary["training_failed"]
     first = [one[1] for one in asked if one[0] == "test"][:2]
     assert asked[0][0] == "test" and first == [[1.0, 1.0, 1.0]] * 2
+
+
+def test_an_agreed_metric_that_nobody_measures_is_refused_before_the_first_round():
+    trained = []
+
+    class Watched(rota.torch.Learner):
+        def train(self, start, training):
+            trained.append(1)
+            return super().train(start, training)
+
+    def make(silo):
+        torch.manual_seed(0)
+        # A class for each pixel is measured as a whole, and no outputs are given row by row.
+        x = draw(12, 2, 4, 4)
+        rows = (x, (x.sum(1) > 0).long())
+        return Watched(nn.Conv2d(2, 2, 1), F.cross_entropy, rows, rows, device="cpu")
+
+    task = external(make(None), metric="brier")
+    with pytest.raises(rota.RotaError, match='no program measures the agreed metric "brier".*measures accuracy, .*loss'):
+        rota.simulate(scenario(task), learner=make)
+    assert not trained
+    summary = rota.simulate(scenario(external(make(None), metric="accuracy")), learner=make)
+    assert all(np.isfinite(values[-1]) for values in summary.curves().values())

@@ -138,3 +138,67 @@ def test_what_scikit_learn_cannot_do_as_agreed_is_refused():
     for how in [{"optimiser": "adam"}, {"weight_decay": 0.1}, {"momentum": 0.9}]:
         with pytest.raises(ValueError, match="agree on sgd without momentum and weight decay"):
             made.train(start, training(**how))
+
+
+LABELS = ["benign", "malign", "unknown"]
+
+
+def labelled(place):
+    (x, y), (test, truth) = rows(place, 3)
+    named = np.array(LABELS)
+    return (x, named[y]), (test, named[truth])
+
+
+def in_other_orders(told):
+    """A factory whose silos name their classes in other orders."""
+    orders = [LABELS, LABELS[::-1], ["unknown", "benign", "malign"]]
+
+    def make(of):
+        train, test = labelled(of.place)
+        silo = {"silo": of} if told else {}
+        return rota.sklearn.Learner(LogisticRegression(), train, test, classes=orders[of.place], **silo)
+
+    return make
+
+
+def test_classes_in_another_order_are_put_into_the_agreed_one():
+    make = in_other_orders(told=True)
+    task = external(make(silo()), metric="accuracy")
+    curves = rota.simulate(scenario(task, rounds=1), learner=make).curves()
+    # By hand: the mean of what scikit-learn fits at each silo, whose rows are as many.
+    fits = []
+    for place in range(3):
+        (x, y), _ = labelled(place)
+        fits.append(LogisticRegression().fit(x, [LABELS.index(label) for label in y]))
+    coef = np.mean([one.coef_ for one in fits], axis=0)
+    intercept = np.mean([one.intercept_ for one in fits], axis=0)
+    for place, values in enumerate(curves.values()):
+        _, (x, y) = labelled(place)
+        right = np.mean([LABELS[best] for best in (x @ coef.T + intercept).argmax(axis=1)] == y)
+        assert values[-1] == pytest.approx(right, abs=1e-9) and right > 0.8
+
+
+def test_classes_in_another_order_are_refused_where_the_learner_is_not_told_the_agreed_one():
+    make = in_other_orders(told=False)
+    task = external(make(silo()), metric="accuracy")
+    with pytest.raises(rota.RotaError, match="its classes are others than the agreed ones.*in another order"):
+        rota.simulate(scenario(task), learner=make)
+
+
+def test_other_classes_are_refused_by_name():
+    def make(of):
+        train, test = labelled(of.place)
+        return rota.sklearn.Learner(SGDClassifier(loss="log_loss"), train, test, classes=LABELS, silo=of)
+
+    task = external(make(silo()), metric="accuracy", classes=["benign", "malign", "other"])
+    with pytest.raises(rota.RotaError, match='it has no class "other"'):
+        rota.simulate(scenario(task), learner=make)
+
+
+def test_labels_of_one_class_are_compared_by_their_value():
+    def labels(classes):
+        (x, y), test = rows(0, 2)
+        made = rota.sklearn.Learner(LogisticRegression(), (x, y), test, classes=classes)
+        return made.classes()
+
+    assert labels([0, 1]) == labels([0.0, 1.0]) == labels([False, True]) == ["0", "1"]

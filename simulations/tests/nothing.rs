@@ -22,6 +22,8 @@ enum How {
 
 struct Own {
     how: How,
+    /// How long a training takes, in virtual seconds.
+    seconds: u64,
     inner: QuadraticLearner,
 }
 
@@ -54,10 +56,7 @@ impl Learner for Own {
 
     /// In virtual time a row of training takes 200 µs.
     fn samples(&self) -> u64 {
-        match self.how {
-            How::Late => 200_000,
-            _ => self.inner.samples(),
-        }
+        5_000 * self.seconds
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -67,9 +66,15 @@ impl Learner for Own {
 
 /// Four silos, of which the last one learns so.
 fn play(last: How) -> Summary {
+    let seconds = if last == How::Late { 40 } else { 1 };
+    long(last, ROUNDS, [1, seconds])
+}
+
+/// The same for as many rounds, where a training takes the first three and the last one so many seconds.
+fn long(last: How, rounds: u64, [others, own]: [u64; 2]) -> Summary {
     let text = format!(
         "name = \"toy\"
-        rounds = {ROUNDS}
+        rounds = {rounds}
         task = {{ constant = {{ parameters = 1 }} }}
         [charter]
         beat = \"1s\"
@@ -84,10 +89,18 @@ fn play(last: How) -> Summary {
     let learner = |at: u8| Arc::new(QuadraticLearner::with_layout(&layout, &[f64::from(at)]));
     let learners: Vec<_> = (0..4).map(learner).collect();
     let mut study = toy::study(&learners);
-    study.silos[3].learner = Arc::new(Own {
-        how: last,
-        inner: (*learners[3]).clone(),
-    });
+    for (at, silo) in study.silos.iter_mut().enumerate() {
+        let (how, seconds) = if at == 3 {
+            (last, own)
+        } else {
+            (How::Well, others)
+        };
+        silo.learner = Arc::new(Own {
+            how,
+            seconds,
+            inner: (*learners[at]).clone(),
+        });
+    }
     let options = Options {
         references: false,
         ..Options::default()
@@ -109,6 +122,26 @@ fn nobody_waits_for_a_member_whose_training_fails() {
         "{with} s, and {without} s where all train"
     );
     assert!(fails.notes.iter().all(|note| !note.contains("too late")));
+}
+
+/// Training takes the others ten seconds, the last one thirty, and patience is twenty: over 120 rounds the
+/// others wait for it so rarely that their pace is nearly that of a federation without it.
+#[test]
+fn a_member_that_is_always_late_costs_the_others_less_than_a_tenth_of_their_pace() {
+    let rounds = 120;
+    let (late, well) = (
+        long(How::Late, rounds, [10, 30]),
+        long(How::Well, rounds, [10, 10]),
+    );
+    assert_eq!(late.rounds.len() as u64, rounds);
+    let pace = |summary: &Summary| rounds as f64 * 60.0 / summary.virtual_seconds.unwrap();
+    let (with, without) = (pace(&late), pace(&well));
+    assert!(
+        with > 0.9 * without && with < without,
+        "{with} rounds a minute, and {without} where all are in time"
+    );
+    let said = late.notes.iter().any(|note| note.contains("came too late"));
+    assert!(said, "{:?}", late.notes);
 }
 
 #[test]

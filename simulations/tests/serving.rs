@@ -318,6 +318,24 @@ fn outside_must_name_known_silos_and_leave_one_inside() {
     );
 }
 
+/// A linear model of all rows is the one of least loss, however long the federation trains.
+#[test]
+fn one_model_of_all_rows_of_a_linear_task_does_not_depend_on_rounds_and_rates() {
+    let pooled = |rounds: u64, rate: &str| {
+        let mut scenario = Scenario::load("diabetes").unwrap();
+        scenario.rounds = rounds;
+        let training = &mut scenario.strategy.training;
+        training.optimiser = toml::from_str(&format!("name = 'sgd'\nrate = {rate}")).unwrap();
+        let summary = run(&scenario, Options::default()).unwrap();
+        let of = |silo: &SiloInfo| silo.pooled.unwrap();
+        summary.silos.iter().map(of).collect::<Vec<f64>>()
+    };
+    let (short, long) = (pooled(2, "0.0001"), pooled(5, "0.01"));
+    for (short, long) in short.iter().zip(&long) {
+        assert!((short - long).abs() < 1e-6, "{short} {long}");
+    }
+}
+
 #[test]
 fn a_model_of_pooled_rows_is_better_than_training_alone() {
     let scenario = Scenario::load("diabetes").unwrap();

@@ -92,7 +92,8 @@ fn hear() -> Option<Value> {
 /// "layout", "babble", "refuse", "progress", "left", "escaped", "daemon", "flood", "pipe", "redrawn", "quiet",
 /// "held", "none"; it misbehaves in
 /// its second training, and notes in `log` when it is started and how often it has trained, over all
-/// starts. With "frozen" it has frozen tensors, with "apart" others at every silo, and with "off" its
+/// starts. With "frozen" it has frozen tensors, with "apart" others at every silo and with "apart-1" those
+/// of silo 1. With "empty" silo 1 has nothing to train on, and with "off" its
 /// weight is a little larger than what it was given. With "own" it gives a model to start from, another
 /// at every silo, and computes made-up batches; with "swapped" as well, and at other silos than the
 /// first it takes weight and bias for each other, and with "wide" its batches are wider there. With
@@ -155,7 +156,7 @@ pub(crate) fn main(how: &str, log: &str) {
                         { "name": "bias", "shape": [1], "role": "bias" },
                     ],
                     "personal": personal,
-                    "rows": { "train": 12, "test": 4 },
+                    "rows": { "train": if how == "empty" && silo == 1 { 0 } else { 12 }, "test": 4 },
                     "capabilities": if gives {
                         json!(["gradients", "initial", "try"])
                     } else {
@@ -164,12 +165,14 @@ pub(crate) fn main(how: &str, log: &str) {
                     "columns": columns,
                     "held": match how {
                         "apart" => json!({ "body": "0", "mask": format!("{silo}") }),
+                        "apart-1" => json!({ "body": "0", "mask": "1" }),
                         _ => json!({}),
                     },
                     "outputs": if given { Value::Null } else { json!("squared") },
                     "frozen": match how {
                         "frozen" => json!(FROZEN),
                         "apart" => json!(format!("{silo:064}")),
+                        "apart-1" => json!(format!("{:064}", 1)),
                         _ => Value::Null,
                     },
                 }));

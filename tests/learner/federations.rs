@@ -52,8 +52,8 @@ training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.2 }} 
 /// Beats that the others wait: long where nobody may have to.
 fn patience(name: &str) -> u32 {
     match name {
-        "unable" => 60,
-        "late" => 8,
+        "unable" | "empty" => 60,
+        "late" => 15,
         _ => 12,
     }
 }
@@ -250,7 +250,16 @@ fn events(output: &Output, event: &str) -> Vec<Value> {
 }
 
 pub(crate) fn nobody_waits_for_a_node_whose_program_always_fails() {
-    let outputs = run_all(&demo("unable", "unable", "name = 'fedavg'"));
+    nobody_waits("unable", "out of memory, as a test");
+}
+
+pub(crate) fn nobody_waits_for_a_node_that_has_nothing_to_train_on() {
+    nobody_waits("empty", "no rows in the training part");
+}
+
+/// One of three nodes, whose programs behave so, contributes nothing in any round, for this reason.
+fn nobody_waits(how: &str, why: &str) {
+    let outputs = run_all(&demo(how, how, "name = 'fedavg'"));
     let failing: Vec<_> = outputs
         .iter()
         .filter(|output| !events(output, "training-failed").is_empty())
@@ -267,7 +276,7 @@ pub(crate) fn nobody_waits_for_a_node_whose_program_always_fails() {
             .fold(0.0, f64::max);
         assert!(longest < 9.0, "{finals:?}");
         // Why, only its own institution reads.
-        let told = text(&output.stdout).contains("out of memory, as a test");
+        let told = text(&output.stdout).contains(why);
         assert_eq!(told, std::ptr::eq(output, failing[0]));
         if !told {
             assert!(
@@ -288,15 +297,46 @@ pub(crate) fn a_node_that_is_late_is_told_by_how_much() {
     let mut told = late.iter().filter(|own| !own.is_empty());
     let own = told.next().expect("one of them is late");
     assert!(told.next().is_none(), "{late:?}");
-    // Patience is 2.4 seconds.
+    // Patience is 4.5 seconds.
     assert!(
-        own[0]["ready"].is_null() && own[0]["over"].as_f64().unwrap() > 2.3,
+        own[0]["ready"].is_null() && own[0]["over"].as_f64().unwrap() > 4.4,
         "{own:?}"
     );
     assert!(
-        own[0]["suggested-patience"].as_u64().unwrap() > 8,
+        own[0]["suggested-patience"].as_u64().unwrap() > 15,
         "{own:?}"
     );
+    // The others waited for it in the first round, not in the second, in the third, and not in the next
+    // three: of four rounds, two became final without waiting. What a round takes without it is not part
+    // of this, so that a machine that does other work changes nothing.
+    let waited = |one: &&Value| one["over"].as_f64().unwrap() > 4.4;
+    assert_eq!(own.len(), 4, "{own:?}");
+    assert_eq!(own.iter().filter(waited).count(), 2, "{own:?}");
+}
+
+/// Before the first round its institution is told, too.
+pub(crate) fn a_check_says_that_the_others_will_not_wait_for_a_training() {
+    let configs = demo("late-check", "late", "name = 'fedavg'");
+    let check = |config: &Path| {
+        let said = text(&rota(&["check", "--config", config.to_str().unwrap()]).stdout);
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = check(&configs[1]);
+    assert!(
+        said.contains("one training takes more than")
+            && said.contains(
+                "and the others wait 3.6 s for it: this institution's model would come too late"
+            ),
+        "{said}"
+    );
+    assert!(
+        said.contains("agree on `patience = ") && said.contains("; 12 now)"),
+        "{said}"
+    );
+    assert!(is_gone("late-check"), "the program was ended");
+    // A training that is quick is not worth a line.
+    let said = check(&configs[0]);
+    assert!(!said.contains("one training takes"), "{said}");
 }
 
 pub(crate) fn a_node_that_is_ended_takes_its_program_and_its_files_with_it() {
@@ -438,6 +478,51 @@ pub(crate) fn describe_prints_the_task_of_a_program() {
     assert_eq!(tensor["name"].as_str(), Some("weight"));
     assert_eq!(tensor["initial"]["uniform"].as_float(), Some(0.5));
     assert!(table["task"]["external"].get("frozen").is_none());
+    assert!(
+        said.contains("# It measures loss, and Rota more of its outputs: `metric` is one of these"),
+        "{said}"
+    );
+}
+
+/// A metric that is agreed and that nobody measures would be missing in every round.
+pub(crate) fn a_metric_that_no_program_measures_is_refused_before_the_first_round() {
+    let task = |metric: &str| format!("[task.external]\nmetric = {metric:?}\n{TENSORS}");
+    let learner = |name: &str| format!("command = {:?}\nprograms = 1", command("well", name));
+    let file = scenario(
+        "unmeasured",
+        &learner("unmeasured"),
+        &task("accuracy"),
+        "name = 'fedavg'",
+    );
+    let output = rota(&["simulate", "--quiet", file.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success());
+    let expected = "no program measures the agreed metric \"accuracy\": the program of \"silo 1\" measures \
+                    loss, mae, mse; agree on one of these (`metric` of [task.external]), or let its `evaluate` give \
+                    \"accuracy\"";
+    assert!(said.contains(expected), "{said}");
+    assert_eq!(noted("unmeasured").1, 0, "nobody trains");
+    // What its outputs give is measured by Rota, also in a node.
+    let configs = demo_of("measured", "well", "name = 'fedavg'", &task("mae"));
+    for output in run_all(&configs) {
+        let adopted = events(&output, "adopted");
+        let mae = |one: &Value| one["held-out"]["metrics"]["mae"].is_f64();
+        assert!(adopted.len() == 4 && adopted.iter().all(mae), "{adopted:?}");
+    }
+    // The node of an institution knows its own program only.
+    let agreed = configs[0].parent().unwrap().parent().unwrap();
+    let agreed = fs::read_to_string(agreed.join("federation.toml")).unwrap();
+    let agreed = agreed.replace("metric = \"mae\"", "metric = \"accuracy\"");
+    let agreed = Agreement::parse("federation.toml", &agreed).unwrap();
+    let config = super::one::config("well", "unmeasured-here");
+    let why = super::one::opened(&agreed.task, &config).err().unwrap();
+    let why = why.to_string();
+    assert!(
+        why.contains(
+            "the agreed metric \"accuracy\" is not measured here: the program of \"north\""
+        ),
+        "{why}"
+    );
 }
 
 pub(crate) fn an_agreement_takes_the_start_from_the_program() {

@@ -6,6 +6,10 @@
 
 mod child;
 mod federations;
+#[path = "../nodes/heard.rs"]
+mod heard;
+#[path = "../nodes/mod.rs"]
+mod nodes;
 mod one;
 mod own;
 mod start;
@@ -91,8 +95,16 @@ const TESTS: &[(&str, fn())] = &[
         federations::nobody_waits_for_a_node_whose_program_always_fails,
     ),
     (
+        "nobody_waits_for_a_node_that_has_nothing_to_train_on",
+        federations::nobody_waits_for_a_node_that_has_nothing_to_train_on,
+    ),
+    (
         "a_node_that_is_late_is_told_by_how_much",
         federations::a_node_that_is_late_is_told_by_how_much,
+    ),
+    (
+        "a_check_says_that_the_others_will_not_wait_for_a_training",
+        federations::a_check_says_that_the_others_will_not_wait_for_a_training,
     ),
     (
         "frozen_tensors_are_the_same_at_all_silos_of_a_simulation",
@@ -135,12 +147,20 @@ const TESTS: &[(&str, fn())] = &[
         start::members_fetch_the_start_from_the_proposers_node,
     ),
     (
+        "a_member_that_is_admitted_later_fetches_the_start",
+        start::a_member_that_is_admitted_later_fetches_the_start,
+    ),
+    (
         "what_an_agreement_says_about_the_start",
         start::what_an_agreement_says_about_the_start,
     ),
     (
         "a_new_agreement_comes_with_the_proposers_start",
         start::a_new_agreement_comes_with_the_proposers_start,
+    ),
+    (
+        "a_metric_that_no_program_measures_is_refused_before_the_first_round",
+        federations::a_metric_that_no_program_measures_is_refused_before_the_first_round,
     ),
     (
         "describe_prints_the_task_of_a_program",

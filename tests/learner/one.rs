@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rota::learn::external::{
     ExternalLearner, ExternalTask, LearnerConfig, Programs, external_silo,
 };
-use rota::learn::{DataError, TaskConfig};
+use rota::learn::{DataError, Silo, TaskConfig};
 use rota::methods::learner::{GradientModifier, Progress, Split};
 use rota::methods::{LearnError, Learner, Params, Training};
 
@@ -48,6 +48,16 @@ fn task() -> Arc<ExternalTask> {
 fn open(task: &Arc<ExternalTask>, config: &LearnerConfig) -> Result<ExternalLearner, DataError> {
     let programs = Programs::new(config, 1)?;
     ExternalLearner::open(task, programs, (0, 3, "north"), (1, 2))
+}
+
+/// The silo of an institution called north with a program, as its node opens it.
+pub(crate) fn opened(task: &TaskConfig, config: &LearnerConfig) -> Result<Silo, DataError> {
+    let TaskConfig::External(external) = task else {
+        panic!("a task of programs");
+    };
+    let study = external.stand_ins(&["north".into()])?;
+    let programs = Programs::new(config, 1)?;
+    external_silo(task, &study.silos[0], &programs, (0, 3), (1, 2))
 }
 
 fn training() -> Training {
@@ -267,7 +277,7 @@ pub(crate) fn a_program_with_other_frozen_tensors_is_refused() {
     };
     let agreed = with(&format!("frozen = '{FROZEN}'"));
     assert!(open(&agreed, &config("frozen", "frozen")).is_ok());
-    let other = format!("frozen = '{}'", "0".repeat(64));
+    let other = format!("frozen = '{}'", "7".repeat(64));
     for (task, how, said) in [
         (
             with(&other),
@@ -275,6 +285,24 @@ pub(crate) fn a_program_with_other_frozen_tensors_is_refused() {
             "its frozen tensors are others than the agreed ones",
         ),
         (agreed, "well", "it has no frozen tensors"),
+        // The node of an institution sees no other program, and says which tensor it is.
+        (
+            with(&format!("{other}\nheld = {{ body = '0', mask = '9' }}")),
+            "apart-1",
+            "\"mask\" has other values than agreed; ",
+        ),
+        (
+            with(&format!("{other}\nheld = {{ body = '0' }}")),
+            "apart-1",
+            "\"mask\" is none that is agreed; ",
+        ),
+        (
+            with(&format!(
+                "{other}\nheld = {{ body = '0', head = '1', mask = '1' }}"
+            )),
+            "apart-1",
+            "\"head\" is missing; ",
+        ),
         (
             task(),
             "frozen",

@@ -12,6 +12,8 @@ use serde_json::Value;
 use super::federations::{
     demo_of, external, rota, rota_run, run_all, scenario, simulate, start, text,
 };
+use super::heard::Heard;
+use super::nodes::good;
 use super::one::{TENSORS, command, config};
 
 /// Three silos of a simulation, with programs that behave so.
@@ -197,6 +199,78 @@ pub(crate) fn members_fetch_the_start_from_the_proposers_node() {
     );
     let kept = configs[2].with_file_name("state").join("start.safetensors");
     assert_eq!(fs::read(kept).unwrap(), fs::read(own).unwrap());
+}
+
+/// A member that comes in by a change of the agreement has the agreement alone, and no file of the start.
+pub(crate) fn a_member_that_is_admitted_later_fetches_the_start() {
+    let mut configs = demo_of("later", "own", "name = 'fedavg'", &external());
+    let folder = configs[0].parent().unwrap().parent().unwrap().to_owned();
+    let own = configs[0].with_file_name("mine.safetensors");
+    fs::rename(folder.join("start.safetensors"), &own).unwrap();
+    let plain = fs::read_to_string(&configs[0]).unwrap();
+    let mut first: toml::Table = plain.parse().unwrap();
+    first.insert("start-model".into(), "mine.safetensors".into());
+    fs::write(&configs[0], toml::to_string(&first).unwrap()).unwrap();
+    // The newcomer has a key, an address, and what else the first one has.
+    let newcomer = folder.join("newcomer");
+    fs::create_dir_all(&newcomer).unwrap();
+    let key = newcomer.join("identity.key");
+    let key = good(&["identity", "new", "--out", key.to_str().unwrap()]);
+    let listen = first["listen"][0].as_str().unwrap();
+    let port = listen.split('/').nth(4).unwrap();
+    let above: u16 = port.parse::<u16>().unwrap() + 9;
+    let address = listen.replace(port, &above.to_string());
+    let config = newcomer.join("silo.toml");
+    fs::write(&config, plain.replace(listen, &address)).unwrap();
+    configs.push(config.clone());
+    let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);
+    (0..4).for_each(|node| nodes.nodes.start(node));
+    nodes.until(3, "waits-for-admission");
+    nodes.until(0, "finished");
+    let says = |node: usize, words: &[&str]| {
+        let config = ["--config", configs[node].to_str().unwrap(), "--yes"];
+        good(&[&["federation"], words, &config[..]].concat())
+    };
+    let agree = |nodes: &mut Heard, proposer: usize, words: &[&str], others: &[usize]| {
+        let said = says(proposer, words);
+        let line = said.lines().next().unwrap();
+        let id = line.strip_prefix("amendment ").unwrap();
+        for &node in others {
+            while nodes.until(node, "amendment")["amendment"] != id {}
+            says(node, &["approve", id]);
+        }
+    };
+    agree(
+        &mut nodes,
+        0,
+        &["admit", "newcomer", key.trim(), &address],
+        &[1],
+    );
+    nodes.until(3, "asks-for-start");
+    nodes.until(3, "has-start");
+    let kept = config.with_file_name("state").join("start.safetensors");
+    assert_eq!(fs::read(kept).unwrap(), fs::read(&own).unwrap());
+    nodes.until(3, "finished");
+    good(&[
+        "federation",
+        "sign",
+        "--yes",
+        "--config",
+        config.to_str().unwrap(),
+    ]);
+    // It learns with the others, and its rounds are computed again from that start.
+    let force = config.with_file_name("state").join("in-force.toml");
+    let more = fs::read_to_string(force)
+        .unwrap()
+        .replace("rounds = 4", "rounds = 6");
+    let file = newcomer.join("more.toml");
+    fs::write(&file, more).unwrap();
+    agree(&mut nodes, 3, &["change", file.to_str().unwrap()], &[0, 1]);
+    nodes.until(3, "adopted");
+    nodes.until(3, "finished");
+    let state = config.with_file_name("state");
+    let said = good(&["verify", state.to_str().unwrap()]);
+    assert!(said.contains("computed again"), "{said}");
 }
 
 pub(crate) fn a_new_agreement_comes_with_the_proposers_start() {

@@ -5,6 +5,8 @@
 mod amended;
 mod approvals;
 mod backup;
+#[path = "../nodes/heard.rs"]
+mod heard;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use methods::Metrics;
 use methods::learner::RowResults;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::data::Rows;
@@ -40,6 +42,12 @@ pub enum MetricName {
 }
 
 impl MetricName {
+    /// The metric with this key, where there is one that can be agreed.
+    pub fn of(key: &str) -> Option<Self> {
+        let key: StrDeserializer<'_, ValueError> = key.into_deserializer();
+        Self::deserialize(key).ok()
+    }
+
     /// Its key in [`methods::Metrics`].
     pub fn key(self) -> &'static str {
         match self {

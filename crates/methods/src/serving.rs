@@ -17,6 +17,7 @@
 //! coalition's model. A model that no other silo shares is not compared by cross-validation.
 
 mod adopted;
+mod all_rows;
 mod alone;
 mod comparison;
 mod folds;
@@ -28,6 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::params::Params;
 
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
+pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
 pub use comparison::{Comparison, VALIDATION_ROWS, comparable};
 pub use local::{Effort, FIT_ROWS, Fitted, Local, TUNING_FOLDS, Tuned, WORK};

@@ -84,7 +84,8 @@ class Silo:
 
     `place` is its position, from 0; `layout` the tensors of the agreed model, empty if none is
     agreed yet; `given` what the rows are, where Rota hands them over; `columns` the agreed names of the
-    columns of the learner's own rows, in order, empty if none are agreed.
+    columns of the learner's own rows, in order, empty if none are agreed; `classes` the agreed labels of
+    the classes in the same way.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Silo:
     layout: list[Tensor]
     given: Given | None = None
     columns: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
     _rows: str | None = field(default=None, repr=False)
     _read: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
@@ -212,6 +214,11 @@ class Learner(ABC):
     def columns(self) -> Sequence[str]:
         """Names of the columns of the rows, in the order in which the model takes them: the same at every
         silo. Empty, the default, where they have no names."""
+        return ()
+
+    def classes(self) -> Sequence[str]:
+        """Labels of the classes that the model tells apart, in the order of its outputs: the same at every
+        silo. Empty, the default, where they are not known by name."""
         return ()
 
     def tried(self, model: Arrays) -> tuple[Sequence[int], npt.ArrayLike]:
@@ -451,6 +458,8 @@ class _Session:
         said: dict[str, Any] = {} if frozen is None else {"frozen": frozen, "held": dict(self.learner.held())}
         if columns := list(self.learner.columns()):
             said["columns"] = columns
+        if classes := list(self.learner.classes()):
+            said["classes"] = classes
         capabilities = {
             "gradients": self.learner.gradients,
             "initial": type(self.learner).initial is not Learner.initial,
@@ -641,6 +650,7 @@ def _answer(
             ],
             given=given and Given(given["features"], given["loss"]),
             columns=list(request.get("columns", ())),
+            classes=list(request.get("classes", ())),
         )
         stream = streams(silo.seed) if streams else None
         with stream.drawn() if stream else nullcontext():

@@ -25,13 +25,29 @@ def _is_tree(estimator: Any) -> bool:
     )
 
 
+def _label(value: Any) -> str:
+    """The label of a class, by which silos compare: 1, 1.0 and True are one."""
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (float, np.floating)) and value.is_integer()):
+        value = int(value)
+    return str(value)
+
+
+def _agreed(classes: Sequence[Any], agreed: Sequence[str]) -> list[Any]:
+    """The classes in the agreed order, or in their own where none is agreed, or others."""
+    known = {_label(value): value for value in np.asarray(classes).tolist()}
+    if sorted(known) != sorted(agreed):
+        return list(classes)
+    return [known[label] for label in agreed]
+
+
 class Learner(_learner.Learner):
     """A learner from a linear model of scikit-learn, such as `LogisticRegression`, `Ridge` or
     `SGDClassifier`.
 
     `train` and `test` are pairs `(x, y)`; with `silo`, as the factory of `rota.serve` gets it, columns of a
     DataFrame are put into the agreed order. For a classifier, `classes` are all classes of the
-    federation, in the same order at every silo. Models with `partial_fit` take the agreed number
+    federation; with `silo` they are put into the agreed order, without it they must be in the same order
+    at every silo. Models with `partial_fit` take the agreed number
     of epochs from the start model, row by row, with the agreed rate; others are fitted from it, or
     from nothing where the fit does not depend on the start, and the agreed training does not matter.
 
@@ -62,7 +78,7 @@ class Learner(_learner.Learner):
         if getattr(estimator, "average", False):
             raise TypeError(f"{name} with `average` keeps two models: leave `average` out, the federation averages")
         self._estimator = estimator
-        self._classes = None if classes is None else np.asarray(classes)
+        self._classes = None if classes is None else np.asarray(_agreed(classes, silo.classes if silo is not None else []))
         if is_classifier(estimator):
             if self._classes is None or len(self._classes) < 2:
                 raise ValueError("`classes` is needed: all classes of the federation, in one order")
@@ -131,6 +147,9 @@ class Learner(_learner.Learner):
 
     def columns(self) -> Sequence[str]:
         return self._columns
+
+    def classes(self) -> Sequence[str]:
+        return [] if self._classes is None else [_label(value) for value in self._classes.tolist()]
 
     def tried(self, model: Arrays) -> tuple[Sequence[int], npt.ArrayLike]:
         # Two rows and their targets, with the values that other learners make up.

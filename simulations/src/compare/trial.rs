@@ -9,6 +9,7 @@ use learn::{Silo, Study};
 use methods::learner::{Split, Task};
 use methods::serving::{
     Alone, Candidate, Comparison, Local, alone_start, mean_of_coalitions, members_of,
+    model_of_all_rows,
 };
 use methods::strategy::{Kept, State};
 use methods::{Learner, Params};
@@ -67,7 +68,8 @@ impl MeasuredModel {
 enum Models {
     /// By a federation.
     Federated(Box<Federated>),
-    /// On the rows of all members, by one learner: the model after every round, from the first.
+    /// On the rows of all members, by one learner: the model after every round, from the first; one
+    /// where it is fitted exactly.
     Pooled(Vec<Params>),
     /// No models: every row is given the mean target of the members' training rows. The model is the one
     /// of another training that holds the scale.
@@ -473,7 +475,8 @@ pub(super) fn start(
     Ok(alone_start(plain, scenario.seed, &adopted.model.0))
 }
 
-/// Trains one model on the rows of all members, for as many rounds as the federation.
+/// One model of the rows of all members: fitted exactly where it is linear, otherwise trained for as many
+/// rounds as the federation.
 fn pooled(
     scenario: &Scenario,
     study: &Study,
@@ -493,9 +496,8 @@ fn pooled(
         )
     };
     let mut models = Vec::new();
-    let trained = alone.train_watched(&*pool(&participation.members), |model| {
-        models.push(model.clone());
-    });
+    let learner = pool(&participation.members);
+    let trained = model_of_all_rows(&*learner, &alone, |model| models.push(model.clone()));
     let failed = |error| format!("training on the rows of all members: {error}");
     trained.map_err(|error| RunError::Setup(failed(error)))?;
     Ok(Models::Pooled(models))

@@ -10,7 +10,7 @@ use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
     Alone, Comparison, Effort, Local, TUNING_FOLDS, Tuned, alone_start, mean_of_coalitions,
-    members_of,
+    members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
@@ -113,7 +113,7 @@ pub(super) fn silo_results(
     let pooled = study.pooled.as_ref().filter(|_| references.wanted);
     let pooled = pooled.map(|pooled| {
         let (learner, alone) = (pooled(&participation.members), alone.clone());
-        move || alone.train(&*learner).map(|(model, _)| model)
+        move || model_of_all_rows(&*learner, &alone, |_| ())
     });
     let pooled = threads.all(pooled).map_err(RunError::Setup)?;
     let pooled = pooled.into_iter().next();

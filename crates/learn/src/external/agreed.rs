@@ -16,6 +16,8 @@ pub(super) struct Agreed {
     pub(super) begins: Begins,
     /// Names of the columns of its rows, in order; empty where nothing is agreed.
     pub(super) columns: Vec<String>,
+    /// Labels of the classes, in order; empty where nothing is agreed.
+    pub(super) classes: Vec<String>,
     /// What it computes for a made-up batch; `None` where nothing is agreed.
     pub(super) trial: Option<Trial>,
 }
@@ -39,12 +41,13 @@ impl Agreed {
     /// outside.
     pub(super) fn by(task: &ExternalTask) -> Self {
         Self {
-            frozen: Frozen::Agreed(task.frozen.clone()),
+            frozen: Frozen::Agreed(task.frozen.clone(), task.held.clone()),
             begins: match task.start() {
                 StartFrom::Learner => Begins::Own,
                 StartFrom::Tensors | StartFrom::Proposer => Begins::Tensors,
             },
             columns: task.columns.clone(),
+            classes: task.classes.clone(),
             trial: task.trial.clone(),
         }
     }
@@ -54,7 +57,7 @@ impl Agreed {
         Self {
             frozen: match &task.frozen {
                 None => Frozen::Open,
-                some => Frozen::Agreed(some.clone()),
+                some => Frozen::Agreed(some.clone(), task.held.clone()),
             },
             begins: match (task.start, &task.model) {
                 (Some(StartFrom::Learner), _) => Begins::Own,

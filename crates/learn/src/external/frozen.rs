@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 pub(super) enum Frozen {
     /// Nothing.
     Open,
-    /// They have this digest, or there are none.
-    Agreed(Option<String>),
-    /// The same, as the first silo of a simulation has them, with the digests of each.
+    /// They have this digest, or there are none; with the digests of each, where they are known.
+    Agreed(Option<String>, BTreeMap<String, String>),
+    /// The same, as the first silo of a simulation has them.
     Like(Option<String>, BTreeMap<String, String>),
 }
 
@@ -20,8 +20,22 @@ impl Frozen {
     pub(super) fn digest(&self) -> Option<String> {
         match self {
             Self::Open => None,
-            Self::Agreed(digest) | Self::Like(digest, _) => digest.clone(),
+            Self::Agreed(digest, _) | Self::Like(digest, _) => digest.clone(),
         }
+    }
+
+    /// The digests of each tensor, where they are known.
+    pub(super) fn each(&self) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        match self {
+            Self::Open => &NONE,
+            Self::Agreed(_, each) | Self::Like(_, each) => each,
+        }
+    }
+
+    /// The name of the first tensor, where it is known.
+    fn first(&self) -> Option<&String> {
+        self.each().keys().next()
     }
 
     /// Compares with the digest that a program says.
@@ -35,8 +49,8 @@ impl Frozen {
     ) -> Result<(), String> {
         let (agreed, which) = match self {
             Self::Open => return Ok(()),
-            Self::Agreed(agreed) => (agreed, String::new()),
-            Self::Like(agreed, first) => (agreed, apart(first, each)),
+            Self::Agreed(agreed, first) => (agreed, apart(first, each, "agreed")),
+            Self::Like(agreed, first) => (agreed, apart(first, each, "at the first silo")),
         };
         match (agreed.as_deref(), found) {
             (agreed, found) if agreed == found => Ok(()),
@@ -46,7 +60,9 @@ impl Frozen {
                 found.unwrap_or_default()
             )),
             (Some(agreed), None) => Err(format!(
-                "it has no frozen tensors, and the agreement names some, with the digest {agreed}"
+                "it has no frozen tensors, and the agreement names some{}, with the digest {agreed}",
+                self.first()
+                    .map_or_else(String::new, |name| format!(" ({name:?} is the first)"))
             )),
             (Some(agreed), Some(found)) => Err(format!(
                 "its frozen tensors are others than the agreed ones: {which}they have the digest \
@@ -58,16 +74,22 @@ impl Frozen {
     }
 }
 
-/// The first tensor that differs from the first silo's, as a clause; nothing where none is known.
-fn apart(first: &BTreeMap<String, String>, found: &BTreeMap<String, String>) -> String {
-    let names = first.keys().chain(found.keys());
-    let apart = names.filter(|name| first.get(*name) != found.get(*name));
+/// The first tensor that differs, as a clause; nothing where none is known. `known` has the digests that are
+/// expected, and `whose` says where they come from.
+fn apart(
+    known: &BTreeMap<String, String>,
+    found: &BTreeMap<String, String>,
+    whose: &str,
+) -> String {
+    if known.is_empty() || found.is_empty() {
+        return String::new();
+    }
+    let names = known.keys().chain(found.keys());
+    let apart = names.filter(|name| known.get(*name) != found.get(*name));
     match apart.min() {
         None => String::new(),
         Some(name) if !found.contains_key(name) => format!("{name:?} is missing; "),
-        Some(name) if !first.contains_key(name) => {
-            format!("{name:?} is one that the first silo has not; ")
-        }
-        Some(name) => format!("{name:?} has other values than at the first silo; "),
+        Some(name) if !known.contains_key(name) => format!("{name:?} is none that is {whose}; "),
+        Some(name) => format!("{name:?} has other values than {whose}; "),
     }
 }

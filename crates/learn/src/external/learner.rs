@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
+use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Outputs, Split};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
 use super::agreed::{Agreed, Begins};
@@ -105,6 +105,7 @@ impl ExternalLearner {
             frozen: agreed.frozen,
             rows: None,
             columns: agreed.columns.clone(),
+            classes: agreed.classes,
         };
         let session = Session::open(programs, silo, start)?;
         let wrong = |what: &str| DataError::Config(format!("silo {name:?}: {what}"));
@@ -181,6 +182,10 @@ impl ExternalLearner {
             columns: match self.task.columns.is_empty() {
                 true => session.columns().to_vec(),
                 false => self.task.columns.clone(),
+            },
+            classes: match self.task.classes.is_empty() {
+                true => session.classes().to_vec(),
+                false => self.task.classes.clone(),
             },
             trial: self.trial.clone(),
         }
@@ -269,11 +274,19 @@ impl Learner for ExternalLearner {
     ) -> Result<Metrics, LearnError> {
         fits(&self.layout, model)?;
         self.part(split)?;
-        let metrics = self.session.evaluate(None, model, personal, split)?;
-        match metrics.values.contains_key("loss") {
-            true => Ok(metrics),
-            false => Err(LearnError::Metric("loss".into())),
+        let mut metrics = self.session.evaluate(None, model, personal, split)?;
+        if !metrics.values.contains_key("loss") {
+            return Err(LearnError::Metric("loss".into()));
         }
+        // What is agreed and the program does not measure, Rota measures of its outputs.
+        let agreed = self.task.metric.key();
+        if !metrics.values.contains_key(agreed) && self.session.outputs_of().is_some() {
+            let values = self.outputs(model, personal, split)?;
+            let more = self.measure(model, personal, &values, split)?.values;
+            let value = more.get(agreed).map(|&value| (agreed.to_owned(), value));
+            metrics.values.extend(value);
+        }
+        Ok(metrics)
     }
 
     /// The model as it is: the personal state serves training alone.

@@ -19,10 +19,12 @@
 mod agreed;
 mod child;
 mod config;
+mod described;
 mod folder;
 mod frozen;
 mod kin;
 mod learner;
+mod metric;
 mod outputs;
 mod own;
 mod programs;
@@ -39,12 +41,12 @@ mod wire;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use config::LearnerConfig;
+pub use described::Described;
 pub use learner::ExternalLearner;
 pub use own::own_silo;
 pub use programs::Programs;
 pub use proposed::Proposed;
-pub use session::Described;
-pub use study::{external_silo, external_study};
+pub use study::{MOST_HELD, external_silo, external_study};
 pub use table::TableByProgram;
 pub use task::{Drawn, ExternalTask, Held, Initial, StartFrom, TensorConfig, TensorRole};
 pub use trial::Trial;

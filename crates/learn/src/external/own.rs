@@ -6,6 +6,7 @@ use methods::learner::Split;
 use methods::strategy::warm_started;
 use methods::{Layout, LearnError, Learner, Params, TensorSpec};
 
+use super::metric::measured_here;
 use super::task::StartFrom;
 use crate::data::DataError;
 use crate::task::{RowCounts, Silo, TaskConfig};
@@ -52,11 +53,13 @@ pub fn own_silo(
         validation: rows(Split::Validation)?,
         test: rows(Split::Test)?,
     };
-    Ok(Silo {
+    let silo = Silo {
         learner,
         rows,
         ..silo.clone()
-    })
+    };
+    measured_here(&silo, external.metric, seed)?;
+    Ok(silo)
 }
 
 /// Number of rows of a part, by a measurement of this model on them.

@@ -9,7 +9,6 @@ use methods::learner::{GradientModifier, Split};
 use methods::{Layout, LearnError, Metrics, Params, Progress, Training, Update, Watch};
 
 use super::child::silent;
-use super::config::LearnerConfig;
 use super::folder::Exchanged;
 use super::frozen::Frozen;
 use super::programs::{Programs, Talk, Trouble, read, unexpected};
@@ -24,9 +23,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// How long a program may take to stop a training.
 const STOPPING: Duration = Duration::from_secs(10);
 /// What a program can do beyond the core, by name.
-const GRADIENTS: &str = "gradients";
+pub(super) const GRADIENTS: &str = "gradients";
 /// It gives the model that it holds before any training.
-const INITIAL: &str = "initial";
+pub(super) const INITIAL: &str = "initial";
 /// It tries a model on a batch that it makes up.
 const TRY: &str = "try";
 /// What is known of a training before its program says something.
@@ -55,78 +54,20 @@ pub(super) struct Silo {
     pub(super) rows: Option<RowsOf>,
     /// The agreed names of the columns of its own rows; empty if none are agreed.
     pub(super) columns: Vec<String>,
+    /// The agreed labels of the classes, in order; empty if none are agreed.
+    pub(super) classes: Vec<String>,
 }
 
 /// A silo's side of the conversation with its program.
 pub(super) struct Session {
     programs: Arc<Programs>,
     silo: Silo,
-    opened: Opened,
+    pub(super) opened: Opened,
     /// What travels between the two.
     pub(super) layout: Arc<Layout>,
     pub(super) personal: Arc<Layout>,
     /// The seed that it was opened with, and the personal state of that seed.
-    first: (u64, Params),
-}
-
-/// What a program says of itself.
-#[derive(Debug, Clone)]
-pub struct Described {
-    /// Tensors of its model.
-    pub tensors: Vec<TensorConfig>,
-    /// Numbers in its personal state.
-    pub personal: usize,
-    /// Training, validation and test rows.
-    pub rows: [usize; 3],
-    /// Whether strategies can modify its gradients.
-    pub gradients: bool,
-    /// Whether it gives outputs row by row.
-    pub outputs: bool,
-    /// Digest of the tensors that it has besides and does not train.
-    pub frozen: Option<String>,
-    /// Names of the columns of its rows; empty where they have none.
-    pub columns: Vec<String>,
-    /// Whether it gives the model that it holds, for all to start from.
-    pub gives_start: bool,
-}
-
-impl Described {
-    /// Starts a program as the only silo of a federation, asks it what it is, and ends it.
-    ///
-    /// # Errors
-    /// [`DataError::Config`]: it cannot be started, or what it says makes no model.
-    pub fn ask(config: &LearnerConfig, name: &str) -> Result<Self, DataError> {
-        let silo = Silo {
-            place: 0,
-            name: name.to_owned(),
-            of: 1,
-            seed: 0,
-            agreed: Vec::new(),
-            frozen: Frozen::Open,
-            rows: None,
-            columns: Vec::new(),
-        };
-        let Session { opened, .. } = Session::open(Programs::new(config, 1)?, silo, 0)?;
-        let PartsOf {
-            train,
-            validation,
-            test,
-        } = opened.rows;
-        Ok(Self {
-            personal: opened
-                .personal
-                .iter()
-                .map(|tensor| tensor.shape.iter().product::<usize>())
-                .sum(),
-            rows: [train, validation, test],
-            gradients: opened.can(GRADIENTS),
-            gives_start: opened.can(INITIAL),
-            outputs: opened.outputs.is_some(),
-            columns: opened.columns,
-            frozen: opened.frozen,
-            tensors: opened.layout,
-        })
-    }
+    pub(super) first: (u64, Params),
 }
 
 impl Session {
@@ -194,6 +135,11 @@ impl Session {
     /// Names of the columns of its rows.
     pub(super) fn columns(&self) -> &[String] {
         &self.opened.columns
+    }
+
+    /// Labels of the classes that its model tells apart.
+    pub(super) fn classes(&self) -> &[String] {
+        &self.opened.classes
     }
 
     pub(super) fn outputs_of(&self) -> Option<OutputsOf> {
@@ -447,6 +393,7 @@ fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
         layout: &silo.agreed,
         rows: silo.rows.as_ref(),
         columns: &silo.columns,
+        classes: &silo.classes,
     });
     let opened = match talk.ask(&request, "while it was introduced to a silo")? {
         Reply::Opened(opened) => *opened,
@@ -492,18 +439,39 @@ fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
     if !agreed.is_empty() && !found.is_empty() && agreed != found {
         return Err(Trouble::Broken(columns_apart(agreed, found)));
     }
+    let (agreed, found) = (&silo.classes, &opened.classes);
+    if !agreed.is_empty() && !found.is_empty() && agreed != found {
+        return Err(Trouble::Broken(classes_apart(agreed, found)));
+    }
     Ok(opened)
+}
+
+/// How these names differ from the agreed ones, as a clause; each is the name of such a thing.
+fn apart(agreed: &[String], found: &[String], thing: &str) -> String {
+    let missing = agreed.iter().find(|name| !found.contains(name));
+    let surplus = found.iter().find(|name| !agreed.contains(name));
+    match (missing, surplus) {
+        (Some(name), _) => format!("it has no {thing} {name:?}"),
+        (None, Some(name)) => format!("nobody agreed on its {thing} {name:?}"),
+        (None, None) => "it has them in another order".into(),
+    }
+}
+
+/// How classes differ from the agreed ones, as a clause.
+fn classes_apart(agreed: &[String], found: &[String]) -> String {
+    format!(
+        "its classes are others than the agreed ones, so that the model would take one for another: {}; agreed \
+         are {}, it has {}; give the learner `silo=silo`, which puts them into the agreed order, or the agreed \
+         `classes`",
+        apart(agreed, found, "class"),
+        agreed.join(", "),
+        found.join(", ")
+    )
 }
 
 /// How columns differ from the agreed ones, as a clause.
 fn columns_apart(agreed: &[String], found: &[String]) -> String {
-    let missing = agreed.iter().find(|name| !found.contains(name));
-    let surplus = found.iter().find(|name| !agreed.contains(name));
-    let what = match (missing, surplus) {
-        (Some(name), _) => format!("it has no column {name:?}"),
-        (None, Some(name)) => format!("nobody agreed on its column {name:?}"),
-        (None, None) => "it has them in another order".into(),
-    };
+    let what = apart(agreed, found, "column");
     format!(
         "the columns of its rows are others than the agreed ones, so that the model would take one for \
          another: {what}; agreed are {}, it has {}; give the learner `silo=silo`, which puts columns of a \

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::agreed::{Agreed, Begins};
 use super::config::LearnerConfig;
 use super::learner::{Absent, Doubt, ExternalLearner, hex};
+use super::metric::{measured_here, measured_somewhere};
 use super::programs::Programs;
 use super::proposed::Proposed;
 use super::table::TableByProgram;
@@ -13,6 +14,9 @@ use super::task::{ExternalTask, StartFrom};
 use crate::data::DataError;
 use crate::metrics::Metric;
 use crate::task::{RowCounts, SILOS, Silo, Study, TaskConfig};
+
+/// Most frozen tensors whose digests an agreement names one by one.
+pub const MOST_HELD: usize = 300;
 
 /// All silos of a task in a simulation, those that `learner` names with its program. `seed` is that
 /// of the simulation, and `own` gives the seed of the silo at a position.
@@ -82,6 +86,9 @@ pub fn external_study(
     let doubts = doubts.iter();
     let doubts = doubts.filter_map(|(doubt, about)| doubt.of(about));
     study.notes.extend(doubts);
+    if let TaskConfig::External(task) = task {
+        measured_somewhere(&study.silos, task.metric, seed)?;
+    }
     // Rows of programs cannot be pooled.
     if matches!(task, TaskConfig::External(_)) {
         study.pooled = None;
@@ -111,6 +118,7 @@ pub fn external_silo(
     doubts
         .filter_map(|doubt| doubt.of(&name))
         .for_each(|doubt| tracing::warn!("{doubt}"));
+    measured_here(&silo, task.metric, seeds.1)?;
     Ok(silo)
 }
 
@@ -159,7 +167,12 @@ fn of_table(
 fn proposed(task: &ExternalTask, agreed: &Agreed) -> Proposed {
     let mut task = task.clone();
     task.frozen = agreed.frozen.digest().or(task.frozen);
+    let held = agreed.frozen.each();
+    if task.held.is_empty() && held.len() <= MOST_HELD {
+        task.held = held.clone();
+    }
     task.columns = agreed.columns.clone();
+    task.classes = agreed.classes.clone();
     task.trial = agreed.trial.clone();
     let model = match &agreed.begins {
         Begins::Copy(model) => Some(model.clone()),

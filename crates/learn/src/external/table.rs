@@ -63,6 +63,7 @@ impl TableByProgram {
                 loss: table.loss_name(),
             }),
             columns: Vec::new(),
+            classes: Vec::new(),
         };
         let learner = Self {
             session: Session::open(programs.clone(), silo, start)?,

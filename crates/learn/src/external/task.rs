@@ -1,5 +1,6 @@
 //! A task whose models are trained and measured by programs: the agreed tensors.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::{Layout, Params, Role, TensorSpec};
@@ -32,10 +33,19 @@ pub struct ExternalTask {
     /// hexadecimal digits, which `rota learner describe` prints; none by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<String>,
+    /// A short digest of each of these tensors, by name, so that an error names the one that differs; none
+    /// by default. `rota federation new` writes those of the proposer's program, where they are 300 at
+    /// most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, String>,
     /// Names of the columns of the programs' rows, in the order in which the models take them; empty
     /// where they have none. `rota federation new` writes those of the proposer's program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
+    /// Labels of the classes that the programs' models tell apart, in the order of the outputs; empty where
+    /// they are not known by name. `rota federation new` writes those of the proposer's program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// What the proposer's program computes for a made-up batch, for comparison with the others; none
     /// by default. `rota federation new` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,6 +208,22 @@ pub(super) fn tensors_of(layout: &Layout) -> Vec<TensorConfig> {
 }
 
 impl ExternalTask {
+    /// A task with these tensors, and nothing agreed besides.
+    pub(super) fn of_tensors(tensors: Vec<TensorConfig>) -> Self {
+        Self {
+            tensors,
+            start: None,
+            model: None,
+            frozen: None,
+            held: BTreeMap::new(),
+            columns: Vec::new(),
+            classes: Vec::new(),
+            trial: None,
+            metric: loss(),
+            unit: String::new(),
+        }
+    }
+
     /// The layout of its models.
     ///
     /// # Errors

@@ -96,6 +96,9 @@ pub(super) struct Open<'a> {
     /// The agreed names of the columns of the program's rows, in order; empty if none are agreed.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub(super) columns: &'a [String],
+    /// The agreed labels of the classes, in order; empty if none are agreed.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) classes: &'a [String],
 }
 
 /// What the rows are that Rota hands over.
@@ -186,6 +189,10 @@ pub(super) struct Opened {
     /// have none.
     #[serde(default)]
     pub(super) columns: Vec<String>,
+    /// Labels of the classes that the model tells apart, in the order of its outputs; empty where it has
+    /// none or does not know them.
+    #[serde(default)]
+    pub(super) classes: Vec<String>,
 }
 
 impl Opened {

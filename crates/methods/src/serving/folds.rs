@@ -23,8 +23,11 @@ pub(super) fn without_folds(
 }
 
 /// Whether a model gives the rows held out chances of classes.
-pub(super) fn has_classes(learner: &dyn Learner, (model, personal): &(Params, Params)) -> bool {
-    let split = Split::Validation;
+pub(super) fn has_classes(
+    learner: &dyn Learner,
+    (model, personal): (&Params, &Params),
+    split: Split,
+) -> bool {
     let results = learner.outputs().ok().and_then(|outputs| {
         let values = outputs.outputs(model, personal, split).ok()?;
         outputs.row_results(model, personal, &values, split).ok()

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::alone::Alone;
 use super::folds::{has_classes, loss, mean, without_folds};
 use super::rule::{Tried, Way, least, least_on_others, plausible_ridge};
-use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Task, Training};
+use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Split, Task, Training};
 use crate::params::Params;
 use crate::robust::Ridge;
 
@@ -403,7 +403,8 @@ impl<'a> Search<'a> {
         let personal = self.learner.initial_personal(self.alone.initial);
         let start = (self.alone.start.clone(), personal);
         let first = self.without.first();
-        first.is_some_and(|learner| has_classes(&**learner, &start))
+        let start = (&start.0, &start.1);
+        first.is_some_and(|learner| has_classes(&**learner, start, Split::Validation))
     }
 
     /// Rows of all folds.

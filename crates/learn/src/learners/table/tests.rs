@@ -14,6 +14,7 @@ use crate::data::{Moments, SplitConfig, Table};
 use crate::models::{Linear, Mlp};
 use crate::random::uniform;
 
+mod all_rows;
 mod batch_norm;
 mod deployed;
 mod exact;

@@ -1,0 +1,48 @@
+//! Nodes, and what each has said so far.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::nodes::Nodes;
+
+/// Nodes, and everything that they have said and that was not waited for yet.
+pub(crate) struct Heard {
+    pub(crate) nodes: Nodes,
+    said: Vec<VecDeque<Value>>,
+}
+
+impl Heard {
+    pub(crate) fn of(configs: &[PathBuf], options: &[&str]) -> Self {
+        Self {
+            nodes: Nodes::new(configs, options),
+            said: configs.iter().map(|_| VecDeque::new()).collect(),
+        }
+    }
+
+    /// The next event of this kind of a node, which may have come before; fails after a minute.
+    pub(crate) fn until(&mut self, node: usize, event: &str) -> Value {
+        loop {
+            let line = self.next(node, event);
+            if line["event"] == event {
+                return line;
+            }
+        }
+    }
+
+    /// The next event of a node, on the way to the one that is waited for; fails after a minute.
+    pub(crate) fn next(&mut self, node: usize, event: &str) -> Value {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            if let Some(line) = self.said[node].pop_front() {
+                return line;
+            }
+            let Some(said) = self.nodes.next(end) else {
+                panic!("no {event:?} of node {node}\n{}", self.nodes.tails());
+            };
+            self.said[said.node].push_back(said.line);
+        }
+    }
+}
