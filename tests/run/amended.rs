@@ -29,6 +29,16 @@ impl Heard {
         }
     }
 
+    /// The round of the last event of this kind that a node has printed so far.
+    pub(crate) fn latest(&mut self, node: usize, event: &str) -> u64 {
+        while let Ok(said) = self.nodes.lines.try_recv() {
+            self.said[said.node].push_back(said.line);
+        }
+        let of_kind = self.said[node].iter().filter(|line| line["event"] == event);
+        let rounds = of_kind.filter_map(|line| line["round"].as_u64());
+        rounds.max().unwrap_or_default()
+    }
+
     /// The next event of a node, on the way to the one that is waited for; fails after a minute.
     pub(crate) fn next(&mut self, node: usize, event: &str) -> Value {
         let end = Instant::now() + Duration::from_secs(60);
@@ -212,6 +222,13 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
         missing["members"].as_array().unwrap().len() >= 3,
         "{said:#}"
     );
+    // What it has is the end of what the founders have, byte for byte.
+    let founder = demo.configs[0].with_file_name("state");
+    let founder = good(&["chain", "--json", "--state", founder.to_str().unwrap()]);
+    let founder: Value = serde_json::from_str(&founder).unwrap();
+    let (all, own) = (&founder["blocks"], said["blocks"].as_array().unwrap());
+    let all = all.as_array().unwrap();
+    assert!(own.len() > 3 && all.ends_with(own), "{said:#}");
     let said = good(&["chain", "--state", state]);
     assert!(
         said.contains("missing      rounds 1 to 3 are not in"),

@@ -5,6 +5,7 @@
 mod amended;
 mod approvals;
 mod backup;
+mod doubled;
 mod hospitals;
 #[path = "../nodes/mod.rs"]
 mod nodes;
@@ -17,6 +18,7 @@ mod status;
 #[path = "../nodes/stays.rs"]
 mod stays;
 mod storage;
+mod undone;
 mod year;
 
 use std::fs::{self, File};
