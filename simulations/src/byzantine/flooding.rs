@@ -232,7 +232,7 @@ impl Flood {
             _ => Body::Approval {
                 amendment: hash,
                 number,
-                stands: count % 2 == 0,
+                stands: count.is_multiple_of(2),
             },
         }
     }
