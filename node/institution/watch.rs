@@ -53,13 +53,11 @@ impl Watch {
     /// approved, whatever else is known under their name.
     pub(super) fn approve(&mut self, handle: &SiloHandle, began: Instant) {
         let found = self.amendments.words();
-        for word in found.words {
+        for word in found.words_of(&self.epoch.id) {
             let hash = word.amendment.hash();
-            let new = self.given.get(&hash) != Some(&word.number);
-            if word.epoch == self.epoch.id && new {
-                self.given.insert(hash, word.number);
+            if self.given.insert(hash, word.number) != Some(word.number) {
                 match word.stands {
-                    true => handle.approve(word.amendment, word.number),
+                    true => handle.approve(word.amendment.clone(), word.number),
                     false => handle.withdraw(hash, word.number),
                 }
             }

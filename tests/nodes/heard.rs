@@ -1,4 +1,6 @@
 //! Nodes, and what each has said so far.
+// Every test program uses some of it.
+#![allow(dead_code)]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -30,6 +32,16 @@ impl Heard {
                 return line;
             }
         }
+    }
+
+    /// The round of the last event of this kind that a node has printed so far.
+    pub(crate) fn latest(&mut self, node: usize, event: &str) -> u64 {
+        while let Ok(said) = self.nodes.lines.try_recv() {
+            self.said[said.node].push_back(said.line);
+        }
+        let of_kind = self.said[node].iter().filter(|line| line["event"] == event);
+        let rounds = of_kind.filter_map(|line| line["round"].as_u64());
+        rounds.max().unwrap_or_default()
     }
 
     /// The next event of a node, on the way to the one that is waited for; fails after a minute.

@@ -172,6 +172,13 @@ fn members_come_and_go_and_rounds_are_added_while_nodes_run() {
         missing["members"].as_array().unwrap().len() >= 3,
         "{said:#}"
     );
+    // What it has is the end of what the founders have, byte for byte.
+    let founder = demo.configs[0].with_file_name("state");
+    let founder = good(&["chain", "--json", "--state", founder.to_str().unwrap()]);
+    let founder: Value = serde_json::from_str(&founder).unwrap();
+    let (all, own) = (&founder["blocks"], said["blocks"].as_array().unwrap());
+    let all = all.as_array().unwrap();
+    assert!(own.len() > 3 && all.ends_with(own), "{said:#}");
     let said = good(&["chain", "--state", state]);
     assert!(
         said.contains("missing      rounds 1 to 3 are not in"),

@@ -1,6 +1,9 @@
 //! What an institution approves is what its node signs, and an amendment that cannot be read hides no
 //! other.
 
+use ::rota::institution::{Amendments, Institution, KnownAmendment};
+use ::rota::protocol::{Formats, MemberIndex};
+
 use super::amended::{Heard, changes, id, says};
 use super::*;
 
@@ -120,4 +123,28 @@ fn ids_are_typed_whole_or_with_sixteen_digits_and_not_with_fewer() {
         !line.split("(rota").next().unwrap().contains(&one[..16]),
         "{said}"
     );
+}
+
+#[test]
+fn an_amendment_in_a_format_of_the_future_is_shown_and_not_approved() {
+    let demo = quick("run-unspoken", 4);
+    let config = &demo.configs[0];
+    let institution = Institution::load(config).unwrap();
+    let mut amendment = institution.agreement.leaving(MemberIndex(1));
+    amendment.format = Formats::SPOKEN.newest + 1;
+    let known = KnownAmendment {
+        epoch: institution.agreement.epoch.id,
+        approved: vec![MemberIndex(1)],
+        needed: 3,
+        amendment,
+    };
+    let amendments = Amendments::of(&institution.state);
+    amendments.keep(&known).unwrap();
+    let id = format!("{:#}", known.hash());
+    for words in [&["changes"][..], &["approve", &id, "--yes"]] {
+        let (code, said) = told(words, config);
+        assert_eq!(code, i32::from(words.len() > 1), "{said}");
+        assert!(said.contains("format 3"), "{said}");
+    }
+    assert!(amendments.found().words.is_empty());
 }

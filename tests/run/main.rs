@@ -5,6 +5,7 @@
 mod amended;
 mod approvals;
 mod backup;
+mod doubled;
 #[path = "../nodes/heard.rs"]
 mod heard;
 mod hospitals;
@@ -19,6 +20,7 @@ mod status;
 #[path = "../nodes/stays.rs"]
 mod stays;
 mod storage;
+mod undone;
 mod year;
 
 use std::fs::{self, File};

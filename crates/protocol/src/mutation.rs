@@ -172,6 +172,7 @@ mutations! {
         OldApprovalCounts "an earlier word about an amendment takes the place of a later one"
         ApprovalsNeverFull "any number of approvals of one member are kept"
         ChosenForEver "an amendment stays chosen when it has too few approvals left"
+        AlikeApproved "a member approves every amendment with the text of one that it approves"
         UnspokenApproved "an amendment in a format that is not spoken is approved"
     ]
     "Recovery": [

@@ -161,26 +161,7 @@ impl Standing {
     /// The amendments of the agreement in force that are known, those with a word of this institution
     /// among them.
     fn known(&self) -> Vec<KnownAmendment> {
-        let epoch = &self.agreement.epoch;
-        let known = self.found.known.iter();
-        let mut known: Vec<_> = known
-            .filter(|known| known.epoch == epoch.id)
-            .cloned()
-            .collect();
-        let words = self.found.words.iter();
-        for word in words.filter(|word| word.epoch == epoch.id) {
-            let hash = word.amendment.hash();
-            if known.iter().all(|known| known.hash() != hash) {
-                known.push(KnownAmendment {
-                    epoch: epoch.id,
-                    needed: word.amendment.needed(epoch) as u64,
-                    approved: Vec::new(),
-                    amendment: word.amendment.clone(),
-                });
-            }
-        }
-        known.sort_by_key(KnownAmendment::hash);
-        known
+        self.found.of(&self.agreement.epoch)
     }
 
     /// The known amendment that somebody typed the id of.

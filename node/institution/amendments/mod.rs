@@ -22,7 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use learn::file;
-use protocol::{Hash, codec};
+use protocol::{Epoch, Hash, codec};
 use serde::de::DeserializeOwned;
 
 pub(super) use heard::HeardOf;
@@ -60,6 +60,33 @@ impl Found {
     pub fn word(&self, amendment: &Hash) -> Option<&Word> {
         let mut words = self.words.iter();
         words.find(|word| word.amendment.hash() == *amendment)
+    }
+
+    /// The amendments of this epoch that are known, ascending by hash; those that this institution has
+    /// said something to are among them.
+    pub fn of(&self, epoch: &Epoch) -> Vec<KnownAmendment> {
+        let known = self.known.iter();
+        let known = known.filter(|known| known.epoch == epoch.id).cloned();
+        let mut known: Vec<_> = known.collect();
+        for word in self.words_of(&epoch.id) {
+            let hash = word.amendment.hash();
+            if known.iter().all(|known| known.hash() != hash) {
+                known.push(KnownAmendment {
+                    epoch: epoch.id,
+                    needed: word.amendment.needed(epoch) as u64,
+                    approved: Vec::new(),
+                    amendment: word.amendment.clone(),
+                });
+            }
+        }
+        known.sort_by_key(KnownAmendment::hash);
+        known
+    }
+
+    /// What this institution says to amendments of this epoch.
+    pub fn words_of(&self, epoch: &Hash) -> impl Iterator<Item = &Word> {
+        let words = self.words.iter();
+        words.filter(move |word| word.epoch == *epoch)
     }
 }
 

@@ -127,6 +127,38 @@ fn only_words_to_amendments_that_came_into_force_outlive_their_epoch() {
 }
 
 #[test]
+fn amendments_and_words_of_other_epochs_are_none_of_the_agreement_in_force() {
+    let epoch = Agreement::parse("federation.toml", EXAMPLE).unwrap().epoch;
+    let (one, two, three) = (with_rounds(77), with_rounds(78), with_rounds(79));
+    let of_another = |change: &(Hash, Amendment)| (Hash([7; 32]), change.1.clone());
+    let found = Found {
+        known: vec![known(&one), known(&of_another(&two))],
+        words: vec![
+            word(&one),
+            word(&of_another(&two)),
+            word(&three),
+            word(&of_another(&one)),
+        ],
+        unused: Vec::new(),
+    };
+    let mut expected = [one.1.hash(), three.1.hash()];
+    expected.sort();
+    let hashes: Vec<_> = found.of(&epoch).iter().map(KnownAmendment::hash).collect();
+    assert_eq!(hashes, expected);
+    let words: Vec<_> = found.words_of(&epoch.id).cloned().collect();
+    assert_eq!(words, [word(&one), word(&three)]);
+}
+
+#[test]
+fn an_amendment_in_a_format_of_the_future_says_which_program_speaks_it() {
+    let (epoch, mut amendment) = with_rounds(77);
+    assert_eq!(known(&(epoch, amendment.clone())).unspoken(), None);
+    amendment.format = protocol::Formats::SPOKEN.newest + 1;
+    let why = known(&(epoch, amendment)).unspoken().unwrap();
+    assert!(why.contains("format"), "{why}");
+}
+
+#[test]
 fn the_number_of_a_word_follows_the_clock_and_is_always_above_the_last() {
     let (change, other) = (with_rounds(77), with_rounds(78));
     let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);

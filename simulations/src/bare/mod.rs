@@ -56,9 +56,10 @@ pub struct Options {
     /// Whether so many members are gone from a drawn time on that no quorum is left, and the others go
     /// on without them. Some come back when that is decided.
     pub recoveries: bool,
-    /// Whether the people who then say who is gone err: they name the wrong members, once or several
-    /// times, each different ones at different times, before they name the right ones, and some again
-    /// afterwards.
+    /// Whether people err. Those who say who is gone name the wrong members, once or several times,
+    /// each different ones at different times, before they name the right ones, and some again
+    /// afterwards. Those who approve changes do it late, twice, withdraw that and approve again; and
+    /// proposers show them other bytes under the same words.
     pub errors: bool,
     /// What goes wrong.
     pub faults: Faults,
@@ -181,6 +182,10 @@ pub enum FailureKind {
     /// The final chains of honest members are wrong.
     #[error("final chains: {0}")]
     Chains(String),
+    /// A member signed what its institution has not said of a change, or a change came into force
+    /// without the word of enough institutions.
+    #[error("approvals: {0}")]
+    Approvals(String),
     /// A member took its whole journal for outdated, or signed with an outdated one.
     #[error("outdated journals: {0}")]
     Outdated(String),

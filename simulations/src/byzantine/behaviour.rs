@@ -152,6 +152,18 @@ pub enum Behaviour {
     /// Sends false evidence against honest members.
     #[serde(skip)]
     FalseEvidence,
+    /// Floods with amendments.
+    #[serde(skip)]
+    FloodAmendments,
+    /// Floods with approvals and withdrawals of amendments that nobody knows.
+    #[serde(skip)]
+    FloodApprovals,
+    /// Floods with words that others are lost.
+    #[serde(skip)]
+    FloodStandings,
+    /// Floods with confirmations of standings that nobody knows.
+    #[serde(skip)]
+    FloodConfirmations,
 }
 
 /// What it sends and receives is as it should be: it lies about what it learns, or decides worse than it
@@ -206,6 +218,15 @@ impl Behaviour {
         Self::FloodComplete,
         Self::SelfEvidence,
         Self::FalseEvidence,
+    ];
+
+    /// Behaviours of the bare simulator that are not drawn: floods of what is said about changes of the
+    /// agreement and about going on without others.
+    pub const OF_CHANGES: [Self; 4] = [
+        Self::FloodAmendments,
+        Self::FloodApprovals,
+        Self::FloodStandings,
+        Self::FloodConfirmations,
     ];
 
     /// Whether it is of what a member learns, not of what it sends: no check can find it.
@@ -274,6 +295,10 @@ impl Behaviour {
             Self::FloodContributions => Box::new(Flood::Contributions),
             Self::FloodScores => Box::new(Flood::Scores),
             Self::FloodComplete => Box::new(Flood::Complete),
+            Self::FloodAmendments => Box::new(Flood::Amendments),
+            Self::FloodApprovals => Box::new(Flood::Approvals),
+            Self::FloodStandings => Box::new(Flood::Standings),
+            Self::FloodConfirmations => Box::new(Flood::Confirmations),
             Self::SelfEvidence => Box::new(SelfEvidence),
             Self::FalseEvidence => Box::<FalseEvidence>::default(),
         }

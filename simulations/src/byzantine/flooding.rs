@@ -1,8 +1,13 @@
 //! Floods of messages.
 
+use protocol::MemberIndex;
 use protocol::certificate::Checked;
+use protocol::charter::Checkpoint;
 use protocol::envelope::Opened;
-use protocol::message::{Body, Bundle, Contribution, Entry, EntryFields, Phase, Scores, Sheet};
+use protocol::message::{
+    Amendment, Body, Bundle, Confirmation, Contribution, Entry, EntryFields, Phase, Scores, Sheet,
+    Standing,
+};
 
 use super::{Actions, Attacker, Deviation, Outgoing};
 use crate::genesis::MODEL_BYTES;
@@ -97,6 +102,14 @@ pub(super) enum Flood {
     Contributions,
     Scores,
     Complete,
+    /// Amendments, all with the same text.
+    Amendments,
+    /// Approvals and withdrawals of amendments that nobody knows, and of those that others sent.
+    Approvals,
+    /// Words that others are lost.
+    Standings,
+    /// Confirmations of standings that nobody knows.
+    Confirmations,
 }
 
 impl Deviation for Flood {
@@ -142,6 +155,10 @@ impl Deviation for Flood {
                     attacker.seal(0, view, body)
                 }
                 Self::Contributions => return,
+                Self::Amendments | Self::Approvals | Self::Standings | Self::Confirmations => {
+                    let body = self.of_changes(attacker, count);
+                    attacker.seal(0, 0, body)
+                }
                 Self::Scores => {
                     let (entry, blob) = (attacker.random_hash(), attacker.random_hash());
                     let losses = vec![(blob, 1.0)];
@@ -172,6 +189,87 @@ impl Deviation for Flood {
             };
             actions.send(None, frame);
             actions.misdeeds += 1;
+        }
+    }
+}
+
+impl Flood {
+    /// A message about changes or about going on without others, another one each time.
+    fn of_changes(&self, attacker: &mut Attacker, count: u64) -> Body {
+        let beats = attacker.now.elapsed().as_micros() as u64;
+        let (hash, number) = (attacker.random_hash(), beats * MANY as u64 + count);
+        let epoch = attacker.epoch.clone();
+        match self {
+            Self::Amendments => {
+                let mut charter = epoch.charter.clone();
+                charter.rounds += 1 + number;
+                Body::Amendment(Box::new(Amendment {
+                    format: epoch.format,
+                    silos: epoch.roster.silos().to_vec(),
+                    charter,
+                    text: b"amended".to_vec(),
+                    stolen: Vec::new(),
+                }))
+            }
+            Self::Standings => {
+                let members = epoch.roster.members().zip(attacker.random_members());
+                let lost = members.filter(|(member, lost)| *lost && *member != attacker.me);
+                let lost: Vec<MemberIndex> = lost.map(|(member, _)| member).collect();
+                Body::Standing(Box::new(Standing {
+                    number,
+                    lost,
+                    adopted: Checkpoint {
+                        round: count % 3,
+                        block: hash,
+                        outcome: hash,
+                    },
+                    view: count,
+                    block: hash,
+                    notarised: count * 2,
+                }))
+            }
+            Self::Confirmations => Body::Confirmation(Box::new(Confirmation { number, set: hash })),
+            _ => Body::Approval {
+                amendment: hash,
+                number,
+                stands: count.is_multiple_of(2),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use protocol::charter::{Rotation, Verification};
+    use protocol::envelope::{Known, open};
+    use protocol::identity::Strict;
+    use protocol::{SecretKey, Time};
+
+    use super::super::{Behaviour, ByzantineMember};
+    use super::*;
+    use crate::genesis::epoch_with;
+
+    /// A flood that nobody can open tests nothing, and bare worlds pass over what a faulty member seals.
+    #[test]
+    fn every_message_of_a_flood_about_changes_can_be_opened() {
+        let keys = [1, 2, 3, 4].map(|number| SecretKey::from_bytes(&[number; 32]));
+        let epoch = epoch_with(&keys, 3, Rotation::EveryRound, Verification::Full);
+        let epoch = Arc::new(epoch);
+        for behaviour in Behaviour::OF_CHANGES {
+            let (me, key) = (MemberIndex(2), keys[2].clone());
+            let mut member = ByzantineMember::new(epoch.clone(), me, key, &[behaviour], 7);
+            let mut all = Vec::new();
+            for _ in 0..3 {
+                all.extend(member.beat(Time::ZERO, 1).out);
+            }
+            assert_eq!(all.len(), 3 * MANY, "{behaviour:?}");
+            for (to, frame) in all {
+                let opened = open(&epoch, &Strict, &Known::default(), &frame);
+                assert!(to.is_none() && opened.is_ok(), "{behaviour:?}: {opened:?}");
+            }
         }
     }
 }

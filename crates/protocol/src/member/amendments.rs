@@ -246,12 +246,32 @@ impl Member {
                 }
             }
             Ok(()) => {
+                if self.broken(Mutation::AlikeApproved) {
+                    self.approve_alike(hash);
+                }
                 self.follow_amendment(hash);
                 // It is known, so that people see it, and this member says that it cannot follow.
                 if let Err(why) = spoken {
                     self.refuse(from, 0, why.into());
                 }
             }
+        }
+    }
+
+    /// Breaks a rule, for tests: approves an amendment because its text is that of an approved one.
+    fn approve_alike(&mut self, hash: Hash) {
+        let known = &self.amendments.known;
+        let text = known.get(&hash).map(|(amendment, _)| &amendment.text);
+        let alike = |(other, word): &(Hash, Word)| {
+            let other = known.get(other).map(|(amendment, _)| &amendment.text);
+            word.stands && other == text
+        };
+        let number = {
+            let mut own = self.amendments.approvals.words_of(self.me());
+            own.find(alike).map(|(_, word)| word.number)
+        };
+        if let Some(number) = number {
+            self.say(hash, number, true);
         }
     }
 

@@ -142,3 +142,42 @@ fn requests_for_too_many_blobs_are_refused_by_the_mesh_actor() {
         assert_eq!(silo.counts().unserved, 100_000);
     });
 }
+
+#[test]
+fn a_former_member_is_no_peer_and_gets_no_blobs() {
+    const GUEST: MemberIndex = MemberIndex(4);
+    virtually(async {
+        let (rig, epoch) = (Rig::new(Checks::new(false)), epoch(4, 1));
+        let (surroundings, mut ends) = rig.surroundings();
+        let _silo = spawn(config(&epoch, 0), surroundings).unwrap();
+        let blob = Bytes::from_static(b"a model");
+        let hash = protocol::Hash::of(&blob);
+        crate::Blobs::put(&*rig.blobs, hash, blob).unwrap();
+        let round_trip = Duration::from_millis(1);
+        let ticket = 1;
+        for event in [
+            Event::Up {
+                peer: GUEST,
+                round_trip,
+            },
+            Event::Wanted {
+                by: GUEST,
+                blobs: vec![hash],
+                ticket,
+            },
+        ] {
+            ends.events.send(event).await.unwrap();
+        }
+        sleep(Duration::from_secs(30)).await;
+        let sent = std::iter::from_fn(|| ends.commands.try_recv().ok());
+        let mut served = None;
+        for command in sent {
+            match command {
+                Command::Send { to, .. } => assert_ne!(to, GUEST),
+                Command::Serve { blobs, .. } => served = Some(blobs),
+                _ => {}
+            }
+        }
+        assert_eq!(served, Some(vec![None]));
+    });
+}

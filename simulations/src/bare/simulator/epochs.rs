@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::charter::Epoch;
-use protocol::effects::Input;
 use protocol::message::{Amendment, Passage};
 use protocol::roster::Silo;
 use protocol::{Epochs, MemberIndex, SecretKey, envelope};
@@ -99,6 +98,7 @@ impl Simulator<'_> {
         match self.epochs.get(from + 1) {
             None => {
                 self.check_recovery(passage)?;
+                self.check_words(from, passage)?;
                 let frame = envelope::seal_passage(&self.epochs[from].epoch, passage);
                 self.epochs[from].passage = Some(frame);
                 self.add_epoch(Arc::new(next));
@@ -221,45 +221,8 @@ impl Simulator<'_> {
         Ok(())
     }
 
-    /// The institutions agree on a change; another time if the one before it is not final.
-    pub(super) fn amend(&mut self, which: u32) -> Result<(), FailureKind> {
-        if self.epochs.len() <= which as usize {
-            self.schedule(BEAT, Event::Amend(which));
-            return Ok(());
-        }
-        let two = if self.random.chance(0.3) { 2 } else { 1 };
-        for _ in 0..two {
-            let change = self.draw_change();
-            self.tell(None, || {
-                format!("the institutions want to change the agreement: {change:?}")
-            });
-            let amendment = self.amendment(change);
-            let run = self.newest();
-            let leaver = amendment.leaver(&run.epoch);
-            let leaver = leaver.map(|member| run.nodes[member.at()]);
-            let owners: Vec<_> = match leaver {
-                Some(leaver) => vec![leaver],
-                None => run.nodes.clone(),
-            };
-            let epoch = self.epochs.len() - 1;
-            for node in owners {
-                let after = self.random.span(Duration::ZERO, 3 * BEAT);
-                let amendment = amendment.clone();
-                self.schedule(
-                    after,
-                    Event::Approve {
-                        node,
-                        epoch,
-                        amendment: Box::new(amendment),
-                    },
-                );
-            }
-        }
-        Ok(())
-    }
-
     /// Draws a change after which the federation still tolerates its faulty members.
-    fn draw_change(&mut self) -> Change {
+    pub(super) fn draw_change(&mut self) -> Change {
         let run = self.newest();
         let n = run.nodes.len();
         let byzantine = |node: usize| self.byzantine.contains_key(&MemberIndex(node as u16));
@@ -294,7 +257,7 @@ impl Simulator<'_> {
     }
 
     /// The agreement with a change, for the newest epoch.
-    fn amendment(&mut self, change: Change) -> Amendment {
+    pub(super) fn amendment(&mut self, change: Change) -> Amendment {
         let key = SecretKey::from_bytes(&self.random.bytes());
         let name = format!("silo {}", self.nodes.len());
         let run = self.newest();
@@ -351,35 +314,6 @@ impl Simulator<'_> {
         }
     }
 
-    /// An institution approves an amendment, unless the epoch is over by now.
-    pub(super) fn approve(
-        &mut self,
-        at: usize,
-        epoch: usize,
-        amendment: Amendment,
-    ) -> Result<(), FailureKind> {
-        self.nodes[at].orders.push((epoch, amendment.clone()));
-        self.miss_leaver(at);
-        match self.nodes[at].epoch == epoch {
-            true => self.feed(at, approval(amendment)),
-            false => Ok(()),
-        }
-    }
-
-    /// A node is dead for good. If it was to leave, perhaps nobody has heard of it: the institutions
-    /// want another change of this epoch.
-    pub(super) fn miss_leaver(&mut self, at: usize) {
-        let now = self.epochs.len() - 1;
-        let run = self.newest();
-        let leaves = |(epoch, amendment): &(usize, Amendment)| {
-            let leaver = amendment.leaver(&run.epoch);
-            *epoch == now && leaver.is_some_and(|member| run.nodes[member.at()] == at)
-        };
-        if self.nodes[at].dead.is_some() && self.nodes[at].orders.iter().any(leaves) {
-            self.schedule(BEAT, Event::Amend(now as u32));
-        }
-    }
-
     /// An institution that waits to be admitted asks a member how far epochs have come.
     pub(super) fn visit(&mut self, at: usize) -> Result<(), FailureKind> {
         if self.nodes[at].member.is_some() || self.nodes[at].epoch > 0 {
@@ -429,13 +363,5 @@ impl Simulator<'_> {
         let (now, me) = (self.now, self.me(at));
         let adopted = adopted.unwrap_or(0);
         self.monitor(at).begins(now, me, adopted).map_err(violated)
-    }
-}
-
-/// What an institution that approves an amendment tells its node.
-pub(super) fn approval(amendment: Amendment) -> Input {
-    Input::Approve {
-        amendment: Box::new(amendment),
-        number: 1,
     }
 }

@@ -13,7 +13,6 @@ use crate::byzantine::Actions;
 
 use super::super::faults::JournalLoss;
 use super::super::work::{self, Store};
-use super::epochs::approval;
 use super::scripted::Kill;
 use super::{BEAT, Event, FailureKind, Simulator, violated};
 use crate::moments::StepCut;
@@ -75,13 +74,7 @@ impl Simulator<'_> {
         self.perform(at, effects)?;
         self.set_timer(at);
         self.recover(at)?;
-        // Institutions tell a node that restarts again what they approve.
-        let now = self.nodes[at].epoch;
-        let orders = self.nodes[at].orders.clone().into_iter();
-        for (_, amendment) in orders.filter(|(epoch, _)| *epoch == now) {
-            self.feed(at, approval(amendment))?;
-        }
-        Ok(())
+        self.say_again(at)
     }
 
     /// A member crashes, and restarts after a while.
@@ -336,6 +329,7 @@ impl Simulator<'_> {
             _ => None,
         };
         if let Some(message) = signed {
+            self.check_vote(at, message)?;
             // It takes part again, so its loss is over.
             self.signs(at)?;
             self.nodes[at].lost = false;
@@ -363,6 +357,7 @@ impl Simulator<'_> {
         frame: Bytes,
     ) -> Result<(), FailureKind> {
         let me = self.me(at);
+        self.check_signed(at, &frame)?;
         self.signatures.sealed(self.epoch_of(at), me, &frame);
         match self.nodes[at].byzantine.as_mut() {
             Some(byzantine) => {
@@ -404,6 +399,7 @@ impl Simulator<'_> {
         to: Option<MemberIndex>,
         frame: Bytes,
     ) -> Result<(), FailureKind> {
+        self.note_proposed(&frame);
         let Some((run, me)) = self.seat(at) else {
             return Ok(());
         };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use protocol::effects::{Effect, Input};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
-use protocol::message::Amendment;
+use protocol::message::{Amendment, Change};
 use protocol::{Hash, MemberIndex, PublicKey, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
@@ -27,6 +27,7 @@ mod deaths;
 mod epochs;
 mod lost_journals;
 mod members;
+mod people;
 mod put_back;
 mod recoveries;
 mod run;
@@ -37,6 +38,7 @@ mod work;
 
 use epochs::EpochRun;
 use lost_journals::LostJournals;
+use people::Order;
 use scripted::Kill;
 
 struct Node {
@@ -44,8 +46,8 @@ struct Node {
     keys: Vec<SecretKey>,
     /// The epoch that it is in.
     epoch: usize,
-    /// What its institution approves, each with the epoch that it amends.
-    orders: Vec<(usize, Amendment)>,
+    /// What its institution said of amendments, oldest first.
+    orders: Vec<Order>,
     member: Option<Member>,
     /// Counts starts and stops: events from before the last one are void.
     restarts: u32,
@@ -129,11 +131,12 @@ enum Event {
     ByzantineBeat(usize),
     /// The institutions agree on a change of the agreement.
     Amend(u32),
-    /// An institution approves an amendment of an epoch.
-    Approve {
+    /// An institution approves an amendment of an epoch, or does not any more.
+    Say {
         node: usize,
         epoch: usize,
         amendment: Box<Amendment>,
+        stands: bool,
     },
     /// An institution that waits to be admitted asks a member.
     Visit(usize),
@@ -182,12 +185,14 @@ pub(super) struct Simulator<'a> {
     put_back: BTreeSet<usize>,
     /// Nodes that noticed that their journal is outdated, with their epochs.
     outdated: BTreeSet<(usize, usize)>,
+    /// Changes of the agreement that were proposed, by block.
+    proposed: BTreeMap<Hash, Change>,
     deaths: Vec<Death>,
     /// Scripted stops at moments of a round and at commits.
     kills: Vec<Kill>,
     healed: Option<Time>,
-    /// When the last institution decides to go on without those that are gone.
-    recovering: Time,
+    /// When the last institution has decided what to approve, and to go on without those that are gone.
+    decided: Time,
     trace: blake3::Hasher,
     ended: Ended,
 }
@@ -231,10 +236,11 @@ impl<'a> Simulator<'a> {
             lost_journals: LostJournals::default(),
             put_back: BTreeSet::new(),
             outdated: BTreeSet::new(),
+            proposed: BTreeMap::new(),
             deaths,
             kills: Vec::new(),
             healed: None,
-            recovering: Time::ZERO,
+            decided: Time::ZERO,
             trace: blake3::Hasher::new(),
             ended: Ended {
                 time: Time::ZERO,
@@ -323,13 +329,14 @@ impl<'a> Simulator<'a> {
                 self.trace.update(&[5]);
                 self.amend(which)
             }
-            Event::Approve {
+            Event::Say {
                 node,
                 epoch,
                 amendment,
+                stands,
             } => {
                 self.trace.update(&[6, node as u8]);
-                self.approve(node, epoch, *amendment)
+                self.say(node, epoch, *amendment, stands)
             }
             Event::Visit(node) => self.visit(node),
             Event::Farewell(node) => {

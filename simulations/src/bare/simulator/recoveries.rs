@@ -50,7 +50,7 @@ impl Simulator<'_> {
                 }
             }
             for lost in says {
-                self.recovering = self.recovering.max(Time::ZERO + after);
+                self.decided = self.decided.max(Time::ZERO + after);
                 self.schedule(after, Event::Recover { node: at, lost });
                 after += random.span(Duration::ZERO, LONGEST);
             }

@@ -126,7 +126,7 @@ impl Simulator<'_> {
             self.options.rounds as u32 + 2 + 4 * self.options.changes
         };
         let bound = view * (2 * f + 4) * rounds;
-        if at <= healed.max(self.recovering) + bound {
+        if at <= healed.max(self.decided) + bound {
             return Ok(false);
         }
         if excused {

@@ -104,3 +104,24 @@ fn two_recoveries_of_one_epoch_are_detected() {
         assert!(noticed(&options), "{rule:?}");
     }
 }
+
+#[test]
+fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_detected() {
+    for (rule, faults) in [
+        (Mutation::AlikeApproved, Faults::none()),
+        (Mutation::WithdrawalIgnored, without_byzantine()),
+    ] {
+        let mut options = Options {
+            changes: 2,
+            errors: true,
+            ..Options::new(4, faults)
+        };
+        options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
+        let failure = (0..400).find_map(|seed| run(seed, &options).err());
+        let kind = failure.map(|failure| failure.kind);
+        assert!(
+            matches!(kind, Some(FailureKind::Approvals(_))),
+            "{rule:?}: {kind:?}"
+        );
+    }
+}

@@ -4,7 +4,8 @@ use super::*;
 
 /// Every behaviour of members without models.
 fn all() -> impl Iterator<Item = Behaviour> {
-    let more = [Behaviour::RepeatedContribution];
+    let more = [Behaviour::RepeatedContribution].into_iter();
+    let more = more.chain(Behaviour::OF_CHANGES);
     Behaviour::DRAWN.into_iter().chain(more)
 }
 

@@ -75,6 +75,19 @@ fn an_institution_approves_four_amendments_at_a_time_and_is_told_what_is_full() 
 }
 
 #[test]
+fn what_has_the_text_of_an_approved_amendment_is_not_approved() {
+    let mut one = One::follower(4);
+    let from = one.others()[0];
+    let approved = longer(&one.epoch);
+    one.step(approve(&approved));
+    let mut other = approved.clone();
+    other.charter.rounds += 1;
+    assert_eq!(other.text, approved.text);
+    let text = Body::Amendment(Box::new(other.clone()));
+    assert_eq!(one.hear(from, 0, 0, text), [one.knows(&other, &[])]);
+}
+
+#[test]
 fn the_last_word_of_a_member_about_an_amendment_counts() {
     let mut one = One::leading(4, 1);
     let amendment = longer(&one.epoch);

@@ -1,76 +1,19 @@
-//! Guarantees of the libp2p mesh beyond those of every network: nodes outside the roster, restarts,
-//! bad input.
-
-#![allow(clippy::unwrap_used)]
+//! Nodes outside the roster, restarts, fetches that go on, bad input.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mesh::{BlobRequest, Command, Config, Contact, Event, Handle, MeshError, Transport};
-use protocol::{Hash, MemberIndex, SecretKey};
+use mesh::{BlobRequest, Command, Config, Event, Handle, Transport};
+use protocol::{Hash, MemberIndex};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// Time within which every expected event must occur.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn contact(member: u16, addresses: &[String]) -> Contact {
-    Contact {
-        member: MemberIndex(member),
-        key: SecretKey::from_bytes(&[member as u8; 32]).public(),
-        addresses: addresses.to_vec(),
-    }
-}
-
-fn config(transport: Transport, port: u16) -> Config {
-    let listen = transport.addresses("127.0.0.1", port);
-    Config {
-        transport,
-        ..Config::new(Hash::of(b"mesh"), listen)
-    }
-}
-
-async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Result<Handle, MeshError> {
-    mesh::spawn(
-        &runtime::Handle::current(),
-        config,
-        [me as u8; 32],
-        roster.to_vec(),
-    )
-    .await
-}
-
-async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
-    let found = async {
-        loop {
-            if let Some(found) = pick(mesh.events.recv().await.expect("the mesh is running")) {
-                return found;
-            }
-        }
-    };
-    timeout(PATIENCE, found)
-        .await
-        .expect("the event occurs in time")
-}
-
-fn up(event: Event) -> Option<MemberIndex> {
-    match event {
-        Event::Up { peer, .. } => Some(peer),
-        _ => None,
-    }
-}
-
-fn down(event: Event) -> Option<MemberIndex> {
-    match event {
-        Event::Down { peer } => Some(peer),
-        _ => None,
-    }
-}
+use super::common::{PATIENCE, config, contact, down, end, listening, spawn, started, up, wait};
 
 fn frame(event: Event) -> Option<Bytes> {
     match event {
@@ -88,11 +31,11 @@ fn port(mesh: &Handle) -> u16 {
 async fn a_node_outside_the_roster_is_not_connected() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
-        let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let mut host = spawn(config(transport), 0, &members).await;
         // Member 2 is in its own roster alone.
         let known = contact(0, &host.addresses);
         let roster = [known.clone(), contact(2, &[])];
-        let mut stranger = spawn(config(transport, 0), 2, &roster).await.unwrap();
+        let mut stranger = spawn(config(transport), 2, &roster).await;
         let to = MemberIndex(0);
         stranger
             .commands
@@ -114,9 +57,7 @@ async fn a_node_outside_the_roster_is_not_connected() {
         })
         .await;
         // A member connects after it. No event of the outside node came before.
-        let mut member = spawn(config(transport, 0), 1, &[known, contact(1, &[])])
-            .await
-            .unwrap();
+        let mut member = spawn(config(transport), 1, &[known, contact(1, &[])]).await;
         wait(&mut member, up).await;
         let first = timeout(PATIENCE, host.events.recv())
             .await
@@ -140,31 +81,20 @@ async fn a_node_outside_the_roster_is_not_connected() {
 async fn a_restarted_node_at_its_old_port_is_found_by_waiting_members() {
     for transport in [Transport::Quic, Transport::Tcp, Transport::Both] {
         let members = [contact(0, &[]), contact(1, &[])];
-        let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let mut host = spawn(config(transport), 0, &members).await;
         let port = port(&host);
         let addresses = transport.addresses("127.0.0.1", port);
         let roster = [contact(0, &addresses), contact(1, &[])];
-        let mut waiting = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        let mut waiting = spawn(config(transport), 1, &roster).await;
         wait(&mut waiting, up).await;
         wait(&mut host, up).await;
-        let Handle {
-            commands,
-            events,
-            ended,
-            ..
-        } = host;
-        drop((commands, events));
-        ended.await.unwrap();
+        end(host).await;
         wait(&mut waiting, down).await;
-        let at = config(
-            if transport == Transport::Both {
-                Transport::Quic
-            } else {
-                transport
-            },
-            port,
-        );
-        let mut host = spawn(at, 0, &members).await.unwrap();
+        let one = match transport {
+            Transport::Both => Transport::Quic,
+            one => one,
+        };
+        let mut host = spawn(listening(one, port), 0, &members).await;
         wait(&mut waiting, up).await;
         wait(&mut host, up).await;
         let to = MemberIndex(1);
@@ -182,11 +112,11 @@ async fn a_restarted_node_at_its_old_port_is_found_by_waiting_members() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tcp_is_used_when_quic_does_not_connect() {
     let members = [contact(0, &[]), contact(1, &[])];
-    let host = spawn(config(Transport::Tcp, 0), 0, &members).await.unwrap();
+    let host = spawn(config(Transport::Tcp), 0, &members).await;
     // No socket is bound to the UDP port of this number.
     let addresses = Transport::Both.addresses("127.0.0.1", port(&host));
     let roster = [contact(0, &addresses), contact(1, &[])];
-    let mut other = spawn(config(Transport::Both, 0), 1, &roster).await.unwrap();
+    let mut other = spawn(config(Transport::Both), 1, &roster).await;
     assert_eq!(wait(&mut other, up).await, MemberIndex(0));
 }
 
@@ -195,12 +125,12 @@ async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes()
     for transport in [Transport::Quic, Transport::Tcp] {
         let small = Config {
             frame: 1000,
-            ..config(transport, 0)
+            ..config(transport)
         };
         let members = [contact(0, &[]), contact(1, &[])];
-        let mut reader = spawn(small, 0, &members).await.unwrap();
+        let mut reader = spawn(small, 0, &members).await;
         let roster = [contact(0, &reader.addresses), contact(1, &[])];
-        let writer = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        let writer = spawn(config(transport), 1, &roster).await;
         let say = async |length: usize| {
             let (to, frame) = (MemberIndex(0), vec![1; length].into());
             let send = Command::Send { to, frame };
@@ -245,7 +175,7 @@ async fn a_frame_over_the_readers_limit_ends_its_stream_and_a_second_one_mutes()
 async fn frames_sent_before_the_first_connection_arrive_after_it() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
-        let host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let host = spawn(config(transport), 0, &members).await;
         for number in 0..10u8 {
             let (to, frame) = (MemberIndex(1), vec![number].into());
             host.commands
@@ -258,24 +188,12 @@ async fn frames_sent_before_the_first_connection_arrive_after_it() {
         };
         host.commands.send(frame_for_all).await.unwrap();
         let roster = [contact(0, &host.addresses), contact(1, &[])];
-        let mut late = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        let mut late = spawn(config(transport), 1, &roster).await;
         for number in 0..10u8 {
             assert_eq!(wait(&mut late, frame).await, vec![number]);
         }
         assert_eq!(wait(&mut late, frame).await, "to all");
     }
-}
-
-/// Ends a node, and waits until its ports are free.
-async fn end(mesh: Handle) {
-    let Handle {
-        commands,
-        events,
-        ended,
-        ..
-    } = mesh;
-    drop((commands, events));
-    ended.await.unwrap();
 }
 
 /// Answers every request with this blob, until `until` ends.
@@ -304,10 +222,10 @@ async fn a_fetch_resumes_after_its_holder_restarts() {
     let hash = Hash::of(&blob);
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
-        let mut holder = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let mut holder = spawn(config(transport), 0, &members).await;
         let at = port(&holder);
         let roster = [contact(0, &holder.addresses), contact(1, &[])];
-        let mut asker = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        let mut asker = spawn(config(transport), 1, &roster).await;
         wait(&mut asker, up).await;
         let (limit, from) = (LENGTH as u64, vec![MemberIndex(0)]);
         let blobs = vec![BlobRequest { hash, limit }];
@@ -330,7 +248,7 @@ async fn a_fetch_resumes_after_its_holder_restarts() {
             "the blob was complete before the holder ended"
         );
 
-        let mut holder = spawn(config(transport, at), 0, &members).await.unwrap();
+        let mut holder = spawn(listening(transport, at), 0, &members).await;
         let served = holder.served.clone();
         let came = async {
             let fetched = |event| match event {
@@ -355,7 +273,7 @@ async fn a_fetch_resumes_after_its_holder_restarts() {
 async fn bytes_that_are_not_a_handshake_are_harmless() {
     for transport in [Transport::Quic, Transport::Tcp] {
         let members = [contact(0, &[]), contact(1, &[])];
-        let mut host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let mut host = spawn(config(transport), 0, &members).await;
         let at = ("127.0.0.1", port(&host));
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let mut streams = Vec::new();
@@ -372,7 +290,7 @@ async fn bytes_that_are_not_a_handshake_are_harmless() {
             }
         }
         let roster = [contact(0, &host.addresses), contact(1, &[])];
-        let mut member = spawn(config(transport, 0), 1, &roster).await.unwrap();
+        let mut member = spawn(config(transport), 1, &roster).await;
         assert_eq!(wait(&mut member, up).await, MemberIndex(0));
         assert_eq!(wait(&mut host, up).await, MemberIndex(1));
     }
@@ -435,12 +353,12 @@ async fn problems_with_a_peer_or_its_address_are_logged() {
     for transport in [Transport::Quic, Transport::Tcp] {
         log.text.lock().unwrap().clear();
         let members = [contact(0, &[]), contact(1, &[])];
-        let host = spawn(config(transport, 0), 0, &members).await.unwrap();
+        let host = spawn(config(transport), 0, &members).await;
         let here = &host.addresses;
 
         // A node that is only in its own roster.
         let roster = [contact(0, here), contact(9, &[])];
-        let stranger = spawn(config(transport, 0), 9, &roster).await.unwrap();
+        let stranger = spawn(config(transport), 9, &roster).await;
         let line = log.line("not in the roster was refused").await;
         assert!(line.contains("key=12D3Koo"), "{line}");
         let line = log.line("is this node in its roster?").await;
@@ -456,7 +374,7 @@ async fn problems_with_a_peer_or_its_address_are_logged() {
             (&unused, "at 127.0.0.1:1 "),
         ] {
             let roster = [contact(1, &[]), contact(5, addresses)];
-            let hopeful = spawn(config(transport, 0), 1, &roster).await.unwrap();
+            let hopeful = spawn(config(transport), 1, &roster).await;
             let line = log.line(words).await;
             assert!(line.contains("cannot reach the member, which"), "{line}");
             assert!(
@@ -471,38 +389,41 @@ async fn problems_with_a_peer_or_its_address_are_logged() {
 #[tokio::test]
 async fn bad_input_is_refused_with_a_hint() {
     let roster = [contact(0, &[]), contact(1, &[])];
-    let error = spawn(config(Transport::Both, 0), 7, &roster)
+    let error = started(config(Transport::Both), 7, &roster)
         .await
         .unwrap_err()
         .to_string();
     assert!(error.contains("is not in the roster"), "{error}");
 
     for transport in [Transport::Quic, Transport::Tcp] {
-        let first = spawn(config(transport, 0), 0, &roster).await.unwrap();
-        let second = spawn(config(transport, port(&first)), 1, &roster).await;
+        let first = spawn(config(transport), 0, &roster).await;
+        let second = started(listening(transport, port(&first)), 1, &roster).await;
         let error = second.unwrap_err().to_string();
         assert!(error.contains("choose another port"), "{error}");
     }
     let elsewhere = Config::new(Hash::of(b"mesh"), Transport::Tcp.addresses("192.0.2.1", 0));
-    let error = spawn(elsewhere, 0, &roster).await.unwrap_err().to_string();
+    let error = started(elsewhere, 0, &roster)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("/ip4/0.0.0.0"), "{error}");
 
     let named = Config::new(Hash::of(b"mesh"), Transport::Tcp.addresses("localhost", 0));
-    let error = spawn(named, 0, &roster).await.unwrap_err().to_string();
+    let error = started(named, 0, &roster).await.unwrap_err().to_string();
     assert!(error.contains("not at a name"), "{error}");
 
     let wrong = Config {
         listen: Transport::Tcp.addresses("127.0.0.1", 0),
-        ..config(Transport::Quic, 0)
+        ..config(Transport::Quic)
     };
-    let error = spawn(wrong, 0, &roster).await.unwrap_err().to_string();
+    let error = started(wrong, 0, &roster).await.unwrap_err().to_string();
     assert!(error.contains("Quic alone"), "{error}");
 
     let lost = [
         contact(0, &[]),
         contact(1, &["node.example.org:4400".into()]),
     ];
-    let error = spawn(config(Transport::Both, 0), 0, &lost)
+    let error = started(config(Transport::Both), 0, &lost)
         .await
         .unwrap_err()
         .to_string();
@@ -527,9 +448,9 @@ async fn say(from: &Handle, to: &mut Handle, member: u16, word: &'static str) {
 async fn frames_of_a_member_restarted_as_another_process_arrive_at_once() {
     // For both orders of the two in the roster.
     for (stays, dies) in [(0, 1), (1, 0)] {
-        let quic = || config(Transport::Quic, 0);
+        let quic = || config(Transport::Quic);
         let no_addresses = [contact(0, &[]), contact(1, &[])];
-        let mut host = spawn(quic(), stays, &no_addresses).await.unwrap();
+        let mut host = spawn(quic(), stays, &no_addresses).await;
         let roster = [contact(stays, &host.addresses), contact(dies, &[])];
         let process = runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -545,7 +466,7 @@ async fn frames_of_a_member_restarted_as_another_process_arrive_at_once() {
         // Like SIGKILL: connections are not closed.
         process.shutdown_background();
         let then = Instant::now();
-        let mut second = spawn(quic(), dies, &roster).await.unwrap();
+        let mut second = spawn(quic(), dies, &roster).await;
         assert_eq!(wait(&mut host, up).await, MemberIndex(dies));
         say(&host, &mut second, dies, "after").await;
         say(&second, &mut host, stays, "back").await;

@@ -1,11 +1,9 @@
 //! Nodes on this machine's own network.
 
-#![allow(dead_code, reason = "not every test uses all of it")]
-
 use std::time::Duration;
 
 use bytes::Bytes;
-use mesh::{Command, Config, Contact, Event, Handle, Transport};
+use mesh::{Command, Config, Contact, Event, Handle, MeshError, Notice, Transport};
 use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
 use tokio::runtime;
 use tokio::time::timeout;
@@ -13,8 +11,12 @@ use tokio::time::timeout;
 /// Time within which every expected event must occur.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+pub(crate) fn secret(member: u16) -> [u8; 32] {
+    [member as u8; 32]
+}
+
 pub(crate) fn public(member: u16) -> PublicKey {
-    SecretKey::from_bytes(&[member as u8; 32]).public()
+    SecretKey::from_bytes(&secret(member)).public()
 }
 
 pub(crate) fn contact(member: u16, addresses: &[String]) -> Contact {
@@ -25,22 +27,42 @@ pub(crate) fn contact(member: u16, addresses: &[String]) -> Contact {
     }
 }
 
-pub(crate) fn config(transport: Transport) -> Config {
+/// Of a node of this federation, at a free port.
+pub(crate) fn of(federation: Hash, transport: Transport) -> Config {
     let listen = transport.addresses("127.0.0.1", 0);
     Config {
         transport,
         first_retry: Duration::from_millis(50),
         last_retry: Duration::from_millis(500),
-        ..Config::new(Hash::of(b"federation"), listen)
+        ..Config::new(federation, listen)
+    }
+}
+
+pub(crate) fn config(transport: Transport) -> Config {
+    of(Hash::of(b"federation"), transport)
+}
+
+/// The same at this port.
+pub(crate) fn listening(transport: Transport, port: u16) -> Config {
+    Config {
+        listen: transport.addresses("127.0.0.1", port),
+        ..config(transport)
     }
 }
 
 /// Starts the node with the key of `me`.
-pub(crate) async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
+pub(crate) async fn started(
+    config: Config,
+    me: u16,
+    roster: &[Contact],
+) -> Result<Handle, MeshError> {
     let runtime = runtime::Handle::current();
-    mesh::spawn(&runtime, config, [me as u8; 32], roster.to_vec())
-        .await
-        .unwrap()
+    mesh::spawn(&runtime, config, secret(me), roster.to_vec()).await
+}
+
+/// The same for a node that starts.
+pub(crate) async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
+    started(config, me, roster).await.unwrap()
 }
 
 pub(crate) async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
@@ -76,6 +98,14 @@ pub(crate) fn received(event: Event) -> Option<(MemberIndex, Bytes)> {
         Event::Received { from, frame, .. } => Some((from, frame)),
         _ => None,
     }
+}
+
+/// The next notice of a node.
+pub(crate) async fn notice(mesh: &mut Handle) -> Notice {
+    timeout(PATIENCE, mesh.notices.recv())
+        .await
+        .unwrap()
+        .unwrap()
 }
 
 pub(crate) async fn command(mesh: &Handle, command: Command) {

@@ -1,37 +1,24 @@
 //! Members that no other node can dial: reached through members that are connected to both sides, and
 //! directly where that is possible.
 
-#![allow(clippy::unwrap_used)]
-
 use std::time::Duration;
 
 use bytes::Bytes;
-use mesh::{BlobRequest, Command, Config, Contact, Event, Handle, PeerState, Transport};
-use protocol::{Hash, MemberIndex, SecretKey};
-use tokio::runtime;
+use mesh::{BlobRequest, Command, Config, Event, Handle, PeerState, Transport};
+use protocol::{Hash, MemberIndex};
 use tokio::time::{interval, timeout};
 
-/// Time within which everything that is expected must occur.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::common::{PATIENCE, config, contact, end, spawn, wait};
+
 /// Blobs far larger than what libp2p relays without being told otherwise (128 KiB), and than what may
 /// arrive in one burst.
 const BLOB: usize = 6 << 20;
 
-fn contact(member: u16, addresses: &[String]) -> Contact {
-    Contact {
-        member: MemberIndex(member),
-        key: SecretKey::from_bytes(&[member as u8 + 1; 32]).public(),
-        addresses: addresses.to_vec(),
-    }
-}
-
 /// Of a node that others can dial.
 fn open(transport: Transport) -> Config {
-    let listen = transport.addresses("127.0.0.1", 0);
     Config {
-        transport,
         last_retry: Duration::from_secs(1),
-        ..Config::new(Hash::of(b"relayed"), listen)
+        ..config(transport)
     }
 }
 
@@ -42,27 +29,6 @@ fn shut(transport: Transport) -> Config {
         dials_only: true,
         ..open(transport)
     }
-}
-
-async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
-    let runtime = runtime::Handle::current();
-    let key = [me as u8 + 1; 32];
-    mesh::spawn(&runtime, config, key, roster.to_vec())
-        .await
-        .unwrap()
-}
-
-async fn wait<T>(mesh: &mut Handle, mut pick: impl FnMut(Event) -> Option<T>) -> T {
-    let found = async {
-        loop {
-            if let Some(found) = pick(mesh.events.recv().await.expect("the mesh is running")) {
-                return found;
-            }
-        }
-    };
-    timeout(PATIENCE, found)
-        .await
-        .expect("the event occurs in time")
 }
 
 async fn up(mesh: &mut Handle, member: u16) {
@@ -148,17 +114,6 @@ async fn fetch(asker: &mut Handle, from: (&mut Handle, u16), byte: u8) {
         () = serve => unreachable!("it serves until the blob is there"),
         came = came => assert_eq!(came, [(hash, blob.clone())]),
     }
-}
-
-async fn end(mesh: Handle) {
-    let Handle {
-        commands,
-        events,
-        ended,
-        ..
-    } = mesh;
-    drop((commands, events));
-    ended.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

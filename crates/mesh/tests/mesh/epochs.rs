@@ -1,16 +1,14 @@
 //! Members in different epochs, former members, and institutions that are to be admitted.
 
-#![allow(clippy::unwrap_used)]
+use std::time::{Duration, Instant};
 
-mod common;
-
-use std::time::Duration;
-
+use super::common::{
+    PATIENCE, command, config, contact, down, public, received, send, spawn, up, wait,
+};
 use bytes::Bytes;
-use common::{PATIENCE, command, config, contact, down, public, received, send, spawn, up, wait};
 use mesh::{BlobRequest, Command, Config, Event, Handle, Transport};
 use protocol::{Hash, MemberIndex};
-use tokio::time::timeout;
+use tokio::time::{interval, timeout};
 
 /// The former member: its key, and its position at members.
 const FORMER: u16 = 7;
@@ -180,4 +178,57 @@ async fn a_node_with_an_awaited_key_is_reported_and_others_are_strangers() {
             "{notice:?}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_former_member_is_read_slowly_after_a_burst() {
+    let mut host = spawn(present(Transport::Tcp), 0, &[contact(0, &[])]).await;
+    let roster = [contact(0, &host.addresses), contact(FORMER, &[])];
+    let mut former = spawn(config(Transport::Tcp), FORMER, &roster).await;
+    assert_eq!(wait(&mut former, up).await, MemberIndex(0));
+    for number in 0..120u8 {
+        send(&former, 0, vec![number]).await;
+    }
+    // A hundred at once, and ten a second from then on.
+    let began = Instant::now();
+    for number in 0..120u8 {
+        let (from, frame) = wait(&mut host, received).await;
+        // It stands behind the only member.
+        assert_eq!((from, &frame[..]), (MemberIndex(1), &[number][..]));
+    }
+    let took = began.elapsed();
+    assert!(took > Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_former_member_is_not_relayed_to_members() {
+    let transport = Transport::Tcp;
+    let shut = |config: Config| Config {
+        listen: Vec::new(),
+        dials_only: true,
+        ..config
+    };
+    let host = spawn(present(transport), 0, &[contact(0, &[]), contact(1, &[])]).await;
+    let here = contact(0, &host.addresses);
+    // It can be reached through the host only, and would let the former member in.
+    let roster = [here.clone(), contact(1, &[])];
+    let mut member = spawn(shut(present(transport)), 1, &roster).await;
+    assert_eq!(wait(&mut member, up).await, MemberIndex(0));
+    let roster = [here, contact(1, &[]), contact(FORMER, &[])];
+    let mut former = spawn(shut(config(transport)), FORMER, &roster).await;
+    assert_eq!(wait(&mut former, up).await, MemberIndex(0));
+    let mut look = interval(Duration::from_millis(20));
+    let refused = async {
+        loop {
+            let states = former.peers.list();
+            let one = states.iter().find(|state| state.member == MemberIndex(1));
+            let one = one.unwrap();
+            assert!(one.connected.is_none(), "{one:?}");
+            if one.attempts > 4 {
+                break;
+            }
+            look.tick().await;
+        }
+    };
+    timeout(PATIENCE, refused).await.unwrap();
 }

@@ -1,13 +1,9 @@
 //! Connections that say nothing do not keep members out.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, config, contact, end, spawn, up, wait};
+use super::common::{PATIENCE, config, contact, end, spawn, up, wait};
 use mesh::{Handle, Notice, Transport};
 use protocol::MemberIndex;
 use tokio::io::AsyncReadExt;

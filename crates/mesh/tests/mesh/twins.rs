@@ -1,15 +1,11 @@
 //! Two processes with the key of one member.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
 use std::time::Duration;
 
-use common::{PATIENCE, config, contact, end, spawn, up, wait};
-use mesh::{Config, Event, Handle, Notice, Transport};
+use super::common::{config, contact, end, notice, spawn, up, wait};
+use mesh::{Config, Event, Notice, Transport};
 use protocol::MemberIndex;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// A process with this number.
 fn process(instance: u64, transport: Transport) -> Config {
@@ -22,13 +18,6 @@ fn process(instance: u64, transport: Transport) -> Config {
 
 fn elsewhere(event: Event) -> Option<()> {
     matches!(event, Event::KeyElsewhere).then_some(())
-}
-
-async fn notice(mesh: &mut Handle) -> Notice {
-    timeout(PATIENCE, mesh.notices.recv())
-        .await
-        .unwrap()
-        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,50 +1,24 @@
 //! Checks of a member's address, and what a running node notices of them.
 
-#![allow(clippy::unwrap_used)]
-
 use std::time::Duration;
 
 use mesh::{
     Config, Contact, Event, Handle, Met, Notice, ProbeError, Program, Transport, probe_key,
 };
-use protocol::{Formats, Hash, MemberIndex, PublicKey, SecretKey};
-use tokio::runtime;
+use protocol::{Formats, Hash, MemberIndex};
 use tokio::time::timeout;
 
-/// Time within which every expected event must occur.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::common::{self, PATIENCE, contact, notice, public, secret, up, wait};
+
 /// How long an address is tried at which nobody answers.
 const SHORT: Duration = Duration::from_secs(2);
-
-fn secret(member: u16) -> [u8; 32] {
-    [member as u8; 32]
-}
-
-fn public(member: u16) -> PublicKey {
-    SecretKey::from_bytes(&secret(member)).public()
-}
-
-fn contact(member: u16, addresses: &[String]) -> Contact {
-    Contact {
-        member: MemberIndex(member),
-        key: public(member),
-        addresses: addresses.to_vec(),
-    }
-}
 
 fn ours() -> Hash {
     Hash::of(b"ours")
 }
 
 async fn spawn(federation: Hash, me: u16, transport: Transport, roster: &[Contact]) -> Handle {
-    let config = Config {
-        transport,
-        ..Config::new(federation, transport.addresses("127.0.0.1", 0))
-    };
-    let runtime = runtime::Handle::current();
-    mesh::spawn(&runtime, config, secret(me), roster.to_vec())
-        .await
-        .unwrap()
+    common::spawn(common::of(federation, transport), me, roster).await
 }
 
 /// A check of member `peer` at the first address of `host`.
@@ -55,18 +29,6 @@ async fn look(
     host: &Handle,
 ) -> Result<Met, ProbeError> {
     mesh::probe(key, federation, &public(peer), &host.addresses[0], PATIENCE).await
-}
-
-async fn up(mesh: &mut Handle) {
-    let up = async { while !matches!(mesh.events.recv().await.unwrap(), Event::Up { .. }) {} };
-    timeout(PATIENCE, up).await.unwrap();
-}
-
-async fn notice(mesh: &mut Handle) -> Notice {
-    timeout(PATIENCE, mesh.notices.recv())
-        .await
-        .unwrap()
-        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -129,16 +91,11 @@ async fn two_running_nodes_with_different_agreements_both_name_it() {
 
 /// As `spawn`, with a program that says this of itself.
 async fn spawn_program(program: &Program, me: u16, roster: &[Contact]) -> Handle {
-    let listen = Transport::Quic.addresses("127.0.0.1", 0);
     let config = Config {
-        transport: Transport::Quic,
         program: program.clone(),
-        ..Config::new(ours(), listen)
+        ..common::of(ours(), Transport::Quic)
     };
-    let runtime = runtime::Handle::current();
-    mesh::spawn(&runtime, config, secret(me), roster.to_vec())
-        .await
-        .unwrap()
+    common::spawn(config, me, roster).await
 }
 
 fn program(version: &str, newest: u8, in_force: u8) -> Program {
@@ -162,7 +119,7 @@ async fn two_nodes_of_which_one_does_not_speak_the_format_in_force_both_name_it(
         };
         assert_eq!(notice(mesh).await, expected);
         // They stay connected: the newer shows the older the way to the agreement in force.
-        up(mesh).await;
+        wait(mesh, up).await;
         assert_eq!(mesh.peers.list()[0].program.as_ref(), Some(program));
     }
 }
@@ -174,7 +131,7 @@ async fn nodes_of_different_versions_with_a_common_format_in_force_work_together
     let roster = [contact(0, &host.addresses), contact(1, &[])];
     let mut other = spawn_program(&old, 1, &roster).await;
     for mesh in [&mut host, &mut other] {
-        up(mesh).await;
+        wait(mesh, up).await;
     }
     // A check of the host shows its version. The greeting before it was answered, with no notice.
     let met = look(probe_key(&secret(1)), ours(), 0, &host).await.unwrap();
@@ -203,8 +160,8 @@ async fn a_check_beside_a_running_node_does_not_disturb_its_connection() {
         let mut host = spawn(ours(), 0, transport, &members).await;
         let roster = [contact(0, &host.addresses), contact(1, &[])];
         let mut node = spawn(ours(), 1, transport, &roster).await;
-        up(&mut node).await;
-        up(&mut host).await;
+        wait(&mut node, up).await;
+        wait(&mut host, up).await;
         // The node has greeted before or just after; until then the other key is unknown.
         let met = async {
             loop {

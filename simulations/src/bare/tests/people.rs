@@ -1,0 +1,73 @@
+//! People who approve changes late, twice, withdraw that and approve again, and proposers who show them
+//! other bytes under the same words; and members that flood the others with all that.
+
+use super::*;
+
+fn erring(members: usize, changes: u32, faults: Faults) -> Options {
+    Options {
+        changes,
+        errors: true,
+        ..Options::new(members, faults)
+    }
+}
+
+#[test]
+fn changes_come_into_force_whatever_people_say_first() {
+    for members in [2, 3, 4, 7] {
+        for ended in run_all(&erring(members, 2, Faults::none()), seeds(15)) {
+            assert!(ended.epochs >= 3, "{members}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn changes_come_into_force_whatever_people_say_first_and_whatever_fails() {
+    for (members, usual) in [(3, 20), (4, 30), (7, 8)] {
+        let faults = match members {
+            3 => without_byzantine(),
+            _ => Faults::all(),
+        };
+        run_all(&erring(members, 2, faults), seeds(usual));
+    }
+}
+
+/// The words of a member that floods the others take no room from theirs.
+#[test]
+fn changes_come_into_force_under_floods_of_words_about_changes() {
+    for behaviour in Behaviour::OF_CHANGES {
+        let faults = Faults {
+            until: Duration::from_secs(30),
+            byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
+            ..Faults::none()
+        };
+        let ended = run_all(&erring(4, 2, faults), seeds(4));
+        let quiet = ended.iter().all(|ended| ended.faults < 10);
+        assert!(!quiet, "{behaviour:?} does nothing");
+    }
+}
+
+/// Institutions that name the wrong members, while another member floods them with such words.
+#[test]
+fn those_that_remain_go_on_under_floods_of_standings_and_confirmations() {
+    for behaviour in [Behaviour::FloodStandings, Behaviour::FloodConfirmations] {
+        let faults = Faults {
+            until: Duration::from_secs(30),
+            byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
+            ..Faults::none()
+        };
+        let options = Options {
+            rounds: 6,
+            recoveries: true,
+            errors: true,
+            ..Options::new(5, faults)
+        };
+        // The member that floods says nothing that its institution wants, so that where it is among
+        // those that remain nothing is recovered. Two recoveries would be a failure.
+        for seed in seeds(20) {
+            if let Err(failure) = run(seed, &options) {
+                let stuck = matches!(failure.kind, FailureKind::NotLive { .. });
+                assert!(stuck, "{failure}");
+            }
+        }
+    }
+}
