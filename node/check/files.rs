@@ -192,11 +192,7 @@ const SIGN: &str = "rota federation sign --config silo.toml";
 
 /// The consent to the first agreement.
 fn first(configured: &Configured, key: &SecretKey) -> Finding {
-    let Some(file) = &configured.consent else {
-        let what = "silo.toml names no signed consent to the agreement";
-        return Finding::note("consent", what).remedy(SIGN);
-    };
-    match consent_in(file, &configured.agreement, &key.public()) {
+    match consent_in(&configured.consent, &configured.agreement, &key.public()) {
         Ok(consent) => Finding::good(
             "consent",
             format!(
@@ -236,11 +232,6 @@ fn changed(present: &Present) -> Finding {
                 "this institution approved change {number}, which brought the agreement in force"
             ),
         ),
-        Signature::Unnamed => {
-            let what = "silo.toml names no signed consent, and [policy] in it lets all changes go on \
-                        that came so far";
-            Finding::note("consent", what).remedy(SIGN)
-        }
         Signature::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
     }
 }

@@ -79,7 +79,6 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
 /// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
 pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
-    let named = configured.consent.is_some();
     let federation = configured.federation.clone();
     let (first, place) = standing(configured)?;
     let Place::Member(present) = place else {
@@ -135,12 +134,6 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     if changes > 0 {
         let line = "Its node contributes under this agreement, at once if it runs.";
         writeln!(io::stdout().lock(), "{line}")?;
-    } else if !named {
-        writeln!(
-            io::stdout().lock(),
-            "Add it to {}, so that the node starts on this agreement only:\n  consent = \"consent.toml\"",
-            options.config.display()
-        )?;
     }
     Ok(())
 }

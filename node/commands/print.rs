@@ -58,7 +58,6 @@ fn consent(signature: &Signature) -> String {
                               then go on"
                 .into()
         }
-        Signature::Unnamed => "the configuration of its node names no signed consent".into(),
         Signature::Owed(owed) => owed.line(),
     }
 }

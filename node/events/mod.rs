@@ -83,11 +83,6 @@ pub enum NodeEvent {
         /// In words.
         why: String,
     },
-    /// The configuration names no signed consent.
-    NoConsent {
-        /// What to do.
-        why: String,
-    },
     /// The agreement protects this silo little.
     Weakness {
         /// Why.

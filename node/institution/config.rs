@@ -34,8 +34,8 @@ pub struct Institution {
     pub key: SecretKey,
     /// The file of its key.
     pub identity: PathBuf,
-    /// The file of its signed consent, if `silo.toml` names one.
-    pub consent: Option<PathBuf>,
+    /// The file of its signed consent.
+    pub consent: PathBuf,
     /// Which changes of the agreement it follows without signing the new one.
     pub policy: Vec<Routine>,
     /// Where its journal and blobs are.
@@ -125,8 +125,8 @@ pub struct Configured {
     pub http: Option<SocketAddr>,
     /// The file of the key.
     pub identity: PathBuf,
-    /// The file of the signed consent, if it is named.
-    pub consent: Option<PathBuf>,
+    /// The file of the signed consent.
+    pub consent: PathBuf,
     /// Which changes of the agreement the institution follows without signing the new one.
     pub policy: Vec<Routine>,
     /// Where journal and blobs are.
@@ -284,7 +284,7 @@ impl Configured {
         }
         Ok(Self {
             identity: beside.join(&raw.identity),
-            consent: raw.consent.map(|consent| beside.join(consent)),
+            consent: beside.join(raw.consent.unwrap_or_else(|| CONSENT.into())),
             policy: raw.policy.approve,
             federation,
             state: beside.join(raw.state),
@@ -400,16 +400,12 @@ impl Institution {
         self.me.at() < self.agreement.epoch.roster.len()
     }
 
-    /// The institution's signed consent to the agreement; `None` if `silo.toml` names none.
+    /// The institution's signed consent to the agreement.
     ///
     /// # Errors
-    /// [`Unsigned`]: it is named, and it is not there or does not hold.
-    pub fn consented(&self) -> Result<Option<Consent>, Unsigned> {
-        let key = self.key.public();
-        let consent = self.consent.as_deref();
-        consent
-            .map(|file| consent_in(file, &self.agreement, &key))
-            .transpose()
+    /// [`Unsigned`]: it is not there, or does not hold.
+    pub fn consented(&self) -> Result<Consent, Unsigned> {
+        consent_in(&self.consent, &self.agreement, &self.key.public())
     }
 
     /// The model that the federation starts from, where it continues an earlier one or starts from what

@@ -27,9 +27,8 @@ pub(super) struct SiloFile {
     pub(super) federation: PathBuf,
     /// The file of the institution's secret key, made by `rota identity new`.
     pub(super) identity: PathBuf,
-    /// The institution's signed consent to the agreement, made by `rota federation join` or `sign`.
-    /// With it, a node starts only if the first agreement is the one that was signed; without it, it
-    /// says that there is none.
+    /// The institution's signed consent to the agreement, made by `rota federation join` or `sign`, by
+    /// default "consent.toml". A node starts only on the agreement that was signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consent: Option<PathBuf>,
     /// The folder of journal and models. Never put back an old copy of it.

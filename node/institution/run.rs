@@ -318,12 +318,6 @@ fn run_epoch(
     if epoch.number > 0 {
         keep_in_force(institution, output);
     }
-    if matches!(present.signature, Signature::Unnamed) {
-        let line = "silo.toml names no signed consent of this institution to the agreement; \
-                    `rota federation sign` makes one";
-        let event = NodeEvent::NoConsent { why: line.into() };
-        output.print(SystemTime::now(), 0.0, event, &format!("note: {line}"));
-    }
     outer.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
     let own = living.as_ref();
     let own = own.map_or(0, |living| living.equipment.equipped.samples());

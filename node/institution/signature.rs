@@ -4,14 +4,14 @@
 //! own policy lets that change go on without a new signature and it had signed the agreement before.
 //! Otherwise its node votes as before, and contributes nothing until the institution has signed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agreement::{Agreement, Consent};
 use protocol::{Epochs, PublicKey};
 
 use super::amendments::{Amendments, Word};
 use super::config::Institution;
-use super::consent::{CONSENT, consent_in};
+use super::consent::consent_in;
 
 /// How an institution stands to the agreement in force.
 #[derive(Clone)]
@@ -22,8 +22,6 @@ pub enum Signature {
     Approved,
     /// It signed or approved an earlier one, and its policy lets all changes since then go on.
     Policy,
-    /// It has signed nothing, and `silo.toml` names no file of a consent: it takes part all the same.
-    Unnamed,
     /// It has to sign it.
     Owed(Box<Owed>),
 }
@@ -67,13 +65,13 @@ impl Institution {
     /// The file of the consent to the agreement in force after this number of changes: that of the
     /// first agreement is the one that `silo.toml` names.
     pub fn consent_file(&self, changes: u64) -> PathBuf {
-        let beside = || self.folder.join(CONSENT);
-        let named = self.consent.clone().unwrap_or_else(beside);
         if changes == 0 {
-            return named;
+            return self.consent.clone();
         }
-        let stem = named.file_stem().unwrap_or_default().to_string_lossy();
-        named.with_file_name(format!("{stem}-{changes}.toml"))
+        let stem = self.consent.file_stem().unwrap_or_default();
+        let stem = stem.to_string_lossy();
+        self.consent
+            .with_file_name(format!("{stem}-{changes}.toml"))
     }
 }
 
@@ -84,11 +82,10 @@ pub(super) fn signature(
     past: &[Agreement],
 ) -> Signature {
     let words = Amendments::of(&institution.state).words().words;
-    let mut now = match (institution.is_first_member(), institution.consented()) {
-        // Until it is admitted there is nothing to sign.
-        (false, _) | (true, Ok(None)) => Signature::Unnamed,
-        (true, Ok(Some(consent))) => Signature::Signed(Box::new(consent)),
-        (true, Err(_)) => owed(institution, &institution.agreement, false),
+    // An institution that is admitted later signs what admits it.
+    let mut now = match institution.consented() {
+        Ok(consent) => Signature::Signed(Box::new(consent)),
+        Err(_) => owed(institution, &institution.agreement, false),
     };
     let key = institution.key.public();
     for (at, (over, passage)) in epochs.former.iter().enumerate() {
@@ -116,11 +113,9 @@ pub(super) fn signature(
             _ if words.iter().any(approves) => Signature::Approved,
             Signature::Owed(_) => owed(institution, agreement, false),
             // Whoever goes on after a recovery has said so itself.
-            now if change.is_none() => followed(now),
-            now if agreement.unfit.is_none()
-                && old.changes_only(agreement, &institution.policy) =>
-            {
-                followed(now)
+            _ if change.is_none() => Signature::Policy,
+            _ if agreement.unfit.is_none() && old.changes_only(agreement, &institution.policy) => {
+                Signature::Policy
             }
             _ => owed(institution, agreement, false),
         };
@@ -133,21 +128,13 @@ pub(super) fn signature(
 fn admitted(institution: &Institution, agreement: &Agreement) -> Signature {
     let key = institution.key.public();
     let number = agreement.epoch.number;
-    let named = institution.consent.as_deref();
-    let files = named.into_iter().map(Path::to_owned);
-    let mut files = files.chain([institution.consent_file(number)]);
+    let mut files = [0, number]
+        .map(|changes| institution.consent_file(changes))
+        .into_iter();
     let signed = files.find_map(|file| consent_in(&file, agreement, &key).ok());
     match signed {
         Some(consent) => Signature::Signed(Box::new(consent)),
-        None if named.is_none() => Signature::Unnamed,
         None => owed(institution, agreement, true),
-    }
-}
-
-fn followed(before: Signature) -> Signature {
-    match before {
-        Signature::Unnamed => Signature::Unnamed,
-        _ => Signature::Policy,
     }
 }
 

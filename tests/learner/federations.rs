@@ -453,11 +453,18 @@ pub(crate) fn a_federation_of_programs_goes_on() {
 
     let second = configs.iter().map(|config| {
         let mut silo: toml::Table = fs::read_to_string(config).unwrap().parse().unwrap();
-        silo.remove("consent");
+        silo.insert("consent".into(), "next-consent.toml".into());
         silo.insert("state".into(), "next-state".into());
         silo.insert("federation".into(), agreement.to_str().unwrap().into());
         let file = config.with_file_name("next.toml");
         fs::write(&file, toml::to_string(&silo).unwrap()).unwrap();
+        crate::nodes::good(&[
+            "federation",
+            "sign",
+            "--yes",
+            "--config",
+            file.to_str().unwrap(),
+        ]);
         file
     });
     let second: Vec<_> = second.collect();
