@@ -203,7 +203,8 @@ impl Simulator<'_> {
         for order in of_now {
             let later =
                 |other: &Order| other.number > order.number && other.amendment == order.amendment;
-            if !orders.iter().any(later) {
+            // One of them may have ended the epoch, where this member alone decides.
+            if !orders.iter().any(later) && self.nodes[at].epoch == now {
                 self.feed(at, order.input())?;
             }
         }
