@@ -58,7 +58,7 @@ pub(super) struct Logs {
 /// What the director waits for.
 enum Heard {
     /// A line of a node that was started for the n-th time; none: its output has ended.
-    Line(usize, usize, Option<NodeEvent>),
+    Line(usize, usize, Option<Box<NodeEvent>>),
     /// The user interrupts.
     Interrupt,
 }
@@ -339,7 +339,7 @@ impl<'a> Director<'a> {
                     let _ = writeln!(copy, "{line}");
                     let event = serde_json::from_str::<Line>(&line);
                     let event = event.map_or(NodeEvent::Unknown, |line| line.event);
-                    let _ = ears.send(Heard::Line(node, start, Some(event)));
+                    let _ = ears.send(Heard::Line(node, start, Some(Box::new(event))));
                 }
                 let _ = ears.send(Heard::Line(node, start, None));
             });
@@ -377,7 +377,7 @@ impl<'a> Director<'a> {
         &mut self,
         node: usize,
         start: usize,
-        line: Option<NodeEvent>,
+        line: Option<Box<NodeEvent>>,
     ) -> Result<(), DeployError> {
         if start != self.nodes[node].starts {
             return Ok(());
@@ -389,7 +389,7 @@ impl<'a> Director<'a> {
             };
         };
         let place = |lead: &String| self.names.iter().position(|name| name == lead);
-        match event {
+        match *event {
             NodeEvent::View { view, lead, round } => {
                 if let Some(lead) = place(&lead) {
                     self.newest = self.newest.max((view, round, lead));

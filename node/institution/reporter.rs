@@ -23,7 +23,7 @@ const BEHIND: usize = 3;
 
 enum Event {
     Notice(SystemTime, Time, Box<Notice>),
-    Line(SystemTime, f64, NodeEvent, String),
+    Line(SystemTime, f64, Box<NodeEvent>, String),
     End,
 }
 
@@ -76,7 +76,7 @@ impl Reporter {
 
     /// Prints the event, so many seconds after the start, or the line of text.
     pub(super) fn print(&self, at: f64, event: NodeEvent, line: String) {
-        self.send(Event::Line(SystemTime::now(), at, event, line));
+        self.send(Event::Line(SystemTime::now(), at, Box::new(event), line));
     }
 
     /// Waits until everything is reported, up to `patience`.
@@ -116,7 +116,7 @@ fn work(
                 };
                 news.notice(time, at, &notice, measure);
             }
-            Event::Line(time, at, event, line) => output.print(time, at, event, &line),
+            Event::Line(time, at, event, line) => output.print(time, at, *event, &line),
             Event::End => return,
         }
     }

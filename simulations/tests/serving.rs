@@ -188,7 +188,6 @@ fn references_that_diverge_are_named_and_in_no_mean() {
         ModelKind::Global,
         ModelKind::GlobalEqual,
         ModelKind::OwnIntercept,
-        ModelKind::Pooled,
     ] {
         let named = wild.unusable.iter().filter(|one| one.model == kind);
         assert_eq!(named.count(), 4, "{kind:?}");
@@ -212,6 +211,8 @@ fn references_that_diverge_are_named_and_in_no_mean() {
             .per_silo
     };
     assert!(mean(ModelKind::Local) < mean(ModelKind::Constant));
+    // One linear model of all rows is fitted exactly.
+    assert!(mean(ModelKind::Pooled) < mean(ModelKind::Constant));
 }
 
 fn play(strategy: &str, centres: &[[f64; 3]], outside: &str) -> Summary {

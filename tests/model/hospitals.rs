@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::nodes::{Nodes, base_port};
+use super::nodes::{Nodes, base_port, sign};
 use super::*;
 
 /// What they learn.
@@ -135,7 +135,7 @@ impl Hospitals {
             let peers: String = peers.collect();
             let text = format!(
                 "federation = '../{agreement}'\nidentity = 'identity.key'\nstate = '{state}'\n\
-                 listen = ['/ip4/127.0.0.1/tcp/{}']\nseed = 3\n{}\n[data.rows]\nfiles = ['rows.csv']\n\
+                 consent = '{state}-consent.toml'\nlisten = ['/ip4/127.0.0.1/tcp/{}']\nseed = 3\n{}\n[data.rows]\nfiles = ['rows.csv']\n\
                  [data.rows.names]\nignore = ['patient', '{}']\n{peers}",
                 self.port + at as u16,
                 more[at],
@@ -150,6 +150,7 @@ impl Hospitals {
 
     /// Runs all nodes to their end, and returns the lines of each.
     pub(crate) fn run(configs: &[PathBuf]) -> Vec<Vec<Value>> {
+        configs.iter().for_each(|config| sign(config));
         let mut nodes = Nodes::new(configs, &["--until-done"]);
         (0..configs.len()).for_each(|node| nodes.start(node));
         let end = std::time::Instant::now() + std::time::Duration::from_secs(90);

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::hospitals::{DAYS, OUTCOME, config, events, scenario};
-use super::nodes::{Demo, Nodes};
+use super::nodes::{Demo, Nodes, sign};
 use super::*;
 
 /// Rows to predict: of another ward, with gaps, without the target.
@@ -203,6 +203,7 @@ fn numbers_on_a_common_scale_come_out_in_their_own_unit() {
         ),
     );
     // While the nodes run, their models can be listed.
+    hospitals.configs.iter().for_each(|config| sign(config));
     let mut nodes = Nodes::new(&hospitals.configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     nodes.until(0, "adopted", 60);

@@ -316,3 +316,16 @@ fn written_down(line: Value) -> Value {
         false => Value::String(format!("written down otherwise, as {again}: {line}")),
     }
 }
+
+/// Signs the agreement that a configuration written by hand names, unless that is done.
+pub(crate) fn sign(config: &Path) {
+    let silo: toml::Table = fs::read_to_string(config).unwrap().parse().unwrap();
+    let consent = silo.get("consent").and_then(toml::Value::as_str);
+    if !config
+        .with_file_name(consent.unwrap_or("consent.toml"))
+        .exists()
+    {
+        let sign = ["federation", "sign", "--yes", "--config"];
+        good(&[&sign[..], &[config.to_str().unwrap()]].concat());
+    }
+}

@@ -1,7 +1,7 @@
 //! Three hospitals whose tables differ in names, codes, order and format agree, learn and come to one
 //! chain, and none of them needs the file of another.
 
-use super::nodes::base_port;
+use super::nodes::{base_port, sign};
 use super::stays::{SCENARIO, patients, table};
 use super::*;
 
@@ -100,6 +100,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
     ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
+    configs.iter().for_each(|config| sign(config));
     let mut nodes = Nodes::new(&configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     for (node, config) in configs.iter().enumerate() {

@@ -250,6 +250,8 @@ impl Activities {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::advance;
+
     use super::*;
 
     #[test]
@@ -270,36 +272,39 @@ mod tests {
         assert_eq!(work.current(), None);
     }
 
-    #[test]
-    fn the_time_of_every_kind_of_work_is_counted_once_and_what_is_open_as_far_as_it_has_come() {
-        let work = Activities::default();
-        let pause = Duration::from_millis(20);
-        std::thread::sleep(pause);
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_every_kind_of_work_is_counted_once_and_what_is_open_as_far_as_it_has_come()
+    {
+        let (work, second) = (Activities::default(), Duration::from_secs(1));
+        advance(second).await;
         work.begin(Activity::Train);
         work.begin(Activity::Admit);
         work.begin(Activity::Admit);
-        std::thread::sleep(pause);
+        advance(second).await;
         work.end(Activity::Admit);
         work.end(Activity::Admit);
-        work.disk(pause);
-        let spent = work.take_spent();
-        assert!(spent.whole >= 2 * pause, "{spent:?}");
+        advance(second).await;
+        work.disk(second);
         // Both were under way at the same time.
-        assert!(
-            spent.busy >= pause && spent.busy <= spent.whole - pause,
-            "{spent:?}"
-        );
-        assert!(spent.work[&Activity::Train] >= spent.work[&Activity::Admit]);
-        assert!(spent.work[&Activity::Admit] >= pause && spent.disk == pause);
-        std::thread::sleep(pause);
+        let both = [(Activity::Train, 2 * second), (Activity::Admit, second)];
+        let expected = Spent {
+            whole: 3 * second,
+            busy: 2 * second,
+            work: both.into(),
+            disk: second,
+        };
+        assert_eq!(work.take_spent(), expected);
+        advance(second).await;
         work.end(Activity::Train);
-        let rest = work.take_spent();
-        assert!(
-            rest.work[&Activity::Train] >= pause && rest.disk.is_zero(),
-            "{rest:?}"
-        );
-        assert_eq!(rest.work.len(), 1);
-        assert_eq!(work.take_spent().busy, Duration::ZERO);
+        advance(second).await;
+        let expected = Spent {
+            whole: 2 * second,
+            busy: second,
+            work: [(Activity::Train, second)].into(),
+            disk: Duration::ZERO,
+        };
+        assert_eq!(work.take_spent(), expected);
+        assert_eq!(work.take_spent(), Spent::default());
     }
 
     #[test]
