@@ -133,9 +133,10 @@ impl Hospitals {
                 format!("[[peer]]\nname = '{name}'\naddresses = ['/ip4/127.0.0.1/tcp/{port}']\n")
             });
             let peers: String = peers.collect();
+            let consent = agreement.replace('/', "-").replace("federation", "consent");
             let text = format!(
                 "federation = '../{agreement}'\nidentity = 'identity.key'\nstate = '{state}'\n\
-                 consent = '{state}-consent.toml'\nlisten = ['/ip4/127.0.0.1/tcp/{}']\nseed = 3\n{}\n[data.rows]\nfiles = ['rows.csv']\n\
+                 consent = '{consent}'\nlisten = ['/ip4/127.0.0.1/tcp/{}']\nseed = 3\n{}\n[data.rows]\nfiles = ['rows.csv']\n\
                  [data.rows.names]\nignore = ['patient', '{}']\n{peers}",
                 self.port + at as u16,
                 more[at],
