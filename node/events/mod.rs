@@ -531,7 +531,8 @@ pub enum NodeEvent {
         /// The recovery's id.
         recovery: String,
     },
-    /// A node that waits meets a recovery that it was not told to follow.
+    /// A node that waits for admission hears of a recovery that it was not told to follow
+    /// (`--follow-recovery`).
     RecoveryMet {
         /// The recovery's id.
         recovery: String,

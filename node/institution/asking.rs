@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::health::Health;
+use crate::status::Status;
 use crate::status::all::{Nodes, Said, Source};
 
 /// How long answers are used again, however many ask for them.
@@ -41,7 +42,7 @@ impl Telling {
         }
     }
 
-    /// From now on this is told.
+    /// Sets what is told: the status of this node.
     pub(super) fn begins(&self, health: &Arc<Health>) {
         // It is set once, at the start.
         let _ = self.0.set(health.clone());
@@ -74,8 +75,9 @@ impl Asking {
         {
             return nodes.clone();
         }
-        let mut answers = self.ask().await;
-        let nodes = Nodes::new(&self.health.status(), self.shown, |member| {
+        let status = self.health.status();
+        let mut answers = self.ask(&status).await;
+        let nodes = Nodes::new(&status, self.shown, |member| {
             let found = answers.iter().position(|(by, _)| *by == member)?;
             Some(answers.swap_remove(found).1)
         });
@@ -83,10 +85,11 @@ impl Asking {
         nodes
     }
 
-    async fn ask(&self) -> Vec<(u16, Result<Said, String>)> {
+    /// The answers of the members that are connected; none where members do not see each other's status.
+    async fn ask(&self, status: &Status) -> Vec<(u16, Result<Said, String>)> {
         let mut asked = JoinSet::new();
         if self.shown {
-            for member in Nodes::asked(&self.health.status()) {
+            for member in Nodes::asked(status) {
                 let asker = self.asker.clone();
                 asked.spawn(async move {
                     let answer = asker.ask(MemberIndex(member)).await;

@@ -81,7 +81,7 @@ impl Asker {
     }
 }
 
-/// What other members are told, and when each was told last.
+/// Answers the questions of other members. Remembers when each was answered last.
 #[derive(Debug)]
 pub(crate) struct Told {
     tells: Tells,

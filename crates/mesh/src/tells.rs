@@ -15,19 +15,19 @@ type Say = dyn Fn(MemberIndex) -> Option<Vec<u8>> + Send + Sync;
 pub struct Tells(Arc<Say>);
 
 impl Tells {
-    /// `say` gives the document for a member; `None`: it is told nothing.
+    /// `say` makes the document for a member, or gives `None` to tell it nothing.
     pub fn new(say: impl Fn(MemberIndex) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(say))
     }
 
-    /// What this member is told.
+    /// The document for this member, if it is told anything.
     pub(crate) fn to(&self, member: MemberIndex) -> Option<Vec<u8>> {
         self.0(member)
     }
 }
 
 impl Default for Tells {
-    /// Nobody is told anything.
+    /// Tells nobody anything.
     fn default() -> Self {
         Self::new(|_| None)
     }

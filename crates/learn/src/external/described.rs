@@ -42,7 +42,8 @@ pub struct Described {
 }
 
 impl Described {
-    /// Starts a program as the only silo of a federation, asks it what it is, and ends it.
+    /// Starts a program as if it were the only silo of a federation, asks it to describe itself, and ends
+    /// it.
     ///
     /// # Errors
     /// [`DataError::Config`]: it cannot be started, or what it says makes no model.

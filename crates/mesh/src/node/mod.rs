@@ -136,7 +136,7 @@ pub(crate) struct Node {
     slots: Slots,
     /// Questions for this node's address under way.
     told: JoinSet<Option<Multiaddr>>,
-    /// What other members are told that ask.
+    /// Answers other members that ask how this node is doing.
     answers: Told,
     /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,

@@ -23,7 +23,7 @@ pub(crate) struct Seat {
     pub(crate) effects: Vec<Effect>,
     /// Transactions that are not counted yet.
     pub(super) commits: u64,
-    /// How long they took, as far as it is not counted yet.
+    /// Time that these transactions took.
     pub(super) disk: Duration,
 }
 
