@@ -7,8 +7,8 @@ use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
-use rota::institution::{Options, Output, run_with};
 use rota::methods::*;
+use rota::node::institution::{Options, Output, run_with};
 
 /// A weather station, with the temperatures of its days. Its model is one number, the usual
 /// temperature; every fourth day is held out.

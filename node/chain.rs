@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use protocol::{Epoch, Hash};
 use serde::Serialize;
 
-use crate::report::numbers::plain;
 use crate::store::{self, AGREEMENT, OpenError};
 use agreement::{Agreement, ConfigError};
+use formatting::numbers::plain;
 
 pub(crate) use links::{Leads, authors};
 pub use missing::Missing;

@@ -13,7 +13,7 @@ use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// How the log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
+pub enum LogFormat {
     /// Lines for people
     #[default]
     Text,
@@ -22,32 +22,32 @@ pub(crate) enum LogFormat {
 }
 
 /// Options of the log.
-pub(crate) struct Log<'a> {
+pub struct Log<'a> {
     /// 0 for warnings, 1 for events, 2 and more for every step.
-    pub(crate) verbose: u8,
+    pub verbose: u8,
     /// Whether warnings are left out, too: of many runs, of which some are expected to fail.
-    pub(crate) many_runs: bool,
+    pub many_runs: bool,
     /// Whether lines have a time.
-    pub(crate) timed: bool,
+    pub timed: bool,
     /// How it is written.
-    pub(crate) format: LogFormat,
+    pub format: LogFormat,
     /// A collector for traces.
-    pub(crate) otlp: Option<&'a str>,
+    pub otlp: Option<&'a str>,
 }
 
 /// Sends the last traces when it is dropped.
 #[cfg(feature = "otlp")]
-pub(crate) type Traces = Option<crate::otlp::Traces>;
+pub type Traces = Option<crate::otlp::Traces>;
 /// Nothing: the program was built without traces.
 #[cfg(not(feature = "otlp"))]
-pub(crate) struct Traces;
+pub struct Traces;
 
 /// Starts the log: warnings, more with `-v` and `-vv`; `RUST_LOG` overrides both. Lines are written
 /// around the progress `bar`.
 ///
 /// # Errors
 /// A collector that cannot be used, or a program without traces.
-pub(crate) fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
+pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
     let level = match options.verbose {
         0 if options.many_runs => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
@@ -112,7 +112,15 @@ impl Write for Around {
 }
 
 /// Whether to write colours to this stream, following <https://no-color.org>.
-pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+pub fn colours(stream: &impl IsTerminal) -> bool {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     stream.is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|t| t != "dumb")
+}
+
+/// Writes a line to standard error; unlike `eprintln!`, it does not panic if that is closed.
+///
+/// # Errors
+/// Standard error cannot be written to.
+pub fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stderr().lock(), "{line}")
 }

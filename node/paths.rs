@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// The path of a file as seen from a folder, where both are below one folder; else the whole path.
-pub(crate) fn relative(file: &Path, folder: &Path) -> PathBuf {
+pub fn relative(file: &Path, folder: &Path) -> PathBuf {
     let whole = |path: &Path| {
         // The folder of a file that is named alone is the current one.
         let path = if path == Path::new("") {
@@ -32,7 +32,7 @@ pub(crate) fn relative(file: &Path, folder: &Path) -> PathBuf {
 }
 
 /// A path for people: without the folders that `..` leaves again.
-pub(crate) fn tidy(path: &Path) -> PathBuf {
+pub fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         let last = tidy.components().next_back();
@@ -52,14 +52,14 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
 /// Bytes that this user may still write on the disk of an existing folder; `None` where the system does
 /// not say.
 #[cfg(unix)]
-pub(crate) fn free(folder: &Path) -> Option<u64> {
+pub fn free(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(folder).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// On this system it is not known.
 #[cfg(not(unix))]
-pub(crate) fn free(_: &Path) -> Option<u64> {
+pub fn free(_: &Path) -> Option<u64> {
     None
 }
 

@@ -11,7 +11,7 @@ mod nodes;
 use std::time::{Duration, Instant};
 
 use nodes::{Demo, Nodes, scenario};
-use rota::institution::Institution;
+use rota::node::institution::Institution;
 
 /// Seconds since `moment`.
 fn since(moment: Instant) -> f64 {

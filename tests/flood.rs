@@ -21,8 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nodes::{Demo, Nodes, log, scenario};
-use rota::institution::Institution;
 use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
+use rota::node::institution::Institution;
 use rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use rota::protocol::charter::Checkpoint;
 use rota::protocol::envelope::{self, seal, seal_evidence};

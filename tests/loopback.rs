@@ -9,13 +9,12 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, thread};
 
-use rota::loopback::{self, Loopback};
+use rota::lab::loopback::{self, Loopback};
+use rota::lab::summary::Refused;
+use rota::lab::{Summary, run};
 use rota::mesh::Transport;
-use rota::pool::Workers;
-use rota::simulations::summary::Refused;
-use rota::simulations::{
-    Environment, EnvironmentConfig, Options, Overrides, RunError, Scenario, Summary, run,
-};
+use rota::node::pool::Workers;
+use rota::simulations::{Environment, EnvironmentConfig, Options, Overrides, RunError, Scenario};
 
 /// Time within which every run must end, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);

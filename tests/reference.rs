@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rota::agreement::Agreement;
-use rota::institution::Institution;
+use rota::node::institution::Institution;
 use rota::protocol::SecretKey;
 use rota::schema::{Document, reference};
 use rota::simulations::Scenario;
@@ -297,7 +297,7 @@ fn the_node_examples_are_read_and_give_the_agreed_initial_model() {
     fs::create_dir(here("own-data")).expect("a folder in a new folder");
     fs::write(here("own-data/north.csv"), example("own-data/north.csv")).expect("a new file");
     let key = SecretKey::from_bytes(&[1; 32]);
-    rota::identity::write(&here("identity.key"), &key).expect("a key in a new folder");
+    rota::node::identity::write(&here("identity.key"), &key).expect("a key in a new folder");
     let institution = Institution::load(&here("silo.toml")).expect("the example is right");
     assert_eq!(institution.me.0, 0);
     assert_eq!(

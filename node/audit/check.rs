@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::line::{Event, Head, Line, hex, start};
 use super::log::{files_in, name};
 use super::{AUDIT, HEAD};
-use crate::report::numbers::plain;
 use crate::store::{self, OpenError, Snapshot};
+use formatting::numbers::plain;
 
 /// Why an audit log was not checked, or what is wrong in it.
 #[derive(Debug, thiserror::Error)]

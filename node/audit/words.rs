@@ -2,7 +2,7 @@
 
 use super::line::{Event, Line};
 use super::tap::ALL;
-use crate::report::numbers::{bytes, plain};
+use formatting::numbers::{bytes, plain};
 
 /// What the kinds of messages are, by the names that lines give them.
 const KINDS: [(&str, &str); 22] = [

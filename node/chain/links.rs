@@ -10,7 +10,7 @@ use protocol::{Epoch, MemberIndex};
 use silo::Record;
 
 use super::{Link, Missing, Who, before};
-use crate::report::numbers::plain;
+use formatting::numbers::plain;
 
 /// Blocks that became final together, and the certificate of the last.
 pub(super) type Part = (Vec<Block>, Certificate);

@@ -4,7 +4,7 @@ use agreement::{LINE_MBIT, models_take};
 
 use super::Finding;
 use crate::institution::Configured;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Lines that nobody has to think about, in megabits per second.
 const ORDINARY: f64 = 10.0;

@@ -11,7 +11,7 @@ use super::Finding;
 use super::peers::Peer;
 use crate::institution::Configured;
 use crate::paths::free;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Bytes of a journal with room to spare.
 const JOURNAL: u64 = 64 << 20;

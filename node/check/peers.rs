@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::Finding;
 use crate::institution::{Configured, other_format};
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Members that are tried at the same time.
 const AT_ONCE: usize = 32;

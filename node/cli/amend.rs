@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use rota::protocol::PublicKey;
+use protocol::PublicKey;
 
 use super::{key, rows};
 
@@ -13,7 +13,7 @@ use super::{key, rows};
 /// members have approved it. Each says so beside its own node, which tells the others; nobody edits
 /// another institution's files.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Amend {
+pub enum Amend {
     /// Propose another agreement: an edited copy of the one in force
     Change {
         /// The edited agreement; `in-force.toml` in the state folder, or federation.toml before the
@@ -113,26 +113,26 @@ pub(crate) enum Amend {
 /// from the newest round that one of them has. Call everybody before you sign: a member that was
 /// declared lost and is not is left behind, and what it alone had is lost.
 #[derive(Debug, Args)]
-pub(crate) struct Recover {
+pub struct Recover {
     /// Name of a member that is gone for good; may be repeated
     #[arg(long, value_name = "NAME", required = true)]
-    pub(crate) lost: Vec<String>,
+    pub lost: Vec<String>,
     /// Go back on what this node has confirmed: all members whose confirmation it lacks are among the
     /// lost now, and will never come back
     #[arg(long)]
-    pub(crate) abandon: bool,
+    pub abandon: bool,
     /// Where and how
     #[command(flatten)]
-    pub(crate) here: Here,
+    pub here: Here,
 }
 
 /// The institution that says so.
 #[derive(Debug, Args)]
-pub(crate) struct Here {
+pub struct Here {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// Do not ask
     #[arg(long)]
-    pub(crate) yes: bool,
+    pub yes: bool,
 }

@@ -10,13 +10,13 @@ use clap::Args;
 /// sign in the institution's name. The node may run meanwhile. What it has signed is not in the backup, nor
 /// its rows, nor the program of `learner`.
 #[derive(Debug, Args)]
-pub(crate) struct Backup {
+pub struct Backup {
     /// File to write; it must not exist
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
 }
 
 /// Options of `rota restore`.
@@ -25,11 +25,11 @@ pub(crate) struct Backup {
 /// node has used is refused, because what it has signed since the backup would be forgotten. The journal
 /// begins as one that was lost: the node only listens until none of its earlier votes counts any more.
 #[derive(Debug, Args)]
-pub(crate) struct Restore {
+pub struct Restore {
     /// Backup to put back
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// Folder of silo.toml, to which its paths are relative
     #[arg(value_name = "FOLDER", default_value = ".")]
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
 }

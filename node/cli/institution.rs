@@ -4,49 +4,47 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-use rota::agreement::{Span, public_key};
-use rota::learn::schema::MissingRule;
-use rota::protocol::{Hash, PublicKey};
-use rota::simulations::Overrides;
+use agreement::{Span, public_key};
+use clap::{Args, Subcommand};
+use protocol::{Hash, PublicKey};
 
-use super::{Amend, Columns, NumberMarks, TransportKind, rows};
+use super::{Amend, NumberMarks, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub struct Run {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// Print one JSON document per line instead of text
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// End when every member holds the last round, instead of serving others until a signal
     #[arg(long)]
-    pub(crate) until_done: bool,
+    pub until_done: bool,
     /// Time that --until-done waits for a member that cannot be reached, such as 30s or 2m
     /// [default: 30s or 20 beats, whichever is longer]
     #[arg(long, value_name = "SPAN", requires = "until_done", value_parser = span)]
-    pub(crate) grace: Option<Duration>,
+    pub grace: Option<Duration>,
     /// Begin a new journal after the old one was lost or damaged: what is left of it is kept under
     /// another name, and the node only listens until it is safe to vote. Needed once
     #[arg(long)]
-    pub(crate) journal_lost: bool,
+    pub journal_lost: bool,
     /// Wait until the members admit this institution, if its key is in no agreement yet
     #[arg(long)]
-    pub(crate) wait_for_admission: bool,
+    pub wait_for_admission: bool,
     /// Follow this recovery, by which other members went on without this institution; its id, of 64
     /// digits, stands in the line that says so
     #[arg(long, value_name = "ID", value_parser = recovery)]
-    pub(crate) follow_recovery: Option<Hash>,
+    pub follow_recovery: Option<Hash>,
     /// Address for a page with the node's status and for metrics, such as 127.0.0.1:9600
     /// [default: `listen` of [http] in the configuration; none without it]
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
-    pub(crate) http: Option<SocketAddr>,
+    pub http: Option<SocketAddr>,
     /// Collector for traces of rounds, views and phases, such as http://127.0.0.1:4318; needs a
     /// program that was built with --features otlp
     #[arg(long, value_name = "URL")]
-    pub(crate) otlp: Option<String>,
+    pub otlp: Option<String>,
 }
 
 /// Options of `rota status`.
@@ -54,30 +52,30 @@ pub(crate) struct Run {
 /// Asks the node over a socket in its state folder, which only the user that runs it can open. Exits
 /// with 1 if no node runs.
 #[derive(Debug, Args)]
-pub(crate) struct Status {
+pub struct Status {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// All nodes of the federation, where the agreement lets its members see them
     #[arg(long)]
-    pub(crate) federation: bool,
+    pub federation: bool,
     /// Print one JSON document instead of text; `rota schema status` describes it, and `rota schema
     /// nodes` that of all nodes
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 /// Options of `rota watch`.
 ///
 /// The screen stays when the node ends, and goes on when it is started again. The key q quits.
 #[derive(Debug, Args)]
-pub(crate) struct Watch {
+pub struct Watch {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// All nodes of the federation, where the agreement lets its members see them
     #[arg(long)]
-    pub(crate) federation: bool,
+    pub federation: bool,
 }
 
 /// Options of `rota chain`.
@@ -88,16 +86,16 @@ pub(crate) struct Watch {
 /// never heard of it, the chain does not tell. With --json two nodes of one federation print the same
 /// text, as far as both have come.
 #[derive(Debug, Args)]
-pub(crate) struct Chain {
+pub struct Chain {
     /// State folder of the node: `state` in its silo.toml
     #[arg(long, value_name = "DIR")]
-    pub(crate) state: PathBuf,
+    pub state: PathBuf,
     /// The agreement, for names and for checking votes [default: the copy in the state folder]
     #[arg(long, value_name = "FILE")]
-    pub(crate) federation: Option<PathBuf>,
+    pub federation: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 /// Options of `rota verify`.
@@ -107,19 +105,19 @@ pub(crate) struct Chain {
 /// their models are kept. Needs no key and changes nothing; the node may run. The first thing that is
 /// wrong is named, with exit code 1.
 #[derive(Debug, Args)]
-pub(crate) struct Verify {
+pub struct Verify {
     /// State folder of a node, or a file of evidence, as nodes write them into STATE/evidence
     #[arg(value_name = "STATE|FILE")]
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The agreement [default: the copy in the state folder]
     #[arg(long, value_name = "FILE")]
-    pub(crate) federation: Option<PathBuf>,
+    pub federation: Option<PathBuf>,
     /// Folder of data sets, for the tasks of benchmarks [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 /// Options of `rota audit`.
@@ -129,29 +127,30 @@ pub(crate) struct Verify {
 /// beside a newer journal, with exit code 1. Prints every line as a sentence, and then how much of what went
 /// to whom. Needs no key and changes nothing; the node may run.
 #[derive(Debug, Args)]
-pub(crate) struct Audit {
+pub struct Audit {
     /// State folder of the node: `state` in its silo.toml
     #[arg(value_name = "STATE")]
-    pub(crate) state: PathBuf,
+    pub state: PathBuf,
     /// The agreement [default: the copy in the state folder]
     #[arg(long, value_name = "FILE")]
-    pub(crate) federation: Option<PathBuf>,
+    pub federation: Option<PathBuf>,
     /// Print the lines as they are, one JSON document each, instead of sentences
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Print only how much of what went to whom
     #[arg(long, conflicts_with = "json")]
-    pub(crate) summary: bool,
+    pub summary: bool,
 }
 
 /// The subcommands of `rota identity`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Identity {
+pub enum Identity {
     /// Make a new key and print its public key
     New {
         /// New file for the key; must not exist
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// What it is called, and where its node is reached.
         #[command(flatten)]
         called: Called,
     },
@@ -159,6 +158,7 @@ pub(crate) enum Identity {
     Show {
         /// The key file
         file: PathBuf,
+        /// What it is called, and where its node is reached.
         #[command(flatten)]
         called: Called,
     },
@@ -166,17 +166,17 @@ pub(crate) enum Identity {
 
 /// What an institution is called, and where its node is reached.
 #[derive(Debug, Args)]
-pub(crate) struct Called {
+pub struct Called {
     /// Name of the institution: prints the line `NAME KEY ADDRESS` for `rota federation add`
     #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Address at which the others will reach its node: HOST:PORT, or as libp2p writes it; may be
     /// repeated
     #[arg(long, value_name = "ADDRESS", requires = "name")]
-    pub(crate) address: Vec<String>,
+    pub address: Vec<String>,
     /// Most training rows that its contributions may claim, for the same line
     #[arg(long, value_name = "N", requires = "name", value_parser = rows())]
-    pub(crate) rows: Option<u64>,
+    pub rows: Option<u64>,
 }
 
 /// Options of `rota check`.
@@ -185,26 +185,24 @@ pub(crate) struct Called {
 /// not. Exits with 0 if all is well, 3 if all is well here and other members' nodes do not answer yet, 1
 /// if something is bad, 2 if silo.toml or the agreement is wrong.
 #[derive(Debug, Args)]
-pub(crate) struct CheckNode {
+pub struct CheckNode {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// Print one JSON document instead of text
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Try no other member
     #[arg(long)]
-    pub(crate) offline: bool,
+    pub offline: bool,
     /// Longest wait for an answer at one address
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "6s")]
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
 }
 
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Federation {
-    /// Write the agreement of a new federation
-    New(Box<NewFederation>),
+pub enum Federation {
     /// Write the agreement of a federation that goes on from a model of an earlier one
     Continue(ContinueFederation),
     /// Add a member to an agreement
@@ -224,65 +222,9 @@ pub(crate) enum Federation {
     Print(PrintAgreement),
     /// Check an agreement, and whether an institution's rows fit it
     Check(CheckAgreement),
-    /// Write keys, agreement and configurations of a federation on this machine, to try it out
-    Demo(Demo),
     /// Changes of the agreement while the federation runs
     #[command(flatten)]
     Amend(Amend),
-}
-
-/// Options of `rota federation new`.
-///
-/// What is learned comes from a scenario with a schema, or from the columns of a table; options
-/// replace parts of it, and in a terminal what is missing is asked for. Nobody's rows become part of
-/// the agreement. Members may be added later, with `rota federation add`.
-#[derive(Debug, Args)]
-pub(crate) struct NewFederation {
-    /// A scenario with a schema, such as `rota init` drafts; parts may be missing
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scenario: Option<String>,
-    /// A table of one institution whose columns are taken: CSV, .csv.gz or .parquet; may be repeated
-    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
-    pub(crate) table: Vec<PathBuf>,
-    /// With --table: what becomes of missing values in columns that have none in the table
-    /// [default: refuse]
-    #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
-    pub(crate) missing: Option<Missing>,
-    /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) model: Option<String>,
-    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) strategy: Option<String>,
-    /// Who leads when: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
-    /// scenario's]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) rotation: Option<rota::protocol::charter::Rotation>,
-    /// Who computes every model again before it counts: full (every member), committee-C (C drawn
-    /// members) or inclusion (nobody) [default: the scenario's]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) verification: Option<rota::protocol::charter::Verification>,
-    /// Number of rounds [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    pub(crate) rounds: Option<u64>,
-    /// Seed of the initial model [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// A member: its name, and its public key as `rota identity new` prints it; repeat for each
-    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
-    pub(crate) members: Vec<(String, PublicKey)>,
-    /// Name of the federation [default: the scenario's]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
-    /// File to write
-    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
-    pub(crate) out: PathBuf,
-    /// Overwrite the file if it exists
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// With --table: what is known of the columns.
-    #[command(flatten)]
-    pub(crate) columns: Columns,
 }
 
 /// Options of `rota federation continue`.
@@ -291,74 +233,46 @@ pub(crate) struct NewFederation {
 /// else is said, and an id of its own. The first round starts from a model that the earlier one agreed
 /// on, which is written beside the agreement as `start.safetensors`: every member needs both files.
 #[derive(Debug, Args)]
-pub(crate) struct ContinueFederation {
+pub struct ContinueFederation {
     /// Configuration of a node that took part in the earlier federation
     #[arg(long, value_name = "FILE", required_unless_present = "model")]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// An exported model (.safetensors) to start from, instead of one of a node
     #[arg(long, value_name = "FILE", requires = "earlier", conflicts_with_all = ["config", "coalition", "global", "round"])]
-    pub(crate) model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
     /// With --model: the agreement of the earlier federation
     #[arg(long, value_name = "FILE", requires = "model")]
-    pub(crate) earlier: Option<PathBuf>,
+    pub earlier: Option<PathBuf>,
     /// Coalition whose model to start from; needed where there are several
     #[arg(long, value_name = "N")]
-    pub(crate) coalition: Option<u32>,
+    pub coalition: Option<u32>,
     /// Start from the mean of all coalitions' models
     #[arg(long, conflicts_with = "coalition")]
-    pub(crate) global: bool,
+    pub global: bool,
     /// Round after which the model was adopted [default: the last]
     #[arg(long, value_name = "N")]
-    pub(crate) round: Option<u64>,
+    pub round: Option<u64>,
     /// Number of rounds [default: as before]
     #[arg(long, value_name = "N")]
-    pub(crate) rounds: Option<u64>,
+    pub rounds: Option<u64>,
     /// Name of a strategy, as `rota strategies` lists them, with its defaults [default: as before]
     #[arg(long, value_name = "NAME")]
-    pub(crate) strategy: Option<String>,
+    pub strategy: Option<String>,
     /// Name of the federation [default: as before]
     #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// A member that comes in: its name and its public key; repeat for each
     #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
-    pub(crate) members: Vec<(String, PublicKey)>,
+    pub members: Vec<(String, PublicKey)>,
     /// Name of a member that leaves; repeat for each
     #[arg(long, value_name = "NAME")]
-    pub(crate) without: Vec<String>,
+    pub without: Vec<String>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "federation.toml")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Overwrite files that exist
     #[arg(long)]
-    pub(crate) force: bool,
-}
-
-/// What becomes of a missing value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Missing {
-    /// The file is refused
-    Refuse,
-    /// The row is left out
-    Drop,
-    /// The mean of the institution's training rows takes its place
-    Mean,
-    /// Their median takes its place
-    Median,
-    /// The mean, and a column that says that it was missing
-    Indicator,
-}
-
-impl Missing {
-    /// The rule of a schema.
-    pub(crate) fn rule(self) -> MissingRule {
-        match self {
-            Self::Refuse => MissingRule::Refuse,
-            Self::Drop => MissingRule::Drop,
-            Self::Mean => MissingRule::Mean,
-            Self::Median => MissingRule::Median,
-            Self::Indicator => MissingRule::Indicator,
-        }
-    }
+    pub force: bool,
 }
 
 /// Options of `rota federation add`.
@@ -367,32 +281,32 @@ impl Missing {
 /// once, in their order. The order in which members are added is part of the agreement. A signed consent holds for the
 /// members that were there when it was signed.
 #[derive(Debug, Args)]
-pub(crate) struct AddMember {
+pub struct AddMember {
     /// Name, public key and addresses (HOST:PORT, or as libp2p writes them) of an institution, where one
     /// without an address connects to the others; or files with the lines of members
     #[arg(required = true, value_names = ["NAME", "KEY", "ADDRESS"], num_args = 1..)]
-    pub(crate) member: Vec<String>,
+    pub member: Vec<String>,
     /// Most training rows that its contributions may claim, which are its weight where models are
     /// averaged by rows [default: any number]
     #[arg(long, value_name = "N", value_parser = rows())]
-    pub(crate) rows: Option<u64>,
+    pub rows: Option<u64>,
     /// The agreement
     #[arg(long, value_name = "FILE", default_value = "federation.toml")]
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
 }
 
 /// Options of `rota federation invite`.
 #[derive(Debug, Args)]
-pub(crate) struct Invite {
+pub struct Invite {
     /// The member that it is for [default: all]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// The agreement, of a federation that has not begun [default: federation.toml]
     #[arg(long, value_name = "FILE")]
-    pub(crate) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// The node's configuration, of a federation that runs: invites to its agreement in force [default:
     /// silo.toml, if its node has run]
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
 }
 
 /// Options of `rota federation join`.
@@ -402,54 +316,55 @@ pub(crate) struct Invite {
 /// Prints the agreement in words and asks for consent, which is signed with the institution's key.
 /// Writes federation.toml, silo.toml and consent.toml. The rows stay where they are.
 #[derive(Debug, Args)]
-pub(crate) struct JoinFederation {
+pub struct JoinFederation {
     /// The invitation, or a file with it, or federation.toml itself; - for standard input
     #[arg(value_name = "TOKEN|FILE")]
-    pub(crate) invitation: String,
+    pub invitation: String,
     /// The institution's key file
     #[arg(long, value_name = "FILE")]
-    pub(crate) identity: PathBuf,
+    pub identity: PathBuf,
     /// File of the institution's rows: CSV, .csv.gz or .parquet; may be repeated
     #[arg(long, value_name = "FILE")]
-    pub(crate) data: Vec<PathBuf>,
+    pub data: Vec<PathBuf>,
     /// Column of the files that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) ignore: Vec<String>,
+    pub ignore: Vec<String>,
+    /// What the files leave open.
     #[command(flatten)]
-    pub(crate) marks: NumberMarks,
+    pub marks: NumberMarks,
     /// Address to listen at, as libp2p writes it; may be repeated [default: the ports of this
     /// member's addresses in the agreement, on all interfaces]
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) listen: Vec<String>,
+    pub listen: Vec<String>,
     /// Folder for the new files
     #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Sign without asking
     #[arg(long)]
-    pub(crate) yes: bool,
+    pub yes: bool,
     /// Overwrite files that exist
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
     /// Name of the institution, for the line to send back if its key is not in the agreement
     #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Its address, for the same line
     #[arg(long, value_name = "ADDRESS")]
-    pub(crate) address: Vec<String>,
+    pub address: Vec<String>,
     /// Most training rows that its contributions may claim, for the same line
     #[arg(long, value_name = "N", value_parser = rows())]
-    pub(crate) rows: Option<u64>,
+    pub rows: Option<u64>,
 }
 
 /// Options of `rota federation sign`.
 #[derive(Debug, Args)]
-pub(crate) struct Sign {
+pub struct Sign {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// Sign without asking
     #[arg(long)]
-    pub(crate) yes: bool,
+    pub yes: bool,
 }
 
 /// Options of `rota federation print`.
@@ -458,93 +373,57 @@ pub(crate) struct Sign {
 /// who is in, what leaves, what was decided when and approved by whom, how to leave. A browser prints it,
 /// also as PDF.
 #[derive(Debug, Args)]
-pub(crate) struct PrintAgreement {
+pub struct PrintAgreement {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// The page
     #[arg(long, value_name = "FILE", default_value = "agreement.html")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Overwrite the file if it exists
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
 }
 
 /// Options of `rota federation check`.
 #[derive(Debug, Args)]
-pub(crate) struct CheckAgreement {
+pub struct CheckAgreement {
     /// The agreement, federation.toml
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// Read the rows that this silo.toml names
     #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Read the rows in this file: CSV, .csv.gz or .parquet; may be repeated
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
-    pub(crate) data: Vec<PathBuf>,
+    pub data: Vec<PathBuf>,
     /// With --data: column that is not in the agreement and not read; may be repeated
     #[arg(long, value_name = "COLUMN", requires = "data")]
-    pub(crate) ignore: Vec<String>,
+    pub ignore: Vec<String>,
+    /// What the files leave open.
     #[command(flatten)]
-    pub(crate) marks: NumberMarks,
+    pub marks: NumberMarks,
 }
 
 /// `NAME=KEY`, the key as 64 hexadecimal digits.
-fn member(text: &str) -> Result<(String, PublicKey), String> {
+///
+/// # Errors
+/// A sentence: what it must look like.
+pub fn member(text: &str) -> Result<(String, PublicKey), String> {
     let wrong = || {
         format!(
             "{text:?} must be NAME=KEY, with the 64 hexadecimal digits that `rota identity` prints"
         )
     };
     let (name, key) = text.rsplit_once('=').ok_or_else(wrong)?;
-    let key = rota::agreement::public_key(key.trim()).ok_or_else(wrong)?;
+    let key = agreement::public_key(key.trim()).ok_or_else(wrong)?;
     match name.trim() {
         "" => Err(wrong()),
         name => Ok((name.to_owned(), key)),
     }
 }
 
-/// Options of `rota federation demo`.
-#[derive(Debug, Args)]
-pub(crate) struct Demo {
-    /// An empty folder, or a new one
-    pub(crate) folder: PathBuf,
-    /// Number of silos [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    pub(crate) silos: Option<usize>,
-    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
-    #[arg(long, value_name = "NAME|FILE")]
-    pub(crate) scenario: Option<String>,
-    /// Seed that everything random follows from, the keys too [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Number of rounds [default: the scenario's]
-    #[arg(long, value_name = "N")]
-    pub(crate) rounds: Option<u64>,
-    /// Transport between the silos
-    #[arg(long, value_enum, default_value_t = TransportKind::Quic)]
-    pub(crate) transport: TransportKind,
-    /// Port of the first silo; the others take the next ones [default: free ports]
-    #[arg(long, value_name = "P")]
-    pub(crate) base_port: Option<u16>,
-    /// Folder of the data files [default: $ROTA_DATA, or ./data]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
-}
-
-impl Demo {
-    /// The changes to the scenario.
-    pub(crate) fn overrides(&self) -> Overrides {
-        Overrides {
-            seed: self.seed,
-            rounds: self.rounds,
-            silos: self.silos,
-            ..Overrides::default()
-        }
-    }
-}
-
 fn loopback(text: &str) -> Result<SocketAddr, String> {
-    rota::status::http::address(text).map_err(|error| error.to_string())
+    crate::status::http::address(text).map_err(|error| error.to_string())
 }
 
 /// The whole id of a recovery: what only begins alike may be another one, which the node has not met.

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use rota::learn::external::LearnerConfig;
+use learn::external::LearnerConfig;
 
 /// Subcommands of `rota learner`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Learner {
+pub enum Learner {
     /// Start a program that speaks the learner protocol, and print what it says of its model
     Describe(DescribeLearner),
 }
@@ -17,18 +17,18 @@ pub(crate) enum Learner {
 /// Prints a table [task.external] for a scenario or an agreement, or where the program has another
 /// model than it should, which.
 #[derive(Debug, Args)]
-pub(crate) struct DescribeLearner {
+pub struct DescribeLearner {
     /// Name of the silo that the program is asked about
     #[arg(long, value_name = "NAME", default_value = "silo 1")]
-    pub(crate) silo: String,
+    pub silo: String,
     /// Program and its arguments, after `--`; or unix:SOCKET where it listens
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<String>,
+    pub program: Vec<String>,
 }
 
 impl DescribeLearner {
     /// The program as configuration.
-    pub(crate) fn config(&self) -> LearnerConfig {
+    pub fn config(&self) -> LearnerConfig {
         match self.program.as_slice() {
             [one] => one
                 .strip_prefix("unix:")
@@ -39,7 +39,10 @@ impl DescribeLearner {
 }
 
 /// A program as one word: `unix:SOCKET`, or words with spaces between them.
-pub(super) fn program(text: &str) -> Result<LearnerConfig, String> {
+///
+/// # Errors
+/// A sentence: what is expected.
+pub fn program(text: &str) -> Result<LearnerConfig, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return Ok(socket(path));
     }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::model::{Choice, Which};
 use clap::{Args, Subcommand, ValueEnum};
-use rota::model::{Choice, Which};
 
 /// The subcommands of `rota model`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Model {
+pub enum Model {
     /// List the models that a node's state holds, with their metrics on its held-out rows
     List {
         /// The node's configuration
@@ -27,21 +27,21 @@ pub(crate) enum Model {
 
 /// Which model of a node.
 #[derive(Debug, Args)]
-pub(crate) struct Chosen {
+pub struct Chosen {
     /// The model
     #[arg(long, value_enum, value_name = "MODEL", default_value_t)]
-    pub(crate) which: WhichModel,
+    pub which: WhichModel,
     /// Number of a coalition, as `rota model list` prints it; its model is meant
     #[arg(long, value_name = "N", conflicts_with = "which")]
-    pub(crate) coalition: Option<u32>,
+    pub coalition: Option<u32>,
     /// Round after which the model was adopted [default: the last]
     #[arg(long, value_name = "N")]
-    pub(crate) round: Option<u64>,
+    pub round: Option<u64>,
 }
 
 /// Models of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WhichModel {
+pub enum WhichModel {
     /// The one that the institution serves; before it has chosen, that of its coalition
     #[default]
     Served,
@@ -53,7 +53,7 @@ pub(crate) enum WhichModel {
 
 impl Chosen {
     /// The choice.
-    pub(crate) fn choice(&self) -> Choice {
+    pub fn choice(&self) -> Choice {
         let which = match (self.coalition, self.which) {
             (Some(number), _) => Which::Coalition(Some(number)),
             (None, WhichModel::Served) => Which::Served,
@@ -69,18 +69,19 @@ impl Chosen {
 
 /// Options of `rota model show`.
 #[derive(Debug, Args)]
-pub(crate) struct ShowModel {
+pub struct ShowModel {
     /// The node's configuration, of which the model is unless --model names one
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// An exported model, instead of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
-    pub(crate) model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
+    /// Which model.
     #[command(flatten)]
-    pub(crate) chosen: Chosen,
+    pub chosen: Chosen,
     /// Print the card as one JSON document
     #[arg(long)]
-    pub(crate) json: bool,
+    pub json: bool,
 }
 
 /// Options of `rota model export`.
@@ -88,30 +89,31 @@ pub(crate) struct ShowModel {
 /// Beside the model, its card is written twice: as JSON (`.card.json`) and as Markdown (`.card.md`).
 /// Scaling and what stands for missing values go with the model, so it takes rows as they are.
 #[derive(Debug, Args)]
-pub(crate) struct ExportModel {
+pub struct ExportModel {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
+    /// Which model.
     #[command(flatten)]
-    pub(crate) chosen: Chosen,
+    pub chosen: Chosen,
     /// File to write; a name that ends with .onnx makes it ONNX
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Also write this TOML file with `format` and `names` of the node's rows, for `rota model predict --model`
     /// with --names, where rows are written as they are at the institution
     #[arg(long, value_name = "FILE")]
-    pub(crate) names: Option<PathBuf>,
+    pub names: Option<PathBuf>,
     /// Format of the file [default: by its name]
     #[arg(long, value_enum, value_name = "NAME")]
-    pub(crate) format: Option<ModelFormat>,
+    pub format: Option<ModelFormat>,
     /// Overwrite files that exist
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
 }
 
 /// Formats of exported models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModelFormat {
+pub enum ModelFormat {
     /// The tensors by name, with the card in the metadata
     Safetensors,
     /// A graph that other programs run, of opset 17
@@ -120,7 +122,7 @@ pub(crate) enum ModelFormat {
 
 /// The probability from which the second of two classes is predicted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum ThresholdAt {
+pub enum ThresholdAt {
     /// The one in the model's card.
     Own,
     /// This one.
@@ -145,36 +147,37 @@ fn threshold(text: &str) -> Result<ThresholdAt, String> {
 /// schema is refused, or with --skip-bad-rows skipped row by row. With --model it needs neither the node's
 /// key nor its state, so any user of the machine can run it.
 #[derive(Debug, Args)]
-pub(crate) struct PredictRows {
+pub struct PredictRows {
     /// File of rows: CSV, .csv.gz or .parquet
-    pub(crate) rows: PathBuf,
+    pub rows: PathBuf,
     /// The node's configuration, of which the model is unless --model names one
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// An exported model (.safetensors, or its .card.json), instead of one of a node
     #[arg(long, value_name = "FILE", conflicts_with_all = ["config", "which", "coalition", "round"])]
-    pub(crate) model: Option<PathBuf>,
+    pub model: Option<PathBuf>,
+    /// Which model.
     #[command(flatten)]
-    pub(crate) chosen: Chosen,
+    pub chosen: Chosen,
     /// With --model: a TOML file with `format` and `names` of the rows, as in [data.rows] of a
     /// silo.toml [default: the schema's own names, in a CSV file with commas]
     #[arg(long, value_name = "FILE", requires = "model")]
-    pub(crate) names: Option<PathBuf>,
+    pub names: Option<PathBuf>,
     /// Write the rows that fit, where others hold a value that does not, such as an unknown level; these get
     /// a note with their line and what is wrong, standard error names them, and the exit code is 4
     #[arg(long)]
-    pub(crate) skip_bad_rows: bool,
+    pub skip_bad_rows: bool,
     /// Of two classes, the least probability of the second for which it is predicted: a number from 0 to 1, or
     /// `own` for the one in the card, chosen on the institution's own validation rows [default: 0.5]
     #[arg(long, value_name = "P", value_parser = threshold)]
-    pub(crate) threshold: Option<ThresholdAt>,
+    pub threshold: Option<ThresholdAt>,
     /// Column of the rows to copy to the predictions, such as a number of the patient; may be repeated
     #[arg(long, value_name = "COLUMN")]
-    pub(crate) keep: Vec<String>,
+    pub keep: Vec<String>,
     /// File to write
     #[arg(long, value_name = "FILE", default_value = "predictions.csv")]
-    pub(crate) out: PathBuf,
+    pub out: PathBuf,
     /// Overwrite the file if it exists
     #[arg(long)]
-    pub(crate) force: bool,
+    pub force: bool,
 }

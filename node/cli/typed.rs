@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The command of this process as a shell takes it: program and arguments as they were typed. A path
 /// inside the current folder is given from there, and values that look like secrets are not repeated.
-pub(crate) fn typed() -> String {
+pub fn typed() -> String {
     let here = env::current_dir().unwrap_or_default();
     of(env::args_os(), &here)
 }
@@ -81,7 +81,7 @@ fn hidden(word: &str) -> String {
 }
 
 /// A word that a shell takes as it is.
-pub(crate) fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "-_./:,+@%".contains(c);
     // An equals sign at the start is an expansion in some shells.
     let equal = |(at, c): (usize, char)| at > 0 && c == '=';

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rota::agreement::{Joining, read_configuration};
-use rota::federation::addresses;
+use crate::federation::addresses;
+use agreement::{Joining, read_configuration};
 
 use super::CommandError;
 use crate::cli::key;
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn one_member_in_words_and_the_lines_of_several_in_files_are_the_same() {
         let folder = tempfile::tempdir().unwrap();
-        let public = rota::protocol::SecretKey::from_bytes(&[7; 32]).public();
+        let public = protocol::SecretKey::from_bytes(&[7; 32]).public();
         let digits = public.to_string();
         let names = ["St. Mary's", "north"];
         let mut files = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::agreement::Agreement;
-use rota::audit::{Line, check};
+use crate::audit::{Line, check};
+use agreement::Agreement;
 
 use super::CommandError;
 use crate::cli::Audit as Arguments;

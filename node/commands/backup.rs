@@ -2,15 +2,15 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::backup::{self, Manifest};
-use rota::learn::TaskConfig;
-use rota::learn::export;
-use rota::report::numbers;
+use crate::backup::{self, Manifest};
+use formatting::numbers;
+use learn::TaskConfig;
+use learn::export;
 
 use super::model::Node;
 use super::{CommandError, wrapped};
 use crate::cli::{Backup, Restore};
-use crate::progress;
+use crate::logging;
 
 /// Writes a backup, and says what is in it and what is not.
 pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
@@ -22,7 +22,7 @@ pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
         Ok(model) => Some(model),
         Err(why) => {
             let why = numbers::message(&why.to_string());
-            let _ = progress::say(&format!("note: no model is in the backup: {why}"));
+            let _ = logging::say(&format!("note: no model is in the backup: {why}"));
             None
         }
     };
@@ -49,8 +49,8 @@ pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
 /// The model that the institution serves, or that of its coalition, with its card.
 fn model(options: &Backup) -> Result<Vec<u8>, CommandError> {
     let node = Node::load(&options.config)?;
-    let choice = rota::model::Choice {
-        which: rota::model::Which::Served,
+    let choice = crate::model::Choice {
+        which: crate::model::Which::Served,
         round: None,
     };
     if let TaskConfig::External(_) = node.institution.agreement.task {

@@ -2,8 +2,8 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::chain::Chain;
-use rota::report::numbers;
+use crate::chain::Chain;
+use formatting::numbers;
 
 use super::{CommandError, quietly};
 use crate::cli::Chain as Arguments;

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::check::{Options, Verdict, check};
-use rota::institution::{Configured, SetupError};
-use rota::report::numbers;
+use crate::check::{Options, Verdict, check};
+use crate::institution::{Configured, SetupError};
+use formatting::numbers;
 
 use super::{CommandError, wrapped};
 use crate::cli::CheckNode;

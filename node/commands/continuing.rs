@@ -4,15 +4,15 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rota::agreement::{Agreement, public_key};
-use rota::federation::{self, Changes, Start};
-use rota::institution::SetupError;
-use rota::learn::TaskConfig;
-use rota::methods::serving::mean_of_coalitions;
-use rota::methods::strategy::shared_part;
-use rota::model::{ModelError, START};
-use rota::protocol::Hash;
-use rota::report::numbers;
+use crate::federation::{self, Changes, Start};
+use crate::institution::SetupError;
+use crate::model::{ModelError, START};
+use agreement::{Agreement, public_key};
+use formatting::numbers;
+use learn::TaskConfig;
+use methods::serving::mean_of_coalitions;
+use methods::strategy::shared_part;
+use protocol::Hash;
 
 use super::model::Node;
 use super::{CommandError, vacant, write};

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rota::learn::devices;
+use learn::devices;
 
 use super::CommandError;
 use crate::cli::Devices;

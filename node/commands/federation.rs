@@ -1,144 +1,31 @@
-//! `rota federation new`, `add`, `invite`, `show` and `check`: makes an agreement, adds members,
-//! prints it as one line or in words, and checks it.
+//! `rota federation add`, `invite`, `show` and `check`: adds members to an agreement, prints it as one
+//! line or in words, and checks it.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rota::agreement::{
-    Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration,
-};
-use rota::federation::{
+use crate::federation::{
     addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
 };
-use rota::init::{self, Ask, Wanted};
-use rota::institution::{Configured, Data, Place, SetupError, agreement_in, standing};
-use rota::learn::data::OwnRows;
-use rota::model::START;
-use rota::report::numbers;
-use rota::store::has_journal;
+use crate::institution::{Configured, Data, Place, SetupError, agreement_in, standing};
+use crate::store::has_journal;
+use agreement::{Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration};
+use formatting::numbers;
+use learn::data::OwnRows;
 
 use super::added;
 use super::rows::{Doubts, fitting};
-use super::{CommandError, vacant, wrapped, write};
-use crate::cli::{AddMember, CheckAgreement, Columns, Invite, NewFederation, quoted};
-
-/// Writes a new agreement, and says what it is.
-pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
-    let file = &options.out;
-    vacant(file, options.force)?;
-    if options.scenario.is_some() && options.columns != Columns::default() {
-        let why = "options about columns go with --table: a scenario says what its columns mean";
-        return Err(CommandError::Usage(why.into()));
-    }
-    let wanted = Wanted {
-        scenario: options.scenario.clone(),
-        tables: options.table.clone(),
-        wishes: options.columns.wishes(),
-        name: options.name.clone(),
-        model: options.model.clone(),
-        missing: options.missing.map(|rule| rule.rule()),
-        strategy: options.strategy.clone(),
-        rounds: options.rounds,
-        seed: options.seed,
-    };
-    let mut members: Vec<_> = options
-        .members
-        .iter()
-        .map(|(name, key)| Joining {
-            name: name.clone(),
-            key: *key,
-            rows: None,
-            addresses: Vec::new(),
-        })
-        .collect();
-    let composed = match io::stdin().is_terminal() {
-        false => init::compose(&wanted, None)?,
-        true => {
-            let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
-            let mut ask = Ask {
-                input: &mut input,
-                output: &mut output,
-            };
-            let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
-            let composed = init::compose(&wanted, Some(&mut ask))?;
-            if asked && members.is_empty() {
-                members = ask_members(&mut ask)?;
-            }
-            composed
-        }
-    };
-    let mut scenario = composed.scenario;
-    if let Some(rotation) = options.rotation {
-        scenario.charter.rotation.0 = rotation;
-    }
-    if let Some(verification) = options.verification {
-        scenario.charter.verification.0 = verification;
-    }
-    let init::New { text, start, pace } = init::agreement(&scenario, &members)?;
-    let beside = file.with_file_name(START);
-    if start.is_some() {
-        vacant(&beside, options.force)?;
-    }
-    let mut out = BufWriter::new(io::stdout().lock());
-    for line in &composed.says {
-        writeln!(out, "{}", wrapped(line))?;
-    }
-    out.flush()?;
-    write(file, &text)?;
-    writeln!(out, "written: {}", file.display())?;
-    if let Some(pace) = pace {
-        let beats = numbers::plural(pace.beats(scenario.charter.beat.0) as usize, "beat");
-        let line = format!(
-            "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
-             instead of {}",
-            pace.words(),
-            scenario.charter.patience
-        );
-        writeln!(out, "{}", wrapped(&line))?;
-    }
-    if let Some(start) = start {
-        super::model::write(&beside, &start.document())?;
-        let shown = beside.display();
-        let line = format!(
-            "written: {shown}, the values that the program of the scenario holds. All members start from \
-             them: keep the file beside the agreement of your own node, from which the others fetch it, or \
-             give it to them"
-        );
-        writeln!(out, "{}", wrapped(&line))?;
-    }
-    for (column, why) in &composed.left_out {
-        let ignore = quoted(column);
-        writeln!(
-            out,
-            "left out: {column}, {why}. `check` and `join` with such a file need --ignore {ignore}"
-        )?;
-    }
-    status(&mut out, file, &text)?;
-    Ok(out.flush()?)
-}
-
-/// Asks for members until an empty line.
-fn ask_members(ask: &mut Ask<'_>) -> Result<Vec<Joining>, CommandError> {
-    let mut members = Vec::new();
-    loop {
-        let question = "A member as NAME KEY ADDRESS, as `rota identity new --name` prints it (empty: \
-                        no more)";
-        let member = ask.ask(question, None, |answer| match answer {
-            "" => Ok(None),
-            line => joining(line).map(Some),
-        })?;
-        match member {
-            Some(member) => members.push(member),
-            None => return Ok(members),
-        }
-    }
-}
+use super::{CommandError, wrapped, write};
+use crate::cli::{AddMember, CheckAgreement, Invite};
 
 /// A line `NAME KEY ADDRESS… --rows N`; the name may have spaces, and quotation marks around it, and the
 /// rows may be missing.
-fn joining(line: &str) -> Result<Joining, String> {
+///
+/// # Errors
+/// A clause: what is missing or wrong.
+pub fn joining(line: &str) -> Result<Joining, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let key = |word: &&&str| rota::agreement::public_key(word).is_some();
+    let key = |word: &&&str| agreement::public_key(word).is_some();
     let at = words
         .iter()
         .position(|word| key(&word))
@@ -159,13 +46,16 @@ fn joining(line: &str) -> Result<Joining, String> {
     Ok(Joining {
         rows,
         name: words[..at].join(" ").trim_matches(['\'', '"']).to_owned(),
-        key: rota::agreement::public_key(words[at]).ok_or("a key is needed")?,
+        key: agreement::public_key(words[at]).ok_or("a key is needed")?,
         addresses: all,
     })
 }
 
-/// What the text of an agreement is so far, and what to do next.
-fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
+/// Writes what the text of an agreement is so far, and what to do next.
+///
+/// # Errors
+/// `out` cannot be written to.
+pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
     let shown = file.display();
     match Agreement::parse(&shown.to_string(), text) {
         Ok(agreement) => {
@@ -194,7 +84,7 @@ fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Adds a member.
-pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
+pub fn add(options: &AddMember) -> Result<(), CommandError> {
     let members = added::members(&options.member, options.rows)?;
     let file = &options.file;
     let mut text = read_configuration(file)?;
@@ -210,7 +100,7 @@ pub(crate) fn add(options: &AddMember) -> Result<(), CommandError> {
 }
 
 /// Prints an agreement as one line.
-pub(crate) fn invite(options: &Invite) -> Result<(), CommandError> {
+pub fn invite(options: &Invite) -> Result<(), CommandError> {
     let (text, in_force) = invited_to(options)?;
     let invitation = Invitation {
         to: options.name.clone(),
@@ -290,7 +180,7 @@ fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandErro
 }
 
 /// Prints an agreement in words, and who has signed it.
-pub(crate) fn show(file: &Path) -> Result<(), CommandError> {
+pub fn show(file: &Path) -> Result<(), CommandError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
     let mut out = BufWriter::new(io::stdout().lock());
@@ -319,7 +209,7 @@ pub(crate) fn show(file: &Path) -> Result<(), CommandError> {
 }
 
 /// Checks an agreement, and rows against it.
-pub(crate) fn check(options: &CheckAgreement) -> Result<(), CommandError> {
+pub fn check(options: &CheckAgreement) -> Result<(), CommandError> {
     let file = &options.file;
     let agreement = agreement_in(file)?;
     let epoch = &agreement.epoch;

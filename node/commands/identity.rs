@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use rota::federation::addresses;
-use rota::identity;
-use rota::protocol::{PublicKey, name};
+use crate::federation::addresses;
+use crate::identity;
+use protocol::{PublicKey, name};
 
 use super::CommandError;
 use crate::cli::{Called, Identity, quoted};

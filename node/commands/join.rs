@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rota::agreement::{Agreement, ConfigError, Consent, Invitation};
-use rota::federation::{addresses, draft_words, words};
-use rota::identity;
-use rota::institution::{Configured, Data, Place, SetupError, standing};
-use rota::learn::file;
-use rota::model::GivenStart;
-use rota::protocol::{PublicKey, SecretKey};
-use rota::report::numbers;
+use crate::federation::{addresses, draft_words, words};
+use crate::identity;
+use crate::institution::{Configured, Data, Place, SetupError, standing};
+use crate::model::GivenStart;
+use agreement::{Agreement, ConfigError, Consent, Invitation};
+use formatting::numbers;
+use learn::file;
+use protocol::{PublicKey, SecretKey};
 
 use super::joining::{Joining, consents, keep, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};
@@ -144,7 +144,7 @@ fn invitation(argument: &str) -> Result<Invitation, CommandError> {
     let text = match argument {
         "-" => file::read_text_from(io::stdin().lock(), file::CONFIGURATION)?,
         // A token may be longer than a path can be.
-        _ if argument.len() < 4096 && path.is_file() => rota::agreement::read_configuration(path)?,
+        _ if argument.len() < 4096 && path.is_file() => agreement::read_configuration(path)?,
         token => return Ok(Invitation::read(token)?),
     };
     if text.trim_start().starts_with("rota-") {
@@ -197,7 +197,7 @@ fn too_early(
     key: &PublicKey,
     why: &ConfigError,
 ) -> Result<CommandError, CommandError> {
-    let draft = rota::agreement::Draft::parse("the invitation", &invitation.text)?;
+    let draft = agreement::Draft::parse("the invitation", &invitation.text)?;
     say(&draft_words(&draft))?;
     Ok(
         match draft.members.iter().any(|member| member.key == *key) {

@@ -3,13 +3,13 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use rota::agreement::{Agreement, Consent};
-use rota::federation::{Join, Joined, keep_consent, own_rows};
-use rota::institution::Fit;
-use rota::learn::DataError;
-use rota::learn::data::{OwnFile, OwnRows};
-use rota::learn::propose::Marks;
-use rota::protocol::MemberIndex;
+use crate::federation::{Join, Joined, keep_consent, own_rows};
+use crate::institution::Fit;
+use agreement::{Agreement, Consent};
+use learn::DataError;
+use learn::data::{OwnFile, OwnRows};
+use learn::propose::Marks;
+use protocol::MemberIndex;
 
 use super::CommandError;
 use super::rows::{Doubts, fitting, say};
@@ -25,7 +25,7 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandEr
         ));
     }
     for address in &options.listen {
-        rota::mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
+        mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
     }
     match kept {
         None => Ok(own_rows(
@@ -109,7 +109,7 @@ pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> CommandError 
 
 /// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
 fn rows_before(folder: &Path) -> Option<Before> {
-    let text = rota::agreement::read_configuration(&folder.join("silo.toml")).ok()?;
+    let text = agreement::read_configuration(&folder.join("silo.toml")).ok()?;
     let table: toml::Table = text.parse().ok()?;
     let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
     let own = |file: &OwnFile| OwnFile::new(folder.join(file.path()), file.format().cloned());

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use rota::learn::external::{Described, Held, Initial, MOST_HELD, TensorRole};
-use rota::report::numbers;
+use formatting::numbers;
+use learn::external::{Described, Held, Initial, MOST_HELD, TensorRole};
 
 use super::CommandError;
 use crate::cli::{DescribeLearner, Learner};

@@ -1,117 +1,104 @@
-//! The subcommands, and their errors.
+//! The commands around an institution's node, and their errors.
 
 mod added;
-pub(crate) mod advise;
-pub(crate) mod amend;
-pub(crate) mod attack;
-pub(crate) mod audit;
-pub(crate) mod backup;
-pub(crate) mod chain;
-pub(crate) mod check;
-pub(crate) mod compare;
-pub(crate) mod continuing;
-pub(crate) mod data;
-pub(crate) mod demo;
-pub(crate) mod devices;
-pub(crate) mod federation;
-pub(crate) mod identity;
-pub(crate) mod init;
-pub(crate) mod join;
+mod amend;
+mod audit;
+mod backup;
+mod chain;
+mod check;
+mod continuing;
+mod devices;
+pub mod federation;
+mod identity;
+mod join;
 mod joining;
-pub(crate) mod lab;
-pub(crate) mod learner;
-pub(crate) mod model;
+mod learner;
+pub mod model;
 mod newcomer;
-pub(crate) mod print;
-pub(crate) mod recover;
-pub(crate) mod report;
+mod print;
+mod recover;
 mod rows;
-pub(crate) mod run;
-pub(crate) mod scenarios;
-pub(crate) mod schema;
-pub(crate) mod simulate;
-pub(crate) mod solve;
-pub(crate) mod status;
-pub(crate) mod strategies;
-pub(crate) mod verify;
+mod run;
+mod status;
+mod verify;
 
 use std::fs;
 use std::io;
 use std::panic;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use rota::agreement::{AddError, ConfigError, TokenError};
-use rota::audit::CheckError;
-use rota::backup::{BackupError, RestoreError};
-use rota::chain::ChainError;
-use rota::datasets::{CatalogueError, DownloadError};
-use rota::deploy::DeployError;
-use rota::federation::{ContinueError, DemoError, JoinError};
-use rota::identity::IdentityError;
-use rota::init::{ComposeError, NewError};
-use rota::institution::{NodeError, PresentError, SetupError};
-use rota::learn::DataError;
-use rota::learn::export::ExportError;
-use rota::loopback;
-use rota::model::ModelError;
-use rota::report::numbers;
-use rota::simulations::compare::ExperimentError;
-use rota::simulations::{RunError, ScenarioError};
-use rota::status::socket::SocketError;
-use rota::verify::{EvidenceError, VerifyError};
+use crate::audit::CheckError;
+use crate::backup::{BackupError, RestoreError};
+use crate::chain::ChainError;
+use crate::federation::{ContinueError, JoinError};
+use crate::identity::IdentityError;
+use crate::institution::{NodeError, PresentError, SetupError};
+use crate::model::ModelError;
+use crate::status::socket::SocketError;
+use crate::verify::{EvidenceError, VerifyError};
+use agreement::{AddError, ConfigError, TokenError};
+use formatting::numbers;
+use learn::DataError;
+use learn::export::ExportError;
 
-use solve::SolveError;
+use crate::cli::{Command, Federation};
+use crate::logging::say;
+
+/// Carries out a command.
+///
+/// # Errors
+/// [`CommandError`]: one sentence, with what to try.
+pub fn run(command: &Command) -> Result<(), CommandError> {
+    match command {
+        Command::Devices(devices) => devices::run(devices),
+        Command::Run(run) => run::run(run),
+        Command::Check(check) => check::run(check),
+        Command::Status(status) => status::status(status),
+        Command::Watch(watch) => status::watch(watch),
+        Command::Chain(chain) => chain::run(chain),
+        Command::Audit(audit) => audit::run(audit),
+        Command::Verify(verify) => verify::run(verify),
+        Command::Model(model) => model::run(model),
+        Command::Learner(learner) => learner::run(learner),
+        Command::Identity(identity) => identity::run(identity),
+        Command::Backup(options) => backup::backup(options),
+        Command::Restore(options) => backup::restore(options),
+        Command::Recover(options) => recover::recover(options),
+    }
+}
+
+/// Carries out a command of `federation`.
+///
+/// # Errors
+/// [`CommandError`]: one sentence, with what to try.
+pub fn run_federation(command: &Federation) -> Result<(), CommandError> {
+    match command {
+        Federation::Continue(options) => continuing::continue_from(options),
+        Federation::Add(options) => federation::add(options),
+        Federation::Invite(options) => federation::invite(options),
+        Federation::Join(options) => join::join(options),
+        Federation::Sign(options) => join::sign(options),
+        Federation::Show { file } => federation::show(file),
+        Federation::Print(options) => print::run(options),
+        Federation::Check(options) => federation::check(options),
+        Federation::Amend(amend) => amend::amend(amend),
+    }
+}
+
+/// Prints an error and gives the exit code of the program.
+pub fn failed(error: &str, code: u8) -> ExitCode {
+    // If standard error is closed, the exit code still reports the failure.
+    let _ = say(&format!("error: {}", numbers::message(error)));
+    ExitCode::from(code)
+}
 
 /// Why a command failed: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CommandError {
-    /// The scenario, or a change to it, is wrong.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// A fault of the scenario cannot be carried out on real sockets.
-    #[error(transparent)]
-    Loopback(#[from] loopback::Refused),
-    /// A transport was given for the simulated network.
-    #[error("--transport is for real sockets, and --mesh is virtual: add --mesh loopback")]
-    Transport,
-    /// The experiment is wrong, or cannot be run.
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-    /// The federation failed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The federation ended, with models that are of no use.
-    #[error(
-        "the federation's model is of no use at {silos} of {members} silos, of which {silo}: {reason}; \
-         if training diverged, try a smaller learning rate"
-    )]
-    NoUse {
-        /// Silos at which it is of no use.
-        silos: usize,
-        /// Members of the federation.
-        members: usize,
-        /// One of these silos.
-        silo: String,
-        /// Why.
-        reason: String,
-    },
-    /// The report cannot be written.
-    #[error("cannot write the report to {}: {reason}; choose another folder with --out", path.display())]
-    Report {
-        /// The file or folder.
-        path: PathBuf,
-        /// The system's error.
-        reason: io::Error,
-    },
-    /// An experiment with real processes failed.
-    #[error(transparent)]
-    Deploy(#[from] DeployError),
+pub enum CommandError {
     /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The files of a demo cannot be written.
-    #[error(transparent)]
-    Demo(#[from] DemoError),
     /// The configuration of a node is wrong.
     #[error(transparent)]
     Setup(#[from] SetupError),
@@ -148,18 +135,9 @@ pub(crate) enum CommandError {
     /// An audit log that was not checked, or in which something is wrong.
     #[error(transparent)]
     Audit(#[from] CheckError),
-    /// A file of numbers, or an option about it, is wrong.
-    #[error(transparent)]
-    Solve(#[from] SolveError),
     /// Data that cannot be read or described.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A catalogue of public data sets cannot be used.
-    #[error(transparent)]
-    Catalogue(#[from] CatalogueError),
-    /// A public data set cannot be downloaded.
-    #[error(transparent)]
-    Download(#[from] DownloadError),
     /// A model cannot be taken out, or does not fit the rows.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -189,15 +167,9 @@ pub(crate) enum CommandError {
         /// Its federation.
         agreed: String,
     },
-    /// The agreement of a new federation cannot be made.
-    #[error(transparent)]
-    New(#[from] NewError),
     /// Something that TOML cannot express.
     #[error("this agreement cannot be written: {0}")]
     Toml(String),
-    /// What a new federation learns.
-    #[error(transparent)]
-    Compose(#[from] ComposeError),
     /// An agreement or a consent that cannot be read.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -249,13 +221,9 @@ pub(crate) enum CommandError {
 
 impl CommandError {
     /// 2 for wrong options and wrong configuration files, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
-            CommandError::Scenario(_)
-            | CommandError::Setup(_)
-            | CommandError::Loopback(_)
-            | CommandError::Transport
-            | CommandError::New(_)
+            CommandError::Setup(_)
             | CommandError::Toml(_)
             | CommandError::Continue(_)
             | CommandError::Several { .. }
@@ -263,22 +231,14 @@ impl CommandError {
             | CommandError::Config(_)
             | CommandError::Add(_)
             | CommandError::Token(_)
-            | CommandError::Catalogue(_)
             | CommandError::Usage(_)
             | CommandError::NoTerminal
             | CommandError::Log(_)
             | CommandError::Exists(_) => 2,
             CommandError::Present(PresentError::Setup(_)) => 2,
             CommandError::Present(_) => 1,
-            CommandError::Experiment(ExperimentError::Run(RunError::Data(error))) => data(error),
-            CommandError::Experiment(ExperimentError::Run(RunError::Setup(_))) => 2,
-            CommandError::Experiment(ExperimentError::Run(_) | ExperimentError::Result { .. }) => 1,
-            CommandError::Experiment(_) => 2,
-            CommandError::Compose(ComposeError::Data(error)) => data(error),
-            CommandError::Compose(ComposeError::Terminal(_)) => 1,
-            CommandError::Compose(_) => 2,
             CommandError::Join(JoinError::Exists(_)) => 2,
-            CommandError::Join(_) | CommandError::Download(_) | CommandError::Failed(_) => 1,
+            CommandError::Join(_) | CommandError::Failed(_) => 1,
             CommandError::Data(error) => data(error),
             CommandError::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
@@ -290,17 +250,6 @@ impl CommandError {
                 | ModelError::NoCoalition { .. } => 2,
                 _ => 1,
             },
-            CommandError::Run(error) | CommandError::Demo(DemoError::Run(error)) => match error {
-                RunError::Setup(_) => 2,
-                RunError::Data(error) => data(error),
-                _ => 1,
-            },
-            CommandError::Demo(error) => match error {
-                DemoError::Data(error) => data(error),
-                DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => 2,
-                _ => 1,
-            },
-            CommandError::Deploy(error) => 1 + u8::from(error.is_usage()),
             CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
             CommandError::Chain(
                 ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
@@ -316,22 +265,19 @@ impl CommandError {
             )
             | CommandError::Audit(CheckError::Nothing(_)) => 2,
             CommandError::Verify(_) | CommandError::Evidence(_) | CommandError::Audit(_) => 1,
-            CommandError::Solve(error) => error.exit_code(),
             CommandError::Waiting => 3,
             CommandError::Skipped { .. } => 4,
             CommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
             CommandError::Backup(_) | CommandError::Restore(_) => 1,
             CommandError::Identity(_)
-            | CommandError::NoUse { .. }
             | CommandError::Status(_)
-            | CommandError::Report { .. }
             | CommandError::Write { .. }
             | CommandError::Output(_) => 1,
         }
     }
 
     /// Whether the reader of standard output has closed it.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
+    pub fn is_broken_pipe(&self) -> bool {
         let (CommandError::Output(error) | CommandError::Audit(CheckError::Output(error))) = self
         else {
             return false;
@@ -342,7 +288,7 @@ impl CommandError {
 
 /// Runs this without the message of a panic. A copy of a journal that is taken while its node writes can
 /// make redb panic, which is caught where the copy is read.
-fn quietly<T>(read: impl FnOnce() -> T) -> T {
+pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let done = read();
@@ -351,7 +297,10 @@ fn quietly<T>(read: impl FnOnce() -> T) -> T {
 }
 
 /// Refuses to overwrite a file, unless that is wanted.
-fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
+///
+/// # Errors
+/// [`CommandError::Exists`].
+pub fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
     match file.exists() && !overwrite {
         true => Err(CommandError::Exists(file.into())),
         false => Ok(()),
@@ -360,7 +309,7 @@ fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
 
 /// A line for people, in as many of at most 100 characters as it needs. What follows the first is
 /// indented below its text.
-fn wrapped(line: &str) -> String {
+pub fn wrapped(line: &str) -> String {
     let line = numbers::plain(line);
     let indent = line.len() - line.trim_start().len();
     // Findings begin with a level and a topic.
@@ -381,7 +330,7 @@ fn wrapped(line: &str) -> String {
 
 /// A name for a file or folder, of letters, digits, `-` and `_`: what else is in `name` becomes `-`.
 /// `otherwise` where it is empty.
-fn file_name(name: &str, otherwise: &str) -> String {
+pub fn file_name(name: &str, otherwise: &str) -> String {
     let harmless = |c: char| match c.is_alphanumeric() || "-_".contains(c) {
         true => c,
         false => '-',
@@ -392,14 +341,19 @@ fn file_name(name: &str, otherwise: &str) -> String {
     }
 }
 
-fn write(file: &Path, text: &str) -> Result<(), CommandError> {
+/// Writes a text file.
+///
+/// # Errors
+/// [`CommandError::Write`].
+pub fn write(file: &Path, text: &str) -> Result<(), CommandError> {
     fs::write(file, text).map_err(|reason| CommandError::Write {
         path: file.into(),
         reason,
     })
 }
 
-fn data(error: &DataError) -> u8 {
+/// The exit code of an error of data: 2 where a configuration is wrong.
+pub fn data(error: &DataError) -> u8 {
     match error {
         DataError::Config(_) | DataError::TooManySilos { .. } => 2,
         _ => 1,
@@ -411,40 +365,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn configuration_exits_with_2_and_failure_with_1() {
-        let usage: [CommandError; 3] = [
-            ScenarioError::Override("--silos must be at least 1".into()).into(),
-            RunError::Setup("too many coalitions".into()).into(),
-            RunError::Data(DataError::Config("no layers".into())).into(),
-        ];
-        assert!(usage.iter().all(|error| error.exit_code() == 2));
-        let missing = DataError::NoFolder {
-            source_name: "heart",
-            hint: "get them",
-        };
-        let failures: [CommandError; 3] = [
-            RunError::Data(missing).into(),
-            io::Error::from(io::ErrorKind::StorageFull).into(),
-            CommandError::Report {
-                path: "x".into(),
-                reason: io::ErrorKind::NotADirectory.into(),
-            },
-        ];
-        assert!(
-            failures
-                .iter()
-                .all(|error| error.exit_code() == 1 && !error.is_broken_pipe())
-        );
-    }
-
-    #[test]
     fn a_closed_pipe_is_recognised_on_standard_output_only() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
         assert!(CommandError::from(broken()).is_broken_pipe());
-        let report = CommandError::Report {
+        let written = CommandError::Write {
             path: "x".into(),
             reason: broken(),
         };
-        assert!(!report.is_broken_pipe());
+        assert!(!written.is_broken_pipe());
     }
 }

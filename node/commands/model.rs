@@ -5,15 +5,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rota::equipment::Equipment;
-use rota::institution::{Data, Institution, SetupError, present};
-use rota::learn::data::Format;
-use rota::learn::export::{self, BadRows, Card, Output, Predictor};
-use rota::learn::schema::LocalNames;
-use rota::learn::{DataError, TaskConfig};
-use rota::methods::Params;
-use rota::model::{self, Choice, Held, ModelError, Which};
-use rota::report::numbers;
+use crate::equipment::Equipment;
+use crate::institution::{Data, Institution, SetupError, present};
+use crate::model::{self, Choice, Held, ModelError, Which};
+use formatting::numbers;
+use learn::data::Format;
+use learn::export::{self, BadRows, Card, Output, Predictor};
+use learn::schema::LocalNames;
+use learn::{DataError, TaskConfig};
+use methods::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use super::{CommandError, quietly, vacant, wrapped};
 use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};
 
 /// Runs a subcommand.
-pub(crate) fn run(command: &Model) -> Result<(), CommandError> {
+pub fn run(command: &Model) -> Result<(), CommandError> {
     match command {
         Model::List { config, json } => list(config, *json),
         Model::Show(options) => show(options),
@@ -53,7 +53,7 @@ impl Node {
                 let stand_in =
                     Equipment::of_family(&institution.agreement, institution.me, start.as_ref());
                 let stand_in = stand_in.map_err(|_| ModelError::Data(why_again(&why)))?;
-                let _ = crate::progress::say(&format!(
+                let _ = crate::logging::say(&format!(
                     "note: the models cannot be measured here: {}",
                     numbers::message(&why.to_string())
                 ));
@@ -431,7 +431,7 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
     console.flush()?;
     let skipped = &predicted.skipped;
     for why in skipped.iter().take(SAID) {
-        let _ = crate::progress::say(&format!("skipped: {}", numbers::message(why)));
+        let _ = crate::logging::say(&format!("skipped: {}", numbers::message(why)));
     }
     match skipped.len() {
         0 => Ok(()),
@@ -462,14 +462,14 @@ fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, CommandError> {
 }
 
 fn rows_names(file: &Path) -> Result<RowsNames, CommandError> {
-    let text = rota::agreement::read_configuration(file).map_err(SetupError::from)?;
+    let text = agreement::read_configuration(file).map_err(SetupError::from)?;
     let name = file.display().to_string();
-    let source = rota::agreement::Source {
+    let source = agreement::Source {
         file: &name,
         text: &text,
     };
     let read: Result<RowsNames, _> = toml::from_str(&text);
-    let read = read.map_err(|error| rota::agreement::ConfigError::At(source.toml(&error)));
+    let read = read.map_err(|error| agreement::ConfigError::At(source.toml(&error)));
     Ok(read.map_err(SetupError::from)?)
 }
 
@@ -490,7 +490,11 @@ fn print_json(document: &Value) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-pub(super) fn write(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+/// Writes a file.
+///
+/// # Errors
+/// [`CommandError::Write`].
+pub fn write(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     fs::write(file, bytes).map_err(|reason| CommandError::Write {
         path: file.into(),
         reason,

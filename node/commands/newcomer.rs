@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rota::agreement::{Agreement, Consent, Invitation, Request};
-use rota::federation::{addresses, words};
-use rota::protocol::SecretKey;
-use rota::report::numbers;
+use crate::federation::{addresses, words};
+use agreement::{Agreement, Consent, Invitation, Request};
+use formatting::numbers;
+use protocol::SecretKey;
 
 use super::joining::{Joining, keep, own_rows_of, unfit};
 use super::rows::say;

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use rota::chain::Chain;
-use rota::federation::consents_beside;
-use rota::federation::print::{Printed, page};
-use rota::institution::{Configured, Place, SetupError, Signature, standing};
-use rota::store::has_journal;
+use crate::chain::Chain;
+use crate::federation::consents_beside;
+use crate::federation::print::{Printed, page};
+use crate::institution::{Configured, Place, SetupError, Signature, standing};
+use crate::store::has_journal;
 
 use super::{CommandError, quietly, vacant, write};
 use crate::cli::PrintAgreement;

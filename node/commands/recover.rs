@@ -2,11 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::institution::{Wish, present, protocol_records};
-use rota::protocol::effects::Record;
-use rota::protocol::recovery::remaining;
-use rota::protocol::{Epoch, MemberIndex};
-use rota::store;
+use crate::institution::{Wish, present, protocol_records};
+use crate::store;
+use protocol::effects::Record;
+use protocol::recovery::remaining;
+use protocol::{Epoch, MemberIndex};
 
 use super::amend::agreed;
 use super::{CommandError, wrapped};

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use rota::agreement::Agreement;
-use rota::federation::beyond;
-use rota::institution::{Fit, fit, misfits, surveyed};
-use rota::learn::DataError;
-use rota::learn::data::OwnRows;
-use rota::protocol::MemberIndex;
+use crate::federation::beyond;
+use crate::institution::{Fit, fit, misfits, surveyed};
+use agreement::Agreement;
+use learn::DataError;
+use learn::data::OwnRows;
+use protocol::MemberIndex;
 
 use super::{CommandError, wrapped};
 

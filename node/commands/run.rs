@@ -1,6 +1,6 @@
 //! `rota run`: runs the node of one institution.
 
-use rota::institution::{Configured, Options, Output, run as run_node};
+use crate::institution::{Configured, Options, Output, run as run_node};
 
 use super::CommandError;
 use crate::cli::Run;

@@ -2,11 +2,11 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use rota::institution::{SetupError, state_folder};
-use rota::report::numbers;
-use rota::status::document::FORMAT;
-use rota::status::socket::{self, NAME, NODES, SocketError};
-use rota::status::{Status, all, text, watch as screen};
+use crate::institution::{SetupError, state_folder};
+use crate::status::document::FORMAT;
+use crate::status::socket::{self, NAME, NODES, SocketError};
+use crate::status::{Status, all, text, watch as screen};
+use formatting::numbers;
 use serde::Serialize;
 
 use super::CommandError;

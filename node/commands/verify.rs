@@ -3,9 +3,9 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use rota::agreement::Agreement;
-use rota::report::numbers;
-use rota::verify::{EVIDENCE, EvidenceFile, verify};
+use crate::verify::{EVIDENCE, EvidenceFile, verify};
+use agreement::Agreement;
+use formatting::numbers;
 use serde::Serialize;
 
 use super::{CommandError, quietly};

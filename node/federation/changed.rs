@@ -5,7 +5,7 @@ use protocol::message::Amendment;
 use protocol::name::printable;
 
 use super::words::words;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Begins the line of a change that protects less than before.
 const WEAKER: &str = "weaker: ";

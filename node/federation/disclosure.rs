@@ -6,7 +6,7 @@ use learn::TaskConfig;
 use protocol::charter::Charter;
 
 use super::start::{First, first};
-use crate::report::numbers;
+use formatting::numbers;
 
 /// The size of an institution's own data, where it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

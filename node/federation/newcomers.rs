@@ -4,7 +4,7 @@ use agreement::{Agreement, Request};
 use protocol::message::Amendment;
 use protocol::roster::Silo;
 
-use crate::report::numbers::{plain, plural};
+use formatting::numbers::{plain, plural};
 
 /// One line for each institution that the amendment admits to `agreement`, which is in force.
 pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use methods::learner::{LearnError, Learner, Progress, Task};
 use protocol::Epoch;
 
-use crate::report::numbers::seconds;
+use formatting::numbers::seconds;
 
 /// How long a training is watched that says how far it has come: the rest is as fast.
 const WATCHED: Duration = Duration::from_secs(10);

@@ -8,8 +8,8 @@ use protocol::MemberIndex;
 
 use super::words;
 use crate::chain::{Chain, Who};
-use crate::report::numbers::{plain, plural};
-use crate::report::palette;
+use formatting::numbers::{plain, plural};
+use formatting::palette;
 
 const STYLE: &str = include_str!("print.css");
 

@@ -6,7 +6,7 @@ use learn::TaskConfig;
 use protocol::MemberIndex;
 
 use super::start::{FirstError, first, first_of};
-use crate::report::numbers::{count, plural};
+use formatting::numbers::{count, plural};
 
 /// Whether models, or the sums of a common scale, are averaged by the rows that members claim. Where that
 /// cannot be computed without the data of a task, it is assumed.

@@ -12,7 +12,7 @@ use protocol::verification::odds;
 
 use super::disclosure::disclosure;
 use super::rows::undeclared;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// The agreement in sentences and lists, one line each.
 pub fn words(agreement: &Agreement) -> Vec<String> {

@@ -11,7 +11,7 @@ use silo::Notice;
 use super::Institution;
 use super::output::Output;
 use crate::events::NodeEvent;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Watches for the common scale.
 pub(super) struct Columns {

@@ -465,7 +465,7 @@ impl DataTable {
 
 impl Data {
     /// Rows in a file `rows.csv` beside the configuration, empty cells where a value is missing.
-    pub(crate) fn beside() -> Self {
+    pub fn beside() -> Self {
         Self::Rows(Box::new(OwnRows {
             files: vec!["rows.csv".into()],
             format: Format {
@@ -478,7 +478,7 @@ impl Data {
 }
 
 /// A configuration as a file, for a silo beside the federation's folder.
-pub(crate) fn to_toml(
+pub fn to_toml(
     name: &str,
     seed: u64,
     radius: Radius,

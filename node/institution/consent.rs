@@ -6,7 +6,7 @@ use agreement::{Agreement, ConfigError, Consent, ConsentError};
 use protocol::PublicKey;
 
 /// Name of the file of a signed consent beside `silo.toml`.
-pub(crate) const CONSENT: &str = "consent.toml";
+pub const CONSENT: &str = "consent.toml";
 
 /// Why a consent that `silo.toml` names does not let a node start.
 #[derive(Debug, thiserror::Error)]

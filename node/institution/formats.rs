@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_format_that_this_program_does_not_speak_is_named_with_what_to_do() {
         let example =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/federation.toml");
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/federation.toml");
         let example = agreement::Agreement::load(&example).expect("the example can be read");
         let mut epoch = (*example.epoch).clone();
         assert!(check(&epoch).is_ok());

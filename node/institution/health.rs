@@ -12,11 +12,11 @@ use silo::{Activities, Activity, Counts, Notice};
 
 use crate::events::phase_name;
 use crate::paths::free;
-use crate::report::numbers::short;
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, Federation, HeldOut, NodeFacts, Peer, Round, Spent, Traffic, Training, Warning, time,
 };
+use formatting::numbers::short;
 
 /// Rounds that are kept.
 pub(super) const ROUNDS: usize = 100;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::Epoch;
 
 use crate::events::NodeEvent;
-use crate::report::numbers::{plural, seconds};
+use formatting::numbers::{plural, seconds};
 
 /// Room that is left above the longest time that was seen.
 const ROOM: f64 = 1.5;

@@ -46,7 +46,7 @@ mod weights;
 
 pub use amendments::{Amendments, Found, KnownAmendment, Unused, Word};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
-pub(crate) use consent::CONSENT;
+pub use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
 pub use error::NodeError;
 pub use fit::{Fit, fit, misfits, surveyed};

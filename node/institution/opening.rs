@@ -13,10 +13,10 @@ use super::error::NodeError;
 use super::health::Health;
 use super::output::Output;
 use crate::events::NodeEvent;
-use crate::report::numbers;
 use crate::status::http;
 use crate::status::{Source, socket};
 use crate::store::{self, Note};
+use formatting::numbers;
 
 /// Name of the file with the agreement in force, once it has changed.
 pub(crate) const IN_FORCE: &str = "in-force.toml";

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::SystemTime;
 
 use crate::events::{Line, NodeEvent};
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Lines that may wait for a slow reader; more are dropped and counted.
 const WAITING: usize = 4096;

@@ -21,7 +21,7 @@ use super::reporter::Reporter;
 use crate::equipment::Equipment;
 use crate::events::NodeEvent;
 use crate::model::{Held, ModelError, Served, keep_served, served};
-use crate::report::numbers::plural;
+use formatting::numbers::plural;
 
 /// How often a comparison that goes on says so.
 const AGAIN: Duration = Duration::from_secs(60);

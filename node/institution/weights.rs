@@ -6,7 +6,7 @@ use std::sync::Arc;
 use protocol::{Epoch, MemberIndex};
 
 use crate::events::NodeEvent;
-use crate::report::numbers::count;
+use formatting::numbers::count;
 
 /// Remembers what was said, so that each thing is said once as long as it stays the same.
 pub(super) struct Weights {

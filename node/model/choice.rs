@@ -15,7 +15,7 @@ use super::ModelError;
 use super::held::{Held, HeldRound};
 use super::notes::{self, Noted};
 use crate::equipment::Equipment;
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Which model is meant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::report::numbers;
+use formatting::numbers;
 
 /// Version of the document's format. It changes when a key changes its meaning or is removed; new keys
 /// may come without a new version.

@@ -5,8 +5,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::Status;
 use super::document::{Peer, Round};
 use super::text::{adopted, ago, phase, round_trip, short, through};
-use crate::report::numbers::{bytes, count, decimals, plain, value};
-use crate::report::palette;
+use formatting::numbers::{bytes, count, decimals, plain, value};
+use formatting::palette;
 
 /// Seconds after which the page loads itself again.
 const AGAIN: u32 = 3;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Status;
 use super::document::{Peer, Round};
-use crate::report::numbers::{bytes, count, plain};
+use formatting::numbers::{bytes, count, plain};
 
 /// All lines, with a line break at the end.
 pub fn text(status: &Status) -> String {

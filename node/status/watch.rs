@@ -14,7 +14,7 @@ use super::Status;
 use super::document::Peer;
 use super::socket::SocketError;
 use super::text::{ago, position, round_trip, short, through};
-use crate::report::numbers::{count, decimals, plain, value};
+use formatting::numbers::{count, decimals, plain, value};
 
 /// How often the node is asked.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -429,7 +429,7 @@ mod tests {
 
     fn compare(name: &str, actual: &str) {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("node/status/golden")
+            .join("status/golden")
             .join(name);
         if std::env::var("ROTA_GOLDEN").is_ok_and(|value| value == "write") {
             std::fs::write(&file, format!("{actual}\n")).unwrap();

@@ -244,7 +244,7 @@ mod tests {
         });
         let start = framer.start().to_vec();
         let parts = [("start", start), ("record", record), ("head", head)];
-        golden::check("node/store/golden/journal.hex", &golden::lines(parts));
+        golden::check("store/golden/journal.hex", &golden::lines(parts));
     }
 
     #[test]

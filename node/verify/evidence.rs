@@ -19,8 +19,8 @@ use protocol::message::Message;
 use protocol::{Epoch, Hash};
 use serde::{Deserialize, Serialize};
 
-use crate::report::numbers::plain;
 use crate::store::{self, OpenError};
+use formatting::numbers::plain;
 
 /// The folder of evidence in a node's state folder.
 pub const EVIDENCE: &str = "evidence";

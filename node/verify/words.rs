@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::state::Verified;
-use crate::report::numbers::plain;
+use formatting::numbers::plain;
 
 impl Verified {
     /// Writes what was verified, as text.

@@ -56,23 +56,28 @@ struct Actor {
 
 /// A silo that stopped.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stop {
+pub struct Stop {
     /// When, after the start.
-    pub(crate) at: Duration,
-    pub(crate) member: MemberIndex,
+    pub at: Duration,
+    /// Which one.
+    pub member: MemberIndex,
     /// Time until it was started again; `None`: never.
-    pub(crate) back: Option<Duration>,
+    pub back: Option<Duration>,
 }
 
 /// A round that became final, and what every member had sent and worked by then.
 #[derive(Debug, Clone)]
-pub(crate) struct Mark {
-    pub(crate) round: u64,
+pub struct Mark {
+    /// The round, from 1.
+    pub round: u64,
     /// When the first member knew, after the start.
-    pub(crate) at: Duration,
-    pub(crate) lead: MemberIndex,
-    pub(crate) traffic: Vec<Traffic>,
-    pub(crate) work: Vec<Duration>,
+    pub at: Duration,
+    /// The lead of its view.
+    pub lead: MemberIndex,
+    /// The bytes that every member had sent, in roster order.
+    pub traffic: Vec<Traffic>,
+    /// The modelled time that every member had worked besides training.
+    pub work: Vec<Duration>,
 }
 
 /// A run that has ended.

@@ -25,30 +25,44 @@ const READ_VIRTUAL: Duration = Duration::from_secs(1);
 const READ_REAL: Duration = Duration::from_secs(10);
 
 /// The record of one federation's run.
-pub(crate) struct RunRecord {
-    pub(crate) mesh: Mesh,
-    pub(crate) notices: Vec<(Time, MemberIndex, Notice)>,
-    pub(crate) traffic: Vec<Traffic>,
+pub struct RunRecord {
+    /// The kind of network that carried the messages.
+    pub mesh: Mesh,
+    /// What every silo told, and when.
+    pub notices: Vec<(Time, MemberIndex, Notice)>,
+    /// The bytes that every member sent, in roster order.
+    pub traffic: Vec<Traffic>,
     /// The modelled time that every member worked besides training.
-    pub(crate) work: Vec<Duration>,
+    pub work: Vec<Duration>,
     /// Whether every honest silo was complete in the end, except those killed without a restart.
-    pub(crate) complete: bool,
-    pub(crate) stops: Vec<Stop>,
-    pub(crate) marks: Vec<Mark>,
+    pub complete: bool,
+    /// The stops of silos, in order.
+    pub stops: Vec<Stop>,
+    /// The final rounds, in order.
+    pub marks: Vec<Mark>,
     /// Members whose contributions a member got, each once: when, who, whose.
-    pub(crate) sightings: Vec<(Time, MemberIndex, MemberIndex)>,
-    pub(crate) totals: Totals,
-    pub(crate) trace: String,
-    pub(crate) events: u64,
-    pub(crate) invariants: Vec<&'static str>,
+    pub sightings: Vec<(Time, MemberIndex, MemberIndex)>,
+    /// Checks done and found in the shared cache.
+    pub totals: Totals,
+    /// Hash over all events.
+    pub trace: String,
+    /// Number of events.
+    pub events: u64,
+    /// Names of the safety properties that were checked after every event.
+    pub invariants: Vec<&'static str>,
     /// How often the authors of models without names could be recognised.
-    pub(crate) linkage: Option<Linkage>,
-    pub(crate) seconds: f64,
-    pub(crate) ended: Time,
+    pub linkage: Option<Linkage>,
+    /// Seconds that the run took here.
+    pub seconds: f64,
+    /// When it ended, on the federation's clock.
+    pub ended: Time,
 }
 
 /// Runs one federation to its end.
-pub(crate) fn federate(
+///
+/// # Errors
+/// [`RunError`]: setup, a violated property, or a federation that does not finish.
+pub fn federate(
     scenario: &Scenario,
     federation: &Federation,
     faults: &[Fault],
@@ -152,46 +166,4 @@ fn bound(federation: &Federation) -> Duration {
     let view = epoch.beat() * (epoch.charter.view_timeout + 16 * 4);
     view.saturating_mul(views.saturating_mul(rounds))
         .saturating_mul(2)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::scenario::Overrides;
-    use crate::summary::{AdoptedModel, adopted_models};
-
-    #[test]
-    fn equal_outcomes_of_all_members_take_memory_once_however_often_they_were_computed() {
-        let overrides = Overrides {
-            rounds: Some(2),
-            silos: Some(4),
-            ..Overrides::default()
-        };
-        let scenario = Scenario::load("null").unwrap().with(&overrides).unwrap();
-        let study = scenario.study(None).unwrap();
-        let federation = Federation::of(&scenario, &study).unwrap();
-        for memo in [false, true] {
-            let mut options = Options {
-                memo,
-                ..Options::default()
-            };
-            let threads = Threads::new(2);
-            let recorded = federate(&scenario, &federation, &[], &mut options, &threads).unwrap();
-            let adopted = adopted_models(&recorded.notices);
-            for round in [1, 2] {
-                let of_round: Vec<_> = adopted.iter().filter(|one| one.round == round).collect();
-                let [first, others @ ..] = &of_round[..] else {
-                    panic!("nobody adopted round {round}")
-                };
-                assert_eq!(others.len(), 3);
-                for other in others {
-                    let model = |one: &AdoptedModel| one.state.models[0].document().as_ptr();
-                    assert_eq!(model(first), model(other), "round {round}, memo {memo}");
-                    // Computed once, the outcome itself is one.
-                    assert_eq!(Arc::ptr_eq(&first.state, &other.state), memo);
-                }
-            }
-        }
-    }
 }

@@ -17,7 +17,6 @@ use silo::{SiloConfig, genesis_outcome};
 
 use crate::byzantine::{Behaviour, lying, worse_coalitions};
 use crate::error::RunError;
-use crate::participation::position;
 use crate::random::Random;
 use crate::scenario::{Fault, Scenario};
 
@@ -27,8 +26,10 @@ pub struct Federation {
     pub epoch: Arc<Epoch>,
     /// The configuration of every member's silo.
     pub members: Vec<SiloConfig>,
-    pub(crate) faulty: BTreeSet<MemberIndex>,
-    pub(crate) seed: u64,
+    /// The Byzantine members.
+    pub faulty: BTreeSet<MemberIndex>,
+    /// Seed that everything random follows from.
+    pub seed: u64,
 }
 
 impl Federation {
@@ -42,7 +43,9 @@ impl Federation {
     }
 
     /// The federation of `scenario` over the silos of `study`, under `strategy`.
-    pub(crate) fn new(
+    /// # Errors
+    /// [`RunError::Setup`], as for [`Self::of`], and a fault that names no member.
+    pub fn new(
         scenario: &Scenario,
         study: &Study,
         strategy: &StrategyConfig,
@@ -164,10 +167,7 @@ impl Federation {
 ///
 /// # Errors
 /// A clause: a fault names an unknown silo.
-pub(crate) fn lies(
-    silos: &[learn::Silo],
-    faults: &[Fault],
-) -> Result<Vec<(usize, Behaviour)>, String> {
+pub fn lies(silos: &[learn::Silo], faults: &[Fault]) -> Result<Vec<(usize, Behaviour)>, String> {
     let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
     let lie = |fault: &Fault| match fault {
         Fault::Byzantine { member, behaviour } if behaviour.is_of_learning() => Some(
@@ -178,4 +178,15 @@ pub(crate) fn lies(
         _ => None,
     };
     faults.iter().filter_map(lie).collect()
+}
+
+/// The position of the silo with that name, or with that position from 0. The error names the silo
+/// and what is known.
+pub fn position(names: &[&str], name: &str) -> Result<usize, String> {
+    let by_name = names.iter().position(|own| *own == name);
+    let by_position = || name.parse().ok().filter(|&at: &usize| at < names.len());
+    by_name.or_else(by_position).ok_or_else(|| {
+        let names = names.join(", ");
+        format!("silo {name:?}: expected one of {names}, or a position from 0")
+    })
 }

@@ -7,12 +7,12 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// A seeded stream of random choices.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(ChaCha8Rng);
+pub struct Random(ChaCha8Rng);
 
 impl Random {
     /// The stream of `seed` for `purpose`, independent of the streams of other purposes. Renaming a
     /// purpose changes what every seed stands for.
-    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
+    pub fn new(seed: u64, purpose: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher
             .update(&seed.to_le_bytes())
@@ -21,43 +21,43 @@ impl Random {
     }
 
     /// 32 bytes.
-    pub(crate) fn bytes(&mut self) -> [u8; 32] {
+    pub fn bytes(&mut self) -> [u8; 32] {
         let mut bytes = [0; 32];
         self.0.fill_bytes(&mut bytes);
         bytes
     }
 
     /// Uniform below `bound`, which is at least 1.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 
     /// Puts all into a random order.
-    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+    pub fn shuffle<T>(&mut self, all: &mut [T]) {
         for last in (1..all.len()).rev() {
             all.swap(last, self.below(last + 1));
         }
     }
 
     /// Uniform in `[0, 1)`.
-    pub(crate) fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Standard normal (Box & Muller 1958).
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
     /// True with probability `p`. Draws a number even if `p` is 0 or 1, so that runs that differ
     /// only in a probability draw the same numbers.
-    pub(crate) fn chance(&mut self, p: f64) -> bool {
+    pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
     /// Uniform between two durations.
-    pub(crate) fn span(&mut self, least: Duration, most: Duration) -> Duration {
+    pub fn span(&mut self, least: Duration, most: Duration) -> Duration {
         least + most.saturating_sub(least).mul_f64(self.uniform())
     }
 }

@@ -270,7 +270,7 @@ patience = 10
                 .insert("addresses".into(), addresses.into());
         }
         fs::write(config, toml::to_string(&silo).unwrap()).unwrap();
-        let institution = rota::institution::Institution::load(config).unwrap();
+        let institution = rota::node::institution::Institution::load(config).unwrap();
         let roster = &institution.agreement.epoch.roster;
         names.push(roster.name(institution.me).to_owned());
     }

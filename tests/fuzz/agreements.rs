@@ -9,7 +9,7 @@ use data_encoding::BASE64URL_NOPAD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use rota::agreement::{Agreement, Consent, Draft, InForce, Invitation};
-use rota::institution::Configured;
+use rota::node::institution::Configured;
 use rota::protocol::{Hash, codec};
 use rota::simulations::{Scenario, scenario};
 

@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::Arc;
 
+use rota::node::store::{DiskJournal, Owner};
 use rota::protocol::epochs::of_present;
 use rota::protocol::member::{Config, Start};
 use rota::protocol::{Epochs, Input, Member, MemberIndex, Record, Time, codec};
 use rota::silo::{self, Journal};
-use rota::store::{DiskJournal, Owner};
 
 use super::engine::{Target, fuzz, gist};
 use super::member::{World, sequences};

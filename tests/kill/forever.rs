@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use rota::institution::Institution;
+use rota::node::institution::Institution;
 
 use crate::Draws;
 use crate::nodes::{Demo, Nodes, good, scenario};

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use nodes::{Demo, Nodes, scenario};
-use rota::institution::Institution;
+use rota::node::institution::Institution;
 use rota::protocol::Hash;
 use witness::Witness;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rota::institution::Institution;
+use rota::node::institution::Institution;
+use rota::node::store::{DiskJournal, Owner};
 use rota::protocol::message::Body;
 use rota::protocol::{self, Hash};
 use rota::silo::{Journal, Record};
-use rota::store::{DiskJournal, Owner};
 
 /// Statements and adoptions of a silo, read from its journal after each of its ends.
 #[derive(Default)]

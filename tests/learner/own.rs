@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use rota::institution::{Options, Output, run_with};
 use rota::methods::learner::{Capabilities, Split, Watch};
 use rota::methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update,
 };
+use rota::node::institution::{Options, Output, run_with};
 
 use super::federations::{demo, rota_run, start};
 

@@ -3,8 +3,8 @@
 use std::fs;
 
 use ::rota::agreement::Agreement;
-use ::rota::institution::Institution;
-use ::rota::model::Held;
+use ::rota::node::institution::Institution;
+use ::rota::node::model::Held;
 use ::rota::silo::genesis_outcome;
 
 use super::hospitals::{OUTCOME, config, events, scenario};

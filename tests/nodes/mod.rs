@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code)]
 
-use rota::events::{Line, NodeEvent};
+use rota::node::events::{Line, NodeEvent};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -304,7 +304,7 @@ pub(crate) fn overwrite(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
         .unwrap();
 }
 
-/// The line, if it is one of the events that are written down in `rota::events`, with these keys and no
+/// The line, if it is one of the events that are written down in `rota::node::events`, with these keys and no
 /// others; else what is wrong with it.
 fn written_down(line: Value) -> Value {
     let Ok(read) = serde_json::from_value::<Line>(line.clone()) else {

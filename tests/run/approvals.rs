@@ -1,7 +1,7 @@
 //! What an institution approves is what its node signs, and an amendment that cannot be read hides no
 //! other.
 
-use ::rota::institution::{Amendments, Institution, KnownAmendment};
+use ::rota::node::institution::{Amendments, Institution, KnownAmendment};
 use ::rota::protocol::{Formats, MemberIndex};
 
 use super::amended::{Heard, changes, id, says};

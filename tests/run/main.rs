@@ -34,9 +34,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ::rota::node::store;
 use ::rota::protocol::Hash;
 use ::rota::silo::Record;
-use ::rota::store;
 use nodes::{Demo, Nodes, good, log, nowhere, output, overwrite, rota, scenario, text};
 use serde_json::Value;
 

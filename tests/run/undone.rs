@@ -2,13 +2,13 @@
 //! another change undoes it.
 
 use ::rota::agreement::Agreement;
-use ::rota::institution::{Institution, protocol_records};
+use ::rota::node::institution::{Institution, protocol_records};
+use ::rota::node::store::Owner;
 use ::rota::protocol::Record as Protocol;
 use ::rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
 use ::rota::protocol::charter::Checkpoint;
 use ::rota::protocol::envelope::seal;
 use ::rota::protocol::message::{Amendment, Approval, Block, Body, Change, Content};
-use ::rota::store::Owner;
 
 use super::amended::{Heard, id, says};
 use super::*;

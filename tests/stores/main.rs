@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex, SecretKey};
-use rota::store::{self, DiskBlobs, DiskJournal, Opened, Owner};
+use rota::node::store::{self, DiskBlobs, DiskJournal, Opened, Owner};
 use rota::{protocol, silo, simulations};
 use silo::{Adopted, Blobs, Journal, Record};
 use simulations::Disk;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ::rota::agreement::Agreement;
-use ::rota::institution::{Amendments, KnownAmendment, Word};
+use ::rota::node::institution::{Amendments, KnownAmendment, Word};
 use store::Note;
 
 use super::*;

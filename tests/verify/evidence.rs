@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rota::mesh::{self, Command, Config};
+use rota::node::verify::EVIDENCE;
 use rota::protocol::envelope::seal;
-use rota::verify::EVIDENCE;
 
 use super::*;
 

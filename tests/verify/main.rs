@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use nodes::{Demo, Nodes, good, nowhere, output, overwrite, scenario, text};
-use rota::institution::Institution;
+use rota::node::institution::Institution;
+use rota::node::store::{DiskJournal, Owner};
 use rota::protocol::certificate::{Certificate, Checked, Vote};
 use rota::protocol::identity::Signature;
 use rota::protocol::message::{Block, Body, Content, Learning};
 use rota::protocol::{self, Hash, envelope};
 use rota::silo::{Adopted, Journal, Record};
-use rota::store::{DiskJournal, Owner};
 use serde_json::Value;
 
 /// Rounds of the federation. The models of the last three are kept.
@@ -219,13 +219,13 @@ fn changed_blob(
     which: impl Fn(&rota::silo::outcome::Document, &Adopted) -> Hash,
 ) -> String {
     let folder = copied(name);
-    let records = rota::store::snapshot(&folder).unwrap().records;
+    let records = rota::node::store::snapshot(&folder).unwrap().records;
     let adopted = records.into_iter().find_map(|record| match record {
         Record::Adopted(adopted) if adopted.round == 4 => Some(adopted),
         _ => None,
     });
     let adopted = adopted.unwrap();
-    let document = rota::store::blob(&folder, &Hash(adopted.outcome)).unwrap();
+    let document = rota::node::store::blob(&folder, &Hash(adopted.outcome)).unwrap();
     let document = rota::silo::outcome::Document::read(&document).unwrap();
     let hash = which(&document, &adopted);
     let file = folder.join("blobs").join(format!("{hash:#}"));

@@ -7,11 +7,11 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use rota::agreement::{Agreement, Request, read_configuration};
-use rota::federation::{addresses, examined, tried};
-use rota::institution::typed::{shown, typed};
-use rota::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
-use rota::protocol::message::Amendment;
+use crate::federation::{addresses, examined, tried};
+use crate::institution::typed::{shown, typed};
+use crate::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
+use agreement::{Agreement, Request, read_configuration};
+use protocol::message::Amendment;
 
 use super::{CommandError, wrapped};
 use crate::cli::{Amend, Here};

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
-use rota::federation::{examined, newcomers, whole_text};
-use rota::institution::KnownAmendment;
-use rota::institution::typed::shown;
-use rota::protocol::member::KEPT;
-use rota::report::numbers;
+use crate::federation::{examined, newcomers, whole_text};
+use crate::institution::KnownAmendment;
+use crate::institution::typed::shown;
+use formatting::numbers;
+use protocol::member::KEPT;
 
 use super::{CommandError, Standing, failed, wrapped};
 

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Status;
 use super::document::{FORMAT, Federation, since, time};
-use crate::report::numbers::short;
+use formatting::numbers::short;
 
 /// Version of what nodes tell each other. A node reads other versions as far as it knows their keys.
 const SAID: u32 = 1;

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::text::round;
 use super::{Doing, Node, Nodes};
-use crate::report::numbers::{bytes, plain};
 use crate::status::page::{moment, whole};
 use crate::status::text::short;
+use formatting::numbers::{bytes, plain};
 
 /// Seconds after which the page loads itself again.
 const AGAIN: u32 = 5;

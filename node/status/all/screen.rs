@@ -8,9 +8,9 @@ use ratatui::widgets::{Block, Paragraph, Wrap};
 
 use super::text::round;
 use super::{Doing, Node, Nodes};
-use crate::report::numbers::{bytes, plain, short};
 use crate::status::text::short as digits;
 use crate::status::watch::{Followed, NARROW, bad, bold, dim, height};
+use formatting::numbers::{bytes, plain, short};
 
 /// Most columns of a name.
 const NAME: usize = 20;

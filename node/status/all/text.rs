@@ -1,8 +1,8 @@
 //! The status of all nodes as lines of text, for `rota status --federation`.
 
 use super::{Node, Nodes};
-use crate::report::numbers::{bytes, plain};
 use crate::status::text::short;
+use formatting::numbers::{bytes, plain};
 
 /// Columns of a line; what is longer goes on below.
 const WIDTH: usize = 100;

@@ -27,7 +27,7 @@ const ROWS: u64 = 9_000_000_000_000_000;
 ///
 /// # Errors
 /// A clause: labels of a silo without a table cannot be shuffled.
-pub(crate) fn lying(
+pub fn lying(
     silos: &[Silo],
     lies: &[(usize, Behaviour)],
     seed: u64,

@@ -53,7 +53,7 @@ use crate::signatures::SignatureCache;
 pub use behaviour::Behaviour;
 pub(crate) use certificates::certificate;
 pub(crate) use deciding::worse_coalitions;
-pub(crate) use learning::lying;
+pub use learning::lying;
 
 /// What a Byzantine member does in response to an event.
 #[derive(Default)]

@@ -124,7 +124,7 @@ impl Scenario {
     }
 
     /// Makes its paths relative to the folder of the file that it is written in.
-    pub(crate) fn resolve(&mut self, folder: &Path) {
+    pub fn resolve(&mut self, folder: &Path) {
         self.task.resolve(folder);
         if let Some(learner) = &mut self.learner {
             learner.resolve(folder);

@@ -1,0 +1,95 @@
+//! The models that silos make alone. When a silo chooses what it serves, it compares the strategy's model
+//! with these. They are the same for all strategies with the same rows and seed, and take many
+//! trainings, so that all strategies share them.
+
+use std::sync::Arc;
+
+use learn::{RowCounts, Silo, Study};
+use methods::Learner;
+use methods::serving::{Effort, Local};
+
+use super::kept::Once;
+use super::trial::{MeasuredModel, alone, start};
+use crate::participation::participation;
+use methods::serving::Alone;
+use simulations::RunError;
+use simulations::scenario::Scenario;
+
+/// What a silo makes alone.
+pub(super) struct OwnModels {
+    /// The best model, and what was learned about it in cross-validation.
+    pub(super) local: Local,
+    /// The best model, measured.
+    pub(super) measured: MeasuredModel,
+}
+
+/// One silo: how it trains alone, and what came of it.
+struct Slot {
+    learner: Arc<dyn Learner>,
+    rows: RowCounts,
+    alone: Alone,
+    models: Once<Option<OwnModels>>,
+}
+
+/// What the silos of a study make alone, members first.
+pub(super) struct AllAlone {
+    folds: usize,
+    effort: Effort,
+    slots: Vec<Slot>,
+}
+
+impl AllAlone {
+    /// Prepares it for the silos of this scenario; nothing is trained yet. The training is that of the
+    /// scenario's strategy, which is searched around.
+    ///
+    /// # Errors
+    /// [`RunError`]: the silos cannot agree on a scale.
+    pub(super) fn new(scenario: &Scenario, study: &Study) -> Result<Self, RunError> {
+        let participation = participation(scenario, study)?;
+        let start = start(scenario, &participation)?;
+        let (members, others) = (&participation.members, &participation.others);
+        let places = members.iter().chain(others).enumerate();
+        let slot = |(place, &at): (usize, &usize)| {
+            let silo: &Silo = &study.silos[at];
+            Slot {
+                learner: silo.learner.clone(),
+                rows: silo.rows,
+                alone: alone(scenario, start.clone(), place, scenario.rounds),
+                models: Once::default(),
+            }
+        };
+        let slots: Vec<Slot> = places.map(slot).collect();
+        let work = slots[..members.len()].iter();
+        let work = work.map(|slot| Effort::work(&*slot.learner, &slot.alone));
+        Ok(Self {
+            folds: scenario.serve.folds,
+            effort: Effort::within(work.sum()),
+            slots,
+        })
+    }
+
+    /// The models of every silo, `None` where it has no rows to train on or to be measured on, or cannot
+    /// be trained. Those that another thread is making are asked for last.
+    pub(super) fn all(&self) -> Vec<Arc<Option<OwnModels>>> {
+        for slot in &self.slots {
+            let _ = slot.models.try_get(|| self.make(slot));
+        }
+        let wait = |slot| {
+            let slot: &Slot = slot;
+            let Ok(made) = slot.models.get(|| self.make(slot));
+            made
+        };
+        self.slots.iter().map(wait).collect()
+    }
+
+    fn make(&self, slot: &Slot) -> Result<Option<OwnModels>, std::convert::Infallible> {
+        if slot.rows.train == 0 || slot.rows.test == 0 {
+            return Ok(None);
+        }
+        let local = Local::tune(&*slot.learner, &slot.alone, self.folds, self.effort);
+        Ok(local.ok().map(|local| OwnModels {
+            measured: MeasuredModel::of(slot.learner.clone(), local.model.clone()),
+            local,
+        }))
+    }
+}

@@ -1,0 +1,584 @@
+//! An experiment: one federation learned in several ways, over several seeds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use agreement::Source;
+use learn::MetricName;
+use learn::external::LearnerConfig;
+use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::error::ExperimentError;
+use super::file::{EntryFile, ExperimentFile, FORMAT, Point, Tune, Variant, of_scenario_table};
+use super::grid;
+use simulations::scenario::Scenario;
+
+/// The experiments that come with the program, by name.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "heart",
+        include_str!("../../../../simulations/experiments/heart.toml"),
+    ),
+    (
+        "eicu-los",
+        include_str!("../../../../simulations/experiments/eicu-los.toml"),
+    ),
+    (
+        "tpt48",
+        include_str!("../../../../simulations/experiments/tpt48.toml"),
+    ),
+    (
+        "synthetic",
+        include_str!("../../../../simulations/experiments/synthetic.toml"),
+    ),
+    (
+        "digits",
+        include_str!("../../../../simulations/experiments/digits.toml"),
+    ),
+    (
+        "office",
+        include_str!("../../../../simulations/experiments/office.toml"),
+    ),
+    (
+        "eicu-mortality",
+        include_str!("../../../../simulations/experiments/eicu-mortality.toml"),
+    ),
+    (
+        "fmnist-iid",
+        include_str!("../../../../simulations/experiments/fmnist-iid.toml"),
+    ),
+    (
+        "cifar-shards",
+        include_str!("../../../../simulations/experiments/cifar-shards.toml"),
+    ),
+    (
+        "cifar-dirichlet",
+        include_str!("../../../../simulations/experiments/cifar-dirichlet.toml"),
+    ),
+    (
+        "three-clients",
+        include_str!("../../../../simulations/experiments/three-clients.toml"),
+    ),
+    (
+        "pacs32",
+        include_str!("../../../../simulations/experiments/pacs32.toml"),
+    ),
+    (
+        "domains-mixed",
+        include_str!("../../../../simulations/experiments/domains-mixed.toml"),
+    ),
+    (
+        "digits-groups",
+        include_str!("../../../../simulations/experiments/digits-groups.toml"),
+    ),
+    (
+        "adversaries",
+        include_str!("../../../../simulations/experiments/adversaries.toml"),
+    ),
+    (
+        "ablate-tfl",
+        include_str!("../../../../simulations/experiments/ablate-tfl.toml"),
+    ),
+];
+
+/// Label and name of the reference that is trained on the rows of all members.
+pub(super) const POOLED: &str = "pooled";
+/// Label and name of the reference that gives every row the mean target of all members' rows.
+pub(super) const CONSTANT: &str = "constant";
+
+/// One way of learning.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Name in tables, different from all others.
+    pub label: String,
+    /// The strategy's table.
+    pub strategy: Table,
+    /// Values that are tried, by key.
+    pub tune: BTreeMap<String, Vec<Value>>,
+    /// Whether nothing is tried.
+    pub fixed: bool,
+    /// Whether it is measured what silos would serve; `None`: as the experiment says.
+    pub served: Option<bool>,
+    /// Changes of the scenario, by key.
+    pub set: Table,
+}
+
+impl Entry {
+    /// A strategy without anything else.
+    pub(super) fn plain(label: &str, strategy: Table) -> Self {
+        Self {
+            label: label.into(),
+            strategy,
+            tune: BTreeMap::new(),
+            fixed: false,
+            served: None,
+            set: Table::new(),
+        }
+    }
+
+    /// Name of its strategy, or of the reference that it is.
+    pub fn name(&self) -> &str {
+        self.strategy
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    }
+
+    /// Whether there is nothing to choose and nothing to train.
+    pub(super) fn is_constant(&self) -> bool {
+        self.name() == CONSTANT
+    }
+
+    /// Whether it is trained on the rows of all members.
+    pub(super) fn is_pooled(&self) -> bool {
+        self.name() == POOLED
+    }
+}
+
+/// An experiment that can be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Experiment {
+    /// The file, for errors.
+    pub file: String,
+    /// Its name.
+    pub name: String,
+    /// A sentence about it.
+    pub description: String,
+    /// Number of seeds.
+    pub seeds: usize,
+    /// Metrics that are reported, the most important first; empty: the task's own.
+    pub metrics: Vec<MetricName>,
+    /// The ways of learning.
+    pub entries: Vec<Entry>,
+    /// The settings under which they are compared, at least one.
+    pub variants: Vec<Variant>,
+    /// How settings are chosen.
+    pub tune: Tune,
+    /// Whether it is also measured what every silo would serve.
+    pub served: bool,
+    /// Whether it was reduced by `--quick`.
+    pub quick: bool,
+    scenario: Table,
+    training: Option<Table>,
+    /// Folder that paths of the scenario are relative to.
+    folder: PathBuf,
+    /// What it was read from.
+    pub(super) origin: Origin,
+}
+
+/// What an experiment was read from, by which it can be read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    file: String,
+    text: String,
+    folder: PathBuf,
+    choices: Choices,
+    /// The program's version, on which results depend.
+    version: String,
+}
+
+impl Origin {
+    /// Reads the experiment again.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`].
+    pub(super) fn experiment(&self) -> Result<Experiment, ExperimentError> {
+        Experiment::parse(&self.file, &self.text, &self.folder, &self.choices)
+    }
+}
+
+/// Changes from the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choices {
+    /// Names or labels of strategies; empty: all of the experiment.
+    pub strategies: Vec<String>,
+    /// Number of seeds.
+    pub seeds: Option<usize>,
+    /// Whether the experiment's reduced form is run.
+    pub quick: bool,
+    /// The program that trains the models of all silos, instead of the scenario's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learner: Option<LearnerConfig>,
+}
+
+impl Experiment {
+    /// Loads the built-in experiment of that name, an experiment's file, or a scenario (by name or
+    /// file), which is compared with the references.
+    ///
+    /// # Errors
+    /// [`ExperimentError`]: what cannot be read, or the first error in it.
+    pub fn load(name: &str, choices: &Choices) -> Result<Self, ExperimentError> {
+        let built_in = BUILT_IN.iter().chain(simulations::scenario::BUILT_IN);
+        if let Some((name, text)) = built_in.clone().find(|(own, _)| *own == name) {
+            let file = format!("{name}.toml (built in)");
+            return Self::parse(&file, text, Path::new(""), choices);
+        }
+        let path = Path::new(name);
+        let text = learn::file::read_text(path, learn::file::CONFIGURATION);
+        let text = text.map_err(|error| ExperimentError::File {
+            file: name.into(),
+            why: error.to_string(),
+            near: learn::data::nearest(name, built_in.map(|(name, _)| *name)),
+            built_in: BUILT_IN
+                .iter()
+                .map(|(name, _)| *name)
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        Self::parse(name, &text, path.parent().unwrap_or(Path::new("")), choices)
+    }
+
+    /// Reads an experiment, or a scenario to compare with the references, from its text. Every run of
+    /// it is checked.
+    ///
+    /// # Errors
+    /// [`ExperimentError`]: the first error in the text, or in a run that follows from it.
+    pub fn parse(
+        file: &str,
+        text: &str,
+        folder: &Path,
+        choices: &Choices,
+    ) -> Result<Self, ExperimentError> {
+        let source = Source { file, text };
+        source.check_format(FORMAT)?;
+        let mut whole: Table = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        let of_scenario = !whole.contains_key("scenario");
+        if choices.quick
+            && let Some(Value::Table(quick)) = whole.remove("quick")
+        {
+            for (path, value) in quick {
+                set(&mut whole, &path, value);
+            }
+        }
+        let raw: ExperimentFile = if of_scenario {
+            // Errors of a scenario are those that running it gives.
+            Scenario::parse(file, text)?;
+            of_scenario_table(whole)?
+        } else if choices.quick {
+            // Positions are those of the file without its changes.
+            let raw = ExperimentFile::deserialize(Value::Table(whole));
+            raw.map_err(|error| ExperimentError::Settings {
+                file: file.into(),
+                of: "with the changes of [quick]".into(),
+                what: error.message().into(),
+            })?
+        } else {
+            toml::from_str(text).map_err(|error| source.toml(&error))?
+        };
+        let mut experiment = Self {
+            file: file.into(),
+            name: raw.name,
+            description: raw.description,
+            seeds: choices.seeds.unwrap_or(raw.seeds),
+            metrics: raw.metrics,
+            entries: Vec::new(),
+            variants: raw.variant,
+            tune: raw.tune,
+            served: raw.served,
+            quick: choices.quick,
+            scenario: raw.scenario,
+            training: raw.training,
+            folder: folder.to_owned(),
+            origin: Origin {
+                file: file.into(),
+                text: text.into(),
+                folder: std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
+                choices: choices.clone(),
+                version: env!("CARGO_PKG_VERSION").into(),
+            },
+        };
+        if experiment.variants.is_empty() {
+            experiment.variants.push(Variant {
+                name: String::new(),
+                set: Table::new(),
+            });
+        }
+        for entry in raw.strategy {
+            experiment.add(entry)?;
+        }
+        if of_scenario {
+            experiment.references()?;
+        }
+        experiment.choose(&choices.strategies)?;
+        experiment.check()?;
+        Ok(experiment)
+    }
+
+    fn fault(&self, what: impl Into<String>) -> ExperimentError {
+        ExperimentError::Experiment {
+            file: self.file.clone(),
+            what: what.into(),
+        }
+    }
+
+    fn add(&mut self, entry: EntryFile) -> Result<(), ExperimentError> {
+        let name = entry
+            .strategy
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let Some(name) = name else {
+            return Err(self.fault("a table [[strategy]] has no `name`"));
+        };
+        let label = entry.label.unwrap_or(name);
+        if self.entries.iter().any(|other| other.label == label) {
+            return Err(self.fault(format!(
+                "two tables [[strategy]] are labelled {label:?}: give one of them another `label`"
+            )));
+        }
+        self.entries.push(Entry {
+            label,
+            strategy: entry.strategy,
+            tune: entry.tune,
+            fixed: entry.fixed,
+            served: entry.served,
+            set: entry.set,
+        });
+        Ok(())
+    }
+
+    /// Adds the references that every result is compared with, as far as they are not there.
+    fn references(&mut self) -> Result<(), ExperimentError> {
+        let plain = |label: &str, name: &str, more: &[(&str, Value)]| {
+            let mut strategy = Table::new();
+            strategy.insert("name".into(), name.into());
+            strategy.extend(
+                more.iter()
+                    .map(|(key, value)| ((*key).to_owned(), value.clone())),
+            );
+            EntryFile {
+                label: Some(label.into()),
+                tune: BTreeMap::new(),
+                fixed: false,
+                served: None,
+                set: Table::new(),
+                strategy,
+            }
+        };
+        let personal = Value::Array(vec!["intercept".into()]);
+        let references = [
+            plain("local", "local", &[]),
+            plain("fedavg, by rows", "fedavg", &[("weight", "exact".into())]),
+            plain(
+                "fedavg, equal weights",
+                "fedavg",
+                &[("weight", "equal".into())],
+            ),
+            plain(
+                "fedavg, own intercept",
+                "fedavg",
+                &[("weight", "equal".into()), ("personal", personal)],
+            ),
+            plain(POOLED, POOLED, &[]),
+            plain(CONSTANT, CONSTANT, &[]),
+        ];
+        for reference in references {
+            let label = reference.label.clone().unwrap_or_default();
+            let there = self.entries.iter().any(|entry| entry.label == label);
+            if !there {
+                self.add(reference)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the strategies of these names or labels, in this order; others are added with their
+    /// defaults.
+    fn choose(&mut self, names: &[String]) -> Result<(), ExperimentError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut chosen = Vec::new();
+        for name in names {
+            let before = chosen.len();
+            let matches = |entry: &&Entry| entry.label == *name || entry.name() == name;
+            chosen.extend(self.entries.iter().filter(matches).cloned());
+            if chosen.len() == before {
+                Method::named(name)
+                    .map_err(|error| self.fault(format!("--strategies: {error}")))?;
+                let mut strategy = Table::new();
+                strategy.insert("name".into(), name.as_str().into());
+                chosen.push(Entry::plain(name, strategy));
+            }
+        }
+        let mut seen = Vec::new();
+        chosen.retain(|entry| {
+            let new = !seen.contains(&entry.label);
+            seen.push(entry.label.clone());
+            new
+        });
+        self.entries = chosen;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), ExperimentError> {
+        if self.entries.is_empty() {
+            return Err(
+                self.fault("there is no table [[strategy]]: name at least one way of learning")
+            );
+        }
+        if self.seeds == 0 {
+            return Err(self.fault("`seeds` is 0, it must be at least 1"));
+        }
+        if self.tune.points == 0 {
+            return Err(self.fault("`tune.points` is 0, it must be at least 1"));
+        }
+        if !(0.0..1.0).contains(&self.tune.validation) {
+            let what = format!(
+                "`tune.validation` is {}, it must be at least 0 and below 1",
+                self.tune.validation
+            );
+            return Err(self.fault(what));
+        }
+        for variant in &self.variants {
+            for entry in &self.entries {
+                for point in self.points(entry) {
+                    self.scenario(variant, entry, &point, 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings that are tried for a way of learning, at least one.
+    pub fn points(&self, entry: &Entry) -> Vec<Point> {
+        if entry.is_constant() || entry.fixed {
+            return vec![Point::new()];
+        }
+        let mut grid = self.tune.grid.clone();
+        grid.extend(entry.tune.clone());
+        grid::points(&grid, self.tune.points, &entry.label)
+    }
+
+    /// The scenario of one run, with nothing held out for a choice beyond what the scenario says.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Settings`]: what is wrong with it.
+    pub fn scenario(
+        &self,
+        variant: &Variant,
+        entry: &Entry,
+        point: &Point,
+        seed: usize,
+    ) -> Result<Scenario, ExperimentError> {
+        let mut strategy = entry.strategy.clone();
+        if entry.is_constant() || entry.is_pooled() {
+            strategy = Table::new();
+            strategy.insert("name".into(), "fedavg".into());
+            let training = entry.strategy.get("training");
+            strategy.extend(training.map(|value| ("training".into(), value.clone())));
+        }
+        if let Some(training) = &self.training {
+            strategy
+                .entry("training")
+                .or_insert_with(|| Value::Table(training.clone()));
+        }
+        let mut whole = self.scenario.clone();
+        whole.insert("name".into(), self.name.as_str().into());
+        whole.insert("strategy".into(), Value::Table(strategy));
+        for (path, value) in variant.set.iter().chain(&entry.set) {
+            set(&mut whole, path, value.clone());
+        }
+        for (path, value) in point {
+            match path.strip_prefix("scenario.") {
+                Some(path) => set(&mut whole, path, value.clone()),
+                None => set(&mut whole, &format!("strategy.{path}"), value.clone()),
+            }
+        }
+        let first = whole.get("seed").and_then(Value::as_integer).unwrap_or(1);
+        whole.insert("seed".into(), Value::Integer(first + seed as i64));
+        let refused = |what: String| {
+            let of = match variant.name.is_empty() {
+                true => format!("strategy {:?}", entry.label),
+                false => format!("strategy {:?}, variant {:?}", entry.label, variant.name),
+            };
+            ExperimentError::Settings {
+                file: self.file.clone(),
+                of,
+                what,
+            }
+        };
+        let text = toml::to_string(&whole).map_err(|error| refused(error.to_string()))?;
+        let mut scenario = Scenario::parse(&self.file, &text).map_err(|error| match error {
+            simulations::ScenarioError::At(error) => refused(error.what),
+            error => refused(error.to_string()),
+        })?;
+        scenario.resolve(&self.folder);
+        // What the command line names is relative to where the command runs.
+        let chosen = self.origin.choices.learner.clone();
+        scenario.learner = chosen.or(scenario.learner);
+        Ok(scenario)
+    }
+
+    /// Whether it is measured what silos would serve under a strategy.
+    pub(super) fn serves(&self, entry: &Entry) -> bool {
+        let federated = !entry.is_constant() && !entry.is_pooled();
+        federated && entry.served.unwrap_or(self.served)
+    }
+
+    /// The scenario by which silos train alone before they choose what they serve, on the rows of
+    /// `scenario`, a run of `entry`: with the training of the experiment and all its rounds, so that all
+    /// strategies share what is trained.
+    pub(super) fn alone(
+        &self,
+        variant: &Variant,
+        entry: &Entry,
+        scenario: &Scenario,
+        seed: usize,
+    ) -> Scenario {
+        let mut strategy = Table::new();
+        strategy.insert("name".into(), "fedavg".into());
+        let own = entry.strategy.get("training");
+        let own = own.filter(|_| self.training.is_none());
+        strategy.extend(own.map(|value| ("training".into(), value.clone())));
+        let plain = Entry::plain(&entry.label, strategy);
+        let shared = self.scenario(variant, &plain, &Point::new(), seed);
+        let (training, rounds) = match shared {
+            Ok(shared) => (shared.strategy.training, shared.rounds),
+            Err(_) => (scenario.strategy.training.clone(), scenario.rounds),
+        };
+        let average = Method::FedAvg(Averaging {
+            weight: WeightRule::Exact,
+        });
+        let strategy = StrategyConfig {
+            standardise: scenario.strategy.standardise,
+            ..StrategyConfig::new(average, training)
+        };
+        Scenario {
+            strategy,
+            rounds,
+            faults: Vec::new(),
+            ..scenario.clone()
+        }
+    }
+
+    /// The settings that all runs share, for reports.
+    pub fn settings(&self) -> &Table {
+        &self.scenario
+    }
+}
+
+/// Sets the value at a path of keys, making tables on the way.
+fn set(table: &mut Table, path: &str, value: Value) {
+    match path.split_once('.') {
+        None => drop(table.insert(path.into(), value)),
+        Some((key, rest)) => {
+            let inner = table
+                .entry(key)
+                .or_insert_with(|| Value::Table(Table::new()));
+            if !inner.is_table() {
+                *inner = Value::Table(Table::new());
+            }
+            if let Value::Table(inner) = inner {
+                set(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// The JSON Schema of an experiment.
+pub fn schema() -> serde_json::Value {
+    agreement::schema_of::<ExperimentFile>("experiment")
+}

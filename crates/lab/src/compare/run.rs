@@ -1,0 +1,319 @@
+//! Runs an experiment: all of it or a part, on all cores, continued where it was interrupted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use learn::{DataError, Study};
+
+use super::alone::AllAlone;
+use super::comparison::Comparison;
+use super::error::ExperimentError;
+use super::experiment::{Entry, Experiment};
+use super::file::Variant;
+use super::kept::Kept;
+use super::result::{Unit, UnitResult};
+use super::store::Store;
+use super::unit::Runs;
+use simulations::RunError;
+use simulations::pool::Threads;
+use simulations::scenario::Scenario;
+
+/// A part of an experiment: part `index` (from 1) of `of`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: usize,
+    /// Number of parts.
+    pub of: usize,
+}
+
+/// How far a comparison has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompareProgress {
+    /// Runs that are done, those of an earlier start included.
+    pub done: usize,
+    /// Runs in all.
+    pub runs: usize,
+    /// The run that ended last.
+    pub last: Unit,
+    /// Time that the rest takes, judged by the runs so far; `None` before the first of this start.
+    pub left: Option<Duration>,
+}
+
+/// Called after every run.
+pub type OnProgress<'a> = dyn FnMut(&CompareProgress) + 'a;
+
+/// Options of a comparison.
+pub struct CompareOptions<'a> {
+    /// The folder of data sets that are files.
+    pub data: Option<PathBuf>,
+    /// Runs at a time. Their number changes how long it takes and nothing else.
+    pub threads: usize,
+    /// Folder in which the results of runs are kept; `None`: in memory.
+    pub folder: Option<PathBuf>,
+    /// Whether results in the folder are continued.
+    pub resume: bool,
+    /// The part that is run.
+    pub shard: Option<Shard>,
+    /// Called after every run.
+    pub progress: Box<OnProgress<'a>>,
+}
+
+impl Default for CompareOptions<'_> {
+    /// All of it, on all cores, in memory.
+    fn default() -> Self {
+        Self {
+            data: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            folder: None,
+            resume: false,
+            shard: None,
+            progress: Box::new(|_| ()),
+        }
+    }
+}
+
+/// What all runs share.
+struct Shared {
+    experiment: Experiment,
+    data: Option<PathBuf>,
+    /// Runs that differ in the strategy only have the same rows.
+    studies: Kept<Study>,
+    /// And their silos make the same models alone.
+    alone: Kept<AllAlone>,
+    store: Option<Store>,
+}
+
+impl Shared {
+    fn study(&self, scenario: &Scenario) -> Result<Arc<Study>, DataError> {
+        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+        let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
+        let folder = self.data.as_deref();
+        let study = || scenario.study(folder);
+        self.studies.get(&key, study)
+    }
+
+    fn alone(&self, scenario: &Scenario) -> Result<Arc<AllAlone>, RunError> {
+        let study = self.study(scenario)?;
+        let task = serde_json::to_string(&scenario.task).unwrap_or_default();
+        let strategy = serde_json::to_string(&scenario.strategy).unwrap_or_default();
+        let key = format!(
+            "{task} {strategy} {:?} {:?} {} {} {}",
+            scenario.silos, scenario.outside, scenario.seed, scenario.rounds, scenario.serve.folds
+        );
+        self.alone.get(&key, || AllAlone::new(scenario, &study))
+    }
+
+    /// A run: taken from the folder, or run and put there.
+    fn result(&self, unit: &Unit) -> Result<UnitResult, ExperimentError> {
+        if let Some(done) = self.store.as_ref().and_then(|store| store.get(unit)) {
+            return Ok(done);
+        }
+        let (variant, entry) = self.experiment.of(unit);
+        let study = |scenario: &Scenario| self.study(scenario);
+        let alone = |scenario: &Scenario| self.alone(scenario);
+        // The first seed may be another thread's work, or another machine's. Both get the same.
+        let first = |unit: &Unit| match self.result(unit) {
+            Ok(result) => Ok(Some(result)),
+            Err(ExperimentError::Run(error)) => Err(error),
+            Err(_) => Ok(None),
+        };
+        let runs = Runs {
+            experiment: &self.experiment,
+            study: &study,
+            alone: &alone,
+            first: &first,
+        };
+        let result = runs
+            .run(variant, entry, unit)
+            .map_err(|error| match error {
+                RunError::Data(DataError::Config(what)) => {
+                    let file = &self.experiment.file;
+                    RunError::Setup(format!("{file}, task: {what}"))
+                }
+                error => error,
+            })?;
+        if let Some(store) = &self.store {
+            store.put(&result)?;
+        }
+        Ok(result)
+    }
+}
+
+impl Experiment {
+    /// All runs, those with the same rows one after another.
+    pub(super) fn units(&self) -> Vec<Unit> {
+        let mut units = Vec::new();
+        for variant in &self.variants {
+            for seed in 0..self.seeds {
+                units.extend(self.entries.iter().map(|entry| Unit {
+                    variant: variant.name.clone(),
+                    strategy: entry.label.clone(),
+                    seed,
+                }));
+            }
+        }
+        units
+    }
+
+    /// The runs of a part. Where the first seed chooses the settings of all, all seeds of a strategy
+    /// are in one part.
+    fn part(&self, shard: Shard) -> Vec<Unit> {
+        let units = self.units();
+        let group = |unit: &Unit| -> (String, String, usize) {
+            let seed = if self.tune.every_seed { unit.seed } else { 0 };
+            (unit.variant.clone(), unit.strategy.clone(), seed)
+        };
+        let mut groups: Vec<_> = Vec::new();
+        for unit in &units {
+            let own = group(unit);
+            if !groups.contains(&own) {
+                groups.push(own);
+            }
+        }
+        let mine = |unit: &Unit| {
+            let at = groups.iter().position(|own| *own == group(unit));
+            at.is_some_and(|at| at % shard.of == shard.index - 1)
+        };
+        units.into_iter().filter(mine).collect()
+    }
+
+    fn of(&self, unit: &Unit) -> (&Variant, &Entry) {
+        let variant = self.variants.iter().find(|one| one.name == unit.variant);
+        let entry = self.entries.iter().find(|one| one.label == unit.strategy);
+        (
+            variant.expect("units name variants of their experiment"),
+            entry.expect("units name strategies of their experiment"),
+        )
+    }
+}
+
+/// Runs an experiment, or a part of it, and compares what is there.
+///
+/// # Errors
+/// [`ExperimentError`]: data that cannot be read, results that cannot be kept, a violated safety
+/// property. A strategy that fails is part of the comparison.
+pub fn compare(
+    experiment: &Experiment,
+    mut options: CompareOptions<'_>,
+) -> Result<Comparison, ExperimentError> {
+    let began = Instant::now();
+    let mut progress = std::mem::replace(&mut options.progress, Box::new(|_| ()));
+    let results = run_units(experiment, options, None, &mut *progress)?;
+    Ok(Comparison::of(
+        experiment,
+        results,
+        began.elapsed().as_secs_f64(),
+    ))
+}
+
+/// The results of all runs of the part, in no order; of those that end before `until`, if it is given.
+pub(super) fn run_units(
+    experiment: &Experiment,
+    options: CompareOptions<'_>,
+    until: Option<Instant>,
+    progress: &mut OnProgress<'_>,
+) -> Result<Vec<UnitResult>, ExperimentError> {
+    let store = options.folder.as_deref();
+    let store = store
+        .map(|folder| Store::open(folder, experiment, options.resume))
+        .transpose()?;
+    let threads = options.threads.max(1);
+    let shared = Arc::new(Shared {
+        experiment: experiment.clone(),
+        data: options.data.clone(),
+        studies: Kept::new(2 * threads),
+        alone: Kept::new(2 * threads),
+        store,
+    });
+    let units = match options.shard {
+        Some(shard) => experiment.part(shard),
+        None => experiment.units(),
+    };
+    let mut results: Vec<UnitResult> = Vec::new();
+    let mut to_do = Vec::new();
+    for unit in units {
+        match shared.store.as_ref().and_then(|store| store.get(&unit)) {
+            Some(done) => results.push(done),
+            None => to_do.push(unit),
+        }
+    }
+    let (earlier, runs) = (results.len(), results.len() + to_do.len());
+    let pool = Threads::new(threads);
+    let (sender, done) = std::sync::mpsc::channel();
+    for unit in to_do {
+        let (shared, sender, name) = (shared.clone(), sender.clone(), unit.clone());
+        // Nobody waits for runs that begin too late.
+        let late = move || until.is_some_and(|until| Instant::now() >= until);
+        let job = move || (!late()).then(|| shared.result(&unit)).transpose();
+        // The receiver is gone where another run has failed, or where time is over.
+        pool.run(job, move |result| drop(sender.send((name, result))));
+    }
+    drop(sender);
+    let started = Instant::now();
+    let next = || match until {
+        None => done.recv().ok(),
+        Some(until) => {
+            let left = until.saturating_duration_since(Instant::now());
+            done.recv_timeout(left).ok()
+        }
+    };
+    while let Some((unit, result)) = next() {
+        let Some(result) = result.map_err(RunError::Setup)?? else {
+            continue;
+        };
+        results.push(result);
+        let new = results.len() - earlier;
+        let rest = (runs - results.len()) as f64 / new as f64;
+        progress(&CompareProgress {
+            done: results.len(),
+            runs,
+            last: unit,
+            left: Some(started.elapsed().mul_f64(rest)),
+        });
+    }
+    Ok(results)
+}
+
+/// Puts the results of parts together and compares them; `into` names a folder in which they are kept
+/// together. Returns the experiment, too.
+///
+/// # Errors
+/// [`ExperimentError`]: no folder, one without results, or results of different experiments.
+pub fn merge(
+    parts: &[PathBuf],
+    into: Option<&Path>,
+) -> Result<(Experiment, Comparison), ExperimentError> {
+    let began = Instant::now();
+    let mut stores = Vec::new();
+    let mut experiment: Option<Experiment> = None;
+    for part in parts {
+        let (store, own) = Store::read(part)?;
+        match &experiment {
+            Some(first) if first.origin != own.origin => {
+                return Err(ExperimentError::Other(part.clone()));
+            }
+            _ => experiment = Some(own),
+        }
+        stores.push(store);
+    }
+    let experiment = experiment.ok_or_else(|| ExperimentError::Experiment {
+        file: "merge".into(),
+        what: "name at least one folder with results".into(),
+    })?;
+    let into = into.map(|folder| Store::open(folder, &experiment, true));
+    let into = into.transpose()?;
+    let mut results = Vec::new();
+    for unit in experiment.units() {
+        if let Some(result) = stores.iter().find_map(|store| store.get(&unit)) {
+            if let Some(into) = &into {
+                into.put(&result)?;
+            }
+            results.push(result);
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let comparison = Comparison::of(&experiment, results, seconds);
+    Ok((experiment, comparison))
+}

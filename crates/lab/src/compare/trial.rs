@@ -1,0 +1,520 @@
+//! One federation, trained, and its models of every round measured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use agreement::silo_seed;
+use learn::{Silo, Study};
+use methods::learner::{Split, Task};
+use methods::serving::{
+    Alone, Candidate, Comparison, Local, alone_start, mean_of_coalitions, members_of,
+    model_of_all_rows,
+};
+use methods::strategy::{Kept, State};
+use methods::{Learner, Params};
+use protocol::MemberIndex;
+
+use super::rows::StoredRows;
+use crate::participation::{Participation, participation};
+use crate::summary::{
+    AdoptedModel, Measured, OwnModel, TrainingTargets, adopted_models, constant_measured,
+    constants, given_model, mean_target, measured, why_unusable,
+};
+use simulations::Federation;
+use simulations::Options;
+use simulations::RunError;
+use simulations::pool::Threads;
+use simulations::position;
+use simulations::scenario::{Fault, Scenario};
+use simulations::{RunRecord, federate};
+
+/// Metrics by name.
+pub(super) type Values = BTreeMap<String, f64>;
+
+/// A silo's model, the learner that takes it, and its results on test rows.
+pub(super) struct MeasuredModel {
+    learner: Arc<dyn Learner>,
+    model: OwnModel,
+    /// The results, or why it cannot be measured.
+    results: Result<Measured, String>,
+}
+
+impl MeasuredModel {
+    /// Measures a model.
+    pub(super) fn of(learner: Arc<dyn Learner>, model: OwnModel) -> Self {
+        Self {
+            results: measured(&learner, &model),
+            learner,
+            model,
+        }
+    }
+
+    /// Its metrics. The loss is not a number where it cannot be measured.
+    pub(super) fn values(&self) -> Values {
+        match &self.results {
+            Ok(results) => results.metrics.clone(),
+            Err(_) => [("loss".to_owned(), f64::NAN)].into(),
+        }
+    }
+
+    /// Its results row by row, where the learner gives them.
+    pub(super) fn rows(&self) -> Option<StoredRows> {
+        let results = self.results.as_ref().ok()?;
+        results.rows.as_deref().map(StoredRows::of)
+    }
+}
+
+/// How models are trained and kept, round by round.
+enum Models {
+    /// By a federation.
+    Federated(Box<Federated>),
+    /// On the rows of all members, by one learner: the model after every round, from the first; one
+    /// where it is fitted exactly.
+    Pooled(Vec<Params>),
+    /// No models: every row is given the mean target of the members' training rows. The model is the one
+    /// of another training that holds the scale.
+    Constant(Vec<f64>, Params),
+}
+
+struct Federated {
+    federation: Federation,
+    record: RunRecord,
+    adopted: Vec<AdoptedModel>,
+    /// Bytes that all members had sent when a round was final.
+    bytes: Vec<(u64, u64)>,
+}
+
+/// A trained federation.
+pub(super) struct Trial {
+    scenario: Scenario,
+    study: Arc<Study>,
+    participation: Participation,
+    models: Models,
+    /// Wall-clock seconds of the training.
+    pub(super) seconds: f64,
+}
+
+/// How a way of learning is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By a federation.
+    Federated,
+    /// On the rows of all members.
+    Pooled,
+    /// Not at all.
+    Constant,
+}
+
+/// The first round that trains.
+fn first_round(scenario: &Scenario) -> u64 {
+    1 + u64::from(scenario.strategy.standardise)
+}
+
+impl Trial {
+    /// Trains.
+    ///
+    /// # Errors
+    /// [`RunError`]: the federation does not finish, or its training fails.
+    pub(super) fn run(scenario: &Scenario, study: &Arc<Study>, way: Way) -> Result<Self, RunError> {
+        let participation = participation(scenario, study)?;
+        let began = Instant::now();
+        let models = match way {
+            Way::Federated => {
+                let federated = Federated::run(scenario, &participation, &scenario.faults)?;
+                Models::Federated(Box::new(federated))
+            }
+            Way::Pooled => pooled(scenario, study, &participation)?,
+            Way::Constant => constant(scenario, &participation)?,
+        };
+        Ok(Self {
+            scenario: scenario.clone(),
+            study: study.clone(),
+            participation,
+            models,
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// The members, then the silos outside.
+    fn silos(&self) -> impl Iterator<Item = &Silo> {
+        let (members, others) = (&self.participation.members, &self.participation.others);
+        let places = members.iter().chain(others);
+        places.map(|&at| &self.study.silos[at])
+    }
+
+    /// Names of the members, then of the silos outside.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.silos().map(|silo| silo.name.clone()).collect()
+    }
+
+    /// Whether a silo has rows to choose settings and rounds by.
+    pub(super) fn has_validation_rows(&self) -> bool {
+        self.silos().any(|silo| silo.rows.validation > 0)
+    }
+
+    /// For every member whether it is honest: no scripted fault makes it misbehave. Results are those
+    /// of honest members.
+    pub(super) fn honest(&self) -> Vec<bool> {
+        let members = &self.participation.study.silos;
+        let names: Vec<_> = members.iter().map(|silo| silo.name.as_str()).collect();
+        let mut honest = vec![true; members.len()];
+        for fault in &self.scenario.faults {
+            if let Fault::Byzantine { member, .. } = fault
+                && let Ok(at) = position(&names, member)
+            {
+                honest[at] = false;
+            }
+        }
+        honest
+    }
+
+    /// Number of members.
+    pub(super) fn members(&self) -> usize {
+        self.participation.members.len()
+    }
+
+    /// The rounds after which there are trained models.
+    pub(super) fn rounds(&self) -> Vec<u64> {
+        let first = first_round(&self.scenario);
+        match &self.models {
+            Models::Federated(federated) => {
+                let mut rounds: Vec<u64> = federated
+                    .adopted
+                    .iter()
+                    .map(|adopted| adopted.round)
+                    .collect();
+                rounds.sort_unstable();
+                rounds.dedup();
+                rounds.retain(|&round| round >= first);
+                rounds
+            }
+            Models::Pooled(models) => (first..first + models.len() as u64).collect(),
+            Models::Constant(..) => vec![first],
+        }
+    }
+
+    /// Bytes that all members sent up to the end of a round.
+    pub(super) fn bytes(&self, round: u64) -> u64 {
+        let Models::Federated(federated) = &self.models else {
+            return 0;
+        };
+        let until = federated.bytes.iter().filter(|(of, _)| *of <= round);
+        until.map(|(_, bytes)| *bytes).max().unwrap_or(0)
+    }
+
+    /// Number of trained parameters of a model.
+    pub(super) fn parameters(&self) -> u64 {
+        let learner: &dyn Learner = match &self.models {
+            Models::Federated(federated) => &*federated.federation.members[0].learner,
+            Models::Constant(..) => return 0,
+            Models::Pooled(_) => &*self.study.silos[0].learner,
+        };
+        learner.layout().trained().len() as u64
+    }
+
+    /// Coalition of every member after a round, where it adopted it.
+    pub(super) fn coalitions(&self, round: u64) -> Vec<Option<u32>> {
+        let Models::Federated(federated) = &self.models else {
+            return vec![Some(0); self.members()];
+        };
+        (0..self.members())
+            .map(|member| Some(federated.adopted_by(member, round)?.coalition))
+            .collect()
+    }
+
+    /// The state after a round, where there is a federation.
+    fn state(&self, round: u64) -> Option<&State> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
+        };
+        Some(&federated.adopted_by(0, round)?.state)
+    }
+
+    /// The numbers that the strategy kept after a round, by name.
+    pub(super) fn memory(&self, round: u64) -> Values {
+        let numbers = self.state(round).into_iter();
+        let numbers = numbers.flat_map(|state| state.memory.iter());
+        numbers
+            .filter_map(|(name, kept)| Some((name.to_owned(), kept.json().as_f64()?)))
+            .collect()
+    }
+
+    /// The graph of members that the strategy kept after a round, where it keeps one.
+    pub(super) fn graph(&self, round: u64) -> Option<Vec<[u32; 2]>> {
+        let mut kept = self.state(round)?.memory.iter();
+        kept.find_map(|(_, kept)| match kept {
+            Kept::Graph(graph) if graph.nodes as usize == self.members() => {
+                Some(graph.edges.clone())
+            }
+            _ => None,
+        })
+    }
+
+    /// The model of silo `place` (members first) after a round, with the learner that takes it. A
+    /// silo outside is given one.
+    fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
+        let plain = self.silos().nth(place)?.learner.clone();
+        let of_plain = |model: &Params| {
+            let personal = plain.initial_personal(self.scenario.seed);
+            Some((plain.clone(), (model.clone(), personal)))
+        };
+        let federated = match &self.models {
+            Models::Federated(federated) => federated,
+            Models::Pooled(models) => {
+                let nth = round.checked_sub(first_round(&self.scenario))?;
+                return of_plain(models.get(nth as usize)?);
+            }
+            Models::Constant(_, model) => return of_plain(model),
+        };
+        if place < self.members() {
+            let adopted = federated.adopted_by(place, round)?;
+            let learner = federated.federation.members[place].learner.clone();
+            return Some((learner, adopted.model.clone()));
+        }
+        let strategy = &federated.federation.members[0].strategy;
+        let equipped = strategy.equip(plain).ok()?;
+        let alone = alone(&self.scenario, Params::empty(), place, round);
+        let radius = &self.scenario.charter.radius;
+        let state = self.state(round)?;
+        let own = given_model(&**strategy, &*equipped, state, radius, &alone).ok()?;
+        Some((equipped, own))
+    }
+
+    /// Number of rows and metrics of silo `place` after a round. The loss is not a number where the model
+    /// cannot be measured; `None` where there is no model or no row.
+    pub(super) fn evaluate(&self, place: usize, round: u64, split: Split) -> Option<(u64, Values)> {
+        if self.silos().nth(place)?.rows.of(split) == 0 {
+            return None;
+        }
+        let (learner, (model, personal)) = self.model(place, round)?;
+        let metrics = learner.evaluate(&model, &personal, split);
+        Some(metrics.map_or_else(
+            |_| (1, [("loss".to_owned(), f64::NAN)].into()),
+            |metrics| (metrics.samples, metrics.values),
+        ))
+    }
+
+    /// The model of silo `place` after a round, measured row by row on test rows; `None` where there is no
+    /// model or no row.
+    pub(super) fn measured(&self, place: usize, round: u64) -> Option<MeasuredModel> {
+        if self.silos().nth(place)?.rows.test == 0 {
+            return None;
+        }
+        let (learner, model) = self.model(place, round)?;
+        let mut one = MeasuredModel::of(learner, model);
+        if let (Models::Constant(mean, _), Ok(own)) = (&self.models, &one.results) {
+            // A silo outside need not have training rows.
+            let rows = own.rows.as_ref().map_or(0, |rows| rows.len());
+            let constant = constant_measured(&one.learner, &one.model, rows, mean);
+            one.results = constant.ok_or_else(|| "its outputs have no constant".into());
+        }
+        Some(one)
+    }
+
+    /// The model that silo `place` serves: the strategy's, after this round, or one that it makes alone.
+    /// Gives the choice, and the model where it is neither `strategys` nor the best that the silo makes
+    /// alone. `None` where there is no federation.
+    pub(super) fn serve(
+        &self,
+        place: usize,
+        round: u64,
+        strategys: &MeasuredModel,
+        local: &Local,
+    ) -> Option<(Candidate, Option<MeasuredModel>)> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
+        };
+        let plain = &self.silos().nth(place)?.learner;
+        let last = federated.adopted_by(0, round)?;
+        let (models, entries) = (&last.state.models, &last.assignment);
+        let global = mean_of_coalitions(models, entries);
+        let members = match place < self.members() {
+            true => members_of(entries, federated.adopted_by(place, round)?.coalition),
+            // Its rows were in no training of the model that it is given.
+            false => usize::MAX,
+        };
+        let served = Comparison {
+            plain: &**plain,
+            equipped: &*strategys.learner,
+            alone: &alone(&self.scenario, Params::empty(), place, round),
+            local,
+            coalition: &strategys.model,
+            members,
+            global: global.as_ref().zip(Some(entries.len())),
+            folds: self.scenario.serve.folds,
+        }
+        .serve();
+        let other = match served.candidate {
+            Candidate::Local | Candidate::Coalition => None,
+            Candidate::Robust => Some(plain),
+            Candidate::Global | Candidate::FineTuned => Some(&strategys.learner),
+        };
+        let other = other.map(|learner| MeasuredModel::of(learner.clone(), served.model));
+        Some((served.candidate, other))
+    }
+
+    /// Names of the subgroups of rows.
+    pub(super) fn subgroups(&self) -> &[String] {
+        &self.study.subgroups
+    }
+
+    /// Why these models of the members are of no use, as clauses: they give no finite numbers, or are far
+    /// worse than a constant prediction.
+    pub(super) fn unusable(&self, members: &[Option<MeasuredModel>]) -> Vec<(usize, String)> {
+        let targets = |one: &Option<MeasuredModel>| {
+            let one = one.as_ref()?;
+            TrainingTargets::of(&one.learner, &one.model, one.results.as_ref().ok()?)
+        };
+        let targets: Vec<Option<TrainingTargets>> = members.iter().map(targets).collect();
+        let targets: Vec<_> = targets.iter().map(Option::as_ref).collect();
+        let constants = constants(&targets, targets.len());
+        let metric = self.study.metric.name;
+        let why = |(place, one): (usize, &Option<MeasuredModel>)| {
+            let baseline = |key: &str| constants[place].as_ref()?.lenient(&constants, key);
+            let why = match &one.as_ref()?.results {
+                Ok(results) => why_unusable(&results.metrics, metric, baseline)?,
+                Err(error) => error.clone(),
+            };
+            Some((place, why))
+        };
+        members.iter().enumerate().filter_map(why).collect()
+    }
+
+    /// The first training that failed, in a sentence without a full stop.
+    pub(super) fn failure(&self) -> Option<String> {
+        let Models::Federated(federated) = &self.models else {
+            return None;
+        };
+        let mut failures = federated.failures();
+        let (round, reason) = failures.next()?;
+        let more = failures.count();
+        Some(match more {
+            0 => format!("training failed in round {round}: {reason}"),
+            more => format!("training failed in round {round} and {more} times more: {reason}"),
+        })
+    }
+}
+
+impl Federated {
+    fn run(
+        scenario: &Scenario,
+        participation: &Participation,
+        faults: &[Fault],
+    ) -> Result<Self, RunError> {
+        let study = &participation.study;
+        let federation = Federation::new(scenario, study, &scenario.strategy, faults)?;
+        let mut bytes = Vec::new();
+        let mut options = Options {
+            memo: true,
+            threads: 1,
+            references: false,
+            progress: Box::new(|done| bytes.push((done.round, done.bytes))),
+            ..Options::default()
+        };
+        let threads = Threads::new(1);
+        let record = federate(scenario, &federation, faults, &mut options, &threads)?;
+        drop(options);
+        let adopted = adopted_models(&record.notices);
+        Ok(Self {
+            federation,
+            record,
+            adopted,
+            bytes,
+        })
+    }
+
+    /// What a member had adopted at the end of a round.
+    fn adopted_by(&self, member: usize, round: u64) -> Option<&AdoptedModel> {
+        let own = self
+            .adopted
+            .iter()
+            .filter(|one| one.silo == member && one.round <= round);
+        own.max_by_key(|one| one.round)
+    }
+
+    /// Trainings that failed: the round and the reason.
+    fn failures(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.record
+            .notices
+            .iter()
+            .filter_map(|(_, _, notice)| match notice {
+                silo::Notice::Protocol(protocol::Report::TrainingFailed { round, reason }) => {
+                    Some((*round, reason.as_str()))
+                }
+                _ => None,
+            })
+    }
+}
+
+/// How silo `place` trains without a federation, as the federation trains, up to a round.
+pub(super) fn alone(scenario: &Scenario, start: Params, place: usize, round: u64) -> Alone {
+    Alone {
+        start,
+        initial: scenario.seed,
+        task: Task::Train(scenario.strategy.training.clone()),
+        seed: silo_seed(scenario.seed, MemberIndex(place as u16)),
+        rounds: first_round(scenario)..=round,
+    }
+}
+
+/// A model from which all rows can be trained, on the common scale where there is one.
+pub(super) fn start(
+    scenario: &Scenario,
+    participation: &Participation,
+) -> Result<Params, RunError> {
+    let plain = &*participation.study.silos[0].learner;
+    if !scenario.strategy.standardise {
+        return Ok(plain.initial(scenario.seed));
+    }
+    // The scale is agreed in the first round of a federation; one more is needed for a model on it.
+    let mut short = scenario.clone();
+    short.rounds = 2;
+    let federated = Federated::run(&short, participation, &[])?;
+    let adopted = federated.adopted.iter().max_by_key(|adopted| adopted.round);
+    let adopted = adopted.ok_or_else(|| RunError::Setup("no model was adopted".into()))?;
+    Ok(alone_start(plain, scenario.seed, &adopted.model.0))
+}
+
+/// One model of the rows of all members: fitted exactly where it is linear, otherwise trained for as many
+/// rounds as the federation.
+fn pooled(
+    scenario: &Scenario,
+    study: &Study,
+    participation: &Participation,
+) -> Result<Models, RunError> {
+    let pool = study
+        .pooled
+        .as_ref()
+        .ok_or_else(|| RunError::Setup("the rows of these silos cannot be pooled".into()))?;
+    let alone = Alone {
+        seed: scenario.seed,
+        ..alone(
+            scenario,
+            start(scenario, participation)?,
+            0,
+            scenario.rounds,
+        )
+    };
+    let mut models = Vec::new();
+    let learner = pool(&participation.members);
+    let trained = model_of_all_rows(&*learner, &alone, |model| models.push(model.clone()));
+    let failed = |error| format!("training on the rows of all members: {error}");
+    trained.map_err(|error| RunError::Setup(failed(error)))?;
+    Ok(Models::Pooled(models))
+}
+
+/// The mean target of all members' training rows.
+fn constant(scenario: &Scenario, participation: &Participation) -> Result<Models, RunError> {
+    let model = start(scenario, participation)?;
+    let targets = participation.study.silos.iter().map(|silo| {
+        let own = (model.clone(), silo.learner.initial_personal(scenario.seed));
+        let measured = measured(&silo.learner, &own).unwrap_or_default();
+        TrainingTargets::of(&silo.learner, &own, &measured)
+    });
+    let targets: Option<Vec<TrainingTargets>> = targets.collect();
+    let mean = targets.and_then(|targets| mean_target(targets.iter()));
+    let mean =
+        mean.ok_or_else(|| RunError::Setup("the targets of these silos have no mean".into()));
+    Ok(Models::Constant(mean?, model))
+}

@@ -1,0 +1,255 @@
+//! One way of learning with one seed: settings tried and chosen on validation rows, then measured on
+//! test rows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use learn::{DataError, MetricName, Study, TaskConfig};
+use methods::learner::Split;
+use serde_json::Value;
+
+use super::alone::AllAlone;
+use super::experiment::{Entry, Experiment};
+use super::file::{Point, Variant};
+use super::result::{Tried, Unit, UnitResult, trainings};
+use super::trial::{Trial, Way};
+use simulations::RunError;
+use simulations::scenario::Scenario;
+
+/// What the runs of an experiment share.
+pub(super) struct Runs<'a> {
+    pub(super) experiment: &'a Experiment,
+    /// Gives the silos of a scenario.
+    pub(super) study: &'a dyn Fn(&Scenario) -> Result<Arc<Study>, DataError>,
+    /// Gives what the silos of a scenario make alone.
+    pub(super) alone: &'a dyn Fn(&Scenario) -> Result<Arc<AllAlone>, RunError>,
+    /// Gives the choice of the first seed, where it chooses for all.
+    pub(super) first: &'a dyn Fn(&Unit) -> Result<Option<UnitResult>, RunError>,
+}
+
+/// The scenario that is measured, the chosen round of it, and the training if it is done already.
+type Chosen = (Scenario, Option<u64>, Option<Trial>);
+
+impl Runs<'_> {
+    /// Runs a unit. A federation that fails is a result that says so.
+    ///
+    /// # Errors
+    /// [`RunError::Data`] and a violated safety property: nothing that a strategy is to blame for.
+    pub(super) fn run(
+        &self,
+        variant: &Variant,
+        entry: &Entry,
+        unit: &Unit,
+    ) -> Result<UnitResult, RunError> {
+        let mut result = UnitResult::new(unit);
+        let chosen = self.choose(variant, entry, unit, &mut result)?;
+        let Some((scenario, round, trial)) = chosen else {
+            let first = result.tried.iter().find_map(|tried| tried.failed.clone());
+            result.failed = Some(first.unwrap_or_else(|| "no settings gave a model".into()));
+            return Ok(result);
+        };
+        let trial = match trial {
+            Some(trial) => trial,
+            None => match self.train(&scenario, entry)? {
+                Ok(trial) => trial,
+                Err(why) => {
+                    result.failed = Some(why);
+                    return Ok(result);
+                }
+            },
+        };
+        result.notes.clone_from(&(self.study)(&scenario)?.notes);
+        let models = result.measure(&self.experiment.metrics, &trial, round);
+        if result.failed.is_none() && self.experiment.serves(entry) && scenario.serve.folds > 0 {
+            let began = Instant::now();
+            let scenario = self.experiment.alone(variant, entry, &scenario, unit.seed);
+            let alone = (self.alone)(&scenario)?;
+            result.serve(&trial, &models, &alone.all());
+            result.seconds.2 = began.elapsed().as_secs_f64();
+        }
+        Ok(result)
+    }
+
+    /// Trains; the inner error is the strategy's failure, in a sentence.
+    fn train(&self, scenario: &Scenario, entry: &Entry) -> Result<Result<Trial, String>, RunError> {
+        let study = (self.study)(scenario)?;
+        let way = match (entry.is_constant(), entry.is_pooled()) {
+            (true, _) => Way::Constant,
+            (_, true) => Way::Pooled,
+            _ => Way::Federated,
+        };
+        match Trial::run(scenario, &study, way) {
+            Ok(trial) => Ok(Ok(trial)),
+            Err(
+                error @ (RunError::Training { .. } | RunError::Setup(_) | RunError::Stuck { .. }),
+            ) => Ok(Err(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tries settings and chooses; `None` where no settings give a model.
+    fn choose(
+        &self,
+        variant: &Variant,
+        entry: &Entry,
+        unit: &Unit,
+        result: &mut UnitResult,
+    ) -> Result<Option<Chosen>, RunError> {
+        let tune = &self.experiment.tune;
+        let points = self.experiment.points(entry);
+        let scenario = |point: &Point, validation: Option<f64>| -> Result<Scenario, RunError> {
+            let scenario = self.experiment.scenario(variant, entry, point, unit.seed);
+            let mut scenario = scenario.map_err(|error| RunError::Setup(error.to_string()))?;
+            if let (Some(share), TaskConfig::Table(task)) = (validation, &mut scenario.task) {
+                task.split.validation = share;
+            }
+            Ok(scenario)
+        };
+        // Without validation rows there is nothing to choose by: the first settings, the last round.
+        if entry.is_constant() || tune.validation == 0.0 {
+            result.point = json(&points[0]);
+            return Ok(Some((scenario(&points[0], None)?, None, None)));
+        }
+        if !tune.every_seed && unit.seed > 0 {
+            let first = Unit {
+                seed: 0,
+                ..unit.clone()
+            };
+            let Some(first) = (self.first)(&first)? else {
+                return Ok(None);
+            };
+            let point = points.iter().find(|point| json(point) == first.point);
+            let Some(point) = point.filter(|_| first.failed.is_none()) else {
+                result.tried = first.tried;
+                return Ok(None);
+            };
+            (result.point, result.near) = (first.point, first.near);
+            let validation = (!tune.again).then_some(tune.validation);
+            return Ok(Some((
+                scenario(point, validation)?,
+                Some(first.round),
+                None,
+            )));
+        }
+        let mut best: Option<(Best, usize, Trial)> = None;
+        for (at, point) in points.iter().enumerate() {
+            let held_out = scenario(point, Some(tune.validation))?;
+            let mut tried = Tried {
+                point: json(point),
+                round: None,
+                near: None,
+                value: None,
+                failed: None,
+            };
+            match self.train(&held_out, entry)? {
+                Ok(trial) => {
+                    result.seconds.0 += trial.seconds;
+                    result.trainings.0 += trainings(&trial);
+                    match best_round(&trial, tune.by, Split::Validation) {
+                        Some(found) => {
+                            tried.round = Some(found.round);
+                            tried.near = Some(found.near);
+                            tried.value = Some(found.value);
+                            let ahead = |(before, ..): &(Best, usize, Trial)| {
+                                better(tune.by, found.value, before.value)
+                            };
+                            if best.as_ref().is_none_or(ahead) {
+                                best = Some((found, at, trial));
+                            }
+                        }
+                        None => {
+                            let why = trial.failure();
+                            tried.failed = Some(why.unwrap_or_else(|| undecided(&trial, tune.by)));
+                        }
+                    }
+                }
+                Err(why) => tried.failed = Some(why),
+            }
+            result.tried.push(tried);
+        }
+        let Some((found, at, trial)) = best else {
+            return Ok(None);
+        };
+        let round = found.round;
+        result.point = json(&points[at]);
+        result.near = Some(found.near);
+        Ok(Some(match tune.again {
+            true => (scenario(&points[at], None)?, Some(round), None),
+            false => (
+                scenario(&points[at], Some(tune.validation))?,
+                Some(round),
+                Some(trial),
+            ),
+        }))
+    }
+}
+
+/// Why no round of a trial is the best one.
+fn undecided(trial: &Trial, by: MetricName) -> String {
+    if !trial.has_validation_rows() {
+        return "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
+                have some of its own"
+            .into();
+    }
+    format!(
+        "its {} on validation rows is not a finite number in any round",
+        by.key()
+    )
+}
+
+fn json(point: &Point) -> BTreeMap<String, Value> {
+    let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or_default();
+    point
+        .iter()
+        .map(|(key, one)| (key.clone(), value(one)))
+        .collect()
+}
+
+fn better(metric: MetricName, value: f64, than: f64) -> bool {
+    match metric.higher_is_better() {
+        true => value > than,
+        false => value < than,
+    }
+}
+
+/// How close a value is to the best one that it is nearly as good, as a share of the best.
+const NEAR: f64 = 0.01;
+
+/// The round that is best on some rows.
+struct Best {
+    round: u64,
+    value: f64,
+    /// The first round that is nearly as good.
+    near: u64,
+}
+
+/// The round with the best mean over the honest members' rows. Rounds without a finite mean are left out.
+fn best_round(trial: &Trial, metric: MetricName, split: Split) -> Option<Best> {
+    let mut all: Vec<(u64, f64)> = Vec::new();
+    let honest = trial.honest();
+    for round in trial.rounds() {
+        let (mut sum, mut rows) = (0.0, 0.0);
+        for place in (0..trial.members()).filter(|&place| honest[place]) {
+            if let Some((samples, values)) = trial.evaluate(place, round, split) {
+                // A silo with rows of one class has no area; a model that diverged has no loss.
+                if let Some(value) = values.get(metric.key()) {
+                    sum += samples as f64 * value;
+                    rows += samples as f64;
+                }
+            }
+        }
+        let mean = sum / rows;
+        if mean.is_finite() {
+            all.push((round, mean));
+        }
+    }
+    let ahead = |best: (u64, f64), one: (u64, f64)| match better(metric, one.1, best.1) {
+        true => one,
+        false => best,
+    };
+    let (round, value) = all.iter().copied().reduce(ahead)?;
+    let close = |one: &&(u64, f64)| (one.1 - value).abs() <= NEAR * value.abs();
+    let near = all.iter().find(close).map_or(round, |one| one.0);
+    Some(Best { round, value, near })
+}

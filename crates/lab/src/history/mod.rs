@@ -1,0 +1,115 @@
+//! What the nodes of a federation printed as JSON lines, put together: who led when, what became
+//! final, and which node was down.
+//!
+//! [`read`] takes the logs of the institutions (`rota run --json`); [`History`] is what they say
+//! together. Times are those of the institutions' own clocks.
+
+mod lines;
+mod read;
+mod stops;
+
+use crate::rotation::{Lost, TakeOver, View};
+use serde::Serialize;
+
+pub use lines::LogError;
+pub use read::{Known, read, read_known};
+pub use stops::Stopped;
+
+/// What the logs of a federation say together. Seconds count from the first line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct History {
+    /// The federation's id.
+    pub federation: String,
+    /// The time of the first line, as the log writes it.
+    pub began: String,
+    /// Seconds from the first to the last line.
+    pub seconds: f64,
+    /// The institutions that are named in the logs, in the order of their names.
+    pub silos: Vec<String>,
+    /// The logs that were read.
+    pub logs: Vec<Log>,
+    /// Final rounds.
+    pub rounds: Vec<Round>,
+    /// Every view.
+    pub views: Vec<View>,
+    /// Nodes that stopped.
+    pub stops: Vec<Lost>,
+    /// What followed when a node stopped that led.
+    pub take_overs: Vec<TakeOver>,
+    /// Held-out metrics that nodes printed, by silo.
+    pub metrics: Vec<Metric>,
+}
+
+/// One log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Log {
+    /// The file.
+    pub file: String,
+    /// The institution.
+    pub silo: String,
+    /// Lines of its node.
+    pub lines: usize,
+    /// Lines that are no events of a node.
+    pub skipped: usize,
+    /// How often the node started.
+    pub starts: usize,
+    /// CPU time of the node until its last final round, over all its starts, in seconds; `None` if it
+    /// does not say so.
+    pub cpu_seconds: Option<f64>,
+}
+
+/// A final round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Round {
+    /// Its number.
+    pub round: u64,
+    /// The view of its block.
+    pub view: u64,
+    /// The lead of that view, by position among `silos`.
+    pub lead: usize,
+    /// When the first node knew, in seconds.
+    pub at: f64,
+    /// Contributions in it.
+    pub authors: u64,
+    /// Whose they are, by position among `silos`; empty in logs of earlier versions.
+    pub contributors: Vec<usize>,
+}
+
+/// A held-out metric at a silo after a round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Metric {
+    /// The silo, by position.
+    pub silo: usize,
+    /// The round.
+    pub round: u64,
+    /// The metric's name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+impl History {
+    /// The name of a silo.
+    pub fn name(&self, silo: usize) -> &str {
+        self.silos.get(silo).map_or("", String::as_str)
+    }
+
+    /// The rounds that each silo led.
+    pub fn led(&self) -> Vec<usize> {
+        let count = |silo| {
+            self.rounds
+                .iter()
+                .filter(|round| round.lead == silo)
+                .count()
+        };
+        (0..self.silos.len()).map(count).collect()
+    }
+
+    /// Views that ended without a block.
+    pub fn failed(&self) -> usize {
+        self.views
+            .iter()
+            .filter(|view| view.result == "nullified")
+            .count()
+    }
+}

@@ -1,0 +1,369 @@
+//! Reads the JSON lines of nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use crate::rotation::{Event, Lost, View, take_overs};
+
+use super::lines::{LogError, NodeLog, node};
+use super::stops::{Stopped, given, stops};
+use super::{History, Metric, Round};
+use node::events::NodeEvent;
+use node::status::document::HeldOut;
+
+/// What is known of the nodes besides their logs.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// When nodes stopped; `None`: what the logs say.
+    pub stops: Option<Vec<Stopped>>,
+    /// For each log, the seconds by which the clock of its machine is ahead; 0 for those beyond the
+    /// end.
+    pub ahead: Vec<f64>,
+}
+
+/// The history in these files, at least one.
+///
+/// # Errors
+/// [`LogError`]: a file that cannot be read or holds no lines of a node, or several federations.
+pub fn read(files: &[PathBuf]) -> Result<History, LogError> {
+    read_known(files, &Known::default())
+}
+
+/// The same, where more is known than the files say.
+///
+/// # Errors
+/// [`LogError`], as for [`read`].
+pub fn read_known(files: &[PathBuf], known: &Known) -> Result<History, LogError> {
+    let ahead = known.ahead.iter().copied().chain(std::iter::repeat(0.0));
+    let nodes: Vec<NodeLog> = files
+        .iter()
+        .zip(ahead)
+        .map(|(file, ahead)| node(file, ahead))
+        .collect::<Result<_, _>>()?;
+    let expected = nodes.first().map_or("", |node| node.federation.as_str());
+    for (node, file) in nodes.iter().zip(files) {
+        if node.federation != expected {
+            return Err(LogError::Federation {
+                file: file.clone(),
+                found: node.federation.clone(),
+                expected: expected.to_owned(),
+            });
+        }
+    }
+    Ok(together(&nodes, known.stops.as_deref()))
+}
+
+fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
+    let lines = || {
+        nodes
+            .iter()
+            .flat_map(|node| node.lines.iter().map(move |line| (node, line)))
+    };
+    let times = || lines().map(|(_, line)| line.at);
+    let (began, ended) = (
+        times().fold(f64::INFINITY, f64::min),
+        times().fold(0.0, f64::max),
+    );
+    let mut names: BTreeSet<String> = nodes.iter().map(|node| node.log.silo.clone()).collect();
+    for (_, line) in lines() {
+        names.extend(named(&line.event).map(str::to_owned));
+    }
+    let silos: Vec<String> = names.into_iter().collect();
+    let place = |name: &str| silos.iter().position(|silo| silo == name);
+    let stops = match stopped {
+        Some(stopped) => stopped
+            .iter()
+            .filter_map(|stop| given(stop, &place))
+            .collect(),
+        None => stops(nodes, ended, &place),
+    };
+    let (mut events, mut rounds) = (Vec::new(), BTreeMap::<u64, Round>::new());
+    let (mut nullified, mut metrics) = (BTreeSet::new(), Vec::new());
+    for (node, line) in lines() {
+        let at = line.at - began;
+        match &line.event {
+            NodeEvent::View { view, lead, round } => {
+                events.extend(place(lead).map(|lead| Event::Entered {
+                    at,
+                    view: *view,
+                    lead,
+                    round: *round,
+                }));
+            }
+            NodeEvent::Nullified { view, .. } => {
+                nullified.insert(*view);
+            }
+            NodeEvent::Final {
+                view,
+                round,
+                lead,
+                authors,
+                contributors,
+                ..
+            } => {
+                let (view, round) = (*view, *round);
+                let Some(lead) = place(lead) else { continue };
+                events.push(Event::Final {
+                    at,
+                    round,
+                    view,
+                    lead,
+                });
+                let contributors = contributors.iter().filter_map(|name| place(name));
+                let known = rounds.entry(round).or_insert(Round {
+                    round,
+                    view,
+                    lead,
+                    at,
+                    authors: *authors as u64,
+                    contributors: contributors.collect(),
+                });
+                known.at = known.at.min(at);
+            }
+            NodeEvent::Adopted {
+                round,
+                held_out: Some(held_out),
+                ..
+            } => {
+                metrics.extend(metric(held_out, place(&node.log.silo), *round));
+            }
+            _ => {}
+        }
+    }
+    for stop in &stops {
+        events.push(Event::Stopped {
+            at: stop.at - began,
+            member: stop.member,
+        });
+    }
+    let moved = |stop: Lost| Lost {
+        at: stop.at - began,
+        back: stop.back.map(|back| back - began),
+        ..stop
+    };
+    let first = lines().min_by(|a, b| a.1.at.total_cmp(&b.1.at));
+    let first = first.map(|(_, line)| line.time.as_str());
+    History {
+        federation: nodes
+            .first()
+            .map_or(String::new(), |node| node.federation.clone()),
+        began: first.unwrap_or_default().to_owned(),
+        seconds: ended - began,
+        logs: nodes.iter().map(|node| node.log.clone()).collect(),
+        views: views(&events, &rounds, &nullified, ended - began),
+        take_overs: take_overs(&events),
+        stops: stops.into_iter().map(moved).collect(),
+        rounds: rounds.into_values().collect(),
+        metrics,
+        silos,
+    }
+}
+
+/// The silos that an event names as leads or contributors.
+fn named(event: &NodeEvent) -> impl Iterator<Item = &str> {
+    let (lead, contributors) = match event {
+        NodeEvent::View { lead, .. } => (Some(lead), &[][..]),
+        NodeEvent::Nullified { lead, .. } => (lead.as_ref(), &[][..]),
+        NodeEvent::Final {
+            lead, contributors, ..
+        } => (Some(lead), &contributors[..]),
+        _ => (None, &[][..]),
+    };
+    lead.into_iter().chain(contributors).map(String::as_str)
+}
+
+/// The metric that reports compare, of a model on a silo's own held-out rows.
+fn metric(held_out: &HeldOut, silo: Option<usize>, round: u64) -> Option<Metric> {
+    Some(Metric {
+        silo: silo?,
+        round,
+        name: held_out.metric.clone(),
+        value: *held_out.metrics.get(&held_out.metric)?,
+    })
+}
+
+/// The views, by what nodes said when they entered them and how they ended.
+fn views(
+    events: &[Event],
+    rounds: &BTreeMap<u64, Round>,
+    nullified: &BTreeSet<u64>,
+    end: f64,
+) -> Vec<View> {
+    let mut views = BTreeMap::<u64, View>::new();
+    for event in events {
+        let Event::Entered {
+            at,
+            view,
+            lead,
+            round,
+        } = *event
+        else {
+            continue;
+        };
+        let known = views.entry(view).or_insert_with(|| View {
+            view,
+            lead,
+            from: at,
+            to: end,
+            round,
+            result: "open",
+        });
+        known.from = known.from.min(at);
+        if round > known.round {
+            (known.lead, known.round) = (lead, round);
+        }
+    }
+    let newest = views.keys().next_back().copied().unwrap_or(0);
+    let finals: BTreeMap<u64, usize> = rounds
+        .values()
+        .map(|round| (round.view, round.lead))
+        .collect();
+    let starts: Vec<f64> = views.values().map(|view| view.from).collect();
+    let mut views: Vec<View> = views.into_values().collect();
+    for (view, next) in views.iter_mut().zip(starts.into_iter().skip(1)) {
+        view.to = next.max(view.from);
+    }
+    let worked: BTreeMap<u64, u64> = rounds
+        .values()
+        .map(|round| (round.view, round.round))
+        .collect();
+    for view in &mut views {
+        // Nodes may have entered it before they knew that the round before was final.
+        let next = worked.range(view.view..).next();
+        view.round = next.map_or(view.round, |(_, round)| *round);
+        view.result = match finals.get(&view.view) {
+            Some(&lead) => {
+                view.lead = lead;
+                "final"
+            }
+            None if nullified.contains(&view.view) => "nullified",
+            None if view.view < newest => "empty",
+            None => "open",
+        };
+    }
+    views
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use node::events;
+
+    fn file(name: &str, text: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("rota-history-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    fn said(second: u32, event: NodeEvent) -> String {
+        let time = format!("2026-03-01T10:00:{second:02}.000Z");
+        let at = Some(f64::from(second));
+        serde_json::to_string(&events::Line { event, at, time }).unwrap()
+    }
+
+    fn start(silo: &str, second: u32) -> String {
+        let event = NodeEvent::Start {
+            silo: silo.into(),
+            member: 0,
+            members: 2,
+            rounds: 2,
+            federation: "ab".into(),
+            addresses: Vec::new(),
+            byzantine_members_tolerated: 0,
+            epoch: 0,
+        };
+        said(second, event)
+    }
+
+    fn entered(view: u64, lead: &str, round: u64, second: u32) -> String {
+        let lead = lead.into();
+        said(second, NodeEvent::View { view, lead, round })
+    }
+
+    fn last(round: u64, view: u64, lead: &str, second: u32) -> String {
+        let event = NodeEvent::Final {
+            round,
+            view,
+            lead: lead.into(),
+            block: "cd".into(),
+            authors: 2,
+            contributors: vec!["north".into(), "south".into()],
+            left_out: Vec::new(),
+            cpu_seconds: None,
+        };
+        said(second, event)
+    }
+
+    #[test]
+    fn logs_of_two_nodes_give_views_stops_and_take_overs() {
+        let north = [
+            start("north", 0),
+            "warning: not a document".into(),
+            entered(1, "north", 1, 1),
+            last(1, 1, "north", 4),
+            entered(2, "north", 2, 4),
+            format!("{{\"event\":\"vie{}", start("north", 40)),
+            entered(3, "south", 2, 41),
+            // What was written when it was killed for good.
+            "{\"event\":\"nullif\u{fffd}".into(),
+        ];
+        let member = "north".to_owned();
+        let lead = Some(member.clone());
+        let south = [
+            start("south", 0),
+            entered(1, "north", 1, 2),
+            last(1, 1, "north", 5),
+            entered(2, "north", 2, 5),
+            said(20, NodeEvent::PeerDown { member }),
+            // An event of a newer program is one line more.
+            r#"{"event":"temperature","at":21,"time":"2026-03-01T10:00:21.000Z"}"#.into(),
+            said(22, NodeEvent::Nullified { view: 2, lead }),
+            entered(3, "south", 2, 22),
+            last(2, 3, "south", 45),
+            said(46, NodeEvent::Leaving { why: "done".into() }),
+        ];
+        let logs = [
+            file("north.jsonl", &north.join("\n")),
+            file("south.jsonl", &south.join("\n")),
+        ];
+        let history = read(&logs).unwrap();
+        assert_eq!(history.silos, ["north", "south"]);
+        assert_eq!((history.logs[0].skipped, history.logs[0].starts), (3, 2));
+        let results: Vec<_> = history
+            .views
+            .iter()
+            .map(|view| (view.lead, view.result))
+            .collect();
+        assert_eq!(results, [(0, "final"), (0, "nullified"), (1, "final")]);
+        // It stopped ten seconds before the other lost the connection, and was back after half a minute.
+        // The second time it did not say that it leaves, and the other left later.
+        let stop = |at, back| Lost {
+            at,
+            member: 0,
+            back,
+        };
+        assert_eq!(history.stops, [stop(10.0, Some(40.0)), stop(41.0, None)]);
+        let [one] = &history.take_overs[..] else {
+            panic!("one lead stopped: {:?}", history.take_overs)
+        };
+        assert_eq!((one.lead, one.next, one.seconds), (0, Some(1), Some(12.0)));
+        assert_eq!(history.led(), [1, 1]);
+    }
+
+    #[test]
+    fn files_without_lines_of_a_node_and_other_federations_are_refused() {
+        let none = file("none.jsonl", "round 1 is final\n");
+        let error = read(&[none]).unwrap_err().to_string();
+        assert!(error.contains("rota run --json"), "{error}");
+        let one = file("one.jsonl", &start("north", 0));
+        let other = file(
+            "other.jsonl",
+            &start("south", 0).replace("\"ab\"", "\"cd\""),
+        );
+        let error = read(&[one, other]).unwrap_err().to_string();
+        assert!(error.contains("federation cd"), "{error}");
+    }
+}

@@ -1,0 +1,167 @@
+//! The agreement of a new federation: from a scenario and the members known so far, without their
+//! data.
+
+use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience};
+use learn::external::external_study;
+use learn::{DataError, TaskConfig};
+use methods::Params;
+use methods::strategy::{Names, build};
+use protocol::roster::Silo;
+use simulations::Scenario;
+
+use node::federation::{First, FirstError, Pace, first, first_of, pace};
+
+/// Members for which a new agreement is at least patient enough.
+const USUAL: usize = 4;
+
+/// Why an agreement could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NewError {
+    /// The task is not described well enough, or contradicts itself.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Task and strategy do not fit.
+    #[error(transparent)]
+    First(#[from] FirstError),
+    /// A member that does not go with the others.
+    #[error(transparent)]
+    Member(#[from] AddError),
+    /// A task of a benchmark, which has silos of its own.
+    #[error(
+        "the task of this scenario has data of its own, which no institution brings: write [task.table]"
+    )]
+    Task,
+    /// A value that TOML cannot express.
+    #[error("this agreement cannot be written: {0}")]
+    Toml(String),
+}
+
+/// A new agreement.
+pub struct New {
+    /// Its text, with comments.
+    pub text: String,
+    /// The model that the proposer's program holds, where the federation starts from it: every member
+    /// needs it beside the agreement.
+    pub start: Option<Params>,
+    /// How long one training took here, where the `patience` of the agreement follows from it.
+    pub pace: Option<Pace>,
+}
+
+/// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
+/// a program: its institution's `rota check` measures it.
+fn measured(scenario: &Scenario, first: &First) -> Option<Pace> {
+    let TaskConfig::Table(task) = &scenario.task else {
+        return None;
+    };
+    task.data.as_ref()?;
+    let study = scenario.task.study(scenario.silos, None, scenario.seed);
+    let silo = study.ok()?.silos.into_iter().next()?;
+    let strategy = build(&scenario.strategy, USUAL).ok()?;
+    let learner = strategy.equip(silo.learner).ok()?;
+    let patience = scenario.charter.beat.0 * scenario.charter.patience;
+    pace(&*learner, &first.plan.task, scenario.seed, patience).ok()?
+}
+
+/// The text of an agreement on what the scenario learns, with comments. More members may be added to
+/// it. The scenario's data are not part of it; every member reads its own rows by the schema. The hash
+/// of the first state is computed.
+///
+/// # Errors
+/// [`NewError`]: a scenario without a schema, a strategy that does not go with the model, equal names
+/// or keys.
+pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewError> {
+    let (mut task, domains) = match &scenario.task {
+        TaskConfig::Table(task) => {
+            let mut task = task.clone();
+            task.schema = task.agreed_schema()?;
+            task.standardise = Some(task.scaling());
+            task.data = None;
+            let domains = task.domains.is_some();
+            (TaskConfig::Table(task), domains)
+        }
+        TaskConfig::External(task) => (TaskConfig::External(task.clone()), false),
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
+    };
+    let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+    let (first, start) = start(&mut task, scenario, &names)?;
+    let charter = &scenario.charter;
+    let pace = measured(scenario, &first);
+    let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.patience);
+    let wanted = charter
+        .patience
+        .max(pace.map_or(0, |pace| pace.beats(charter.beat.0)));
+    let new = NewDraft {
+        name: scenario.name.clone(),
+        rounds: scenario.rounds,
+        seed: scenario.seed,
+        start: first.start,
+        beat: charter.beat,
+        patience: enough_patience(
+            wanted,
+            first.largest,
+            // More may be added to the text.
+            members.len().max(USUAL),
+            charter.beat.0,
+        ),
+        view_timeout: charter.view_timeout,
+        min_contributions: charter.min_contributions,
+        keep_rounds: charter.keep_rounds,
+        blob_limit: first.largest,
+        max_model_norm: charter.max_model_norm,
+        max_weight: charter.max_weight,
+        rotation: charter.rotation.0,
+        verification: charter.verification.0,
+        names_shown: first.names == Names::Shown,
+        task,
+        strategy: scenario.strategy.clone(),
+        members: Vec::new(),
+    };
+    // Where every member's domain is given, all members are written at once.
+    if domains {
+        let members = members.to_vec();
+        let silos = members.iter().map(|member| Silo {
+            name: member.name.clone(),
+            key: member.key,
+            rows: member.rows,
+        });
+        let silos: Vec<_> = silos.collect();
+        check_new(&[], &silos).map_err(AddError::Look)?;
+        let text = Draft::text(&NewDraft { members, ..new }).map_err(NewError::Toml)?;
+        return Ok(New {
+            text,
+            start,
+            pace: longer,
+        });
+    }
+    let mut text = Draft::text(&new).map_err(NewError::Toml)?;
+    for member in members {
+        text = Draft::add("federation.toml", &text, member)?;
+    }
+    Ok(New {
+        text,
+        start,
+        pace: longer,
+    })
+}
+
+/// The state that the first round starts from. Where the models are those of programs, the scenario's
+/// own program is asked what it holds, and the task gets what it says.
+fn start(
+    task: &mut TaskConfig,
+    scenario: &Scenario,
+    names: &[String],
+) -> Result<(First, Option<Params>), NewError> {
+    let (strategy, seed) = (&scenario.strategy, scenario.seed);
+    let (TaskConfig::External(_), Some(program)) = (&*task, &scenario.learner) else {
+        return Ok((first(task, strategy, seed, names)?, None));
+    };
+    let study = external_study(task, program, Some(1), None, seed, |_| seed)?;
+    let none = || DataError::Config("the task has no silo".into());
+    let silo = study.silos.into_iter().next().ok_or_else(none)?;
+    let first = first_of(silo.learner, strategy, seed)?;
+    let Some(proposed) = study.proposed else {
+        return Ok((first, None));
+    };
+    *task = TaskConfig::External(Box::new(proposed.task.clone()));
+    Ok((first, proposed.model.clone()))
+}

@@ -1,0 +1,559 @@
+//! What a new federation learns, put together from a scenario, a table, options, and answers to
+//! questions.
+
+use std::fmt::Display;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use learn::propose::{Wishes, propose};
+use learn::schema::MissingRule;
+use learn::{DataError, TaskConfig};
+use methods::strategy::STRATEGIES;
+use simulations::{Overrides, Scenario, ScenarioError};
+use toml::{Table, Value};
+
+use super::{described, text};
+use node::federation::rows_in_words;
+
+/// What is known from the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// A built-in scenario or a file; its data are not read.
+    pub scenario: Option<String>,
+    /// Tables of one institution, from which the columns are taken.
+    pub tables: Vec<PathBuf>,
+    /// What to do with the columns of the tables.
+    pub wishes: Wishes,
+    /// Name of the federation.
+    pub name: Option<String>,
+    /// What becomes of missing values in columns of the tables that have none.
+    pub missing: Option<MissingRule>,
+    /// The model: `logistic`, `linear`, `mlp`, or a value of `model` in TOML.
+    pub model: Option<String>,
+    /// Name of the strategy.
+    pub strategy: Option<String>,
+    /// Number of rounds.
+    pub rounds: Option<u64>,
+    /// Seed of the initial model.
+    pub seed: Option<u64>,
+}
+
+/// What was put together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Composed {
+    /// It, as a scenario.
+    pub scenario: Scenario,
+    /// Columns of the tables that are no part of it, each with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// What the agreement will say of the data, and what should be looked at, one line each.
+    pub says: Vec<String>,
+}
+
+/// Asks a person.
+pub struct Ask<'a> {
+    /// Where the answers come from.
+    pub input: &'a mut dyn BufRead,
+    /// Where the questions go.
+    pub output: &'a mut dyn Write,
+}
+
+/// Why nothing could be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum ComposeError {
+    /// Something was not given, and nobody could be asked.
+    #[error("{what} is missing: give {option}, or run this in a terminal to be asked")]
+    Missing {
+        /// What it is.
+        what: &'static str,
+        /// The option.
+        option: &'static str,
+    },
+    /// An option that cannot be read.
+    #[error("{0}")]
+    Option(String),
+    /// The tables.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The terminal.
+    #[error("cannot ask: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+impl Ask<'_> {
+    /// The answer to a question, or `default` if it is empty. Asked again until `check` takes it.
+    ///
+    /// # Errors
+    /// The terminal was closed.
+    pub fn ask<T>(
+        &mut self,
+        question: &str,
+        default: Option<&str>,
+        check: impl Fn(&str) -> Result<T, String>,
+    ) -> io::Result<T> {
+        loop {
+            match default {
+                Some(default) => write!(self.output, "{question} [{default}]: ")?,
+                None => write!(self.output, "{question}: ")?,
+            }
+            self.output.flush()?;
+            let mut line = String::new();
+            if self.input.read_line(&mut line)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let answer = match line.trim() {
+                "" => default.unwrap_or(""),
+                answer => answer,
+            };
+            match check(answer) {
+                Ok(value) => return Ok(value),
+                Err(why) => writeln!(self.output, "  {why}")?,
+            }
+        }
+    }
+}
+
+/// What stands above what an agreement says of data.
+const SAYS: &str =
+    "This stands in the agreement, and everybody who sees it or an invitation reads it:";
+
+/// Where the columns come from.
+enum Base {
+    Scenario(String),
+    Tables(Vec<PathBuf>),
+}
+
+/// The scenario of a new federation. What is missing is asked for where somebody can be asked.
+///
+/// # Errors
+/// [`ComposeError`]: something is missing or wrong.
+pub fn compose(wanted: &Wanted, mut ask: Option<&mut Ask<'_>>) -> Result<Composed, ComposeError> {
+    let base = match (&wanted.scenario, wanted.tables.as_slice()) {
+        (Some(scenario), _) => Base::Scenario(scenario.clone()),
+        (None, [_, ..]) => Base::Tables(wanted.tables.clone()),
+        (None, []) => {
+            let ask = ask.as_deref_mut().ok_or(ComposeError::Missing {
+                what: "what is learned",
+                option: "--scenario FILE (a TOML with a schema) or --table FILE (whose columns are taken)",
+            })?;
+            let question = "A table of yours whose columns are taken (CSV, .csv.gz, .parquet; its rows \
+                            stay here), or a scenario (.toml)";
+            let file = ask.ask(question, None, |answer| match Path::new(answer).is_file() {
+                true => Ok(answer.to_owned()),
+                false => Err(format!("there is no file {answer:?}")),
+            })?;
+            match file.ends_with(".toml") {
+                true => Base::Scenario(file),
+                false => Base::Tables(vec![file.into()]),
+            }
+        }
+    };
+    match base {
+        Base::Scenario(name) => {
+            let scenario = of_scenario(wanted, &name, ask)?;
+            let said = match &scenario.task {
+                TaskConfig::Table(task) => task.agreed_schema()?,
+                _ => None,
+            };
+            let says = said.as_ref().map(rows_in_words).unwrap_or_default();
+            Ok(Composed {
+                scenario,
+                left_out: Vec::new(),
+                says: [vec![SAYS.to_owned()], says].concat(),
+            })
+        }
+        Base::Tables(files) => of_tables(wanted, &files, ask),
+    }
+}
+
+/// From a scenario, in which keys may be missing.
+fn of_scenario(
+    wanted: &Wanted,
+    name: &str,
+    mut ask: Option<&mut Ask<'_>>,
+) -> Result<Scenario, ComposeError> {
+    let text = learn::file::read_text(Path::new(name), learn::file::CONFIGURATION);
+    let table = text.ok().and_then(|text| text.parse::<Table>().ok());
+    // A built-in one, or an error that names the line.
+    let Some(mut table) = table else {
+        return changed(Scenario::load(name)?, wanted);
+    };
+    let mut filled = false;
+    if !table.contains_key("name") {
+        let stem = Path::new(name)
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let known = wanted.name.clone();
+        let given = answer(known, &mut ask, "the name", "--name NAME", |ask| {
+            ask.ask("Name of the federation", Some(&stem), text_of)
+        })?;
+        table.insert("name".into(), given.into());
+        filled = true;
+    }
+    if !table.contains_key("rounds") {
+        let given = answer(
+            wanted.rounds,
+            &mut ask,
+            "the number of rounds",
+            "--rounds N",
+            |ask| ask.ask("Rounds", Some("10"), number),
+        )?;
+        table.insert("rounds".into(), integer(given)?);
+        filled = true;
+    }
+    if !table.contains_key("strategy") {
+        let known = wanted.strategy.clone();
+        let given = answer(known, &mut ask, "the strategy", "--strategy NAME", |ask| {
+            ask.ask(
+                "Strategy (`rota strategies` lists them)",
+                Some("fedavg"),
+                strategy,
+            )
+        })?;
+        table.insert("strategy".into(), training(&given));
+        filled = true;
+    }
+    let task = table.get_mut("task").and_then(|task| task.get_mut("table"));
+    if let Some(task) = task.and_then(Value::as_table_mut) {
+        let known = match (&wanted.model, task.contains_key("model")) {
+            (Some(known), _) => Some(model(known).map_err(ComposeError::Option)?),
+            (None, true) => None,
+            (None, false) => Some(answer(
+                None,
+                &mut ask,
+                "the model",
+                "--model NAME",
+                |ask| ask.ask("Model (logistic, linear, mlp)", None, model),
+            )?),
+        };
+        if let Some(known) = known {
+            task.insert("model".into(), known);
+            filled = true;
+        }
+    }
+    if !filled {
+        // Errors name the lines of the file as it is.
+        return changed(Scenario::load(name)?, wanted);
+    }
+    let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
+    let name = format!("{name} with what was added to it");
+    changed(Scenario::parse(&name, &text)?, wanted)
+}
+
+/// From the columns of tables.
+fn of_tables(
+    wanted: &Wanted,
+    files: &[PathBuf],
+    mut ask: Option<&mut Ask<'_>>,
+) -> Result<Composed, ComposeError> {
+    let mut wishes = Wishes {
+        alone: true,
+        ..wanted.wishes.clone()
+    };
+    // Also checks that the files can be read, before anything is asked.
+    let mut proposal = propose(files, &wishes)?;
+    if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
+        let last = proposal
+            .schema
+            .target
+            .name
+            .iter()
+            .next()
+            .unwrap_or_default();
+        let last = last.to_owned();
+        let target = ask.ask("Column to predict", Some(&last), |answer| {
+            let wishes = Wishes {
+                target: Some(answer.to_owned()),
+                ..wishes.clone()
+            };
+            propose(files, &wishes).map_err(|error| error.to_string())?;
+            Ok(answer.to_owned())
+        })?;
+        wishes.target = Some(target);
+        proposal = propose(files, &wishes)?;
+    }
+    if let Some(missing) = wanted.missing {
+        for feature in &mut proposal.schema.features {
+            if feature.missing == MissingRule::Refuse {
+                // There is no median of categories.
+                let category = feature.levels.is_some() && missing == MissingRule::Median;
+                feature.missing = if category { MissingRule::Mean } else { missing };
+            }
+        }
+    }
+    let name = proposal
+        .schema
+        .target
+        .name
+        .iter()
+        .next()
+        .unwrap_or("federation");
+    let name = name.to_owned();
+    let drafted = Path::new("federation.toml");
+    let least = proposal.schema.min_rows;
+    let text = text::scenario(&proposal, files, &wishes, drafted, least);
+    let mut table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| ComposeError::Option(error.to_string()))?;
+    table.insert("name".into(), name.clone().into());
+    if let Some(ask) = ask.as_deref_mut() {
+        for line in described(&proposal) {
+            writeln!(ask.output, "{line}")?;
+        }
+        if wanted.name.is_none() {
+            let name = ask.ask("Name of the federation", Some(&name), text_of)?;
+            table.insert("name".into(), name.into());
+        }
+        if wanted.strategy.is_none() {
+            let question = "Strategy (`rota strategies` lists them)";
+            let name = ask.ask(question, Some("fedavg"), strategy)?;
+            table.insert("strategy".into(), training(&name));
+        }
+        if wanted.rounds.is_none() {
+            let usual = table.get("rounds").map(Value::to_string);
+            let rounds = ask.ask("Rounds", usual.as_deref(), number)?;
+            table.insert("rounds".into(), integer(rounds)?);
+        }
+    }
+    let task = table.get_mut("task").and_then(|task| task.get_mut("table"));
+    if let Some(task) = task.and_then(Value::as_table_mut) {
+        let known = match (&wanted.model, ask) {
+            (Some(known), _) => Some(model(known).map_err(ComposeError::Option)?),
+            (None, Some(ask)) => {
+                let usual = task.get("model").map(Value::to_string);
+                let question = "Model (logistic, linear, mlp, or as in a scenario)";
+                Some(ask.ask(question, usual.as_deref(), model)?)
+            }
+            (None, None) => None,
+        };
+        known.map(|known| task.insert("model".into(), known));
+    }
+    let text = toml::to_string(&table).map_err(|error| ComposeError::Option(error.to_string()))?;
+    let scenario = Scenario::parse("the proposal for these tables", &text)?;
+    let scenario = changed(scenario, wanted)?;
+    let read = "How the tables were read (these lines stay here):";
+    let notes = proposal.notes.iter().map(|note| format!("note: {note}"));
+    let mut says = vec![read.to_owned()];
+    says.extend(described(&proposal).into_iter().chain(notes));
+    says.push(SAYS.to_owned());
+    says.extend(rows_in_words(&proposal.schema));
+    Ok(Composed {
+        scenario,
+        left_out: proposal.left_out,
+        says,
+    })
+}
+
+/// With the options that replace what a scenario says.
+fn changed(mut scenario: Scenario, wanted: &Wanted) -> Result<Scenario, ComposeError> {
+    if let Some(name) = &wanted.name {
+        scenario.name.clone_from(name);
+    }
+    let overrides = Overrides {
+        seed: wanted.seed,
+        rounds: wanted.rounds,
+        silos: None,
+        strategy: wanted.strategy.clone(),
+        ..Overrides::default()
+    };
+    Ok(scenario.with(&overrides)?)
+}
+
+/// What is known, or the answer to a question, or an error that names the option.
+fn answer<T>(
+    known: Option<T>,
+    ask: &mut Option<&mut Ask<'_>>,
+    what: &'static str,
+    option: &'static str,
+    question: impl FnOnce(&mut Ask<'_>) -> io::Result<T>,
+) -> Result<T, ComposeError> {
+    match (known, ask.as_deref_mut()) {
+        (Some(known), _) => Ok(known),
+        (None, Some(ask)) => Ok(question(ask)?),
+        (None, None) => Err(ComposeError::Missing { what, option }),
+    }
+}
+
+fn text_of(answer: &str) -> Result<String, String> {
+    match protocol::name::check(answer) {
+        Ok(()) => Ok(answer.to_owned()),
+        Err(why) => Err(format!("the name {why}")),
+    }
+}
+
+fn number(answer: &str) -> Result<u64, String> {
+    match answer.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err("a whole number of at least 1 is needed".into()),
+    }
+}
+
+fn integer(number: u64) -> Result<Value, ComposeError> {
+    let number = i64::try_from(number);
+    number
+        .map(Value::Integer)
+        .map_err(|_| ComposeError::Option("the number of rounds is too large".into()))
+}
+
+fn strategy(answer: &str) -> Result<String, String> {
+    let names = STRATEGIES.iter().map(|info| info.name);
+    match names.clone().any(|name| name == answer) {
+        true => Ok(answer.to_owned()),
+        false => Err(format!(
+            "there is no strategy {answer:?}{}",
+            learn::data::nearest(answer, names)
+        )),
+    }
+}
+
+/// A strategy with local training that is good to begin with.
+fn training(name: &str) -> Value {
+    let text = format!(
+        "name = {}\ntraining = {{ epochs = 5, batch = 16, optimiser = {{ name = \"sgd\", rate = 0.02 }} }}",
+        Value::from(name)
+    );
+    Value::Table(text.parse().expect("it is TOML"))
+}
+
+/// A model by its name with usual options, or as a scenario has it.
+fn model(answer: &str) -> Result<Value, String> {
+    let text = match answer.trim() {
+        "linear" => "{ linear = {} }",
+        "mlp" => "{ mlp = { hidden = [32] } }",
+        "logistic" => "\"logistic\"",
+        other => other,
+    };
+    let wrong = |error: &dyn Display| {
+        format!(
+            "{answer:?} is no model: write logistic, linear, mlp, or as in a scenario, such as {{ mlp = \
+             {{ hidden = [32, 16] }} }} ({error})"
+        )
+    };
+    let table: Table = format!("model = {text}")
+        .parse()
+        .map_err(|error: toml::de::Error| {
+            let message = error.message().to_owned();
+            wrong(&message)
+        })?;
+    let model = table.get("model").cloned().unwrap_or_else(|| text.into());
+    let read: Result<learn::ModelConfig, _> = model.clone().try_into();
+    read.map(|_| model).map_err(|error| {
+        let message = error.message().to_owned();
+        wrong(&message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const SCHEMA: &str = "[task.table.schema]
+min-rows = 10
+target = { name = 'outcome', classes = ['home', 'died'] }
+[[task.table.schema.feature]]
+name = 'age'
+";
+
+    fn file(name: &str, text: &str) -> String {
+        let file = std::env::temp_dir().join(format!("rota-compose-{}-{name}", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+
+    /// What is put together with these answers, and what was asked.
+    fn asked(wanted: &Wanted, answers: &str) -> (Result<Composed, ComposeError>, String) {
+        let mut output = Vec::new();
+        let mut input = answers.as_bytes();
+        let scenario = {
+            let mut ask = Ask {
+                input: &mut input,
+                output: &mut output,
+            };
+            compose(wanted, Some(&mut ask))
+        };
+        (scenario, String::from_utf8(output).unwrap())
+    }
+
+    #[test]
+    fn what_a_file_lacks_is_asked_for_and_asked_again_until_it_is_right() {
+        let wanted = Wanted {
+            scenario: Some(file("schema.toml", SCHEMA)),
+            name: Some("stays".into()),
+            ..Wanted::default()
+        };
+        let (scenario, said) = asked(&wanted, "none\n7\nfedavgg\n\nforest\nlogistic\n");
+        let scenario = scenario.unwrap().scenario;
+        assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 7));
+        assert_eq!(scenario.strategy.name(), "fedavg");
+        assert!(said.contains("a whole number of at least 1"), "{said}");
+        assert!(said.contains("did you mean \"fedavg\"?"), "{said}");
+        assert!(said.contains("\"forest\" is no model"), "{said}");
+        // The same with options, and nobody to ask.
+        let options = Wanted {
+            rounds: Some(7),
+            strategy: Some("fedavg".into()),
+            model: Some("logistic".into()),
+            ..wanted.clone()
+        };
+        assert_eq!(compose(&options, None).unwrap().scenario, scenario);
+        for (taken, option) in [
+            ("rounds", "--rounds N"),
+            ("strategy", "--strategy"),
+            ("model", "--model"),
+        ] {
+            let mut less = options.clone();
+            match taken {
+                "rounds" => less.rounds = None,
+                "strategy" => less.strategy = None,
+                _ => less.model = None,
+            }
+            let error = compose(&less, None).unwrap_err().to_string();
+            assert!(error.contains(option), "{error}");
+        }
+    }
+
+    #[test]
+    fn one_table_is_enough_and_the_terminal_is_asked_about_it() {
+        let rows: String = (0..40)
+            .map(|row| {
+                format!(
+                    "{},{},{}\n",
+                    20 + row,
+                    ["a", "b"][row % 2],
+                    ["home", "died"][row % 2]
+                )
+            })
+            .collect();
+        let table = file("rows.csv", &format!("age,ward,outcome\n{rows}"));
+        let (scenario, said) = asked(
+            &Wanted::default(),
+            &format!("nowhere\n{table}\n\nstays\n\n4\n\n"),
+        );
+        let scenario = scenario.unwrap().scenario;
+        assert!(said.contains("there is no file \"nowhere\""), "{said}");
+        assert!(said.contains("Column to predict [outcome]"), "{said}");
+        assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 4));
+        let wanted = Wanted {
+            tables: vec![table.into()],
+            ..Wanted::default()
+        };
+        let alone = compose(&wanted, None).unwrap().scenario;
+        assert_eq!((alone.name.as_str(), alone.rounds), ("outcome", 10));
+        assert_eq!(alone.task, scenario.task);
+    }
+
+    #[test]
+    fn a_terminal_that_closes_ends_the_questions() {
+        let (scenario, _) = asked(&Wanted::default(), "");
+        assert!(matches!(scenario, Err(ComposeError::Terminal(_))));
+        let error = compose(&Wanted::default(), None).unwrap_err().to_string();
+        assert!(
+            error.starts_with("what is learned is missing: give --scenario"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! The TOML of a proposed scenario, with comments.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use learn::data::{Format, Target};
+use learn::propose::{Proposal, Wishes};
+use learn::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, MissingRule};
+
+use node::paths::relative;
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.into()).to_string()
+}
+
+fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let texts: Vec<String> = texts.into_iter().map(quoted).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// A scenario that runs, to be kept in the file `scenario`: its paths are relative to that.
+pub fn scenario(
+    proposal: &Proposal,
+    files: &[PathBuf],
+    wishes: &Wishes,
+    scenario: &Path,
+    silo_rows: usize,
+) -> String {
+    let mut text = String::new();
+    let mut line = |line: &str| {
+        text.push_str(line);
+        text.push('\n');
+    };
+    let stem = scenario
+        .file_stem()
+        .map_or_else(|| "mine".into(), |stem| stem.to_string_lossy());
+    line(
+        "# Proposed by `rota init` from what the files hold. Read it before you trust it: a number",
+    );
+    line(
+        "# may be a code, and a code a number. `rota schema scenario` prints a schema for editors.",
+    );
+    line("#");
+    line(&format!("#   rota simulate {}", scenario.display()));
+    line(&format!("name = {}", quoted(&stem)));
+    line("seed = 1");
+    let common = matches!(proposal.target(), Target::Number { .. });
+    match common {
+        true => line("rounds = 11           # the first agrees on a common scale"),
+        false => line("rounds = 10"),
+    }
+    line("");
+    line("[task.table]");
+    let (model, metric, why) = model(proposal);
+    line(&format!("model = {model}   # {why}"));
+    line(&format!("metric = {}", quoted(metric)));
+    match common {
+        true => line("standardise = \"federation\"   # one scale for all silos"),
+        false => line("standardise = \"silo\"         # every silo scales its features itself"),
+    }
+    match &proposal.group {
+        None => line("split = { validation = 0.0, test = 0.3 }   # of every silo's rows, by seed"),
+        Some((column, _)) => line(&format!(
+            "split = {{ validation = 0.0, test = 0.3, group = {} }}   # all rows of one stay together",
+            quoted(column)
+        )),
+    }
+    line("");
+    line("[task.table.data.rows]");
+    let folder = scenario.parent().unwrap_or(Path::new(""));
+    let first = &proposal.formats[0];
+    let several = proposal.formats.iter().any(|format| format != first);
+    let entry = |(file, format): (&PathBuf, &Format)| {
+        let path = relative(file, folder);
+        let mut entry = format!("{{ path = {}", quoted(&path.to_string_lossy()));
+        if several {
+            entry += &format!(", format = {}", format_table(format));
+        }
+        if !proposal.codes.is_empty() {
+            entry += &format!(", names = {{ codes = {} }}", codes(proposal));
+        }
+        entry + " }"
+    };
+    let entries: Vec<String> = files.iter().zip(&proposal.formats).map(entry).collect();
+    match several || !proposal.codes.is_empty() {
+        false => line(&format!("files = [{}]", entries.join(", "))),
+        true => {
+            line("files = [");
+            entries
+                .iter()
+                .for_each(|entry| line(&format!("  {entry},")));
+            line("]");
+        }
+    }
+    if let Some(column) = &wishes.silo_column {
+        line(&format!("silo-column = {}", quoted(column)));
+    }
+    if let Some(count) = wishes.pretend_silos {
+        line(&format!(
+            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
+        ));
+    }
+    line(&format!(
+        "silo-rows = {silo_rows}        # smaller silos are left out"
+    ));
+    let group = proposal.group.as_ref().map(|(column, _)| column);
+    let ignored = proposal
+        .left_out
+        .iter()
+        .filter(|(name, _)| Some(name) != group);
+    let ignored: Vec<_> = ignored.collect();
+    if !ignored.is_empty() {
+        line("ignore = [");
+        for (name, why) in ignored {
+            let name = quoted(name) + ",";
+            line(&format!("  {name:24} # {}", one_line(why)));
+        }
+        line("]");
+    }
+    if !several {
+        line(&format!("format = {}", format_table(first)));
+    }
+    line("");
+    line("[task.table.schema]");
+    line(&format!(
+        "min-rows = {}          # an institution with fewer may not take part",
+        proposal.schema.min_rows
+    ));
+    line("");
+    line("[task.table.schema.target]");
+    let target = &proposal.schema.target;
+    line(&format!("name = {}", names(&target.name)));
+    if let Some(classes) = &target.classes {
+        let class = |class: &ClassValues| match class {
+            ClassValues::One(value) => quoted(value),
+            ClassValues::Several { name, values } => format!(
+                "{{ name = {}, values = {} }}",
+                quoted(name),
+                list(values.iter().map(String::as_str))
+            ),
+        };
+        let classes: Vec<String> = classes.iter().map(class).collect();
+        line(&format!("classes = [{}]", classes.join(", ")));
+    }
+    if let Some(positive) = &target.positive {
+        line(&format!("positive = {}", quoted(positive)));
+    }
+    if !proposal.schema.usual.is_empty() {
+        line("");
+        line(
+            "# Between which numbers most lie here, to one digit. Whoever joins with others is told.",
+        );
+        line("[task.table.schema.usual]");
+        for (name, [low, high]) in &proposal.schema.usual {
+            line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
+        }
+    }
+    for feature in &proposal.schema.features {
+        line("");
+        write_feature(&mut line, feature, proposal);
+    }
+    line("");
+    line("[strategy]");
+    line("name = \"fedavg\"        # `rota strategies` lists the others");
+    line("training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }");
+    text
+}
+
+fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal: &Proposal) {
+    line("[[task.table.schema.feature]]");
+    let first = feature.name.iter().next().unwrap_or_default();
+    let what = proposal.columns.iter().find(|(name, _)| name == first);
+    let what = what.map_or("", |(_, what)| what);
+    match feature.name.count() {
+        1 => line(&format!(
+            "name = {}   # {}",
+            names(&feature.name),
+            one_line(what)
+        )),
+        _ => line(&format!("name = {}", names(&feature.name))),
+    }
+    match feature.kind {
+        ColumnType::Number => line("type = \"number\""),
+        ColumnType::Integer => line("type = \"integer\""),
+        ColumnType::Category => line("type = \"category\""),
+    }
+    if let Some(levels) = &feature.levels {
+        line(&format!(
+            "levels = {}",
+            list(levels.iter().map(String::as_str))
+        ));
+    }
+    if feature.other {
+        line("other = true");
+    }
+    match feature.missing {
+        MissingRule::Refuse => {}
+        MissingRule::Drop => line("missing = \"drop\""),
+        MissingRule::Mean => line("missing = \"mean\""),
+        MissingRule::Median => line("missing = \"median\"          # of the training rows"),
+        MissingRule::Indicator => {
+            line("missing = \"indicator\"       # the mean, and a column that says so");
+        }
+    }
+}
+
+/// The model that one would try first, the metric to compare, and why.
+fn model(proposal: &Proposal) -> (&'static str, &'static str, &'static str) {
+    match proposal.target() {
+        Target::Classes(classes) if classes.len() == 2 => (
+            "\"logistic\"",
+            "roc-auc",
+            "two classes; or { mlp = { hidden = [32] } }",
+        ),
+        Target::Classes(_) => ("{ mlp = { hidden = [32] } }", "accuracy", "several classes"),
+        _ => (
+            "{ linear = { loss = \"absolute\" } }",
+            "mae",
+            "a number; or { mlp = { hidden = [32] } }",
+        ),
+    }
+}
+
+fn names(names: &ColumnNames) -> String {
+    match names {
+        ColumnNames::One(name) => quoted(name),
+        ColumnNames::Several(names) => list(names.iter().map(String::as_str)),
+    }
+}
+
+/// The texts that mean another one, as an inline table.
+fn codes(proposal: &Proposal) -> String {
+    let pair = |(from, to): (&String, &String)| format!("{} = {}", quoted(from), quoted(to));
+    let column = |(name, codes): (&String, &std::collections::BTreeMap<String, String>)| {
+        let pairs: Vec<String> = codes.iter().map(pair).collect();
+        format!("{} = {{ {} }}", quoted(name), pairs.join(", "))
+    };
+    let columns: Vec<String> = proposal.codes.iter().map(column).collect();
+    format!("{{ {} }}", columns.join(", "))
+}
+
+fn format_table(format: &Format) -> String {
+    let mut text = format!(
+        "{{ delimiter = {}, decimal = {}, encoding = {}",
+        quoted(&format.delimiter.to_string()),
+        quoted(&format.decimal.to_string()),
+        quoted(&format.encoding),
+    );
+    if let Some(mark) = format.thousands {
+        write!(text, ", thousands = {}", quoted(&mark.to_string()))
+            .expect("a String takes everything");
+    }
+    if format.missing != Format::default().missing {
+        let missing = list(format.missing.iter().map(String::as_str));
+        write!(text, ", missing = {missing}").expect("a String takes everything");
+    }
+    text + " }"
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,83 @@
+//! Which silos of a study take part in a federation, and which stay outside.
+
+use std::collections::BTreeSet;
+
+use learn::Study;
+
+use simulations::scenario::Scenario;
+use simulations::{RunError, position};
+
+/// The silos that take part, and those that do not.
+pub(crate) struct Participation {
+    /// The silos that take part, as a study.
+    pub(crate) study: Study,
+    /// Their positions in the whole study.
+    pub(crate) members: Vec<usize>,
+    /// The positions of those that stay outside.
+    pub(crate) others: Vec<usize>,
+}
+
+/// Splits the silos of `study` by the key `outside` of the scenario. Silos without training rows stay
+/// outside, too.
+///
+/// # Errors
+/// [`RunError::Setup`]: an unknown silo is named, or no silo is left to take part.
+pub(crate) fn participation(scenario: &Scenario, study: &Study) -> Result<Participation, RunError> {
+    let names: Vec<_> = study.silos.iter().map(|silo| silo.name.as_str()).collect();
+    let mut outside = BTreeSet::new();
+    for name in &scenario.outside {
+        let group = |silo: &learn::Silo| silo.group.as_ref() == Some(name);
+        let all = study.silos.iter().enumerate();
+        let of_group: Vec<usize> = all
+            .filter(|(_, silo)| group(silo))
+            .map(|(at, _)| at)
+            .collect();
+        outside.extend(&of_group);
+        if of_group.is_empty() {
+            let at = position(&names, name).map_err(|what| {
+                RunError::Setup(format!(
+                    "{}: `outside` names an unknown {what}{}",
+                    scenario.file,
+                    groups(study)
+                ))
+            })?;
+            outside.insert(at);
+        }
+    }
+    let only_test = study.silos.iter().enumerate();
+    let only_test = only_test.filter(|(_, silo)| silo.rows.train == 0);
+    outside.extend(only_test.map(|(at, _)| at));
+    let all = 0..study.silos.len();
+    let (others, members): (Vec<_>, Vec<_>) = all.partition(|at| outside.contains(at));
+    if members.is_empty() {
+        return Err(RunError::Setup(format!(
+            "{}: all silos are `outside` or have no training rows, but at least one must take part",
+            scenario.file
+        )));
+    }
+    let silos = members.iter().map(|&at| study.silos[at].clone());
+    Ok(Participation {
+        study: Study {
+            silos: silos.collect(),
+            ..study.clone()
+        },
+        members,
+        others,
+    })
+}
+
+/// What groups there are, for an error.
+fn groups(study: &Study) -> String {
+    let groups: BTreeSet<&str> = study
+        .silos
+        .iter()
+        .filter_map(|silo| silo.group.as_deref())
+        .collect();
+    match groups.is_empty() {
+        true => String::new(),
+        false => {
+            let groups: Vec<&str> = groups.into_iter().collect();
+            format!(", or of the groups {}", groups.join(", "))
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! Builds the summary of a run from what its silos reported.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use learn::Study;
+use methods::learner::Task;
+use methods::params::Params;
+use methods::strategy::State;
+use methods::{Learner, Role};
+use protocol::certificate::Verdict;
+use protocol::{MemberIndex, Report};
+use serde_json::Value;
+use silo::Notice;
+
+use crate::participation::Participation;
+use crate::reference::References;
+use simulations::Federation;
+use simulations::Linkage;
+use simulations::Mesh;
+use simulations::RunError;
+use simulations::RunRecord;
+use simulations::pool::Threads;
+use simulations::scenario::Scenario;
+
+use super::compare::compare;
+use super::heavy::heavy_note;
+use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
+use super::newcomers::newcomers;
+use super::results::{Settings, TrainingFailed};
+use super::silos::silo_results;
+use super::{
+    Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
+    Summary,
+};
+
+/// About how many points of curves are measured: in longer or larger federations not every round is.
+const POINTS: usize = 2_000;
+
+/// How many rounds lie between two that are measured, if so many models were adopted in all.
+fn every(adopted: usize) -> u64 {
+    adopted.div_ceil(POINTS).max(1) as u64
+}
+
+pub(crate) fn build(
+    scenario: &Scenario,
+    study: &Study,
+    participation: &Participation,
+    federation: &Federation,
+    recorded: &RunRecord,
+    references: &References,
+    threads: &Arc<Threads>,
+) -> Result<Summary, RunError> {
+    let results = silo_results(
+        scenario,
+        study,
+        participation,
+        federation,
+        recorded,
+        references,
+        threads,
+    )?;
+    let (whole, study) = (study, &participation.study);
+    let reports = Reports {
+        federation,
+        recorded,
+    };
+    let all = adopted_models(&recorded.notices);
+    let n = study.silos.len();
+    let finals = last_adopted(&all, n);
+    let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
+    let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
+    let newcomers = newcomers(scenario, whole, participation, federation, &all, threads)?;
+    let rounds = reports.rounds(&all);
+    let timeline = reports.timeline(&rounds);
+    let after = scenario.strategy.standardise.into();
+    let compared = compare(
+        scenario,
+        study,
+        |member| reports.trainings(member, after),
+        results,
+        threads,
+    )?;
+    let mut notes = study.notes.clone();
+    if let Some(stop) = scenario.strategy.stop
+        && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
+    {
+        notes.push(format!(
+            "the federation ended with round {} of {}, because its models got no better on validation rows \
+             for {} round(s) (`stop`); the last outcome has those of the best round",
+            last.round, scenario.rounds, stop.patience
+        ));
+    }
+    if every(all.len()) > 1 {
+        notes.push(format!(
+            "curves show the held-out metric of one round in {} and of the last, because all silos and \
+             rounds together have {} models",
+            every(all.len()),
+            all.len()
+        ));
+    }
+    notes.extend(references.notes.clone());
+    notes.extend(references.failed.iter().map(|(kind, reason)| {
+        format!(
+            "{} cannot be compared: its training failed {reason}",
+            kind.words()
+        )
+    }));
+    notes.extend(recorded.linkage.as_ref().and_then(Linkage::sentence));
+    notes.extend(heavy_note(&recorded.notices, federation));
+    notes.extend(reports.late());
+    if study.silos.len() == 1 {
+        notes.push(
+            "there is one silo, so nothing is learned from others: give a file for each silo, name \
+             the column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
+                .to_owned(),
+        );
+    }
+    Ok(Summary {
+        scenario: scenario.name.clone(),
+        seed: scenario.seed,
+        mesh: recorded.mesh,
+        trace: recorded.trace.clone(),
+        events: recorded.events,
+        invariants: recorded.invariants.clone(),
+        seconds: recorded.seconds,
+        virtual_seconds: (recorded.mesh == Mesh::VIRTUAL)
+            .then(|| recorded.ended.elapsed().as_secs_f64()),
+        reference_seconds: 0.0,
+        bytes: messages + blobs,
+        bytes_messages: messages,
+        bytes_blobs: blobs,
+        strategy: scenario.strategy.name().into(),
+        metric: MetricInfo {
+            name: study.metric.name.key().into(),
+            unit: study.metric.unit.clone(),
+            higher_is_better: study.metric.name.higher_is_better(),
+        },
+        second_metric: compared.second_metric,
+        settings: settings(scenario, study),
+        usable: compared.usable,
+        unusable: compared.unusable,
+        training_failed: reports.training_failed(),
+        gains: compared.gains,
+        means: compared.means,
+        harmed: compared.harmed,
+        tuning: compared.tuning,
+        linkage: recorded.linkage.clone(),
+        notes,
+        rounds,
+        silos: compared.silos,
+        newcomers,
+        weights_abs_sum: weights(&finals),
+        checks: recorded.totals,
+        refused: reports.refused(),
+        faults: reports.faults(),
+        left_out: reports.left_out(),
+        nullified: reports.nullified(),
+        curves: curves(study, &reports, &all, &finals, threads)?,
+        timeline,
+        traffic: federation
+            .epoch
+            .roster
+            .silos()
+            .iter()
+            .zip(&recorded.traffic)
+            .map(|(silo, &sent)| SiloTraffic {
+                silo: silo.name.clone(),
+                sent,
+            })
+            .collect(),
+    })
+}
+
+fn settings(scenario: &Scenario, study: &Study) -> Settings {
+    Settings {
+        version: env!("CARGO_PKG_VERSION"),
+        task: serde_json::to_value(&scenario.task).unwrap_or_default(),
+        strategy: serde_json::to_value(&scenario.strategy).unwrap_or_default(),
+        classes: study.classes.clone(),
+    }
+}
+
+/// The sum over the final model, if all silos of the last round have the same one.
+fn weights(finals: &[Option<AdoptedModel>]) -> Option<f64> {
+    let newest = finals.iter().flatten().map(|adopted| adopted.round).max()?;
+    let mut models = finals
+        .iter()
+        .flatten()
+        .filter(|adopted| adopted.round == newest);
+    let first = &models.next()?.model.0;
+    let one = models.all(|adopted| adopted.model.0.hash() == first.hash());
+    one.then(|| abs_sum(first))
+}
+
+fn abs_sum(model: &Params) -> f64 {
+    let tensors = model.layout().tensors().iter().enumerate();
+    tensors
+        .filter(|(_, tensor)| tensor.role != Role::Buffer)
+        .flat_map(|(index, _)| &model.values()[model.layout().range(index)])
+        .map(|value| f64::from(value.abs()))
+        .sum()
+}
+
+fn curves(
+    study: &Study,
+    reports: &Reports<'_>,
+    all: &[AdoptedModel],
+    finals: &[Option<AdoptedModel>],
+    threads: &Arc<Threads>,
+) -> Result<Vec<Curve>, RunError> {
+    let mut points = BTreeMap::<(usize, u64), (Option<f64>, Option<f64>)>::new();
+    for (_, silo, notice) in &reports.recorded.notices {
+        if let Notice::Trained { round, loss, .. } = notice {
+            points.entry((silo.at(), *round)).or_default().0 = Some(*loss);
+        }
+    }
+    let every = every(all.len());
+    let last = |adopted: &AdoptedModel| {
+        let own = finals.get(adopted.silo).and_then(Option::as_ref);
+        own.is_some_and(|own| own.round == adopted.round)
+    };
+    let wanted = |adopted: &&AdoptedModel| adopted.round.is_multiple_of(every) || last(adopted);
+    let measured: Vec<&AdoptedModel> = all.iter().filter(wanted).collect();
+    let models = measured
+        .iter()
+        .map(|adopted| (adopted.silo, adopted.model.clone()))
+        .collect();
+    for (adopted, value) in
+        measured
+            .iter()
+            .zip(measure(study, &reports.learners(), models, threads)?)
+    {
+        points.entry((adopted.silo, adopted.round)).or_default().1 = value;
+    }
+    let point = |((silo, round), (loss, metric)): (_, (Option<f64>, Option<f64>))| Curve {
+        silo: reports.name(MemberIndex(silo as u16)),
+        round,
+        loss: loss.filter(|loss| loss.is_finite()),
+        metric,
+    };
+    Ok(points
+        .into_iter()
+        .map(|((silo, round), values): ((usize, u64), _)| point(((silo, round), values)))
+        .collect())
+}
+
+/// What the silos of a federation reported, in the order of time.
+struct Reports<'a> {
+    federation: &'a Federation,
+    recorded: &'a RunRecord,
+}
+
+impl Reports<'_> {
+    fn name(&self, member: MemberIndex) -> String {
+        self.federation.epoch.roster.name(member).into()
+    }
+
+    /// The learners of the silos, wrapped by the strategy.
+    fn learners(&self) -> Vec<Arc<dyn Learner>> {
+        let members = self.federation.members.iter();
+        members.map(|member| member.learner.clone()).collect()
+    }
+
+    fn names(&self, members: &[MemberIndex]) -> Vec<String> {
+        members.iter().map(|&member| self.name(member)).collect()
+    }
+
+    fn reports(&self) -> impl Iterator<Item = (f64, MemberIndex, &Report)> {
+        self.recorded
+            .notices
+            .iter()
+            .filter_map(|(time, member, notice)| match notice {
+                Notice::Protocol(report) => Some((time.elapsed().as_secs_f64(), *member, report)),
+                _ => None,
+            })
+    }
+
+    /// How often a silo trained in a round after these first ones.
+    fn trainings(&self, silo: usize, after: u64) -> usize {
+        let trained =
+            |notice: &Notice| matches!(notice, Notice::Trained { round, .. } if *round > after);
+        let notices = self.recorded.notices.iter();
+        notices
+            .filter(|(_, by, notice)| by.at() == silo && trained(notice))
+            .count()
+    }
+
+    /// The outcome that was adopted with a round.
+    fn outcome(&self, of: u64) -> String {
+        let mut notices = self.recorded.notices.iter();
+        let outcome = notices.find_map(|(_, _, notice)| match notice {
+            Notice::Adopted { round, outcome, .. } if *round == of => Some(outcome),
+            _ => None,
+        });
+        outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
+    }
+
+    /// What the strategy kept after a round.
+    fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
+        let adopted = all.iter().find(|adopted| adopted.round == of);
+        let kept = adopted.into_iter().flat_map(|one| one.state.memory.iter());
+        kept.map(|(name, value)| (name.to_owned(), value.json()))
+            .collect()
+    }
+
+    fn rounds(&self, all: &[AdoptedModel]) -> Vec<RoundInfo> {
+        let silo = &self.federation.members[0];
+        let start = State::genesis(silo.learner.initial(silo.initial_seed));
+        let strategy = &silo.strategy;
+        let mut rounds = BTreeMap::new();
+        for (at, _, report) in self.reports() {
+            let Report::Final {
+                round,
+                view,
+                lead,
+                authors,
+                ..
+            } = report
+            else {
+                continue;
+            };
+            rounds.entry(*round).or_insert_with(|| {
+                let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
+                for adopted in all.iter().filter(|adopted| adopted.round == *round) {
+                    let name = self.name(MemberIndex(adopted.silo as u16));
+                    coalitions
+                        .entry(adopted.coalition)
+                        .or_default()
+                        .insert(adopted.silo, name);
+                }
+                let plan = strategy.plan(&start, *round);
+                RoundInfo {
+                    round: *round,
+                    view: *view,
+                    lead: self.name(*lead),
+                    kind: match plan.task {
+                        Task::Summarise => "summarise",
+                        Task::Keep => "keep",
+                        Task::Train(_) => "train",
+                    },
+                    at,
+                    cross_evaluated: plan.cross_evaluate,
+                    coalitions: coalitions
+                        .into_values()
+                        .map(|members| members.into_values().collect())
+                        .collect(),
+                    authors: self.names(authors),
+                    outcome: self.outcome(*round),
+                    memory: self.memory(*round, all),
+                }
+            });
+        }
+        rounds.into_values().collect()
+    }
+
+    fn refused(&self) -> Vec<Refused> {
+        let mut times = BTreeMap::<(MemberIndex, u64, String), u64>::new();
+        for (_, _, notice) in &self.recorded.notices {
+            let (key, more) = match notice {
+                Notice::Protocol(Report::Refused {
+                    member,
+                    round,
+                    reason,
+                }) => ((*member, *round, reason.to_string()), 1),
+                Notice::Unopened {
+                    from,
+                    reason,
+                    times,
+                }
+                | Notice::Dropped {
+                    from,
+                    reason,
+                    times,
+                } => ((*from, 0, reason.clone()), *times),
+                _ => continue,
+            };
+            *times.entry(key).or_default() += more;
+        }
+        times
+            .into_iter()
+            .map(|((member, round, reason), times)| Refused {
+                member: self.name(member),
+                round,
+                reason,
+                times,
+            })
+            .collect()
+    }
+
+    /// Who came too late for rounds, in sentences.
+    fn late(&self) -> Vec<String> {
+        // Rounds, the longest time that a model took, and whether it was ready then.
+        let mut late = BTreeMap::<MemberIndex, (usize, Duration, bool)>::new();
+        for (_, by, report) in self.reports() {
+            if let Report::Late { ready, over, .. } = report {
+                let own = late.entry(by).or_default();
+                let took = ready.unwrap_or(*over);
+                let longest = took.max(own.1);
+                let known = if took >= own.1 {
+                    ready.is_some()
+                } else {
+                    own.2
+                };
+                *own = (own.0 + 1, longest, known);
+            }
+        }
+        let patience = self.federation.epoch.patience().as_secs_f64();
+        let words = |(by, (rounds, took, known)): (MemberIndex, (usize, Duration, bool))| {
+            format!(
+                "{} came too late for {rounds} of the rounds, which are without its model: {} {:.1} s, and the \
+                 others wait for {patience:.1} s (`patience`)",
+                self.name(by),
+                match known {
+                    true => "it was ready after",
+                    false => "it was not ready after",
+                },
+                took.as_secs_f64()
+            )
+        };
+        late.into_iter().map(words).collect()
+    }
+
+    fn training_failed(&self) -> Vec<TrainingFailed> {
+        self.reports()
+            .filter_map(|(_, silo, report)| match report {
+                Report::TrainingFailed { round, reason } => Some(TrainingFailed {
+                    silo: self.name(silo),
+                    round: *round,
+                    reason: reason.clone(),
+                }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn faults(&self) -> Vec<FaultInfo> {
+        let mut seen = BTreeMap::<(MemberIndex, String), Vec<String>>::new();
+        for (_, by, report) in self.reports() {
+            if let Report::Fault(evidence) = report {
+                let name = self.name(by);
+                let by = seen
+                    .entry((evidence.member, evidence.charge()))
+                    .or_default();
+                if !by.contains(&name) {
+                    by.push(name);
+                }
+            }
+        }
+        seen.into_iter()
+            .map(|((member, charge), seen_by)| FaultInfo {
+                member: self.name(member),
+                charge,
+                seen_by,
+            })
+            .collect()
+    }
+
+    fn left_out(&self) -> Vec<LeftOut> {
+        self.reports()
+            .filter_map(|(_, lead, report)| match report {
+                Report::LeftOut {
+                    view,
+                    round,
+                    members,
+                    reason,
+                } => Some(LeftOut {
+                    round: *round,
+                    view: *view,
+                    lead: self.name(lead),
+                    members: self.names(members),
+                    reason: reason.to_string(),
+                }),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn nullified(&self) -> Vec<Nullified> {
+        let mut leads = BTreeMap::new();
+        let mut votes = Vec::new();
+        for (_, silo, report) in self.reports() {
+            match report {
+                Report::Entered { lead, .. } => {
+                    leads.insert(silo, *lead);
+                }
+                Report::Nullifying { view, reason } => votes.push(Nullified {
+                    view: *view,
+                    lead: leads
+                        .get(&silo)
+                        .map_or(String::new(), |&lead| self.name(lead)),
+                    silo: self.name(silo),
+                    reason: reason.to_string(),
+                }),
+                _ => {}
+            }
+        }
+        votes
+    }
+
+    fn timeline(&self, rounds: &[RoundInfo]) -> Vec<Lead> {
+        let mut views = BTreeMap::<u64, Lead>::new();
+        for (at, _, report) in self.reports() {
+            if let Report::Entered { view, lead, round } = report {
+                let entered = views.entry(*view).or_insert_with(|| Lead {
+                    view: *view,
+                    lead: self.name(*lead),
+                    from: at,
+                    to: self.recorded.ended.elapsed().as_secs_f64(),
+                    round: *round,
+                    result: "open",
+                });
+                if *round > entered.round {
+                    // A round became final within the view, which may give it another lead.
+                    (entered.lead, entered.round) = (self.name(*lead), *round);
+                }
+            }
+        }
+        let mut result = |view: &u64, result: &'static str| {
+            if let Some(lead) = views.get_mut(view)
+                && lead.result != "final"
+            {
+                lead.result = result;
+            }
+        };
+        for (_, _, report) in self.reports() {
+            match report {
+                Report::Final { view, .. } => result(view, "final"),
+                Report::Certified(certificate) => match certificate.verdict {
+                    Verdict::Nullified => result(&certificate.view, "nullified"),
+                    Verdict::Final(_) => result(&certificate.view, "empty"),
+                    Verdict::Notarised(_) => {}
+                },
+                _ => {}
+            }
+        }
+        // The round that a view worked on is the first that became final in it or in a later view:
+        // the first member that entered it may have been a round behind.
+        for lead in views.values_mut() {
+            let next = rounds.iter().find(|round| round.view >= lead.view);
+            lead.round = next.map_or(lead.round, |round| round.round);
+        }
+        let starts: Vec<_> = views.values().map(|lead| lead.from).collect();
+        let mut timeline: Vec<_> = views.into_values().collect();
+        for (lead, next) in timeline.iter_mut().zip(starts.into_iter().skip(1)) {
+            lead.to = next;
+        }
+        timeline
+    }
+}

@@ -1,0 +1,456 @@
+//! How much better one model is than another, with 95 % intervals from resampled held-out rows.
+//!
+//! The bootstrap (Efron 1979) draws as many of a silo's held-out rows as there are, with
+//! replacement, and measures all models on the same draw, so that differences are paired. Silos are
+//! drawn separately, except those that hold out the same rows, which share their draws. Where rows have
+//! groups, such as several visits of a patient, groups are drawn with all their rows. A sample of
+//! n rows varies less than new rows would, by √((n − 1)/n), and few rows need wider intervals than
+//! many: both are corrected for (Hesterberg 2015, "What Teachers Should Know About the Bootstrap").
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use methods::learner::RowResults;
+
+use super::results::{Gain, MeanGain, ModelKind};
+use crate::statistic::{Interval, Statistic, Statistics, TELLING};
+use simulations::pool::Threads;
+use simulations::random::Random;
+
+/// Draws of the held-out rows.
+const DRAWS: usize = 1_000;
+/// Fewest draws, where there are very many rows.
+const FEWEST: usize = 200;
+/// Rows drawn in all, about, above which there are fewer draws.
+const ROWS: usize = 50_000_000;
+/// Silos of one job.
+const PART: usize = 16;
+/// The normal deviate of 95 % intervals.
+const NORMAL: f64 = 1.959_964;
+
+/// The models that are compared, each with the one that it is compared with.
+const PAIRS: [(ModelKind, ModelKind); 6] = [
+    (ModelKind::Coalition, ModelKind::Local),
+    (ModelKind::Coalition, ModelKind::Global),
+    (ModelKind::Coalition, ModelKind::GlobalEqual),
+    (ModelKind::Global, ModelKind::Local),
+    (ModelKind::Served, ModelKind::Local),
+    (ModelKind::Served, ModelKind::Coalition),
+];
+
+/// Row results of a silo's models.
+pub(super) type Models = BTreeMap<ModelKind, Arc<RowResults>>;
+
+/// The gains of every silo, and the mean gains of the first `members` of them.
+pub(super) struct Gains {
+    pub(super) silos: Vec<Vec<Gain>>,
+    pub(super) means: Vec<MeanGain>,
+}
+
+/// What is compared.
+#[derive(Clone, Copy)]
+pub(super) struct Compared {
+    pub(super) metric: &'static str,
+    pub(super) higher_is_better: bool,
+    pub(super) seed: u64,
+    /// The first silos, which take part.
+    pub(super) members: usize,
+}
+
+/// A metric of one model on the measured rows and on each draw.
+struct Drawn {
+    rows: usize,
+    /// What is drawn: groups, or rows.
+    units: usize,
+    measured: f64,
+    draws: Vec<f64>,
+}
+
+/// The metrics of the models of one silo.
+type DrawnModels = BTreeMap<ModelKind, Drawn>;
+
+/// Computes the gains.
+///
+/// # Errors
+/// The text of a panic.
+pub(super) fn gains(
+    what: Compared,
+    silos: &[Models],
+    threads: &Arc<Threads>,
+) -> Result<Gains, String> {
+    // Silos with the same targets hold out the same rows.
+    let mut groups = BTreeMap::<[u8; 32], Vec<usize>>::new();
+    for (at, models) in silos.iter().enumerate() {
+        if let Some(results) = models.values().next() {
+            let mut hasher = blake3::Hasher::new();
+            for target in &results.targets {
+                hasher.update(&target.to_le_bytes());
+            }
+            // Learners without targets are no reason to think that their rows are the same.
+            if results.targets.is_empty() {
+                hasher.update(&(at as u64).to_le_bytes());
+            }
+            let group = groups.entry(*hasher.finalize().as_bytes()).or_default();
+            group.push(at);
+        }
+    }
+    let rows: usize = silos
+        .iter()
+        .filter_map(|models| Some(models.values().next()?.len()))
+        .sum();
+    let draws = (ROWS / rows.max(1)).clamp(FEWEST, DRAWS);
+    // Many silos with the same rows are divided among threads, each of which makes the same draws.
+    let parts = groups.iter().flat_map(|(rows, group)| {
+        let part = |part: &[usize]| -> Vec<(usize, Models)> {
+            part.iter().map(|&at| (at, silos[at].clone())).collect()
+        };
+        group.chunks(PART).map(move |silos| (*rows, part(silos)))
+    });
+    let jobs: Vec<_> = parts
+        .map(|(rows, models)| move || drawn(what, &rows, &models, draws))
+        .collect();
+    let mut all: Vec<DrawnModels> = silos.iter().map(|_| DrawnModels::new()).collect();
+    for (at, models) in threads.all(jobs)?.into_iter().flatten() {
+        all[at] = models;
+    }
+    let sign = if what.higher_is_better { 1.0 } else { -1.0 };
+    let each = |models: &DrawnModels| -> Vec<Gain> {
+        let gain = |&(model, over): &(ModelKind, ModelKind)| {
+            let difference = Difference::of(sign, models.get(&model)?, models.get(&over)?)?;
+            let interval = difference.at_one_silo()?;
+            Some(Gain {
+                model,
+                over,
+                interval,
+            })
+        };
+        PAIRS.iter().filter_map(gain).collect()
+    };
+    let members = &all[..what.members.min(all.len())];
+    let mean = |&(model, over): &(ModelKind, ModelKind)| {
+        let differences: Vec<Difference> = members
+            .iter()
+            .filter_map(|models| Difference::of(sign, models.get(&model)?, models.get(&over)?))
+            .collect();
+        Some(MeanGain {
+            model,
+            over,
+            silos: differences.len(),
+            per_silo: weighted(&differences, |_| 1.0)?,
+            per_row: weighted(&differences, |difference| difference.rows as f64)?,
+        })
+    };
+    Ok(Gains {
+        silos: all.iter().map(each).collect(),
+        means: PAIRS.iter().filter_map(mean).collect(),
+    })
+}
+
+/// The metrics of models of silos that hold out the same rows.
+fn drawn(
+    what: Compared,
+    rows: &[u8; 32],
+    silos: &[(usize, Models)],
+    draws: usize,
+) -> Vec<(usize, DrawnModels)> {
+    let Some(results) = silos.first().and_then(|(_, models)| models.values().next()) else {
+        return Vec::new();
+    };
+    let (count, units) = (results.len(), results.together());
+    let purpose = format!("held-out rows {}", blake3::Hash::from_bytes(*rows).to_hex());
+    let mut random = Random::new(what.seed, &purpose);
+    let (mut names, mut statistics) = (Vec::new(), Vec::new());
+    for (at, (_, models)) in silos.iter().enumerate() {
+        for (&kind, results) in models.iter().filter(|(_, one)| one.len() == count) {
+            if let Some(statistic) = Statistic::of(what.metric, &[&**results]) {
+                names.push((at, kind));
+                statistics.push(statistic);
+            }
+        }
+    }
+    let mut all: Vec<Drawn> = statistics
+        .iter()
+        .map(|statistic| Drawn {
+            rows: count,
+            units: units.len(),
+            measured: statistic.measured(),
+            draws: Vec::with_capacity(draws),
+        })
+        .collect();
+    let statistics = Statistics::new(statistics);
+    for _ in 0..draws {
+        let mut times = vec![0u32; count];
+        for _ in 0..units.len() {
+            let unit = &units[random.below(units.len())];
+            unit.iter().for_each(|&row| times[row] += 1);
+        }
+        for (drawn, value) in all.iter_mut().zip(statistics.values(&times)) {
+            drawn.draws.push(value);
+        }
+    }
+    let mut out: Vec<_> = silos
+        .iter()
+        .map(|(at, _)| (*at, DrawnModels::new()))
+        .collect();
+    for ((at, kind), drawn) in names.into_iter().zip(all) {
+        out[at].1.insert(kind, drawn);
+    }
+    out
+}
+
+/// How much better one model is than another at one silo: as measured, and on each draw, whose
+/// distance from that is widened to that of new rows.
+struct Difference {
+    rows: usize,
+    units: usize,
+    measured: f64,
+    draws: Vec<f64>,
+}
+
+impl Difference {
+    fn of(sign: f64, model: &Drawn, over: &Drawn) -> Option<Self> {
+        let measured = sign * (model.measured - over.measured);
+        if !measured.is_finite() || model.units < 2 {
+            return None;
+        }
+        let units = model.units as f64;
+        let wider = (units / (units - 1.0)).sqrt();
+        let draws = model.draws.iter().zip(&over.draws);
+        let draw =
+            |(model, over): (&f64, &f64)| measured + wider * (sign * (model - over) - measured);
+        Some(Self {
+            rows: model.rows,
+            units: model.units,
+            measured,
+            draws: draws.map(draw).collect(),
+        })
+    }
+
+    /// `None` where there are too few rows, or groups, to tell.
+    fn at_one_silo(&self) -> Option<Interval> {
+        if self.units < TELLING {
+            return None;
+        }
+        let wider = student(self.units as f64 - 1.0) / NORMAL;
+        Interval::of(
+            self.measured,
+            self.draws
+                .iter()
+                .map(|draw| self.measured + wider * (draw - self.measured)),
+        )
+    }
+}
+
+/// The weighted mean of differences.
+fn weighted(differences: &[Difference], weight: impl Fn(&Difference) -> f64) -> Option<Interval> {
+    let draws = differences.first()?.draws.len();
+    let mean = |of: &dyn Fn(&Difference) -> f64| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for difference in differences {
+            let value = of(difference);
+            if value.is_finite() {
+                sum += weight(difference) * value;
+                weights += weight(difference);
+            }
+        }
+        sum / weights
+    };
+    let each = (0..draws).map(|draw| mean(&|difference| difference.draws[draw]));
+    Interval::of(mean(&|difference| difference.measured), each)
+}
+
+/// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of
+/// freedom on.
+fn student(freedom: f64) -> f64 {
+    let z = NORMAL;
+    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
+    z + (z3 + z) / (4.0 * freedom)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom.powi(2))
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use ModelKind::{Coalition, Local};
+
+    fn compared(metric: &'static str, members: usize) -> Compared {
+        Compared {
+            metric,
+            higher_is_better: metric == "roc-auc",
+            seed: 1,
+            members,
+        }
+    }
+
+    fn models(each: &[(ModelKind, Vec<f64>)], targets: u32) -> Models {
+        let of = |(kind, values): &(ModelKind, Vec<f64>)| {
+            let results = RowResults {
+                targets: (0..values.len() as u32)
+                    .map(|row| (row + targets) as f32)
+                    .collect(),
+                scores: [("mae".to_owned(), values.clone())].into(),
+                ..RowResults::default()
+            };
+            (*kind, Arc::new(results))
+        };
+        each.iter().map(of).collect()
+    }
+
+    /// `rows` numbers between 0 and 1 that follow no order.
+    fn noise(rows: usize, seed: u64) -> Vec<f64> {
+        let mut random = Random::new(seed, "noise");
+        (0..rows).map(|_| random.uniform()).collect()
+    }
+
+    fn run(silos: &[Models]) -> Gains {
+        gains(compared("mae", silos.len()), silos, &Threads::new(2)).unwrap()
+    }
+
+    #[test]
+    fn a_paired_difference_is_clear_where_the_noise_is_common_to_both_models() {
+        let own = noise(40, 1);
+        let better: Vec<f64> = own.iter().map(|error| error - 0.05).collect();
+        let gain = &run(&[models(&[(Local, own), (Coalition, better)], 0)]).silos[0][0];
+        assert_eq!((gain.model, gain.over), (Coalition, Local));
+        assert!((gain.interval.by - 0.05).abs() < 1e-12 && gain.interval.is_clear());
+        // Noise of its own for each model hides as small a difference.
+        let other: Vec<f64> = noise(40, 2).iter().map(|error| error - 0.05).collect();
+        let gain = run(&[models(&[(Local, noise(40, 1)), (Coalition, other)], 0)]).silos[0][0];
+        assert!(!gain.interval.is_clear(), "{gain:?}");
+    }
+
+    #[test]
+    fn rows_of_one_patient_do_not_make_an_interval_narrower() {
+        // Twenty patients, once with one visit each, once with ten that are all alike.
+        let own = noise(20, 1);
+        let zero = vec![0.0; 20];
+        let of = |errors: &[f64], visits: usize, groups: bool| {
+            let repeated = |errors: &[f64]| -> Vec<f64> {
+                let each = errors.iter().flat_map(|&error| vec![error; visits]);
+                each.collect()
+            };
+            let mut all = models(
+                &[(Local, repeated(errors)), (Coalition, repeated(&zero))],
+                0,
+            );
+            let patients: Vec<u32> = (0..20).flat_map(|patient| vec![patient; visits]).collect();
+            for results in all.values_mut().filter(|_| groups) {
+                Arc::make_mut(results).groups.clone_from(&patients);
+            }
+            let gain = &run(&[all]).silos[0][0];
+            gain.interval.high - gain.interval.low
+        };
+        let (once, by_patient, by_visit) =
+            (of(&own, 1, false), of(&own, 10, true), of(&own, 10, false));
+        assert!(
+            (by_patient / once - 1.0).abs() < 0.15,
+            "{by_patient} {once}"
+        );
+        assert!(by_visit < 0.5 * by_patient, "{by_visit} {by_patient}");
+    }
+
+    #[test]
+    fn intervals_are_as_wide_as_students() {
+        // Means of n normal numbers: the interval is ± t s/√n.
+        let values: Vec<f64> = (0..400)
+            .map(|row| noise(12, row).iter().sum::<f64>() - 6.0)
+            .collect();
+        for rows in [10, 30, 400] {
+            let differences = &values[..rows];
+            let mean = differences.iter().sum::<f64>() / rows as f64;
+            let squares: f64 = differences.iter().map(|value| (value - mean).powi(2)).sum();
+            let error = (squares / (rows - 1) as f64 / rows as f64).sqrt();
+            let zero = vec![0.0; rows];
+            let gain = run(&[models(
+                &[(Local, differences.to_vec()), (Coalition, zero)],
+                0,
+            )])
+            .silos[0][0];
+            let wide = gain.interval.high - gain.interval.low;
+            let expected = 2.0 * student(rows as f64 - 1.0) * error;
+            assert!(
+                (wide / expected - 1.0).abs() < 0.12,
+                "{rows}: {wide}, {expected}"
+            );
+        }
+        assert!((student(9.0) - 2.262).abs() < 0.01 && (student(29.0) - 2.045).abs() < 0.01);
+    }
+
+    #[test]
+    fn silos_that_hold_out_the_same_rows_share_their_draws() {
+        let difference = |seed| models(&[(Local, noise(50, seed)), (Coalition, vec![0.5; 50])], 0);
+        let elsewhere = |seed: u64| {
+            let models_of = [(Local, noise(50, seed)), (Coalition, vec![0.5; 50])];
+            models(&models_of, 100 * seed as u32)
+        };
+        let wide = |gains: Gains| gains.means[0].per_silo.high - gains.means[0].per_silo.low;
+        // Four times the same silo is no more than one; four silos with rows of their own are.
+        let one = wide(run(&[difference(1)]));
+        let same = wide(run(&[
+            difference(1),
+            difference(1),
+            difference(1),
+            difference(1),
+        ]));
+        let four = wide(run(&[
+            elsewhere(1),
+            elsewhere(2),
+            elsewhere(3),
+            elsewhere(4),
+        ]));
+        assert!((same / one - 1.0).abs() < 1e-9, "{same}, {one}");
+        assert!(four < 0.7 * one, "{four}, {one}");
+    }
+
+    #[test]
+    fn means_count_silos_or_rows_and_only_members() {
+        let large = models(&[(Local, vec![2.0; 30]), (Coalition, vec![1.0; 30])], 0);
+        let small = models(&[(Local, vec![4.0; 10]), (Coalition, vec![1.0; 10])], 50);
+        let outside = models(&[(Local, vec![9.0; 10]), (Coalition, vec![0.0; 10])], 90);
+        let silos = [large, small, outside];
+        let found = gains(compared("mae", 2), &silos, &Threads::new(1)).unwrap();
+        let mean = &found.means[0];
+        assert_eq!(
+            (mean.silos, mean.per_silo.by, mean.per_row.by),
+            (2, 2.0, 1.5)
+        );
+        assert_eq!(found.silos[2][0].interval.by, 9.0);
+    }
+
+    #[test]
+    fn few_rows_tell_nothing_about_one_silo() {
+        let silo = models(&[(Local, vec![2.0; 9]), (Coalition, vec![1.0; 9])], 0);
+        let found = run(&[silo]);
+        assert!(found.silos[0].is_empty());
+        assert_eq!(found.means[0].per_silo.by, 1.0);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_intervals() {
+        let silo = || models(&[(Local, noise(20, 1)), (Coalition, noise(20, 2))], 0);
+        assert_eq!(run(&[silo()]).silos, run(&[silo()]).silos);
+    }
+
+    #[test]
+    fn areas_under_roc_curves_are_resampled_by_rows() {
+        let ranked = |ahead: bool| {
+            let p = |row: usize| match (ahead, row % 2) {
+                (true, 1) => 0.9,
+                (true, _) => 0.1,
+                _ => 0.5,
+            };
+            Arc::new(RowResults {
+                scores: [("loss".to_owned(), vec![0.0; 40])].into(),
+                targets: (0..40).map(|row| (row % 2) as f32).collect(),
+                probabilities: (0..40).flat_map(|row| [1.0 - p(row), p(row)]).collect(),
+                ..RowResults::default()
+            })
+        };
+        let silo: Models = [(Local, ranked(false)), (Coalition, ranked(true))].into();
+        let found = gains(compared("roc-auc", 1), &[silo], &Threads::new(1)).unwrap();
+        assert_eq!(found.silos[0][0].interval.by, 0.5);
+        assert!(found.silos[0][0].interval.is_clear());
+    }
+}

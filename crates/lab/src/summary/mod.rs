@@ -1,0 +1,322 @@
+//! The summary of a run, as one document that reports and JSON are made from.
+//!
+//! No member of a federation knows the names of the silos in a coalition: every silo knows its own
+//! coalition, and the entries of a round have no names. The simulator knows because it gets the
+//! reports of all silos. A node of one institution cannot print these tables.
+
+mod build;
+mod classes;
+mod compare;
+mod gains;
+mod heavy;
+mod measured;
+mod metrics;
+mod newcomers;
+mod results;
+mod silos;
+
+use std::collections::BTreeMap;
+
+use methods::serving::{Candidate, ComparedOn, Measured as ComparedLoss, Tuned};
+use serde::Serialize;
+use serde_json::Value;
+use silo::Totals;
+
+use simulations::Linkage;
+use simulations::Mesh;
+use simulations::network::Traffic;
+
+pub use crate::statistic::Interval;
+
+pub(crate) use build::build;
+pub(crate) use measured::{
+    Measured, TrainingTargets, constant_measured, constants, mean_target, measured, why_unusable,
+};
+pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
+pub use newcomers::NewcomerInfo;
+pub(crate) use newcomers::given_model;
+pub use results::{
+    Bin, ClassResults, Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Settings,
+    TrainingFailed, Tuning, Unusable,
+};
+
+/// The summary of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub scenario: String,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The kind of network that carried the messages.
+    #[serde(flatten)]
+    pub mesh: Mesh,
+    /// Hash over all events in order, in hexadecimal. In virtual time the same seed gives the same
+    /// hash. It cannot be compared between versions or processors, because training may differ in
+    /// the last bits.
+    pub trace: String,
+    /// Number of events.
+    pub events: u64,
+    /// The safety properties that held after each event, by number and name.
+    pub invariants: Vec<&'static str>,
+    /// Wall-clock seconds that the federation took.
+    pub seconds: f64,
+    /// Seconds that passed for the federation in virtual time; none on a real clock.
+    pub virtual_seconds: Option<f64>,
+    /// Wall-clock seconds that the references took, evaluation included.
+    pub reference_seconds: f64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Bytes of messages.
+    pub bytes_messages: u64,
+    /// Bytes of models and outcomes.
+    pub bytes_blobs: u64,
+    /// The strategy's name.
+    pub strategy: String,
+    /// The metric by which silos are compared.
+    pub metric: MetricInfo,
+    /// A second metric, where the models have one.
+    pub second_metric: Option<MetricInfo>,
+    /// Task, strategy and program.
+    pub settings: Settings,
+    /// Whether the federation's models are of use: false where at least half of a coalition's members
+    /// have no use for the model that they adopted, as after a training that diverged.
+    pub usable: bool,
+    /// The models that are of no use at a silo: their results are not finite, or far worse than those
+    /// of a constant prediction; or their training failed.
+    pub unusable: Vec<Unusable>,
+    /// Trainings for the federation that failed.
+    pub training_failed: Vec<TrainingFailed>,
+    /// How much better models are on average over the members; empty where learners give no results
+    /// row by row.
+    pub gains: Vec<MeanGain>,
+    /// Means over the members of every model that was measured, references included.
+    pub means: Vec<ModelMean>,
+    /// Members that the model they serve harms; `None` where nothing was compared.
+    pub harmed: Option<Harmed>,
+    /// How models trained alone were tuned, if they were.
+    pub tuning: Option<Tuning>,
+    /// How often the authors of models could be recognised from one round to the next; `None` where
+    /// the charter shows names, or no author was in two rounds in a row.
+    pub linkage: Option<Linkage>,
+    /// What was noticed about the data before the first round, and what was scaled: one sentence
+    /// each, without a full stop.
+    pub notes: Vec<String>,
+    /// All final rounds, in order.
+    pub rounds: Vec<RoundInfo>,
+    /// All silos: members, then silos outside.
+    pub silos: Vec<SiloInfo>,
+    /// The silos outside as newcomers of earlier rounds, by round, where the scenario asks for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub newcomers: Vec<NewcomerInfo>,
+    /// Sum of the absolute values of all trained parameters of the final model, if all silos share
+    /// one model.
+    pub weights_abs_sum: Option<f64>,
+    /// How many checks were computed, and how many came from the cache.
+    pub checks: Totals,
+    /// Messages that members refused.
+    pub refused: Vec<Refused>,
+    /// Proven misbehaviour.
+    pub faults: Vec<FaultInfo>,
+    /// Members that a lead left out of a round.
+    pub left_out: Vec<LeftOut>,
+    /// Votes against views.
+    pub nullified: Vec<Nullified>,
+    /// Training loss and held-out metric by silo and round.
+    pub curves: Vec<Curve>,
+    /// All views with their leads.
+    pub timeline: Vec<Lead>,
+    /// Bytes sent by every silo.
+    pub traffic: Vec<SiloTraffic>,
+}
+
+/// The metric of the tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MetricInfo {
+    /// Its name.
+    pub name: String,
+    /// Its unit; empty where it has none.
+    pub unit: String,
+    /// Whether larger is better.
+    pub higher_is_better: bool,
+}
+
+/// A final round.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundInfo {
+    /// The round, from 1.
+    pub round: u64,
+    /// The view of its block.
+    pub view: u64,
+    /// The lead of that view.
+    pub lead: String,
+    /// `"summarise"` or `"train"`.
+    pub kind: &'static str,
+    /// When the first silo knew that it is final, in seconds on the federation's clock, virtual or
+    /// real.
+    pub at: f64,
+    /// Whether every silo evaluated the models of all (cross-evaluation).
+    pub cross_evaluated: bool,
+    /// The silos of every coalition, by their own reports.
+    pub coalitions: Vec<Vec<String>>,
+    /// The authors of its contributions.
+    pub authors: Vec<String>,
+    /// Hash of its outcome, in hexadecimal. It depends on who took part, not on time or network.
+    pub outcome: String,
+    /// What the strategy keeps after it, by name: λ, a prior, a graph (its nodes and edges). The pages
+    /// of the methods explain the names.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub memory: BTreeMap<String, Value>,
+}
+
+/// The result of a silo.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SiloInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether it took no part and was given a model at the end.
+    pub outside: bool,
+    /// Number of its training rows.
+    pub samples: usize,
+    /// Number of held-out rows that the metric was measured on.
+    pub test_samples: usize,
+    /// How often it trained for the federation.
+    pub trainings: usize,
+    /// Held-out metric of the model that it trained alone.
+    pub local: Option<f64>,
+    /// How that model was chosen, by cross-validation on the silo's training rows.
+    pub local_tuned: Option<Tuned>,
+    /// Held-out metric of the global model, FedAvg by rows.
+    pub global: Option<f64>,
+    /// Held-out metric of FedAvg with equal weights.
+    pub global_equal: Option<f64>,
+    /// Held-out metric of FedAvg with an intercept of its own for every silo.
+    pub own_intercept: Option<f64>,
+    /// Held-out metric of a constant prediction, the mean target of all members' training rows.
+    pub constant: Option<f64>,
+    /// Held-out metric of the model that it adopted, or was given.
+    pub coalition: Option<f64>,
+    /// The number of its coalition.
+    pub coalition_index: Option<u32>,
+    /// Hash of the parameters of the model that it adopted, or was given: equal exactly if names,
+    /// shapes and every bit of the values are equal, so that two runs can be compared.
+    pub model: Option<String>,
+    /// Held-out metric of one model trained on the pooled rows of all members, which no federation
+    /// may do, for comparison.
+    pub pooled: Option<f64>,
+    /// The second metric of its models.
+    pub second: SecondMetric,
+    /// How much better its models are than each other; empty where there are too few held-out rows
+    /// to tell, or the learner gives no results row by row.
+    pub gains: Vec<Gain>,
+    /// Confusion, calibration and ROC curve, where the target is a class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<ClassResults>,
+    /// The model that it serves, if it compared several.
+    pub served: Option<ServedInfo>,
+}
+
+/// The model that a silo serves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServedInfo {
+    /// The chosen candidate; the choice never uses held-out rows.
+    pub candidate: Candidate,
+    /// The rows that the choice is based on.
+    pub on: ComparedOn,
+    /// Held-out metric of the chosen model.
+    pub metric: Option<f64>,
+    /// The losses that the choice is based on.
+    pub measured: Vec<ComparedLoss>,
+}
+
+/// Messages of a member that were refused for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// The member that sent them.
+    pub member: String,
+    /// The round that they belong to; 0 if they belong to none.
+    pub round: u64,
+    /// The reason, as a sentence.
+    pub reason: String,
+    /// How often they were refused, summed over all members.
+    pub times: u64,
+}
+
+/// A member that is proven to have broken the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FaultInfo {
+    /// Who.
+    pub member: String,
+    /// What it did.
+    pub charge: String,
+    /// The members that have the evidence.
+    pub seen_by: Vec<String>,
+}
+
+/// Members that a lead left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// The round.
+    pub round: u64,
+    /// The view.
+    pub view: u64,
+    /// The lead.
+    pub lead: String,
+    /// Whom.
+    pub members: Vec<String>,
+    /// What they did not do in time.
+    pub reason: String,
+}
+
+/// A vote against a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Nullified {
+    /// The view.
+    pub view: u64,
+    /// Its lead.
+    pub lead: String,
+    /// The silo that voted.
+    pub silo: String,
+    /// The reason, as a sentence.
+    pub reason: String,
+}
+
+/// One point of a silo's curves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// The silo.
+    pub silo: String,
+    /// The round.
+    pub round: u64,
+    /// Mean training loss of the last local epoch.
+    pub loss: Option<f64>,
+    /// Held-out metric of the model adopted with the round.
+    pub metric: Option<f64>,
+}
+
+/// One view and its lead.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Lead {
+    /// The view.
+    pub view: u64,
+    /// Its lead.
+    pub lead: String,
+    /// When the first silo entered it, in seconds on the federation's clock, virtual or real.
+    pub from: f64,
+    /// When the first silo entered the next view, or when the run ended, in seconds on that clock.
+    pub to: f64,
+    /// The round that it worked on.
+    pub round: u64,
+    /// `"final"` (its round became final), `"empty"` (its block only made others final),
+    /// `"nullified"`, or `"open"` (the run ended first).
+    pub result: &'static str,
+}
+
+/// Bytes sent by a silo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SiloTraffic {
+    /// The silo.
+    pub silo: String,
+    /// What it sent.
+    #[serde(flatten)]
+    pub sent: Traffic,
+}

@@ -1,0 +1,14 @@
+//! Whole federations in virtual time, as scenarios describe them.
+
+mod common;
+mod deaths;
+mod faults;
+mod nothing;
+mod outside;
+mod scenarios;
+mod serving;
+mod serving_measured;
+#[path = "../../../../tests/skipped/mod.rs"]
+mod skipped;
+mod strategies;
+mod vocabulary;

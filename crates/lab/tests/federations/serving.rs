@@ -1,0 +1,360 @@
+//! The models that silos serve in the end, and those that silos outside the federation are given.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::skipped;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::common::three_tensors;
+use lab::summary::{ModelKind, RoundInfo, SiloInfo};
+use lab::{Summary, run, run_study};
+use methods::serving::{Candidate, ComparedOn, Way};
+use methods::strategy::STRATEGIES;
+use simulations::{Options, Scenario};
+
+fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
+    let text = format!(
+        "name = \"heart\"
+        seed = {seed}
+        rounds = {rounds}
+        [task.table]
+        data = \"heart\"
+        standardise = \"silo\"
+        split = {{ validation = 0.0, test = 0.34 }}
+        model = \"logistic\"
+        metric = \"log-loss\"
+        [strategy]
+        {strategy}
+        [strategy.training]
+        epochs = {epochs}
+        batch = 16
+        optimiser = {{ name = \"sgd\", rate = 0.02, weight-decay = 0.01 }}",
+        epochs = 100 / rounds,
+    );
+    Scenario::parse("heart.toml", &text).unwrap()
+}
+
+/// Over 20 splits of the four hospitals into training and held-out rows, the model that a hospital
+/// serves is on average at most 0.02 of log loss worse than the best that it trains alone, and is
+/// clearly worse no more often than by chance.
+#[test]
+fn no_hospital_serves_a_worse_model_than_its_own() {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
+        skipped::skipped("needs the hospitals' rows, and ROTA_DATA is not set");
+        return;
+    };
+    let strategies = [
+        (1, "name = \"cs-rcfl\"\ncoalitions = 2"),
+        (5, "name = \"fedavg\""),
+        (5, "name = \"hcct\""),
+        (5, "name = \"ditto\""),
+        (5, "name = \"fedavg\"\npersonal = [\"intercept\"]"),
+        (5, "name = \"local\""),
+    ];
+    for (rounds, strategy) in strategies {
+        let mut excess = BTreeMap::<String, Vec<f64>>::new();
+        let (mut harmed, mut by_chance) = (0.0, 0.0);
+        for seed in 1..=20 {
+            let options = Options {
+                data: Some(data.clone()),
+                memo: true,
+                ..Options::default()
+            };
+            let summary = run(&heart(seed, rounds, strategy), options).unwrap();
+            let found = summary.harmed.unwrap();
+            harmed += found.harmed.len() as f64;
+            by_chance += found.by_chance;
+            for silo in summary.silos {
+                let served = silo.served.unwrap();
+                assert!(!served.measured.is_empty(), "{strategy}: {served:?}");
+                let worse = served.metric.unwrap() - silo.local.unwrap();
+                excess.entry(silo.name).or_default().push(worse);
+            }
+        }
+        println!("{strategy:?}: harmed {harmed}, by chance {by_chance:.1}");
+        assert!(
+            harmed <= by_chance + 2.0 * by_chance.sqrt() + 0.5,
+            "{strategy}"
+        );
+        for (hospital, excess) in excess {
+            let mean = excess.iter().sum::<f64>() / excess.len() as f64;
+            println!("{strategy:?}, {hospital}: {mean:+.4}");
+            assert!(mean <= 0.02, "{strategy}, {hospital}: {mean}");
+        }
+    }
+}
+
+/// Patients in hospitals, with a perceptron that overtrains on so few.
+fn diabetes(strategy: &str, validation: f64, rate: f64) -> Summary {
+    let text = format!(
+        "name = \"diabetes\"
+        seed = 3
+        rounds = 4
+        silos = 4
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"silo\"
+        split = {{ validation = {validation}, test = 0.3 }}
+        model = {{ mlp = {{ hidden = [16] }} }}
+        [strategy]
+        name = \"{strategy}\"
+        training = {{ epochs = 20, batch = 8, optimiser = {{ name = \"sgd\", rate = {rate} }} }}"
+    );
+    let scenario = Scenario::parse("diabetes.toml", &text).unwrap();
+    let options = Options {
+        memo: true,
+        ..Options::default()
+    };
+    run(&scenario, options).unwrap()
+}
+
+#[test]
+fn a_tuned_model_of_a_silos_own_does_not_overtrain() {
+    // Under `local` the adopted model is the one trained for all epochs.
+    let summary = diabetes("local", 0.0, 0.05);
+    let mean = |of: fn(&SiloInfo) -> f64| {
+        summary.silos.iter().map(of).sum::<f64>() / summary.silos.len() as f64
+    };
+    let tuned = mean(|silo| silo.local_tuned.as_ref().unwrap().loss);
+    let untuned = mean(|silo| silo.local_tuned.as_ref().unwrap().untuned.unwrap());
+    assert!(tuned < 0.9 * untuned, "cross-validated: {tuned} {untuned}");
+    let held_out = [
+        mean(|silo| silo.local.unwrap()),
+        mean(|silo| silo.coalition.unwrap()),
+    ];
+    assert!(held_out[0] < held_out[1], "held out: {held_out:?}");
+    let tuning = summary.tuning.unwrap();
+    assert_eq!(tuning.silos, 4);
+    assert!(tuning.rates && tuning.trainings <= 47.0, "{tuning:?}");
+    // A perceptron has no exact fit.
+    assert_eq!(tuning.fits, 0.0);
+}
+
+#[test]
+fn validation_rows_are_what_candidates_are_compared_on() {
+    let on = |validation: f64| {
+        let summary = diabetes("fedavg", validation, 0.02);
+        let each = summary.silos.into_iter().map(|silo| {
+            let served = silo.served.unwrap();
+            let coalition = served.measured.into_iter();
+            let mut coalition = coalition.filter(|one| one.candidate == Candidate::Coalition);
+            (served.on, coalition.next().unwrap().seen)
+        });
+        each.collect::<Vec<_>>()
+    };
+    for (on, seen) in on(0.25) {
+        assert_eq!((on, seen), (ComparedOn::ValidationRows, 0.0));
+    }
+    for (on, seen) in on(0.0) {
+        assert_eq!(on, ComparedOn::Folds);
+        // What the training on a fold brings, of which four silos have a quarter each.
+        assert!(seen > 0.005, "{seen}");
+    }
+}
+
+#[test]
+fn references_stand_beside_the_result() {
+    let summary = diabetes("cfl", 0.0, 0.02);
+    let kinds: Vec<ModelKind> = summary.means.iter().map(|mean| mean.model).collect();
+    assert_eq!(kinds, ModelKind::ALL);
+    let constant = summary.means[0];
+    for mean in &summary.means {
+        assert_eq!(mean.silos, 4);
+        assert!(mean.per_silo < 1.2 * constant.per_silo && mean.per_silo <= mean.worst);
+    }
+}
+
+/// Exact fits need no learning rate; all that trains with this one diverges.
+#[test]
+fn references_that_diverge_are_named_and_in_no_mean() {
+    let text = "name = \"wild\"
+        rounds = 2
+        silos = 4
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"silo\"
+        model = { linear = { loss = \"absolute\" } }
+        [strategy]
+        name = \"robust-local\"
+        ridge = 0.01
+        training = { epochs = 2, batch = 8, optimiser = { name = \"sgd\", rate = 1e7 } }";
+    let scenario = Scenario::parse("wild.toml", text).unwrap();
+    let wild = run(&scenario, Options::default()).unwrap();
+    assert!(wild.usable);
+    for kind in [
+        ModelKind::Global,
+        ModelKind::GlobalEqual,
+        ModelKind::OwnIntercept,
+    ] {
+        let named = wild.unusable.iter().filter(|one| one.model == kind);
+        assert_eq!(named.count(), 4, "{kind:?}");
+        assert!(wild.means.iter().all(|mean| mean.model != kind));
+    }
+    // The own models are tuned: an exact fit is among the ways.
+    let own = wild
+        .silos
+        .iter()
+        .map(|silo| silo.local_tuned.as_ref().unwrap().way);
+    assert!(
+        own.clone().all(|way| matches!(way, Way::Fit { .. })),
+        "{:?}",
+        own.collect::<Vec<_>>()
+    );
+    let mean = |kind| {
+        wild.means
+            .iter()
+            .find(|mean| mean.model == kind)
+            .unwrap()
+            .per_silo
+    };
+    assert!(mean(ModelKind::Local) < mean(ModelKind::Constant));
+    // One linear model of all rows is fitted exactly.
+    assert!(mean(ModelKind::Pooled) < mean(ModelKind::Constant));
+}
+
+fn play(strategy: &str, centres: &[[f64; 3]], outside: &str) -> Summary {
+    let text = format!(
+        "name = \"toy\"
+        seed = 3
+        rounds = 3
+        outside = {outside}
+        task = {{ constant = {{ parameters = 3 }} }}
+        strategy = {{ name = \"{strategy}\", training = {{ epochs = 3, batch = 0, \
+         optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
+    );
+    let scenario = Scenario::parse("toy.toml", &text).unwrap();
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    run_study(&scenario, &three_tensors(centres), options)
+        .unwrap_or_else(|e| panic!("{strategy}: {e}"))
+}
+
+const CENTRES: [[f64; 3]; 5] = [
+    [0.0, 1.0, 2.0],
+    [0.0, 1.2, 0.0],
+    [0.1, 1.1, 1.0],
+    [5.0, 5.0, -1.0],
+    [5.2, 5.0, 3.0],
+];
+
+#[test]
+fn every_strategy_gives_a_silo_outside_a_model() {
+    for info in STRATEGIES {
+        let summary = play(info.name, &CENTRES, "[\"toy 2\"]");
+        assert_eq!(summary.silos.len(), 5);
+        let (outside, members): (Vec<_>, Vec<_>) =
+            summary.silos.iter().partition(|silo| silo.outside);
+        let [silo] = outside[..] else {
+            panic!("{}: one is outside", info.name);
+        };
+        assert_eq!((silo.name.as_str(), silo.trainings), ("toy 2", 0));
+        assert!(silo.local.unwrap().is_finite() && silo.global.unwrap().is_finite());
+        assert!(silo.coalition.unwrap().is_finite(), "{}", info.name);
+        let outsider = |round: &RoundInfo| round.authors.contains(&silo.name);
+        assert!(!summary.rounds.iter().any(outsider));
+        // DRFA draws the participants of every round.
+        if info.name != "drfa" {
+            assert!(
+                members.iter().all(|silo| silo.trainings == 3),
+                "{}",
+                info.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_silo_outside_is_given_the_model_of_similar_silos() {
+    for strategy in ["cs-rcfl", "hcct"] {
+        let summary = play(strategy, &CENTRES, "[\"2\"]");
+        let silo = summary.silos.last().unwrap();
+        assert!(silo.outside);
+        let (given, global) = (silo.coalition.unwrap(), silo.global.unwrap());
+        assert!(
+            given < global / 3.0 && global > 3.0,
+            "{strategy}: {given} {global}"
+        );
+    }
+}
+
+#[test]
+fn silos_with_too_few_rows_for_folds_serve_the_model_that_they_adopted() {
+    let summary = play("fedavg", &CENTRES, "[]");
+    for silo in summary.silos {
+        let served = silo.served.unwrap();
+        assert_eq!(served.candidate, Candidate::Coalition);
+        assert_eq!((served.metric, served.measured.len()), (silo.coalition, 0));
+        assert_eq!(silo.pooled, None);
+    }
+}
+
+#[test]
+fn outside_must_name_known_silos_and_leave_one_inside() {
+    let error = |outside: &str| {
+        let text = format!(
+            "name = \"t\"
+            rounds = 1
+            silos = 2
+            outside = {outside}
+            task = {{ constant = {{ parameters = 3 }} }}
+            strategy = {{ name = \"fedavg\", training = {{ epochs = 1, batch = 0, \
+             optimiser = {{ name = \"sgd\", rate = 0.25 }} }} }}"
+        );
+        let scenario = Scenario::parse("t.toml", &text).unwrap();
+        run(&scenario, Options::default()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        error("[\"silo 9\"]"),
+        "t.toml: `outside` names an unknown silo \"silo 9\": expected one of silo 1, silo 2, or a \
+         position from 0"
+    );
+    assert_eq!(
+        error("[\"0\", \"silo 2\"]"),
+        "t.toml: all silos are `outside` or have no training rows, but at least one must take part"
+    );
+}
+
+/// A linear model of all rows is the one of least loss, however long the federation trains.
+#[test]
+fn one_model_of_all_rows_of_a_linear_task_does_not_depend_on_rounds_and_rates() {
+    let pooled = |rounds: u64, rate: &str| {
+        let mut scenario = Scenario::load("diabetes").unwrap();
+        scenario.rounds = rounds;
+        let training = &mut scenario.strategy.training;
+        training.optimiser = toml::from_str(&format!("name = 'sgd'\nrate = {rate}")).unwrap();
+        let summary = run(&scenario, Options::default()).unwrap();
+        let of = |silo: &SiloInfo| silo.pooled.unwrap();
+        summary.silos.iter().map(of).collect::<Vec<f64>>()
+    };
+    let (short, long) = (pooled(2, "0.0001"), pooled(5, "0.01"));
+    for (short, long) in short.iter().zip(&long) {
+        assert!((short - long).abs() < 1e-6, "{short} {long}");
+    }
+}
+
+#[test]
+fn a_model_of_pooled_rows_is_better_than_training_alone() {
+    let scenario = Scenario::load("diabetes").unwrap();
+    let summary = run(
+        &scenario,
+        Options {
+            memo: true,
+            ..Options::default()
+        },
+    )
+    .unwrap();
+    let mean = |value: fn(&lab::summary::SiloInfo) -> Option<f64>| {
+        let values: Vec<f64> = summary
+            .silos
+            .iter()
+            .map(|silo| value(silo).unwrap())
+            .collect();
+        values.iter().sum::<f64>() / values.len() as f64
+    };
+    let (alone, pooled) = (mean(|silo| silo.local), mean(|silo| silo.pooled));
+    assert!(pooled < alone, "{pooled} {alone}");
+}

@@ -1,0 +1,233 @@
+//! What serving promises and what it brings, over many splits of rows into training and held-out
+//! rows. `docs/methods/serving.md` quotes what these tests print.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use lab::run;
+use lab::summary::{ModelKind, SiloInfo};
+use methods::serving::Candidate;
+use simulations::{Options, Scenario};
+
+/// Seeds, unless `ROTA_SEEDS` says otherwise.
+const SEEDS: u64 = 20;
+
+/// Sums over silos and seeds.
+#[derive(Default)]
+struct Sums {
+    choices: BTreeMap<String, usize>,
+    /// Choices of another model than the own.
+    others: f64,
+    /// What these promise: as measured, with what was added, and what they bring, in loss.
+    raw: f64,
+    promised: f64,
+    brought: f64,
+    /// The same of every candidate, chosen or not.
+    candidates: BTreeMap<String, [f64; 4]>,
+    /// With this many standard errors asked for, coalition's model or own: how often the former, what
+    /// it brings, at how many silos it harms.
+    thresholds: [[f64; 3]; 3],
+    harmed: usize,
+    by_chance: f64,
+    silos: usize,
+    local: f64,
+    served: f64,
+}
+
+fn name(candidate: Candidate) -> String {
+    serde_json::to_value(candidate)
+        .unwrap()
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+impl Sums {
+    fn add(&mut self, silo: &SiloInfo) {
+        let served = silo.served.as_ref().unwrap();
+        *self.choices.entry(name(served.candidate)).or_default() += 1;
+        self.silos += 1;
+        let (local, own) = (silo.local.unwrap(), served.metric.unwrap());
+        self.local += local;
+        self.served += own;
+        let chosen = served
+            .measured
+            .iter()
+            .find(|one| one.candidate == served.candidate);
+        if let Some(chosen) = chosen.filter(|one| one.candidate != Candidate::Local) {
+            self.others += 1.0;
+            self.raw += chosen.advantage + chosen.seen;
+            self.promised += chosen.advantage;
+            self.brought += local - own;
+        }
+        let coalition = served
+            .measured
+            .iter()
+            .find(|one| one.candidate == Candidate::Coalition);
+        if let (Some(one), Some(coalition)) = (coalition, silo.coalition) {
+            for (sums, errors) in self.thresholds.iter_mut().zip([0.0, 0.5, 1.0]) {
+                if one.advantage > errors * one.error {
+                    let gain = silo.gains.iter().find(|gain| {
+                        (gain.model, gain.over) == (ModelKind::Coalition, ModelKind::Local)
+                    });
+                    sums[0] += 1.0;
+                    sums[1] += local - coalition;
+                    sums[2] +=
+                        f64::from(u8::from(gain.is_some_and(|gain| gain.interval.high < 0.0)));
+                }
+            }
+        }
+        for one in &served.measured {
+            let sums = self.candidates.entry(name(one.candidate)).or_default();
+            let brought = match one.candidate {
+                Candidate::Coalition => silo.coalition.map(|coalition| local - coalition),
+                _ => None,
+            };
+            sums[0] += 1.0;
+            sums[1] += one.advantage + one.seen;
+            sums[2] += one.advantage;
+            sums[3] += brought.unwrap_or(f64::NAN);
+        }
+    }
+
+    fn print(&self, what: &str) {
+        let (n, silos) = (self.others.max(1.0), self.silos as f64);
+        println!(
+            "{what}: own {:.4}, served {:.4}; others chosen at {:.0} of {silos}: uncorrected {:+.4}, promised \
+             {:+.4}, brought {:+.4}; harmed {}, by chance {:.1}; choices {:?}",
+            self.local / silos,
+            self.served / silos,
+            self.others,
+            self.raw / n,
+            self.promised / n,
+            self.brought / n,
+            self.harmed,
+            self.by_chance,
+            self.choices,
+        );
+        let each = self.thresholds.iter().map(|[count, brought, harmed]| {
+            format!(
+                "{count:.0}: {:+.4} on average, {harmed:.0} harmed",
+                brought / silos
+            )
+        });
+        println!(
+            "    the coalition's model from 0, 0.5, 1 standard errors on: {}",
+            each.collect::<Vec<_>>().join("; ")
+        );
+        for (name, [count, raw, promised, brought]) in &self.candidates {
+            println!(
+                "    {name} ({count:.0}): uncorrected {:+.4}, promised {:+.4}, brought {:+.4}",
+                raw / count,
+                promised / count,
+                brought / count
+            );
+        }
+    }
+}
+
+fn measure(what: &str, scenario: impl Fn(u64) -> String) -> Option<Sums> {
+    let only = std::env::var("ROTA_ONLY").unwrap_or_default();
+    if !what.contains(&only) {
+        return None;
+    }
+    let seeds = std::env::var("ROTA_SEEDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let mut sums = Sums::default();
+    for seed in 1..=seeds.unwrap_or(SEEDS) {
+        let options = Options {
+            data: std::env::var_os("ROTA_DATA").map(PathBuf::from),
+            memo: true,
+            ..Options::default()
+        };
+        let scenario = Scenario::parse("measured.toml", &scenario(seed)).unwrap();
+        let summary = run(&scenario, options).unwrap();
+        summary.silos.iter().for_each(|silo| sums.add(silo));
+        let harmed = summary.harmed.unwrap();
+        sums.harmed += harmed.harmed.len();
+        sums.by_chance += harmed.by_chance;
+    }
+    sums.print(what);
+    Some(sums)
+}
+
+fn heart(seed: u64, rounds: u64, validation: f64, strategy: &str) -> String {
+    format!(
+        "name = \"heart\"
+        seed = {seed}
+        rounds = {rounds}
+        [task.table]
+        data = \"heart\"
+        standardise = \"silo\"
+        split = {{ validation = {validation}, test = 0.34 }}
+        model = \"logistic\"
+        metric = \"log-loss\"
+        [strategy]
+        {strategy}
+        training = {{ epochs = {epochs}, batch = 16, optimiser = {{ name = \"sgd\", rate = 0.02, \
+         weight-decay = 0.01 }} }}",
+        epochs = 100 / rounds,
+    )
+}
+
+fn diabetes(seed: u64, model: &str, strategy: &str) -> String {
+    format!(
+        "name = \"diabetes\"
+        seed = {seed}
+        rounds = 6
+        silos = 8
+        [task.table]
+        data = \"diabetes\"
+        standardise = \"silo\"
+        split = {{ validation = 0.0, test = 0.3 }}
+        model = {model}
+        metric = \"loss\"
+        [strategy]
+        {strategy}
+        training = {{ epochs = 10, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.02 }} }}"
+    )
+}
+
+/// Not judged here: printed for the book.
+#[test]
+#[ignore = "minutes; cargo test -p simulations --test serving_measured -- --ignored --nocapture"]
+fn what_serving_promises_and_brings() {
+    let data = std::env::var_os("ROTA_DATA").is_some();
+    let strategies = [
+        (1, "name = \"cs-rcfl\"\ncoalitions = 2"),
+        (5, "name = \"fedavg\""),
+        (5, "name = \"fedavg\"\nweight = \"equal\""),
+        (5, "name = \"hcct\""),
+        (5, "name = \"fedavg\"\npersonal = [\"intercept\"]"),
+        (5, "name = \"ditto\""),
+    ];
+    for (rounds, strategy) in strategies.into_iter().filter(|_| data) {
+        for validation in [0.0, 0.2] {
+            measure(
+                &format!("heart, {strategy:?}, validation {validation}"),
+                |seed| heart(seed, rounds, validation, strategy),
+            );
+        }
+    }
+    let linear = "{ linear = { loss = \"absolute\" } }";
+    let network = "{ mlp = { hidden = [8] } }";
+    for (kind, model) in [("linear", linear), ("mlp", network)] {
+        for strategy in [
+            "name = \"fedavg\"",
+            "name = \"cs-rcfl\"\ncoalitions = 2",
+            "name = \"hcct\"",
+            "name = \"fedper\"",
+            "name = \"ditto\"",
+        ] {
+            if kind == "linear" && strategy.contains("fedper") {
+                continue;
+            }
+            measure(&format!("diabetes, {kind}, {strategy:?}"), |seed| {
+                diabetes(seed, model, strategy)
+            });
+        }
+    }
+}

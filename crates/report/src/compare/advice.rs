@@ -1,0 +1,102 @@
+//! Advice in one paragraph.
+
+use std::io::{self, Write};
+
+use lab::compare::Advice;
+
+use super::super::numbers;
+use super::cells::{decimals, interval_words};
+use super::text::paragraph;
+
+/// Writes the advice.
+///
+/// # Errors
+/// The error of the writer, for instance a closed pipe.
+pub fn write_advice(out: &mut impl Write, advice: &Advice) -> io::Result<()> {
+    writeln!(out, "Advice")?;
+    paragraph(out, 2, &words(advice))
+}
+
+/// The advice in words.
+fn words(advice: &Advice) -> String {
+    let metric = advice.comparison.metrics[0].key();
+    let mut text = String::new();
+    let mut say = |sentence: String| {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&sentence);
+    };
+    let (winners, members, losers) = advice.members;
+    let gain = advice.gain.map(|gain| {
+        interval_words(
+            &gain,
+            decimals([gain.by, gain.low, gain.high].into_iter()) + 1,
+        )
+    });
+    match (&advice.recommended, &advice.best) {
+        (Some(label), _) => {
+            say(format!(
+                "Learn together with {label}: its {metric} is better than that of training alone by {} per \
+                 silo (95 %), measured on seeds that did not choose it.",
+                gain.unwrap_or_default()
+            ));
+            say(format!(
+                "The gain is clear at {winners} of {members} silos and a clear loss at {losers}; chance alone \
+                 would give about {:.1} clear losses.",
+                advice.by_chance
+            ));
+            if losers as f64 > advice.by_chance.ceil() && !advice.stay_alone.is_empty() {
+                say(format!(
+                    "Better off alone: {}.",
+                    numbers::names(&advice.stay_alone, 8)
+                ));
+            }
+            say(format!(
+                "A silo sends about {} in all.",
+                numbers::bytes(advice.bytes as u64)
+            ));
+            if !advice.exposure.is_empty() {
+                say(format!(
+                    "What leaves a silo: {}.",
+                    advice.exposure.join("; ")
+                ));
+            }
+        }
+        (None, Some(label)) if advice.gain.is_none() && advice.cut_short => {
+            say(format!(
+                "No advice yet: time was over before a second seed could confirm a gain over training alone. \
+                 On the first seed {label} looked best."
+            ));
+        }
+        (None, Some(label)) => {
+            say(format!(
+                "Stay alone, or get more rows: no way of learning together is clearly better than training \
+                 alone. {label} looked best, with {} in {metric} per silo (95 %) on seeds that did not choose it.",
+                gain.unwrap_or_else(|| "no measurable gain".into())
+            ));
+        }
+        (None, None) if advice.cut_short => {
+            say("No advice yet: time was over before any way of learning together, and training alone, had \
+                 been measured."
+                .into())
+        }
+        (None, None) => {
+            say("Nothing could be compared with training alone: see what went wrong above.".into())
+        }
+    }
+    say(format!(
+        "This rests on {} with {} tried for each way of learning; {}.",
+        match advice.seeds {
+            0 => "no complete seed".into(),
+            seeds => numbers::plural(seeds, "seed"),
+        },
+        numbers::plural(advice.points, "setting"),
+        match advice.cut_short {
+            true =>
+                "time was over before the comparison was complete: give it more minutes (--minutes)",
+            false => "more minutes (--minutes) make intervals narrower",
+        }
+    ));
+    text
+}

@@ -1,0 +1,85 @@
+//! Cells of the tables of a comparison.
+
+use lab::compare::{Against, Difference, Row, Scope, Spread};
+use lab::summary::Interval;
+
+use super::super::numbers;
+
+/// A table of text: a heading, names of columns, and rows of cells, the first of which is a name.
+#[derive(Default)]
+pub(super) struct TextTable {
+    pub(super) title: String,
+    pub(super) note: String,
+    pub(super) columns: Vec<String>,
+    /// The columns that the page shows beside the name, the one that decides first; the others are
+    /// folded. If there are none, all columns are shown.
+    pub(super) main: Vec<usize>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// A metric of the members, or of the silos outside.
+pub(super) fn scope(row: &Row, at: usize, outside: bool) -> Option<&Scope> {
+    let metric = row.metrics.get(at)?;
+    match outside {
+        true => metric.outside.as_ref(),
+        false => metric.inside.as_ref(),
+    }
+}
+
+/// A difference for the members, or for the silos outside.
+pub(super) fn difference(against: &Against, outside: bool) -> Option<&Difference> {
+    match outside {
+        true => against.outside.as_ref(),
+        false => against.inside.as_ref(),
+    }
+}
+
+/// Decimals that show about three digits of these values.
+pub(super) fn decimals(values: impl Iterator<Item = f64>) -> usize {
+    let largest = values
+        .map(f64::abs)
+        .filter(|value| value.is_finite())
+        .fold(0.0, f64::max);
+    match largest {
+        largest if largest < 2.0 => 3,
+        largest if largest < 20.0 => 2,
+        largest if largest < 200.0 => 1,
+        _ => 0,
+    }
+}
+
+/// A mean.
+pub(super) fn value(spread: Option<Spread>, decimals: usize) -> String {
+    spread.map_or_else(String::new, |spread| numbers::value(spread.mean, decimals))
+}
+
+/// A mean with its standard deviation.
+pub(super) fn with_deviation(spread: Option<Spread>, decimals: usize) -> String {
+    let Some(spread) = spread else {
+        return "no result".into();
+    };
+    let mean = numbers::value(spread.mean, decimals);
+    match spread.sd > 0.0 {
+        true => format!("{mean} ± {}", numbers::value(spread.sd, decimals)),
+        false => mean,
+    }
+}
+
+/// A difference with its interval.
+pub(super) fn interval_words(interval: &Interval, decimals: usize) -> String {
+    let number = |value: f64| numbers::signed(value, decimals);
+    format!(
+        "{} [{}, {}]",
+        number(interval.by),
+        number(interval.low),
+        number(interval.high)
+    )
+}
+
+/// Silos that win, tie and lose.
+pub(super) fn counts(difference: &Difference) -> String {
+    format!(
+        "{}/{}/{}",
+        difference.wins, difference.ties, difference.losses
+    )
+}

@@ -1,0 +1,125 @@
+//! The table of what silos would serve.
+
+use lab::compare::{MetricResult, Row, Scope, Served, ServedGain, VariantTable};
+use learn::MetricName;
+
+use super::super::numbers;
+use super::cells::{TextTable, counts, decimals, interval_words, value, with_deviation};
+
+fn scope(metrics: &[MetricResult], outside: bool) -> Option<&Scope> {
+    let metric = metrics.first()?;
+    match outside {
+        true => metric.outside.as_ref(),
+        false => metric.inside.as_ref(),
+    }
+}
+
+fn gain(served: &Served, outside: bool) -> Option<&ServedGain> {
+    match outside {
+        true => served.outside.as_ref(),
+        false => served.inside.as_ref(),
+    }
+}
+
+/// The served models under every way of learning; `None` where that was not measured.
+pub(super) fn table(
+    metric: MetricName,
+    variant: &VariantTable,
+    outside: bool,
+) -> Option<TextTable> {
+    let with = |row: &&Row| {
+        let served = row.served.as_ref();
+        served.is_some_and(|served| scope(&served.metrics, outside).is_some())
+    };
+    let rows: Vec<&Row> = variant.strategies.iter().filter(with).collect();
+    let first = rows.first()?.served.as_ref()?;
+    let own = scope(&first.own, outside);
+    let served = || rows.iter().filter_map(|row| row.served.as_ref());
+    let all = served().filter_map(|served| scope(&served.metrics, outside));
+    let values = all
+        .chain(own)
+        .flat_map(|scope| [scope.silos, scope.rows, scope.worst]);
+    let decimals = decimals(values.flatten().map(|spread| spread.mean));
+    let means = |label: String, scope: Option<&Scope>| {
+        vec![
+            label,
+            with_deviation(scope.and_then(|own| own.silos), decimals),
+            value(scope.and_then(|own| own.rows), decimals),
+            value(scope.and_then(|own| own.worst), decimals),
+        ]
+    };
+    let mut lines = Vec::new();
+    if let Some(own) = own {
+        let mut cells = means("own model".into(), Some(own));
+        cells.resize(7, String::new());
+        lines.push(cells);
+    }
+    for row in &rows {
+        let Some(served) = &row.served else { continue };
+        let gain = gain(served, outside);
+        let interval = gain.and_then(|gain| gain.difference.per_silo.or(gain.difference.per_row));
+        let mut cells = means(row.label.clone(), scope(&served.metrics, outside));
+        cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
+        cells.push(gain.map_or_else(String::new, |gain| counts(&gain.difference)));
+        cells.push(gain.map_or_else(String::new, |gain| {
+            format!("{} / {:.1}", gain.difference.losses, gain.by_chance)
+        }));
+        cells.push(match outside {
+            true => String::new(),
+            false => choices(served),
+        });
+        lines.push(cells);
+    }
+    let width = lines.iter().map(Vec::len).max().unwrap_or(0);
+    lines
+        .iter_mut()
+        .for_each(|cells| cells.resize(width, String::new()));
+    let columns = [
+        "",
+        "silos",
+        "rows",
+        "worst",
+        "vs own (95 %)",
+        "+/=/−",
+        "harmed / chance",
+        "serve",
+    ];
+    let who = match outside {
+        true => "silos outside",
+        false => "members",
+    };
+    Some(TextTable {
+        title: format!("what {who} would serve: {}", metric.key()),
+        note: format!(
+            "Each silo chooses on its own rows between the strategy's model and those that it \
+             makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
+             silos that are clearly worse off than with it, and how many of those that serve another would \
+             seem so by chance.{}",
+            match outside {
+                true => "",
+                false =>
+                    " serve: members with their own model / the strategy's / that tuned on their rows / \
+                     another (fitted robustly alone, the mean of all coalitions).",
+            }
+        ),
+        // What was gained, who is harmed, what is served, and the mean.
+        main: [4, 5, 6, 7, 1]
+            .into_iter()
+            .filter(|&at| at < width)
+            .collect(),
+        columns: columns[..width]
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect(),
+        rows: lines,
+    })
+}
+
+/// Members by what they serve.
+fn choices(served: &Served) -> String {
+    let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
+    let others = of("robust") + of("global");
+    let each = [of("local"), of("coalition"), of("fine-tuned"), others];
+    let each = each.map(|count| numbers::value(count, 1));
+    each.join(" / ")
+}

@@ -1,0 +1,198 @@
+//! The tables of a comparison as text cells, for the terminal and the page alike.
+
+use lab::compare::{BY_CHANCE, Comparison, Row, Spread, VariantTable};
+use learn::MetricName;
+
+use super::super::numbers;
+use super::cells::{
+    TextTable, counts, decimals, difference, interval_words, scope, value, with_deviation,
+};
+use super::{costs, served, subgroups};
+
+/// All tables of a variant.
+pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
+    let metric = comparison.metrics[0];
+    let mut tables = Vec::new();
+    for outside in [false, true] {
+        let test_rows = match outside {
+            true => variant.rows.1,
+            false => variant.rows.0,
+        };
+        // Without test rows there is nothing to show, but that nothing worked is.
+        let worked = variant.strategies.iter().any(|row| !row.metrics.is_empty());
+        if outside && variant.outside.is_empty() || worked && test_rows < 1.0 {
+            continue;
+        }
+        tables.push(results(metric, variant, outside));
+        if comparison.metrics.len() > 1 {
+            tables.push(others(&comparison.metrics[1..], variant, outside));
+        }
+        tables.extend(subgroups::table(metric, variant, outside));
+        tables.extend(served::table(metric, variant, outside));
+    }
+    tables.push(costs::communication(comparison, variant));
+    tables.push(costs::work(variant));
+    tables
+}
+
+/// A metric in words, with its direction.
+pub(super) fn metric_words(metric: MetricName) -> String {
+    let better = match metric.higher_is_better() {
+        true => "higher is better",
+        false => "lower is better",
+    };
+    format!("{} ({better})", metric.key())
+}
+
+/// The most important metric, and the differences to local training and to the other references.
+fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTable {
+    let rows = &variant.strategies;
+    let all = rows.iter().filter_map(|row| scope(row, 0, outside));
+    let values = all.flat_map(|scope| [scope.silos, scope.rows, scope.worst].into_iter().flatten());
+    let decimals = decimals(values.map(|spread| spread.mean));
+    let who = match outside {
+        true => numbers::plural(variant.outside.len(), "silo") + " outside",
+        false => numbers::plural(variant.members.len(), "member"),
+    };
+    let test_rows = if outside {
+        variant.rows.1
+    } else {
+        variant.rows.0
+    };
+    let mut columns: Vec<String> = ["", "silos", "rows", "worst", "best round"]
+        .map(str::to_owned)
+        .to_vec();
+    let local = rows.iter().find(|row| row.strategy == "local");
+    if let Some(local) = local {
+        columns.push(format!("vs {} (95 %)", local.label));
+        columns.push("+/=/−".to_owned());
+    }
+    let cells = |row: &Row| {
+        let own = scope(row, 0, outside);
+        let cell = |spread: Option<Spread>| value(spread, decimals);
+        let mean = own.and_then(|own| own.silos);
+        let mut cells = vec![
+            row.label.clone(),
+            with_deviation(mean, decimals),
+            cell(own.and_then(|own| own.rows)),
+            cell(own.and_then(|own| own.worst)),
+            cell(own.and_then(|own| own.best)),
+        ];
+        if let Some(local) = local {
+            let against = row
+                .against
+                .iter()
+                .find(|against| against.over == local.label);
+            let difference = against.and_then(|against| difference(against, outside));
+            let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
+            cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
+            cells.push(difference.map_or_else(String::new, counts));
+        }
+        cells
+    };
+    let tested = rows
+        .iter()
+        .flat_map(|row| &row.against)
+        .filter(|against| local.is_some_and(|local| local.label == against.over))
+        .filter_map(|against| difference(against, outside))
+        .map(|one| one.wins + one.ties + one.losses)
+        .max()
+        .unwrap_or(0);
+    let chance = BY_CHANCE * tested as f64;
+    let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
+                best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
+    let note = match tested {
+        0 => what.to_owned(),
+        _ => format!(
+            "{what} vs: mean gain per silo. +/=/−: silos whose own 95 % interval is wholly better, \
+             includes no difference, is wholly worse (harmed); by chance about {chance:.1} of {tested} \
+             would be harmed."
+        ),
+    };
+    TextTable {
+        title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
+        note,
+        main: match local {
+            // What was gained, at how many silos, the mean, and the worst silo.
+            Some(_) => vec![5, 6, 1, 3],
+            None => Vec::new(),
+        },
+        columns,
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// The other metrics: means over silos, or over all rows where single silos may lack the metric.
+fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> TextTable {
+    let rows = &variant.strategies;
+    let spread = |row: &Row, at: usize| {
+        let own = scope(row, at + 1, outside)?;
+        match is_union(metrics[at]) {
+            true => own.rows.or(own.silos),
+            false => own.silos.or(own.rows),
+        }
+    };
+    let decimals: Vec<usize> = (0..metrics.len())
+        .map(|at| decimals(rows.iter().filter_map(|row| Some(spread(row, at)?.mean))))
+        .collect();
+    let name = |metric: &MetricName| match is_union(*metric) {
+        true => format!("{}, all rows", metric.key()),
+        false => metric.key().to_owned(),
+    };
+    let mut columns = vec![String::new()];
+    columns.extend(metrics.iter().map(name));
+    let cells = |row: &Row| {
+        let values = (0..metrics.len()).map(|at| with_deviation(spread(row, at), decimals[at]));
+        std::iter::once(row.label.clone()).chain(values).collect()
+    };
+    TextTable {
+        title: match outside {
+            true => "other metrics, silos outside".into(),
+            false => "other metrics".into(),
+        },
+        note: String::new(),
+        main: Vec::new(),
+        columns,
+        rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// Metrics that a silo with rows of one class does not have, or that need many rows.
+fn is_union(metric: MetricName) -> bool {
+    ["roc-auc", "balanced-accuracy", "calibration-error"].contains(&metric.key())
+}
+
+/// Settings that were chosen and numbers that strategies report, a line for each strategy.
+pub(super) fn settings(variant: &VariantTable) -> Vec<(String, String)> {
+    let line = |row: &Row| {
+        let chosen = row.chosen.iter().filter(|one| !one.settings.is_empty());
+        let chosen = chosen.map(|one| {
+            let each = one.settings.iter().map(|(key, value)| {
+                let short = key.rsplit('.').next().unwrap_or(key);
+                format!("{short} {value}")
+            });
+            let each = each.collect::<Vec<_>>().join(", ");
+            format!("{each} (in {})", numbers::plural(one.seeds, "seed"))
+        });
+        let memory = row
+            .memory
+            .iter()
+            .map(|(name, spread)| format!("{name} {:.3}", spread.mean));
+        let chosen = chosen.chain(memory).collect::<Vec<_>>().join("; ");
+        (!chosen.is_empty()).then(|| (row.label.clone(), chosen))
+    };
+    variant.strategies.iter().filter_map(line).collect()
+}
+
+/// Seeds that failed, a line for each way of learning.
+pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
+    let line = |row: &Row| {
+        let (seed, reason) = row.failed.first()?;
+        let seeds = numbers::plural(row.failed.len(), "seed");
+        Some(format!(
+            "{} failed in {seeds}, first in seed {seed}: {reason}",
+            row.label
+        ))
+    };
+    variant.strategies.iter().filter_map(line).collect()
+}

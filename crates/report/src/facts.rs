@@ -1,0 +1,155 @@
+//! The lines about traffic, checks, time and trace, which the terminal and the page share.
+
+use lab::summary::{Summary, Tuning};
+use simulations::Mesh;
+
+use super::numbers::{bytes, count, seconds};
+
+/// Below this gap coalitions count as the best possible ones.
+const NO_GAP: f64 = 1e-6;
+
+/// The numbers of the first and the last of these properties, as `S1–S9`.
+fn range(invariants: &[&str]) -> String {
+    let number = |name: &&str| name.split(' ').next().unwrap_or_default().to_owned();
+    let ends = [invariants.first(), invariants.last()];
+    ends.map(|name| name.map_or_else(String::new, number))
+        .join("–")
+}
+
+/// The lines: a name and a text each.
+pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
+    let checks = &summary.checks;
+    let memo = match checks.memo {
+        true => "on: equal checks were done once for all silos of this process",
+        false => "off: every member did every check",
+    };
+    let mut facts = vec![
+        ("mesh", carried(&summary.mesh)),
+        (
+            "sent",
+            format!(
+                "{}: {} of signed messages, {} of models and outcomes",
+                bytes(summary.bytes),
+                bytes(summary.bytes_messages),
+                bytes(summary.bytes_blobs)
+            ),
+        ),
+        (
+            "checked",
+            format!(
+                "{} signatures, {} hashed, {} decisions, {} outcomes computed",
+                count(checks.signatures),
+                bytes(checks.bytes_hashed),
+                count(checks.checks),
+                count(checks.settles)
+            ),
+        ),
+        ("memo", memo.to_owned()),
+    ];
+    facts.extend(proven(summary).map(|text| ("proven", text)));
+    facts.extend([
+        (
+            "safety",
+            format!(
+                "{} held after each of {} events",
+                range(&summary.invariants),
+                count(summary.events)
+            ),
+        ),
+        ("took", took(summary)),
+    ]);
+    facts.extend(summary.tuning.map(|tuning| ("alone", tuned(&tuning))));
+    if let Some(sum) = summary.weights_abs_sum {
+        facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
+    }
+    // Over real sockets the order of messages differs from run to run.
+    if summary.virtual_seconds.is_some() {
+        facts.push(("trace", summary.trace.clone()));
+    }
+    facts
+}
+
+/// How far the last coalitions can be from the best ones, where the lead has proven it.
+fn proven(summary: &Summary) -> Option<String> {
+    let gap = summary.rounds.last()?.memory.get("coalitions.gap")?;
+    let gap = gap.as_f64()?;
+    Some(match gap > NO_GAP {
+        true => format!(
+            "by the losses of the members, other coalitions could save at most {:.1} % of the cost",
+            100.0 * gap
+        ),
+        false => "by the losses of the members, no other coalitions would cost less".to_owned(),
+    })
+}
+
+/// How models trained alone were tuned.
+fn tuned(tuning: &Tuning) -> String {
+    let rates = match tuning.rates {
+        true => "epochs, learning rate and weight decay",
+        false => "epochs",
+    };
+    let (or_fit, fits) = match tuning.fits > 0.0 {
+        true => (
+            ", or exact fit",
+            format!(" and {:.0} exact fits", tuning.fits),
+        ),
+        false => ("", String::new()),
+    };
+    format!(
+        "{rates}{or_fit} by cross-validation on training rows: {:.0} trainings as long as the \
+         federation's{fits} at a silo",
+        tuning.trainings
+    )
+}
+
+fn carried(mesh: &Mesh) -> String {
+    match mesh.transport {
+        None => format!("{}: simulated network, virtual time", mesh.name),
+        Some(transport) => format!(
+            "{}, {}: real sockets, real time; [network] and [costs] of the scenario do not apply",
+            mesh.name,
+            transport.to_uppercase()
+        ),
+    }
+}
+
+fn took(summary: &Summary) -> String {
+    let virtually = summary.virtual_seconds.map_or_else(String::new, |lasted| {
+        format!(" for {} of virtual time", seconds(lasted))
+    });
+    format!(
+        "{}{virtually}, {} events; reference models {}{}",
+        seconds(summary.seconds),
+        count(summary.events),
+        seconds(summary.reference_seconds),
+        if summary.virtual_seconds.is_none() {
+            " in virtual time"
+        } else {
+            ""
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture;
+
+    fn proven(gap: Option<f64>) -> Option<String> {
+        let mut summary = fixture::summary(4, 2, 3);
+        if let (Some(gap), Some(last)) = (gap, summary.rounds.last_mut()) {
+            let name = "coalitions.gap".to_owned();
+            last.memory.insert(name, gap.into());
+        }
+        let mut facts = super::of(&summary).into_iter();
+        facts
+            .find(|(name, _)| *name == "proven")
+            .map(|(_, text)| text)
+    }
+
+    #[test]
+    fn the_report_says_how_far_coalitions_can_be_from_the_best_ones_where_that_is_proven() {
+        assert_eq!(proven(None), None);
+        assert!(proven(Some(0.0)).is_some_and(|text| text.contains("no other coalitions")));
+        assert!(proven(Some(0.0312)).is_some_and(|text| text.contains("at most 3.1 %")));
+    }
+}

@@ -1,0 +1,258 @@
+//! The history of a real federation, put together from the logs of its nodes, as text and as one HTML
+//! page.
+
+use std::io::{self, Write};
+
+use maud::{Markup, html};
+
+use super::lab::chart::{Line, chart};
+use super::lab::timelines::{Strip, key, strips_drawn};
+use super::page::document;
+use super::{download, numbers};
+use lab::history::History;
+
+/// Writes the history as text.
+///
+/// # Errors
+/// The error of the writer, for instance a closed pipe.
+pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
+    let federation = history.federation.get(..16).unwrap_or(&history.federation);
+    writeln!(
+        out,
+        "federation {federation}, from {} on: {} in {}, {} failed",
+        numbers::plain(&history.began),
+        numbers::plural(history.rounds.len(), "final round"),
+        numbers::seconds(history.seconds),
+        numbers::plural(history.failed(), "view"),
+    )?;
+    for log in &history.logs {
+        let skipped = match log.skipped {
+            0 => String::new(),
+            skipped => format!(", {} skipped", numbers::plural(skipped, "other line")),
+        };
+        writeln!(
+            out,
+            "  {}: {} of {}, {}{skipped}",
+            numbers::plain(&log.file),
+            numbers::plural(log.lines, "line"),
+            numbers::plain(&log.silo),
+            numbers::plural(log.starts, "start"),
+        )?;
+    }
+    writeln!(out, "\nrounds led")?;
+    for (silo, led) in history.led().into_iter().enumerate() {
+        writeln!(out, "  {:<24} {led:>5}", numbers::plain(history.name(silo)))?;
+    }
+    if !history.take_overs.is_empty() {
+        writeln!(out, "\nleads that stopped")?;
+    }
+    for one in &history.take_overs {
+        let (at, lead) = (
+            numbers::seconds(one.at),
+            numbers::plain(history.name(one.lead)),
+        );
+        let after = match (one.next, one.seconds) {
+            (Some(next), Some(seconds)) => {
+                let next = numbers::plain(history.name(next));
+                format!("{next} took over after {}", numbers::seconds(seconds))
+            }
+            _ => "nobody took over before the logs end".into(),
+        };
+        writeln!(out, "  after {at}: {lead}, in round {}; {after}", one.round)?;
+    }
+    Ok(())
+}
+
+/// The history as one HTML document.
+pub fn page(history: &History, date: &str) -> String {
+    let title = format!("{} · history", history.federation);
+    document(
+        &title,
+        html! {
+            header {
+                p.kicker { "Rota · history of a federation" }
+                h1 { "Federation " (history.federation.get(..16).unwrap_or(&history.federation)) }
+                p.muted {
+                    "From the logs of " (numbers::plural(history.logs.len(), "node")) ", from "
+                    (history.began) " on"
+                    @if !date.is_empty() { "; made " (date) }
+                }
+            }
+            (cards(history))
+            (timeline(history))
+            (take_overs(history))
+            (metrics(history))
+            (rounds(history))
+            (logs(history))
+        },
+    )
+}
+
+fn cards(history: &History) -> Markup {
+    let cards = [
+        (history.silos.len().to_string(), "silos"),
+        (history.rounds.len().to_string(), "final rounds"),
+        (history.failed().to_string(), "views that failed"),
+        (history.stops.len().to_string(), "stops of nodes"),
+        (
+            numbers::seconds(history.seconds),
+            "from the first to the last line",
+        ),
+    ];
+    html! { ul.cards { @for (value, label) in cards { li { b { (value) } span { (label) } } } } }
+}
+
+fn timeline(history: &History) -> Markup {
+    let strip = Strip {
+        labels: [
+            "views".into(),
+            numbers::plural(history.rounds.len(), "final round"),
+        ],
+        views: &history.views,
+        stops: &history.stops,
+    };
+    let rows = history.views.iter().map(|view| {
+        [
+            view.view.to_string(),
+            view.round.to_string(),
+            history.name(view.lead).to_owned(),
+            view.from.to_string(),
+            view.to.to_string(),
+            view.result.to_owned(),
+        ]
+    });
+    let csv = download::csv(&["view", "round", "lead", "from", "to", "result"], rows);
+    html! {
+        section {
+            h2 { "Who led when" }
+            p.note {
+                "Each silo has a lane, in the order of names. A bar is a view in the lane of its lead, from \
+                 the first node that entered it to the first that entered the next; grey is the time in \
+                 which a node was down. Times are those of the nodes' own clocks."
+            }
+            figure {
+                (strips_drawn(&history.silos, &[strip]))
+                (key())
+                (download::plot("views", &csv))
+            }
+            h3 { "Rounds led" }
+            table.stuck {
+                thead { tr { th scope="col" { "silo" } th.number scope="col" { "rounds" } } }
+                tbody { @for (silo, led) in history.led().into_iter().enumerate() { tr {
+                    th scope="row" { (history.name(silo)) } td.number { (led) }
+                } } }
+            }
+        }
+    }
+}
+
+fn take_overs(history: &History) -> Markup {
+    html! {
+        section {
+            h2 { "Leads that stopped" }
+            @if history.take_overs.is_empty() { p { "None." } } @else {
+                p.note {
+                    "A node stopped with its last line, or ten seconds before another one lost its connection \
+                     to it, whichever is later: a connection counts as lost after ten seconds without an \
+                     answer. Taken over: when nodes entered the view of the next lead that finished a \
+                     round."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Leads that stopped" {
+                    table {
+                        thead { tr {
+                            th.number scope="col" { "at" } th scope="col" { "lead" }
+                            th.number scope="col" { "round" } th scope="col" { "taken over by" }
+                            th.number scope="col" { "after" } th.number scope="col" { "next final round after" }
+                        } }
+                        tbody { @for one in &history.take_overs { tr {
+                            td.number { (numbers::seconds(one.at)) }
+                            th scope="row" { (history.name(one.lead)) }
+                            td.number { (one.round) }
+                            td { (one.next.map_or("nobody", |next| history.name(next))) }
+                            td.number { (span(one.seconds)) }
+                            td.number { (span(one.stalled)) }
+                        } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn span(span: Option<f64>) -> String {
+    span.map_or_else(|| "never".into(), numbers::seconds)
+}
+
+/// Held-out metrics by round, if nodes printed any.
+fn metrics(history: &History) -> Markup {
+    let Some(name) = history.metrics.first().map(|metric| metric.name.clone()) else {
+        return html! {};
+    };
+    let line = |silo: usize| {
+        let of = history.metrics.iter();
+        let of = of.filter(|metric| metric.silo == silo && metric.name == name);
+        Line {
+            name: history.name(silo).to_owned(),
+            points: of
+                .map(|metric| (metric.round as f64, metric.value))
+                .collect(),
+        }
+    };
+    let lines = (0..history.silos.len()).map(line);
+    let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
+    html! {
+        section {
+            h2 { "Held-out results" }
+            p.note { "The model of each round on the silo's own held-out rows, as its node printed it." }
+            div.half {
+                (chart(&format!("Held-out {name} by round"), "held-out", ("round", &name), &lines))
+            }
+        }
+    }
+}
+
+fn rounds(history: &History) -> Markup {
+    html! {
+        section {
+            h2 { "Final rounds" }
+            div.scroll.tall tabindex="0" role="region" aria-label="Final rounds" {
+                table {
+                    thead { tr {
+                        th.number scope="col" { "round" } th.number scope="col" { "view" }
+                        th scope="col" { "lead" } th.number scope="col" { "final at" }
+                        th.number scope="col" { "contributions" }
+                    } }
+                    tbody { @for round in &history.rounds { tr {
+                        td.number { (round.round) }
+                        td.number { (round.view) }
+                        th scope="row" { (history.name(round.lead)) }
+                        td.number { (numbers::seconds(round.at)) }
+                        td.number { (round.authors) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+fn logs(history: &History) -> Markup {
+    html! {
+        section {
+            h2 { "Logs" }
+            div.scroll tabindex="0" role="region" aria-label="Logs" {
+                table {
+                    thead { tr {
+                        th scope="col" { "file" } th scope="col" { "silo" } th.number scope="col" { "lines" }
+                        th.number scope="col" { "other lines" } th.number scope="col" { "starts" }
+                        th.number scope="col" { "CPU time" }
+                    } }
+                    tbody { @for log in &history.logs { tr {
+                        th scope="row" { (log.file) } td { (log.silo) } td.number { (log.lines) }
+                        td.number { (log.skipped) } td.number { (log.starts) }
+                        td.number { (log.cpu_seconds.map_or_else(String::new, numbers::seconds)) }
+                    } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! The report on the terminal: aligned text, at most a hundred columns wide.
+
+use std::io::{self, Write};
+
+use lab::summary::{FaultInfo, LeftOut, ModelKind, Refused, TrainingFailed, Unusable};
+
+use super::story::{Silo, Story, View};
+
+use super::comparison::{Cell, Comparison};
+use super::verdict::{between, verdict};
+use super::{letter, numbers, references};
+
+/// The most views that are listed one by one. Of more, only those that failed are listed.
+const MANY_VIEWS: usize = 32;
+
+/// Writes the report. With `colour`, the best values are bold and green.
+///
+/// # Errors
+///
+/// Returns the error of the writer, for instance a closed pipe.
+pub fn write(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
+    head(out, story)?;
+    table(out, story, colour)?;
+    references::terminal(out, story)?;
+    coalitions(out, story)?;
+    leads(out, story)?;
+    trouble(out, story)?;
+    facts(out, story)
+}
+
+fn head(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}: a federation of {}, strategy {}, {}, seed {}",
+        numbers::plain(&story.scenario),
+        numbers::plural(story.silos.len(), "silo"),
+        story.strategy,
+        numbers::plural(story.rounds.len(), "round"),
+        story.seed
+    )?;
+    wrapped(out, 0, &numbers::plain(&story.description))
+}
+
+/// The columns of the table, with their widths.
+struct Widths {
+    name: usize,
+    rows: usize,
+    columns: Vec<usize>,
+    coalition: usize,
+    gain: usize,
+}
+
+impl Widths {
+    fn of(story: &Story, comparison: &Comparison, gains: &[String]) -> Self {
+        let rows = comparison.rows.iter().chain(&comparison.outside);
+        let rows: Vec<_> = rows
+            .chain([&comparison.means, &comparison.row_means])
+            .collect();
+        let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+        let columns = comparison.columns.iter().enumerate().map(|(at, column)| {
+            let cells = rows.iter().filter_map(|row| row.get(at)?.as_ref());
+            let title = column.title().chars().count();
+            widest(&mut cells.map(|cell| cell.text.chars().count())).max(title)
+        });
+        let columns: Vec<usize> = columns.collect();
+        let silos = || story.silos.iter().chain(&story.outside);
+        let letters = silos().map(|silo| coalition(silo, false).chars().count());
+        let outside = if story.outside.is_empty() { 0 } else { 7 };
+        let mut widths = Self {
+            name: 0,
+            rows: 10,
+            coalition: widest(&mut letters.chain([outside])),
+            gain: widest(&mut gains.iter().map(|gain| gain.chars().count())),
+            columns,
+        };
+        let rest = widths.rest();
+        let names = widest(&mut silos().map(|silo| silo.name.chars().count()));
+        let room = 100usize.saturating_sub(rest).max(6);
+        widths.name = names.clamp(13, 32).min(room);
+        widths
+    }
+
+    /// All that is not the name.
+    fn rest(&self) -> usize {
+        let columns: usize = self.columns.iter().map(|width| 2 + width + 1).sum();
+        let gain = if self.gain > 0 { 2 + self.gain } else { 0 };
+        2 + 2 + self.rows + columns + 1 + self.coalition + gain
+    }
+}
+
+/// The coalition's letter, or `outside`.
+fn coalition(silo: &Silo, outside: bool) -> String {
+    match (outside, silo.coalition_index) {
+        (true, _) => "outside".to_owned(),
+        (false, Some(index)) => letter(index),
+        (false, None) => "–".to_owned(),
+    }
+}
+
+fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
+    let comparison = Comparison::of(story);
+    if !comparison.columns.is_empty() {
+        rows(out, story, &comparison, colour)?;
+    }
+    writeln!(out)?;
+    wrapped(out, 0, &verdict(story, &comparison))?;
+    for note in &story.notes {
+        wrapped(out, 2, &format!("note: {}", numbers::plain(note)))?;
+    }
+    Ok(())
+}
+
+fn rows(
+    out: &mut impl Write,
+    story: &Story,
+    comparison: &Comparison,
+    colour: bool,
+) -> io::Result<()> {
+    let marked = comparison.rows.iter().chain(&comparison.outside);
+    let marked = marked.chain([&comparison.means]).flatten().flatten();
+    let star = match marked.into_iter().any(|cell| cell.best) {
+        true => "; * marks what is better than the others by more than noise",
+        false => "; nothing is better than the others by more than noise",
+    };
+    let star = if comparison.columns.len() > 1 {
+        star
+    } else {
+        ""
+    };
+    writeln!(out)?;
+    wrapped(
+        out,
+        0,
+        &format!("On held-out rows: {}{star}.", metric(story)),
+    )?;
+    let gain = |silo: &Silo| {
+        let gain = silo.gain(ModelKind::Coalition, ModelKind::Local);
+        gain.map_or("–".to_owned(), |gain| {
+            format!(
+                "{} ({})",
+                numbers::signed(gain.by, comparison.fine()),
+                between(gain, comparison)
+            )
+        })
+    };
+    let both = !comparison.gains.is_empty();
+    const TITLE: &str = "gain (95 % interval)";
+    let mut gains: Vec<String> = Vec::new();
+    if both {
+        gains.extend(story.silos.iter().chain(&story.outside).map(gain));
+        gains.push(TITLE.to_owned());
+    }
+    let widths = Widths::of(story, comparison, &gains);
+    let (name, held_out) = (widths.name, widths.rows);
+    write!(out, "  {:name$}  {:>held_out$}", "silo", "held out")?;
+    for (column, width) in comparison.columns.iter().zip(&widths.columns) {
+        write!(out, "  {:>width$} ", column.title())?;
+    }
+    let letters = widths.coalition;
+    let title = if both { TITLE } else { "" };
+    let gained = widths.gain;
+    let title = format!(" {:letters$}  {title:>gained$}", "");
+    writeln!(out, "{}", title.trim_end())?;
+    let members = story.silos.iter().zip(&comparison.rows);
+    let outside = story.outside.iter().zip(&comparison.outside);
+    let line = |out: &mut dyn Write, silo: &Silo, row: &[Option<Cell>], is_outside, gain: &str| {
+        let (short, rows) = (
+            numbers::short(&silo.name, name),
+            numbers::count(silo.held_out),
+        );
+        let row = cells(row, &widths.columns, colour);
+        let own = coalition(silo, is_outside);
+        let line =
+            format!("  {short:name$}  {rows:>held_out$}{row} {own:letters$}  {gain:>gained$}");
+        writeln!(out, "{}", line.trim_end())
+    };
+    let mut each = gains.iter().map(String::as_str);
+    let mut next = || each.next().unwrap_or_default();
+    let tested = story.silos.iter().any(|silo| silo.held_out > 0);
+    for (silo, row) in members {
+        let gain = next();
+        if tested {
+            line(out, silo, row, false, gain)?;
+        }
+    }
+    let mean = |out: &mut dyn Write, what: &str, silos: &[Silo], means: &[Option<Cell>]| {
+        let rows = silos.iter().map(|silo| silo.held_out).sum();
+        let rows = format!("Σ {}", numbers::count(rows));
+        let row = cells(means, &widths.columns, colour);
+        writeln!(out, "  {what:name$}  {rows:>held_out$}{}", row.trim_end())
+    };
+    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
+        true => "mean of silos".to_owned(),
+        false => format!("mean of {}", comparison.common),
+    };
+    if tested {
+        mean(out, &over, &story.silos, &comparison.means)?;
+        mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
+    }
+    for (silo, row) in outside {
+        line(out, silo, row, true, next())?;
+    }
+    if let Some(means) = &comparison.outside_means {
+        mean(out, "mean", &story.outside, means)?;
+    }
+    Ok(())
+}
+
+fn cells(cells: &[Option<Cell>], widths: &[usize], colour: bool) -> String {
+    let text = |(cell, width): (&Option<Cell>, &usize)| match cell {
+        Some(cell) if cell.best && colour => {
+            format!("  \u{1b}[1;32m{:>width$}*\u{1b}[0m", cell.text)
+        }
+        Some(cell) if cell.no_use.is_some() && colour => {
+            format!("  \u{1b}[1;31m{:>width$} \u{1b}[0m", cell.text)
+        }
+        Some(cell) if cell.best => format!("  {:>width$}*", cell.text),
+        Some(cell) => format!("  {:>width$} ", cell.text),
+        None => format!("  {:>width$} ", "–"),
+    };
+    cells.iter().zip(widths).map(text).collect()
+}
+
+/// `mae in points, lower is better`.
+pub(crate) fn metric(story: &Story) -> String {
+    let metric = &story.metric;
+    let unit = match metric.unit.is_empty() {
+        true => String::new(),
+        false => format!(" in {}", metric.unit),
+    };
+    let better = if metric.higher_is_better {
+        "higher"
+    } else {
+        "lower"
+    };
+    format!("{}{unit}, {better} is better", metric.name)
+}
+
+fn coalitions(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    let coalitions = story.last_coalitions();
+    if coalitions.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nCoalitions after the last round:")?;
+    for (index, members) in coalitions {
+        let size = numbers::plural(members.len(), "silo");
+        let line = format!(
+            "  {:<2} {size:>9}  {}",
+            letter(index),
+            numbers::names(members, 12)
+        );
+        wrapped(out, 6, &line)?;
+    }
+    Ok(())
+}
+
+fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    let views = &story.views;
+    let listed: Vec<&View> = match views.len() > MANY_VIEWS {
+        true => views.iter().filter(|view| view.result != "final").collect(),
+        false => views.iter().collect(),
+    };
+    writeln!(out, "\nLeads:")?;
+    for view in listed.iter().take(MANY_VIEWS) {
+        let lead = numbers::short(&view.lead, 24);
+        let line = format!(
+            "  view {:<3} round {:<3} {lead:<24}  {}",
+            view.view,
+            view.round,
+            ending(story, view)
+        );
+        wrapped(out, 6, &line)?;
+    }
+    if listed.len() > MANY_VIEWS {
+        writeln!(
+            out,
+            "  … and {} more that did not become final",
+            listed.len() - MANY_VIEWS
+        )?;
+    }
+    if listed.len() < views.len() {
+        let rest = views.len() - listed.len();
+        writeln!(
+            out,
+            "  {} became final",
+            numbers::plural(rest, "other view")
+        )?;
+    }
+    for (view, next) in story.hand_overs().take(MANY_VIEWS) {
+        if let Some(next) = next {
+            let (round, lead) = (view.round, numbers::plain(&next.lead));
+            let line = match next.round == round {
+                true => format!(
+                    "  {lead} took over round {round} from {}",
+                    numbers::plain(&view.lead)
+                ),
+                false => format!("  {lead} led after view {}", view.view),
+            };
+            wrapped(out, 6, &line)?;
+        }
+    }
+    Ok(())
+}
+
+/// How a view ended, in words.
+pub(crate) fn ending(story: &Story, view: &View) -> String {
+    let took = numbers::seconds((view.to - view.from).max(0.0));
+    let reason = view.reason.as_deref().map(numbers::plain);
+    match view.result {
+        "final" => {
+            let round = story.rounds.iter().find(|round| round.view == view.view);
+            let task = match round {
+                Some(round) => {
+                    let what = if round.scale { "scales" } else { "models" };
+                    format!(
+                        "{what} from {}, ",
+                        numbers::plural(round.contributions, "silo")
+                    )
+                }
+                None => String::new(),
+            };
+            format!("{task}final after {took}")
+        }
+        "nullified" => {
+            format!(
+                "nullified after {took}: {}",
+                reason.as_deref().unwrap_or("no reason is known")
+            )
+        }
+        "empty" => format!("empty block, made the block before it final after {took}"),
+        _ => format!("under way for {took} when the run ended"),
+    }
+}
+
+fn trouble(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    let sections = [
+        ("Of no use:", unusable(story)),
+        ("Training failed:", failed(&story.training_failed)),
+        (
+            "Left out:",
+            story.left_out.iter().map(left_out).collect::<Vec<_>>(),
+        ),
+        ("Refused:", story.refused.iter().map(refused).collect()),
+        (
+            "Proven by signed evidence:",
+            story.faults.iter().map(fault).collect(),
+        ),
+    ];
+    for (title, lines) in sections {
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{title}")?;
+        for (subject, reason) in &lines {
+            wrapped(out, 6, &numbers::plain(&format!("  {subject}: {reason}")))?;
+        }
+    }
+    Ok(())
+}
+
+/// The silos at which models are of no use, by model, and why at the first of them.
+pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
+    let all: &[Unusable] = &story.unusable;
+    let silos = story.silos.len() + story.outside.len();
+    let kinds = [
+        (ModelKind::Coalition, "the coalition's model"),
+        (ModelKind::Served, "the served model"),
+        (ModelKind::Global, "the global model"),
+        (ModelKind::GlobalEqual, "the global model of equal weights"),
+        (
+            ModelKind::OwnIntercept,
+            "the global model with own intercepts",
+        ),
+        (ModelKind::Local, "the own model"),
+        (ModelKind::Pooled, "the model of all rows"),
+        (ModelKind::Constant, "the constant prediction"),
+    ];
+    let line = |(kind, what): (ModelKind, &str)| {
+        let found = || all.iter().filter(|one| one.model == kind);
+        let names: Vec<String> = found().map(|one| one.silo.clone()).collect();
+        let first = found().next()?;
+        let subject = match names.len() == silos && silos > 1 {
+            true => format!("{what} at all {silos} silos"),
+            false => format!("{what} at {}", numbers::names(&names, 12)),
+        };
+        Some((
+            subject,
+            match names.len() {
+                1 => first.reason.clone(),
+                _ => format!("at {} {}", first.silo, first.reason),
+            },
+        ))
+    };
+    kinds.into_iter().filter_map(line).collect()
+}
+
+/// The silos whose training failed, by reason, and the rounds.
+pub(crate) fn failed(all: &[TrainingFailed]) -> Vec<(String, String)> {
+    let mut silos: Vec<(&str, Vec<u64>, &str)> = Vec::new();
+    for one in all {
+        match silos.iter_mut().find(|(silo, ..)| *silo == one.silo) {
+            Some((_, rounds, _)) => rounds.push(one.round),
+            None => silos.push((&one.silo, vec![one.round], &one.reason)),
+        }
+    }
+    let line = |(silo, rounds, reason): (&str, Vec<u64>, &str)| {
+        let numbers: Vec<String> = rounds.iter().take(8).map(u64::to_string).collect();
+        let more = if rounds.len() > 8 { " and more" } else { "" };
+        let s = if rounds.len() == 1 { "" } else { "s" };
+        let subject = format!("{silo}, round{s} {}{more}", numbers.join(", "));
+        (subject, reason.to_owned())
+    };
+    silos.into_iter().map(line).collect()
+}
+
+/// The members that a round was finished without, and why.
+pub(crate) fn left_out(left: &LeftOut) -> (String, String) {
+    let LeftOut {
+        round,
+        view,
+        lead,
+        members,
+        reason,
+    } = left;
+    let subject = format!("{}, round {round}", numbers::names(members, 12));
+    (subject, format!("{reason}; view {view}, led by {lead}"))
+}
+
+/// The member and round of a refused message, and why it was refused.
+pub(crate) fn refused(refused: &Refused) -> (String, String) {
+    let round = match refused.round {
+        0 => String::new(),
+        round => format!(", round {round}"),
+    };
+    let times = if refused.times == 1 {
+        String::new()
+    } else {
+        format!(" ({} times)", refused.times)
+    };
+    (
+        format!("{}{round}", refused.member),
+        format!("{}{times}", refused.reason),
+    )
+}
+
+/// The member that broke a rule, and how.
+pub(crate) fn fault(fault: &FaultInfo) -> (String, String) {
+    let seen = numbers::plural(fault.seen_by.len(), "member");
+    (
+        fault.member.clone(),
+        format!("{}; {seen} hold the evidence", fault.charge),
+    )
+}
+
+fn facts(out: &mut impl Write, story: &Story) -> io::Result<()> {
+    writeln!(out)?;
+    for (name, text) in &story.facts {
+        wrapped(out, 10, &format!("{name:<9} {text}"))?;
+    }
+    Ok(())
+}
+
+/// Writes a text in lines of at most a hundred columns. All lines but the first are indented by
+/// `indent` columns.
+///
+/// # Errors
+///
+/// Returns the error of the writer.
+pub fn wrapped(out: &mut dyn Write, indent: usize, text: &str) -> io::Result<()> {
+    let indent = " ".repeat(indent);
+    let options = textwrap::Options::new(100)
+        .subsequent_indent(&indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    for line in textwrap::wrap(text, options) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fixture;
+
+    fn text(story: &Story, colour: bool) -> String {
+        let mut out = Vec::new();
+        write(&mut out, story, colour).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
+        let text = text(&fixture::story(8, 2, 4), false);
+        for part in [
+            "a federation of 8 silos, strategy cs-rcfl, 4 rounds, seed 7",
+            "nullified after 2.0 s: the lead was silent",
+            "left-out-reason",
+            "took over round 2 from",
+            "A    4 silos",
+            "refused-reason",
+            "charge-text",
+            "memo      off",
+            "safety    S1–S9 held after each of 54,321 events",
+        ] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+
+    #[test]
+    fn lines_are_at_most_a_hundred_columns_and_without_colour_by_default() {
+        for silos in [1, 8, 100] {
+            let mut story = fixture::story(silos, 3.min(silos), 40);
+            story.silos[0].name = "a hospital with a name that goes on and on for no reason".into();
+            story.silos[0].samples = 1_234_567;
+            let text = text(&story, false);
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{line}");
+                assert!(!line.contains('\u{1b}'));
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_best_values_are_coloured() {
+        let story = fixture::story(4, 2, 2);
+        let comparison = Comparison::of(&story);
+        let rows = comparison.rows.iter();
+        let rows = rows.chain([&comparison.means, &comparison.row_means]);
+        let best = rows.flatten().flatten().filter(|cell| cell.best).count();
+        assert!(best >= 1);
+        assert_eq!(text(&story, true).matches("\u{1b}[1;32m").count(), best);
+    }
+
+    #[test]
+    fn an_empty_federation_has_a_report_without_a_table() {
+        let mut story = fixture::story(1, 1, 1);
+        story.silos.clear();
+        story.rounds.clear();
+        story.views.clear();
+        assert!(text(&story, false).contains("Nothing was measured"));
+    }
+}

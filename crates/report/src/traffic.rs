@@ -1,0 +1,86 @@
+//! The section on traffic: bytes that each silo sent, as messages and as models.
+
+use super::story::Story;
+use maud::{Markup, html};
+
+use super::{download, numbers};
+
+/// The section.
+pub(crate) fn section(story: &Story) -> Markup {
+    let total = |(messages, blobs): (u64, u64)| messages + blobs;
+    let most = story
+        .silos
+        .iter()
+        .map(|silo| total(silo.sent))
+        .max()
+        .unwrap_or(0)
+        .max(1) as f64;
+    let share = |bytes: u64| format!("width:{:.2}%", 100.0 * bytes as f64 / most);
+    html! {
+        section {
+            h2 { "What was sent" }
+            p.note {
+                (numbers::bytes(total(story.sent))) " in all: " (numbers::bytes(story.sent.0))
+                " of signed messages, " (numbers::bytes(story.sent.1)) " of models and outcome documents."
+            }
+            ul.legend.inline {
+                li { span.swatch.messages {} "signed messages" }
+                li { span.swatch.blobs {} "models and outcomes" }
+            }
+            div.scroll.tall tabindex="0" role="region" aria-label="Traffic per silo" {
+                table.bars {
+                    thead.hidden { tr {
+                        th scope="col" { "Silo" } th scope="col" { "Share" } th scope="col" { "Sent" }
+                    } }
+                    tbody { @for silo in &story.silos {
+                        @let (messages, blobs) = silo.sent;
+                        tr title={
+                            (numbers::bytes(messages)) " of signed messages, " (numbers::bytes(blobs))
+                            " of models and outcomes"
+                        } {
+                            th scope="row" { (silo.name) }
+                            td.bar {
+                                span.messages style=(share(messages)) {}
+                                span.blobs style=(share(blobs)) {}
+                            }
+                            td.number { (numbers::bytes(total(silo.sent))) }
+                        }
+                    } }
+                }
+            }
+            div.saves { (download::data(&format!("{}-traffic", story.scenario), &csv(story))) }
+        }
+    }
+}
+
+fn csv(story: &Story) -> String {
+    let rows = story.silos.iter().map(|silo| {
+        let (messages, blobs) = silo.sent;
+        vec![silo.name.clone(), messages.to_string(), blobs.to_string()]
+    });
+    download::csv(&["silo", "bytes of messages", "bytes of models"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_longest_bar_is_the_silo_that_sent_most() {
+        let mut story = fixture::story(2, 1, 1);
+        story.silos[0].sent = (300, 100);
+        story.silos[1].sent = (100, 0);
+        let page = section(&story).into_string();
+        for width in ["width:75.00%", "width:25.00%", "width:0.00%"] {
+            assert!(page.contains(width), "{width}");
+        }
+    }
+
+    #[test]
+    fn a_silo_that_sent_nothing_is_drawn() {
+        let mut story = fixture::story(1, 1, 1);
+        story.silos[0].sent = (0, 0);
+        assert!(!section(&story).into_string().contains("NaN"));
+    }
+}

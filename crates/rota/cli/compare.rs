@@ -1,0 +1,155 @@
+//! Options of `rota compare`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use lab::compare::{Choices, Shard};
+
+use node::cli::program;
+
+/// Options of `rota compare`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Compare {
+    /// What else to do
+    #[command(subcommand)]
+    pub(crate) merge: Option<CompareCommand>,
+    /// A built-in experiment, or a TOML file of an experiment or a scenario
+    #[arg(required = true)]
+    pub(crate) experiment: Option<String>,
+    /// Names or labels of strategies, separated by commas [default: all of the experiment]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) strategies: Vec<String>,
+    /// Number of seeds [default: the experiment's, or 5 for a scenario]
+    #[arg(long, value_name = "N")]
+    pub(crate) seeds: Option<usize>,
+    /// Run the experiment's reduced form, to try it out
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Continue the results in the folder
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Run one part of several, such as 2/8, whose results are merged later
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<ShardOption>,
+    /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
+    /// or unix:SOCKET where it listens [default: the scenario's, or none]
+    #[arg(long, value_name = "PROGRAM", value_parser = program)]
+    pub(crate) learner: Option<learn::external::LearnerConfig>,
+    /// Runs at a time; results do not depend on it [default: the number of cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Folder of the data files [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: CompareOutput,
+}
+
+/// Subcommands of `rota compare`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CompareCommand {
+    /// Put the results of parts together and report on them
+    Merge(Merge),
+}
+
+/// Options of `rota compare merge`.
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// Folders of the parts
+    #[arg(required = true, value_name = "DIR")]
+    pub(crate) parts: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: CompareOutput,
+}
+
+/// Options of `rota advise`.
+#[derive(Debug, Args)]
+pub(crate) struct Advise {
+    /// A built-in scenario or a TOML file
+    pub(crate) scenario: String,
+    /// Time for the comparison, in minutes, after which it ends with what is there; more time means more seeds and settings
+    #[arg(long, value_name = "M", default_value_t = 5.0)]
+    pub(crate) minutes: f64,
+    /// Folder of the data files [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Hide the progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct CompareOutput {
+    /// Folder for results, tables and page [default: rota-compare/NAME; none with --json]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Hide the progress
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// A part of an experiment, as `I/N`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShardOption(pub(crate) Shard);
+
+impl FromStr for ShardOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let why = || {
+            format!(
+                "expected two numbers such as 2/8, the first from 1 to the second, got {text:?}"
+            )
+        };
+        let (index, of) = text.split_once('/').ok_or_else(why)?;
+        let (index, of) = (
+            index.parse().map_err(|_| why())?,
+            of.parse().map_err(|_| why())?,
+        );
+        match (1..=of).contains(&index) {
+            true => Ok(Self(Shard { index, of })),
+            false => Err(why()),
+        }
+    }
+}
+
+impl Compare {
+    /// The changes to the experiment.
+    pub(crate) fn choices(&self) -> Choices {
+        Choices {
+            strategies: self.strategies.clone(),
+            seeds: self.seeds,
+            quick: self.quick,
+            learner: self.learner.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_one_of_as_many() {
+        let parsed = |text: &str| {
+            text.parse::<ShardOption>()
+                .map(|part| (part.0.index, part.0.of))
+        };
+        assert_eq!(parsed("2/8"), Ok((2, 8)));
+        for wrong in ["0/8", "9/8", "2", "a/b", "1/0", ""] {
+            assert!(
+                parsed(wrong).is_err_and(|why| why.contains("such as 2/8")),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The command line that makes new federations.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use learn::schema::MissingRule;
+use node::cli::{TransportKind, member};
+use protocol::PublicKey;
+use simulations::Overrides;
+
+use super::Columns;
+
+/// The subcommands of `rota federation`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Federation {
+    /// Write the agreement of a new federation
+    New(Box<NewFederation>),
+    /// What members do with an agreement.
+    #[command(flatten)]
+    Member(node::cli::Federation),
+    /// Write keys, agreement and configurations of a federation on this machine, to try it out
+    Demo(Demo),
+}
+
+/// Options of `rota federation new`.
+///
+/// What is learned comes from a scenario with a schema, or from the columns of a table; options
+/// replace parts of it, and in a terminal what is missing is asked for. Nobody's rows become part of
+/// the agreement. Members may be added later, with `rota federation add`.
+#[derive(Debug, Args)]
+pub(crate) struct NewFederation {
+    /// A scenario with a schema, such as `rota init` drafts; parts may be missing
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<String>,
+    /// A table of one institution whose columns are taken: CSV, .csv.gz or .parquet; may be repeated
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    pub(crate) table: Vec<PathBuf>,
+    /// With --table: what becomes of missing values in columns that have none in the table
+    /// [default: refuse]
+    #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
+    pub(crate) missing: Option<Missing>,
+    /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Name of a strategy, as `rota strategies` lists them [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    /// Who leads when: every-round, every-K-rounds, on-failure, reliability or fixed [default: the
+    /// scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) rotation: Option<protocol::charter::Rotation>,
+    /// Who computes every model again before it counts: full (every member), committee-C (C drawn
+    /// members) or inclusion (nobody) [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) verification: Option<protocol::charter::Verification>,
+    /// Number of rounds [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// Seed of the initial model [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// A member: its name, and its public key as `rota identity new` prints it; repeat for each
+    #[arg(long = "member", value_name = "NAME=KEY", value_parser = member)]
+    pub(crate) members: Vec<(String, PublicKey)>,
+    /// Name of the federation [default: the scenario's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// File to write
+    #[arg(long, value_name = "FILE", default_value = "federation.toml")]
+    pub(crate) out: PathBuf,
+    /// Overwrite the file if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// With --table: what is known of the columns.
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+}
+
+/// What becomes of a missing value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Missing {
+    /// The file is refused
+    Refuse,
+    /// The row is left out
+    Drop,
+    /// The mean of the institution's training rows takes its place
+    Mean,
+    /// Their median takes its place
+    Median,
+    /// The mean, and a column that says that it was missing
+    Indicator,
+}
+
+impl Missing {
+    /// The rule of a schema.
+    pub(crate) fn rule(self) -> MissingRule {
+        match self {
+            Self::Refuse => MissingRule::Refuse,
+            Self::Drop => MissingRule::Drop,
+            Self::Mean => MissingRule::Mean,
+            Self::Median => MissingRule::Median,
+            Self::Indicator => MissingRule::Indicator,
+        }
+    }
+}
+
+/// Options of `rota federation demo`.
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// An empty folder, or a new one
+    pub(crate) folder: PathBuf,
+    /// Number of silos [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) silos: Option<usize>,
+    /// A built-in scenario or a TOML file [default: the first that `rota scenarios` lists]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) scenario: Option<String>,
+    /// Seed that everything random follows from, the keys too [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Number of rounds [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) rounds: Option<u64>,
+    /// Transport between the silos
+    #[arg(long, value_enum, default_value_t = TransportKind::Quic)]
+    pub(crate) transport: TransportKind,
+    /// Port of the first silo; the others take the next ones [default: free ports]
+    #[arg(long, value_name = "P")]
+    pub(crate) base_port: Option<u16>,
+    /// Folder of the data files [default: $ROTA_DATA, or ./data]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+impl Demo {
+    /// The changes to the scenario.
+    pub(crate) fn overrides(&self) -> Overrides {
+        Overrides {
+            seed: self.seed,
+            rounds: self.rounds,
+            silos: self.silos,
+            ..Overrides::default()
+        }
+    }
+}

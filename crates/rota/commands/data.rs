@@ -1,0 +1,196 @@
+//! `rota data`: lists public data sets, downloads them, and verifies their files.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use lab::datasets::{Catalogue, Client, Got, PublicFile, PublicSet, State, get, verify};
+use serde_json::{Value, json};
+
+use super::CommandError;
+use crate::cli::{Data, GetData, ListData, VerifyData, data_folder};
+
+/// Carries out a subcommand.
+pub(crate) fn run(data: &Data) -> Result<(), CommandError> {
+    match data {
+        Data::List(options) => list(options),
+        Data::Get(options) => download(options),
+        Data::Verify(options) => check(options),
+    }
+}
+
+fn catalogue(file: Option<&Path>) -> Result<Catalogue, CommandError> {
+    Ok(match file {
+        Some(file) => Catalogue::read(file)?,
+        None => Catalogue::built_in(),
+    })
+}
+
+fn list(options: &ListData) -> Result<(), CommandError> {
+    let catalogue = catalogue(options.catalogue.as_deref())?;
+    let sets = catalogue.named(&options.names)?;
+    let mut out = io::stdout().lock();
+    if options.json {
+        let text = json!({ "sets": sets });
+        return Ok(writeln!(out, "{text:#}")?);
+    }
+    for set in sets {
+        writeln!(out, "{}", set.name)?;
+        writeln!(out, "    {}", set.title)?;
+        writeln!(out, "    read by {}", set.used)?;
+        writeln!(out, "    from {}: {}", set.source, set.page)?;
+        let how = match set.is_downloadable() {
+            true => "can be downloaded",
+            false => "no download",
+        };
+        let files = match set.files.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        writeln!(
+            out,
+            "    licence {}; {files} in {}/, {}; {how}",
+            set.licence,
+            set.folder,
+            size(set.bytes())
+        )?;
+        if let Some(note) = &set.note {
+            writeln!(out, "    {note}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\nThe data folder is --data DIR, ROTA_DATA or ./data. `rota data get NAME` downloads into it, \
+         `rota data verify`\ncompares what is there with the checksums, which `rota data list --json` \
+         prints."
+    )?;
+    Ok(())
+}
+
+/// A size for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+fn download(options: &GetData) -> Result<(), CommandError> {
+    let catalogue = catalogue(options.catalogue.as_deref())?;
+    let sets = catalogue.named(&options.names)?;
+    let folder = data_folder(options.data.as_deref()).unwrap_or_else(|| PathBuf::from("data"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let client = Client::default();
+    for set in sets {
+        let told = |file: &PublicFile, got: Got| {
+            let what = match got {
+                Got::Kept => "there already",
+                Got::Downloaded => "downloaded",
+            };
+            let path = folder.join(&set.folder).join(&file.name);
+            let line = format!("{}: {}, {what}", path.display(), size(file.bytes));
+            // Whoever does not read the lines wants the files all the same.
+            let _ = writeln!(io::stdout(), "{line}");
+        };
+        runtime.block_on(get(&client, set, &folder, options.force, told))?;
+    }
+    Ok(())
+}
+
+fn check(options: &VerifyData) -> Result<(), CommandError> {
+    let catalogue = catalogue(options.catalogue.as_deref())?;
+    let sets = catalogue.named(&options.names)?;
+    let folder = data_folder(options.data.as_deref()).ok_or_else(|| {
+        CommandError::usage(
+            "there is no data folder: give it with --data DIR or ROTA_DATA, or make ./data",
+        )
+    })?;
+    if !folder.is_dir() {
+        return Err(CommandError::usage(format!(
+            "{} is no folder",
+            folder.display()
+        )));
+    }
+    let named = !options.names.is_empty();
+    let mut out = io::stdout().lock();
+    let (mut wrong, mut absent, mut documents) = (0, 0, Vec::new());
+    for set in sets {
+        let states = verify(set, &folder);
+        let missing = states
+            .iter()
+            .filter(|(_, state)| *state == State::Absent)
+            .count();
+        wrong += states.iter().filter(|(_, state)| bad(state)).count();
+        // A set that nobody has asked for need not be there.
+        if missing == states.len() && !named {
+            if options.json {
+                documents.push(document(set, &states));
+            } else {
+                writeln!(out, "{}: not there", set.name)?;
+            }
+            continue;
+        }
+        absent += if named { missing } else { 0 };
+        if options.json {
+            documents.push(document(set, &states));
+            continue;
+        }
+        let right = states
+            .iter()
+            .filter(|(_, state)| *state == State::Right)
+            .count();
+        match right == states.len() {
+            true => writeln!(out, "{}: right", set.name)?,
+            false => writeln!(
+                out,
+                "{}: {right} of {} files are right",
+                set.name,
+                states.len()
+            )?,
+        }
+        for (file, state) in states.iter().filter(|(_, state)| *state != State::Right) {
+            let path = folder.join(&set.folder).join(&file.name);
+            writeln!(out, "    {}: {}", path.display(), words(file, state))?;
+        }
+    }
+    if options.json {
+        writeln!(out, "{:#}", json!({ "folder": folder, "sets": documents }))?;
+    }
+    match (wrong, absent) {
+        (0, 0) => Ok(()),
+        _ => Err(CommandError::failed(format!(
+            "{wrong} files are not as expected and {absent} are absent: `rota data get NAME --force` \
+             downloads them anew, where they have a public address"
+        ))),
+    }
+}
+
+/// Whether a file is there and is another one than expected.
+fn bad(state: &State) -> bool {
+    !matches!(state, State::Right | State::Absent)
+}
+
+fn words(file: &PublicFile, state: &State) -> String {
+    match state {
+        State::Right => "right".into(),
+        State::Absent => "absent".into(),
+        State::Size(found) => format!("expected {} bytes, found {found}", file.bytes),
+        State::Sum(found) => format!("expected the SHA-256 {}, found {found}", file.sha256),
+        State::Unreadable(why) => format!("cannot be read: {why}"),
+    }
+}
+
+fn document(set: &PublicSet, states: &[(&PublicFile, State)]) -> Value {
+    let each = states.iter().map(|(file, state)| {
+        let name = match state {
+            State::Right => "right",
+            State::Absent => "absent",
+            State::Size(_) | State::Sum(_) => "different",
+            State::Unreadable(_) => "unreadable",
+        };
+        json!({ "name": file.name, "state": name, "words": words(file, state) })
+    });
+    json!({ "name": set.name, "files": each.collect::<Vec<_>>() })
+}

@@ -1,0 +1,29 @@
+//! `rota federation demo`: writes the files of a federation on this machine.
+
+use std::io::{self, BufWriter, Write};
+
+use lab::demo::{self, Demo as Wanted};
+use simulations::{Scenario, scenario::BUILT_IN};
+
+use super::CommandError;
+use crate::cli::{Demo, data_folder};
+
+/// Writes the files, and prints how to start the silos.
+pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
+    let name = demo.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
+    let scenario = Scenario::load(name)?.with(&demo.overrides())?;
+    let wanted = Wanted {
+        folder: demo.folder.clone(),
+        transport: demo.transport.into(),
+        base_port: demo.base_port,
+        data: data_folder(demo.data.as_deref()),
+    };
+    let (id, members) = demo::demo(&wanted, &scenario)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "federation {id:#}")?;
+    writeln!(out, "Start each silo in a terminal of its own:")?;
+    for member in &members {
+        writeln!(out, "  rota run --config {}", member.config.display())?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,212 @@
+//! The laboratory's subcommands, and their errors.
+
+pub(crate) mod advise;
+pub(crate) mod attack;
+pub(crate) mod compare;
+pub(crate) mod data;
+pub(crate) mod demo;
+pub(crate) mod init;
+pub(crate) mod lab;
+pub(crate) mod new;
+pub(crate) mod report;
+pub(crate) mod scenarios;
+pub(crate) mod schema;
+pub(crate) mod simulate;
+pub(crate) mod solve;
+pub(crate) mod strategies;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ::lab::compare::ExperimentError;
+use ::lab::datasets::{CatalogueError, DownloadError};
+use ::lab::demo::DemoError;
+use ::lab::deploy::DeployError;
+use ::lab::init::{ComposeError, NewError};
+use ::lab::loopback;
+use learn::DataError;
+use node::commands::{self, data as code_of_data};
+use simulations::{RunError, ScenarioError};
+
+pub(crate) use node::commands::{CommandError as NodeError, wrapped};
+use solve::SolveError;
+
+/// Why a command failed: one sentence, with what to try.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandError {
+    /// A command around an institution's node failed, or something that all commands share.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// The scenario, or a change to it, is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A fault of the scenario cannot be carried out on real sockets.
+    #[error(transparent)]
+    Loopback(#[from] loopback::Refused),
+    /// A transport was given for the simulated network.
+    #[error("--transport is for real sockets, and --mesh is virtual: add --mesh loopback")]
+    Transport,
+    /// The experiment is wrong, or cannot be run.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    /// The federation failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The federation ended, with models that are of no use.
+    #[error(
+        "the federation's model is of no use at {silos} of {members} silos, of which {silo}: {reason}; \
+         if training diverged, try a smaller learning rate"
+    )]
+    NoUse {
+        /// Silos at which it is of no use.
+        silos: usize,
+        /// Members of the federation.
+        members: usize,
+        /// One of these silos.
+        silo: String,
+        /// Why.
+        reason: String,
+    },
+    /// The report cannot be written.
+    #[error("cannot write the report to {}: {reason}; choose another folder with --out", path.display())]
+    Report {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        reason: io::Error,
+    },
+    /// An experiment with real processes failed.
+    #[error(transparent)]
+    Deploy(#[from] DeployError),
+    /// The files of a demo cannot be written.
+    #[error(transparent)]
+    Demo(#[from] DemoError),
+    /// A file of numbers, or an option about it, is wrong.
+    #[error(transparent)]
+    Solve(#[from] SolveError),
+    /// A catalogue of public data sets cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// A public data set cannot be downloaded.
+    #[error(transparent)]
+    Download(#[from] DownloadError),
+    /// The agreement of a new federation cannot be made.
+    #[error(transparent)]
+    New(#[from] NewError),
+    /// What a new federation learns.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
+}
+
+/// What fails in the commands of a node and of the laboratory alike.
+macro_rules! shared {
+    ($($error:ty),*) => {
+        $(impl From<$error> for CommandError {
+            fn from(error: $error) -> Self {
+                Self::Node(error.into())
+            }
+        })*
+    };
+}
+shared!(io::Error, DataError);
+
+impl CommandError {
+    /// An option that is wrong or missing.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::Node(NodeError::Usage(what.into()))
+    }
+
+    /// Something that was looked at is not as it has to be.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::Node(NodeError::Failed(what.into()))
+    }
+
+    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Node(error) => error.exit_code(),
+            Self::Scenario(_)
+            | Self::Loopback(_)
+            | Self::Transport
+            | Self::New(_)
+            | Self::Catalogue(_) => 2,
+            Self::Experiment(ExperimentError::Run(RunError::Data(error))) => code_of_data(error),
+            Self::Experiment(ExperimentError::Run(RunError::Setup(_))) => 2,
+            Self::Experiment(ExperimentError::Run(_) | ExperimentError::Result { .. }) => 1,
+            Self::Experiment(_) => 2,
+            Self::Compose(ComposeError::Data(error)) => code_of_data(error),
+            Self::Compose(ComposeError::Terminal(_)) => 1,
+            Self::Compose(_) => 2,
+            Self::Run(error) | Self::Demo(DemoError::Run(error)) => match error {
+                RunError::Setup(_) => 2,
+                RunError::Data(error) => code_of_data(error),
+                _ => 1,
+            },
+            Self::Demo(error) => match error {
+                DemoError::Data(error) => code_of_data(error),
+                DemoError::NotEmpty(_) | DemoError::Port(_) | DemoError::Toml(_) => 2,
+                _ => 1,
+            },
+            Self::Deploy(error) => 1 + u8::from(error.is_usage()),
+            Self::Solve(error) => error.exit_code(),
+            Self::Download(_) | Self::NoUse { .. } | Self::Report { .. } => 1,
+        }
+    }
+
+    /// Whether the reader of standard output has closed it.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Node(error) if error.is_broken_pipe())
+    }
+}
+
+/// Refuses to overwrite a file, unless that is wanted.
+fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
+    Ok(commands::vacant(file, overwrite)?)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CommandError> {
+    Ok(commands::write(file, text)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn configuration_exits_with_2_and_failure_with_1() {
+        let usage: [CommandError; 3] = [
+            ScenarioError::Override("--silos must be at least 1".into()).into(),
+            RunError::Setup("too many coalitions".into()).into(),
+            RunError::Data(DataError::Config("no layers".into())).into(),
+        ];
+        assert!(usage.iter().all(|error| error.exit_code() == 2));
+        let missing = DataError::NoFolder {
+            source_name: "heart",
+            hint: "get them",
+        };
+        let failures: [CommandError; 3] = [
+            RunError::Data(missing).into(),
+            io::Error::from(io::ErrorKind::StorageFull).into(),
+            CommandError::Report {
+                path: "x".into(),
+                reason: io::ErrorKind::NotADirectory.into(),
+            },
+        ];
+        assert!(
+            failures
+                .iter()
+                .all(|error| error.exit_code() == 1 && !error.is_broken_pipe())
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_recognised_on_standard_output_only() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(CommandError::from(broken()).is_broken_pipe());
+        let report = CommandError::Report {
+            path: "x".into(),
+            reason: broken(),
+        };
+        assert!(!report.is_broken_pipe());
+    }
+}

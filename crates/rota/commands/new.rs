@@ -1,0 +1,125 @@
+//! `rota federation new`: makes an agreement.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+use agreement::Joining;
+use formatting::numbers;
+use lab::init::{self, Ask, Wanted};
+use node::commands::federation::{joining, status};
+use node::commands::model::write as write_model;
+use node::model::START;
+
+use super::{CommandError, vacant, wrapped, write};
+use crate::cli::{Columns, NewFederation, quoted};
+
+/// Writes a new agreement, and says what it is.
+pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
+    let file = &options.out;
+    vacant(file, options.force)?;
+    if options.scenario.is_some() && options.columns != Columns::default() {
+        let why = "options about columns go with --table: a scenario says what its columns mean";
+        return Err(CommandError::usage(why));
+    }
+    let wanted = Wanted {
+        scenario: options.scenario.clone(),
+        tables: options.table.clone(),
+        wishes: options.columns.wishes(),
+        name: options.name.clone(),
+        model: options.model.clone(),
+        missing: options.missing.map(|rule| rule.rule()),
+        strategy: options.strategy.clone(),
+        rounds: options.rounds,
+        seed: options.seed,
+    };
+    let mut members: Vec<_> = options
+        .members
+        .iter()
+        .map(|(name, key)| Joining {
+            name: name.clone(),
+            key: *key,
+            rows: None,
+            addresses: Vec::new(),
+        })
+        .collect();
+    let composed = match io::stdin().is_terminal() {
+        false => init::compose(&wanted, None)?,
+        true => {
+            let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+            let mut ask = Ask {
+                input: &mut input,
+                output: &mut output,
+            };
+            let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
+            let composed = init::compose(&wanted, Some(&mut ask))?;
+            if asked && members.is_empty() {
+                members = ask_members(&mut ask)?;
+            }
+            composed
+        }
+    };
+    let mut scenario = composed.scenario;
+    if let Some(rotation) = options.rotation {
+        scenario.charter.rotation.0 = rotation;
+    }
+    if let Some(verification) = options.verification {
+        scenario.charter.verification.0 = verification;
+    }
+    let init::New { text, start, pace } = init::agreement(&scenario, &members)?;
+    let beside = file.with_file_name(START);
+    if start.is_some() {
+        vacant(&beside, options.force)?;
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    for line in &composed.says {
+        writeln!(out, "{}", wrapped(line))?;
+    }
+    out.flush()?;
+    write(file, &text)?;
+    writeln!(out, "written: {}", file.display())?;
+    if let Some(pace) = pace {
+        let beats = numbers::plural(pace.beats(scenario.charter.beat.0) as usize, "beat");
+        let line = format!(
+            "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
+             instead of {}",
+            pace.words(),
+            scenario.charter.patience
+        );
+        writeln!(out, "{}", wrapped(&line))?;
+    }
+    if let Some(start) = start {
+        write_model(&beside, &start.document())?;
+        let shown = beside.display();
+        let line = format!(
+            "written: {shown}, the values that the program of the scenario holds. All members start from \
+             them: keep the file beside the agreement of your own node, from which the others fetch it, or \
+             give it to them"
+        );
+        writeln!(out, "{}", wrapped(&line))?;
+    }
+    for (column, why) in &composed.left_out {
+        let ignore = quoted(column);
+        writeln!(
+            out,
+            "left out: {column}, {why}. `check` and `join` with such a file need --ignore {ignore}"
+        )?;
+    }
+    status(&mut out, file, &text)?;
+    Ok(out.flush()?)
+}
+
+/// Asks for members until an empty line.
+fn ask_members(ask: &mut Ask<'_>) -> Result<Vec<Joining>, CommandError> {
+    let mut members = Vec::new();
+    loop {
+        let question = "A member as NAME KEY ADDRESS, as `rota identity new --name` prints it (empty: \
+                        no more)";
+        let member = ask.ask(question, None, |answer| match answer {
+            "" => Ok(None),
+            line => joining(line).map(Some),
+        })?;
+        match member {
+            Some(member) => members.push(member),
+            None => return Ok(members),
+        }
+    }
+}

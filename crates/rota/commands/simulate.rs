@@ -1,0 +1,207 @@
+//! `rota simulate`: runs a whole federation in this process and reports on it.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use formatting::numbers;
+use indicatif::ProgressBar;
+use lab::loopback::{self, Loopback};
+use lab::run as federate;
+use lab::summary::{ModelKind, Summary, Unusable};
+use mesh::Transport;
+use node::pool::Workers;
+use report::{self, Story};
+use simulations::{
+    Environment, EnvironmentConfig, MakeEnvironment, Options, Scenario, scenario::BUILT_IN,
+};
+
+use super::CommandError;
+use crate::cli::{Check, Simulate, typed};
+use crate::progress::{Progress, say};
+use node::logging::colours;
+
+/// Runs the federation, prints the result and writes the HTML report.
+pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
+    let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
+    let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
+    let sockets = simulate.sockets()?;
+    if sockets.is_some() {
+        loopback::check(&scenario)?;
+    }
+    let report = report_file(simulate, &scenario.name);
+    let began = SystemTime::now().duration_since(UNIX_EPOCH);
+    let date = began.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
+    let progress = Progress::new(bar, simulate.quiet, scenario.rounds);
+    let options = Options {
+        data: simulate.data_folder(),
+        memo: simulate.check == Check::Once,
+        references: !simulate.no_references,
+        progress: Box::new(|round| progress.round(round)),
+        environment: sockets.map(over),
+        ..Options::default()
+    };
+    let summary = federate(&scenario, options);
+    progress.end();
+    let summary = summary?;
+    let story = Story::of(&summary, &scenario.description);
+
+    // The page is written first, so that it is complete even if the reader of the text closes the
+    // pipe early. If the page cannot be written, the text is still printed.
+    let written = report
+        .as_deref()
+        .map(|file| write_page(file, &report::page(&story, &typed(), &date)));
+    let colour = colours(&io::stdout());
+    let mut out = BufWriter::new(io::stdout().lock());
+    if simulate.json {
+        let json = serde_json::to_string_pretty(&summary).map_err(io::Error::from)?;
+        writeln!(out, "{}", numbers::escaped(&json))?;
+    } else {
+        report::terminal::write(&mut out, &story, colour)?;
+    }
+    out.flush()?;
+    let Some(written) = written else {
+        return of_use(&summary);
+    };
+    let file = written?;
+    let line = format!("report    {}", file.display());
+    if simulate.json {
+        say(&line)?;
+    } else {
+        writeln!(out, "{line}")?;
+        out.flush()?;
+    }
+    of_use(&summary)
+}
+
+/// Refuses a result whose models are of no use, after it has been reported.
+fn of_use(summary: &Summary) -> Result<(), CommandError> {
+    let adopted = |one: &&Unusable| one.model == ModelKind::Coalition;
+    let found = || summary.unusable.iter().filter(adopted);
+    match (summary.usable, found().next()) {
+        (false, Some(first)) => Err(CommandError::NoUse {
+            silos: found().count(),
+            members: summary.silos.iter().filter(|silo| !silo.outside).count(),
+            silo: first.silo.clone(),
+            reason: first.reason.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Makes an environment over real sockets.
+fn over(transport: Transport) -> Box<MakeEnvironment<'static>> {
+    Box::new(move |config: &EnvironmentConfig<'_>| {
+        let environment = Loopback::new(config, transport, Workers::all_cores())?;
+        Ok(Box::new(environment) as Box<dyn Environment>)
+    })
+}
+
+/// The file of the report, named after the scenario (a second one gets a number); none with `--json` without `--out`.
+fn report_file(simulate: &Simulate, scenario: &str) -> Option<PathBuf> {
+    let folder = match &simulate.out {
+        Some(folder) => folder.as_path(),
+        None if simulate.json => return None,
+        None => Path::new("rota-report"),
+    };
+    let name = node::commands::file_name(scenario, "federation");
+    Some(folder.join(format!("{name}.html")))
+}
+
+/// Writes a page to `NAME.html`, or where there is one to `NAME-2.html`, `NAME-3.html` and so on, so
+/// that no report of another run is lost. Returns the file.
+fn write_page(file: &Path, page: &str) -> Result<PathBuf, CommandError> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(|reason| unwritable(folder, reason))?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let numbered = |number: u64| match number {
+        1 => file.to_owned(),
+        _ => folder.join(format!("{name}-{number}.html")),
+    };
+    for number in 1.. {
+        let file = numbered(number);
+        match File::create_new(&file) {
+            Ok(mut new) => {
+                let written = new.write_all(page.as_bytes());
+                return written
+                    .map(|()| file.clone())
+                    .map_err(|reason| unwritable(&file, reason));
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(reason) => return Err(unwritable(&file, reason)),
+        }
+    }
+    unreachable!("one of 2^64 names is free")
+}
+
+fn unwritable(path: &Path, reason: io::Error) -> CommandError {
+    CommandError::Report {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_report_stays_in_its_folder_for_any_scenario_name() {
+        let simulate = Simulate::default();
+        let file = |simulate, name| report_file(simulate, name).unwrap_or_default();
+        assert_eq!(
+            file(&simulate, "heart"),
+            Path::new("rota-report/heart.html")
+        );
+        assert_eq!(
+            file(&simulate, "../a b/ü"),
+            Path::new("rota-report/---a-b-ü.html")
+        );
+        assert_eq!(
+            file(&simulate, ""),
+            Path::new("rota-report/federation.html")
+        );
+    }
+
+    #[test]
+    fn a_second_report_does_not_overwrite_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let file = folder.join("heart.html");
+        let written: Vec<_> = ["one", "two", "three"]
+            .into_iter()
+            .filter_map(|page| write_page(&file, page).ok())
+            .collect();
+        let names = ["heart.html", "heart-2.html", "heart-3.html"];
+        assert_eq!(written, names.map(|name| folder.join(name)));
+        let texts = written
+            .iter()
+            .filter_map(|file| fs::read_to_string(file).ok());
+        assert_eq!(texts.collect::<Vec<_>>(), ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn the_error_names_the_folder_that_cannot_be_made() {
+        let file = Path::new(env!("CARGO_MANIFEST_PATH")).join("below/x.html");
+        let error = write_page(&file, "").map_err(|error| error.to_string());
+        assert!(
+            error.is_err_and(|text| text.contains("Cargo.toml/below") && text.contains("--out"))
+        );
+    }
+
+    #[test]
+    fn with_json_a_report_is_written_only_with_out() {
+        let json = Simulate {
+            json: true,
+            ..Simulate::default()
+        };
+        assert_eq!(report_file(&json, "heart"), None);
+        let both = Simulate {
+            out: Some("x".into()),
+            ..json
+        };
+        assert_eq!(report_file(&both, "heart"), Some("x/heart.html".into()));
+    }
+}

@@ -1,0 +1,236 @@
+//! `rota solve`: runs the lead's algorithms on files of numbers.
+
+mod coalitions;
+mod drawing;
+mod merge;
+mod robust_loss;
+mod table;
+mod topology;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use formatting::numbers;
+use indicatif::ProgressBar;
+use methods::merging::UtilityError;
+use methods::robust::RobustError;
+use methods::topology::GraphError;
+use report::letter;
+use report::terminal::wrapped;
+use serde::Serialize;
+
+use super::CommandError;
+use crate::cli::Solve;
+use table::{Table, TableError};
+
+/// Errors of `rota solve`.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SolveError {
+    /// An invalid file.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A number of parts that is 0 or above the number of silos.
+    #[error("{option} is {asked}, but {file} has {rows}: ask for 1 to {most}")]
+    Parts {
+        /// The option.
+        option: &'static str,
+        /// Its value.
+        asked: usize,
+        /// The file of silos.
+        file: String,
+        /// `6 rows`.
+        rows: String,
+        /// Their number.
+        most: usize,
+    },
+    /// `--at-most` with `--coalitions auto`.
+    #[error("--at-most needs a number of coalitions: auto chooses the number itself")]
+    AtMostAuto,
+    /// A held-out table of another size than the losses.
+    #[error("{file} has {got}, but {other} has {expected}: both must be about the same silos")]
+    HeldOut {
+        /// The file of held-out losses.
+        file: String,
+        /// Its rows.
+        got: String,
+        /// The file of losses.
+        other: String,
+        /// Its rows.
+        expected: String,
+    },
+    /// A wrong number of sample counts.
+    #[error("{file} has {got}, but {updates} has {silos}: {expected} are needed, one per line")]
+    Samples {
+        /// The file of samples.
+        file: String,
+        /// Its numbers.
+        got: String,
+        /// The file of updates.
+        updates: String,
+        /// Its rows.
+        silos: String,
+        /// How many numbers there may be.
+        expected: String,
+    },
+    /// Newcomers' updates of another length.
+    #[error(
+        "{file} has {got}, but {updates} has {expected}: all updates must be of the same model"
+    )]
+    Newcomers {
+        /// The file of newcomers.
+        file: String,
+        /// Its columns.
+        got: String,
+        /// The file of updates.
+        updates: String,
+        /// Its columns.
+        expected: String,
+    },
+    /// An invalid α.
+    #[error("--alpha: {0}")]
+    Alpha(#[from] UtilityError),
+    /// An invalid similarity threshold.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A drawing that cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The error of the operating system.
+        reason: io::Error,
+    },
+    /// A model that is not exactly one row.
+    #[error("{file} has {rows}: a model must be one row")]
+    ModelRows {
+        /// The file of the model.
+        file: String,
+        /// Its rows.
+        rows: String,
+    },
+    /// A model that does not fit the data.
+    #[error(
+        "{file} has {got}, but {data} has {features}: a model needs one number per feature, \
+         in their order{hint}"
+    )]
+    ModelSize {
+        /// The file of the model.
+        file: String,
+        /// Its numbers.
+        got: String,
+        /// The data.
+        data: String,
+        /// How many features they have, and which.
+        features: String,
+        /// A possible reason.
+        hint: &'static str,
+    },
+    /// `--label-cost` without logistic loss.
+    #[error(
+        "--label-cost is only for --loss logistic: with absolute loss the target may move freely"
+    )]
+    LabelCost,
+    /// An invalid radius or label cost.
+    #[error(transparent)]
+    Robust(#[from] RobustError),
+}
+
+impl SolveError {
+    /// 2 for invalid files or arguments, 1 otherwise.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unwritable { .. } => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// A result that prints as JSON (by its fields) or as text.
+trait Answer: Serialize {
+    /// Writes the result as text.
+    fn text(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Computes and prints the result; `bar` shows progress.
+pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> {
+    match solve {
+        Solve::Coalitions(asked) => print(asked.json, &coalitions::solve(asked, bar)?),
+        Solve::Merge(asked) => print(asked.json, &merge::solve(asked)?),
+        Solve::Topology(asked) => {
+            let learned = topology::solve(asked)?;
+            // Write drawings first, so that they exist even if the reader closes the pipe early; print
+            // the result even if they cannot be written.
+            let drawn = drawing::write(asked, &learned);
+            print(asked.json, &learned)?;
+            for path in drawn?.iter().filter(|_| !asked.json) {
+                writeln!(
+                    io::stdout().lock(),
+                    "\ndrawing written to {}",
+                    path.display()
+                )?;
+            }
+            Ok(())
+        }
+        Solve::RobustLoss(asked) => print(asked.json, &robust_loss::solve(asked)?),
+    }
+}
+
+fn print(json: bool, answer: &impl Answer) -> Result<(), CommandError> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if json {
+        serde_json::to_writer(&mut out, answer).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        answer.text(&mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Refuses to group the silos of a file into 0 parts or more parts than silos.
+fn check_parts(option: &'static str, asked: usize, silos: &Table) -> Result<(), SolveError> {
+    let most = silos.rows().len();
+    match (1..=most).contains(&asked) {
+        true => Ok(()),
+        false => Err(SolveError::Parts {
+            option,
+            asked,
+            file: silos.file().to_owned(),
+            rows: silos.height(),
+            most,
+        }),
+    }
+}
+
+/// The members of every part of an assignment whose parts are numbered from 0 without gaps.
+fn members(assignment: &[u32]) -> Vec<Vec<usize>> {
+    let parts = assignment.iter().max().map_or(0, |last| *last as usize + 1);
+    let mut members = vec![Vec::new(); parts];
+    for (silo, &part) in assignment.iter().enumerate() {
+        members[part as usize].push(silo);
+    }
+    members
+}
+
+/// Writes one line per part: its letter, size and members.
+fn write_parts(out: &mut dyn Write, parts: &[Vec<usize>]) -> io::Result<()> {
+    for (index, members) in parts.iter().enumerate() {
+        let size = numbers::plural(members.len(), "silo");
+        let line = format!("  {:<2} {size:>9}  {}", letter(index), listed(members));
+        wrapped(out, 16, &line)?;
+    }
+    Ok(())
+}
+
+/// `0, 1, 5`.
+fn listed(silos: &[usize]) -> String {
+    let all: Vec<String> = silos.iter().map(usize::to_string).collect();
+    all.join(", ")
+}
+
+/// A number rounded to nine digits.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.8e}").parse().unwrap_or(value)
+}
+
+/// Explanation of silo numbers in every text.
+const NUMBERED: &str = "Silos are numbered from 0, in the order of the rows.";

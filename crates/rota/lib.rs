@@ -1,0 +1,48 @@
+//! Rota: a federation of institutions that train models together without a server.
+//!
+//! Every institution, a *silo*, runs one node; the nodes take turns at leading. The lead of a round
+//! collects signed models, removes their names, computes which silos should learn together, and
+//! proposes one model per coalition. The others check its work before they adopt it.
+//!
+//! This package is the program `rota`. It also re-exports the crates that it consists of:
+//!
+//! | crate | what |
+//! |---|---|
+//! | [`protocol`] | the agreement protocol: identities, roster, signed messages, views, certificates |
+//! | [`methods`] | the mathematics: parameters, similarity, coalitions, robust losses, strategies |
+//! | [`learn`] | the learners: models, data sets, local training on burn |
+//! | [`agreement`] | what members agree on, as files: federation.toml, consents, invitations |
+//! | [`silo`] | the actors of one silo |
+//! | [`mesh`] | the network between silos: libp2p |
+//! | [`node`] | what an institution runs: its node, and the commands around it |
+//! | [`simulations`] | whole federations in one process, in virtual time |
+//! | [`lab`] | the laboratory: comparisons, advice, rotations, federations of processes, known data sets |
+//! | [`report`] | reports on federations, as text and as HTML pages |
+//! | [`formatting`] | numbers, durations, names and colours for people |
+//! | [`schema`] | JSON Schemas of the TOML files, and the reference page |
+//!
+//! Runs a federation on the embedded data twice, and writes its report:
+//!
+//! ```
+//! use simulations::{Options, Overrides, Scenario, run};
+//!
+//! let shorter = Overrides { rounds: Some(3), silos: Some(4), ..Overrides::default() };
+//! let scenario = Scenario::load("diabetes")?.with(&shorter)?;
+//! let summary = run(&scenario, Options::default())?;
+//! assert_eq!((summary.rounds.len(), summary.silos.len()), (3, 4));
+//!
+//! // The same seed gives the same events.
+//! let again = run(&scenario, Options::default())?;
+//! assert_eq!(again.trace, summary.trace);
+//!
+//! let story = report::Story::of(&summary, &scenario.description);
+//! let page = report::page(&story, "rota simulate diabetes --rounds 3 --silos 4", "");
+//! assert!(page.starts_with("<!DOCTYPE html>"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod schema;
+
+pub use {
+    agreement, formatting, lab, learn, mesh, methods, node, protocol, report, silo, simulations,
+};

@@ -1,0 +1,141 @@
+//! Progress on standard error: a bar on a terminal, otherwise a line per round, or nothing.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use formatting::numbers;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+pub(crate) use node::logging::say;
+use simulations::RoundDone;
+
+/// Shows rounds as they become final.
+pub(crate) enum Progress {
+    /// A bar, on a terminal.
+    Bar(ProgressBar),
+    /// A line per round, elsewhere.
+    Lines,
+    /// Nothing, with `--quiet`.
+    Quiet,
+}
+
+impl Progress {
+    /// Starts to show progress, on a terminal with the hidden bar.
+    pub(crate) fn new(bar: ProgressBar, quiet: bool, rounds: u64) -> Progress {
+        if quiet {
+            return Progress::Quiet;
+        }
+        if !io::stderr().is_terminal() {
+            return Progress::Lines;
+        }
+        let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        bar.set_style(style);
+        bar.set_message("starting the federation");
+        bar.set_length(rounds);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Progress::Bar(bar)
+    }
+
+    /// A round became final.
+    pub(crate) fn round(&self, done: &RoundDone) {
+        let lead = numbers::plain(&done.lead);
+        let time = numbers::seconds(done.at);
+        match self {
+            Progress::Bar(bar) => {
+                bar.set_position(done.round);
+                bar.set_message(match done.round == done.rounds {
+                    true => "training reference models".to_owned(),
+                    false => format!("led by {lead}, at {time}"),
+                });
+            }
+            Progress::Lines => {
+                let (round, rounds, view) = (done.round, done.rounds, done.view);
+                // Standard error may be closed; that is no reason to fail.
+                let _ = say(&format!(
+                    "round {round}/{rounds} final in view {view}, led by {lead}, at {time}"
+                ));
+            }
+            Progress::Quiet => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn end(&self) {
+        if let Progress::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Shows pieces of work as they are done: a bar on a terminal, otherwise a line each, or nothing.
+pub(crate) enum Counted {
+    /// A bar, on a terminal.
+    Bar(ProgressBar),
+    /// A line for each, elsewhere.
+    Lines,
+    /// Nothing, with `--quiet`.
+    Quiet,
+}
+
+impl Counted {
+    /// Starts to show progress, on a terminal with the hidden bar.
+    pub(crate) fn new(bar: ProgressBar, quiet: bool, first: &'static str) -> Self {
+        if quiet {
+            return Self::Quiet;
+        }
+        if !io::stderr().is_terminal() {
+            return Self::Lines;
+        }
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        bar.set_style(style);
+        bar.set_message(first);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self::Bar(bar)
+    }
+
+    /// A piece is done, as `text` says.
+    pub(crate) fn step(&self, done: usize, all: usize, text: &str) {
+        match self {
+            Self::Bar(bar) => {
+                bar.set_length(all as u64);
+                bar.set_position(done as u64);
+                bar.set_message(text.to_owned());
+            }
+            // Standard error may be closed; that is no reason to fail.
+            Self::Lines => drop(say(&format!("{done}/{all} {text}"))),
+            Self::Quiet => {}
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn end(&self) {
+        if let Self::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Shows a spinner on a terminal until the returned value is dropped.
+pub(crate) fn working(bar: &ProgressBar, what: &'static str) -> impl Drop {
+    struct Shown(ProgressBar);
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            self.0.finish_and_clear();
+        }
+    }
+    if io::stderr().is_terminal() {
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
+            .expect("the template is a constant and well-formed");
+        bar.set_style(style);
+        bar.set_message(what);
+        bar.set_draw_target(ProgressDrawTarget::stderr());
+        bar.reset();
+        bar.enable_steady_tick(Duration::from_millis(100));
+    }
+    Shown(bar.clone())
+}

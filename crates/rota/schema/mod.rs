@@ -1,0 +1,65 @@
+//! JSON Schemas of the TOML files, and the reference page that is made from them.
+
+mod page;
+
+use serde_json::Value;
+
+/// A document with a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Document {
+    /// A scenario, for `rota simulate`.
+    Scenario,
+    /// An experiment, for `rota compare`.
+    Experiment,
+    /// `federation.toml`, the agreement.
+    Federation,
+    /// `silo.toml`, the configuration of a node.
+    Silo,
+    /// The status of a node, as JSON.
+    Status,
+    /// The status of all nodes of a federation, as JSON.
+    Nodes,
+    /// A line of `rota run --json`.
+    Events,
+}
+
+impl Document {
+    /// The TOML files that people write.
+    pub const ALL: [Self; 4] = [
+        Self::Scenario,
+        Self::Experiment,
+        Self::Federation,
+        Self::Silo,
+    ];
+
+    /// What it is called.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Scenario => "scenario",
+            Self::Experiment => "experiment",
+            Self::Federation => "federation.toml",
+            Self::Silo => "silo.toml",
+            Self::Status => "the status of a node",
+            Self::Nodes => "the status of all nodes",
+            Self::Events => "an event of a node",
+        }
+    }
+
+    /// Its JSON Schema, draft 7.
+    pub fn schema(self) -> Value {
+        match self {
+            Self::Scenario => simulations::scenario::schema(),
+            Self::Experiment => lab::compare::schema(),
+            Self::Federation => agreement::federation_schema(),
+            Self::Silo => node::institution::config::schema(),
+            Self::Status => node::status::document::schema(),
+            Self::Nodes => node::status::all::schema(),
+            Self::Events => node::events::schema(),
+        }
+    }
+}
+
+/// The reference page as Markdown: every key of the files.
+pub fn reference() -> String {
+    page::reference(&Document::ALL.map(|document| (document.title(), document.schema())))
+}
