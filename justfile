@@ -35,7 +35,7 @@ wheel:
 
 # The tests of the Python package, in a fresh environment, with the program that `cargo test` builds.
 python:
-    cargo test --workspace --test cli --no-run
+    cargo test --workspace --test program --no-run
     python/check target/debug/rota
 
 # The documentation of all crates.
@@ -49,7 +49,7 @@ book:
 
 # The package for Debian, into target/debian; needs `cargo install cargo-deb --locked`.
 deb:
-    cargo deb --locked --profile dist
+    cargo deb -p node --locked --profile dist
 
 # Licences, advisories and sources of dependencies; needs `cargo install cargo-deny`.
 deny:
@@ -102,7 +102,7 @@ fuzz MINUTES="10":
 
 # The figures of docs/performance.md that need processes.
 figures:
-    cargo test --release --test figures -- --ignored --nocapture --test-threads 1
+    cargo test --release --test run -- figures:: --ignored --nocapture --test-threads 1
 
 # The lead's mathematics, by criterion: `just mathematics coalitions`; all of it without a name.
 mathematics NAME="":

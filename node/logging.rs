@@ -1,6 +1,9 @@
 //! The log, on standard error, so that standard output has nothing but the result.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
@@ -35,19 +38,46 @@ pub struct Log<'a> {
     pub otlp: Option<&'a str>,
 }
 
-/// Sends the last traces when it is dropped.
-#[cfg(feature = "otlp")]
-pub type Traces = Option<crate::otlp::Traces>;
-/// Nothing: the program was built without traces.
-#[cfg(not(feature = "otlp"))]
-pub struct Traces;
+/// Lines that may wait for a reader of standard error; more are lost.
+const WAITING: usize = 4096;
+/// How long the end of the program waits until the last lines are written.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// The log, which writes its last lines and sends the last traces when it is dropped.
+pub struct Started {
+    lines: Option<SyncSender<Step>>,
+    #[cfg(feature = "otlp")]
+    _traces: Option<crate::otlp::Traces>,
+}
+
+/// What the thread that writes the log of a node does next.
+enum Step {
+    /// Write a line.
+    Line(Vec<u8>),
+    /// Say that all lines before it are written.
+    Tell(SyncSender<()>),
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let Some(lines) = self.lines.take() else {
+            return;
+        };
+        let (written, wait) = sync_channel(1);
+        if lines.try_send(Step::Tell(written)).is_ok() {
+            // Nobody may read them: the program ends all the same.
+            let _ = wait.recv_timeout(LAST_LINES);
+        }
+    }
+}
 
 /// Starts the log: warnings, more with `-v` and `-vv`; `RUST_LOG` overrides both. Lines are written
-/// around the progress `bar`.
+/// around the progress `bar`; those of a node by a thread of their own, so that a reader that stands still
+/// (a terminal that is paused, a full pipe) never holds up the node.
 ///
 /// # Errors
 /// A collector that cannot be used, or a program without traces.
-pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
+pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
     let level = match options.verbose {
         0 if options.many_runs => LevelFilter::ERROR,
         0 => LevelFilter::WARN,
@@ -64,8 +94,10 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
         _ => filter,
     };
     let bar = bar.clone();
+    let waiting = options.timed.then(writer);
+    let to = waiting.clone();
     let lines = fmt::layer()
-        .with_writer(move || Around(bar.clone()))
+        .with_writer(move || To(to.clone().ok_or_else(|| bar.clone())))
         .with_ansi(colours(&io::stderr()) && options.format == LogFormat::Text)
         .log_internal_errors(false);
     let lines = match (options.format, options.timed) {
@@ -82,13 +114,16 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
         // Spans of rounds, views and phases, whatever the log shows.
         let spans = Targets::new().with_target("silo", LevelFilter::INFO);
         log.with(layer.map(|layer| layer.with_filter(spans))).init();
-        Ok(traces)
+        Ok(Started {
+            lines: waiting,
+            _traces: traces,
+        })
     }
     #[cfg(not(feature = "otlp"))]
     {
         log.init();
         match options.otlp {
-            None => Ok(Traces),
+            None => Ok(Started { lines: waiting }),
             Some(_) => Err(
                 "this program was built without traces: build it with `cargo build \
                             --release --features otlp`"
@@ -98,12 +133,37 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Traces, String> {
     }
 }
 
-/// Standard error; the bar is hidden while a line is written.
-struct Around(ProgressBar);
+/// Starts the thread that writes the lines of a node's log.
+fn writer() -> SyncSender<Step> {
+    let (lines, waiting) = sync_channel(WAITING);
+    thread::spawn(move || write(&waiting));
+    lines
+}
 
-impl Write for Around {
+fn write(lines: &Receiver<Step>) {
+    for step in lines {
+        match step {
+            // If standard error is closed, the node goes on.
+            Step::Line(line) => drop(io::stderr().write_all(&line)),
+            Step::Tell(written) => drop(written.send(())),
+        }
+    }
+}
+
+/// Where a line goes: to the thread that writes it, or to standard error, where the bar is hidden while it
+/// is written.
+struct To(Result<SyncSender<Step>, ProgressBar>);
+
+impl Write for To {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.suspend(|| io::stderr().write(line))
+        match &self.0 {
+            Ok(lines) => {
+                // What nobody reads in time is lost.
+                let _ = lines.try_send(Step::Line(line.to_vec()));
+                Ok(line.len())
+            }
+            Err(bar) => bar.suspend(|| io::stderr().write(line)),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -49,14 +49,16 @@ fn main() -> ExitCode {
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
     };
-    let _traces = match logging::start(&log, &ProgressBar::hidden()) {
-        Ok(traces) => traces,
+    let log = match logging::start(&log, &ProgressBar::hidden()) {
+        Ok(log) => log,
         Err(why) => return fail(&CommandError::Log(why)),
     };
     let done = match &cli.command {
         Commands::Node(command) => commands::run(command),
         Commands::Federation(command) => commands::run_federation(command),
     };
+    // Its last lines come before the error.
+    drop(log);
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe, as in `rota-node chain | head`.

@@ -11,11 +11,9 @@ mod solve;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mesh::Transport;
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
 
-use crate::commands::CommandError;
 pub(crate) use attack::{Attack, Linkage as LinkageAttack};
 pub(crate) use columns::Columns;
 pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
@@ -228,15 +226,6 @@ pub(crate) enum MeshKind {
 }
 
 impl Simulate {
-    /// The sockets to run on; none in virtual time. Refuses a transport for the simulated network.
-    pub(crate) fn sockets(&self) -> Result<Option<Transport>, CommandError> {
-        match (self.mesh, self.transport) {
-            (MeshKind::Virtual, None) => Ok(None),
-            (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
-            (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
-        }
-    }
-
     /// The changes to the scenario.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {
@@ -302,26 +291,6 @@ mod tests {
             assert_eq!((error.kind(), error.exit_code()), (kind, 2), "{args:?}");
         }
         assert_eq!(refusal(&["rota", "--help"]).exit_code(), 0);
-    }
-
-    #[test]
-    fn a_transport_is_for_real_sockets() {
-        let sockets = |mesh, transport| {
-            let simulate = Simulate {
-                mesh,
-                transport,
-                ..Simulate::default()
-            };
-            simulate.sockets().ok()
-        };
-        let (tcp, none) = (Some(TransportKind::Tcp), None);
-        assert_eq!(sockets(MeshKind::Virtual, none), Some(None));
-        assert_eq!(sockets(MeshKind::Virtual, tcp), None);
-        assert_eq!(
-            sockets(MeshKind::Loopback, none),
-            Some(Some(Transport::Quic))
-        );
-        assert_eq!(sockets(MeshKind::Loopback, tcp), Some(Some(Transport::Tcp)));
     }
 
     #[test]

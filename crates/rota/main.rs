@@ -33,8 +33,8 @@ fn main() -> ExitCode {
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
     };
-    let _traces = match logging::start(&log, &bar) {
-        Ok(traces) => traces,
+    let log = match logging::start(&log, &bar) {
+        Ok(log) => log,
         Err(why) => return fail(&around_a_node::CommandError::Log(why).into()),
     };
     let done = match &cli.command {
@@ -58,6 +58,8 @@ fn main() -> ExitCode {
             around_a_node::run_federation(command).map_err(CommandError::from)
         }
     };
+    // Its last lines come before the error.
+    drop(log);
     match done {
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe, as in `rota simulate | head`.

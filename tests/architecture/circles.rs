@@ -1,4 +1,5 @@
-//! No module names a module that names it, directly or over others, except parent and child.
+//! No module names a module that names it, directly or over others. A child may name the modules above
+//! it, which have what its family shares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::path::Path;
 use crate::modules::{self, Graph, Module};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 8] = [
+const CRATES: [(&str, &str); 12] = [
     ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
@@ -14,24 +15,24 @@ const CRATES: [(&str, &str); 8] = [
     ("mesh", "crates/mesh/src"),
     ("silo", "crates/silo/src"),
     ("simulations", "simulations/src"),
-    ("rota", "node"),
+    ("formatting", "crates/formatting/src"),
+    ("node", "node"),
+    ("lab", "crates/lab/src"),
+    ("report", "crates/report/src"),
+    ("rota", "crates/rota"),
 ];
 
 /// Known circles, each by its crate and one of its modules. Remove a circle from this list when it is
 /// resolved; do not add any.
 const KNOWN: &[(&str, &str)] = &[];
 
-fn related(a: &Module, b: &Module) -> bool {
-    a.starts_with(b) || b.starts_with(a)
-}
-
-/// The circles of a graph, each as its modules in order. Between a module and those below it names
-/// may go both ways: such arrows are ignored.
+/// The circles of a graph, each as its modules in order. Arrows from a module to those above it are
+/// ignored, those to modules below it and to other families count.
 fn circles(graph: &Graph) -> Vec<Vec<Module>> {
     let arrows = |module: &Module| {
         let named = graph.get(module).into_iter().flatten();
         let module = module.clone();
-        named.filter(move |other| !related(&module, other))
+        named.filter(move |other| !module.starts_with(other))
     };
     let reached: BTreeMap<&Module, BTreeSet<&Module>> = graph
         .keys()
@@ -75,7 +76,7 @@ fn describe(krate: &str, circle: &[Module]) -> String {
 fn arrows(graph: &Graph, circle: &[Module]) -> String {
     let mut text = String::new();
     for module in circle {
-        let named = |other: &&Module| graph[module].contains(*other) && !related(module, other);
+        let named = |other: &&Module| graph[module].contains(*other) && !module.starts_with(other);
         for other in circle.iter().filter(named) {
             text += &format!("\n    {} names {}", name(module), name(other));
         }
@@ -89,7 +90,7 @@ fn no_modules_form_a_circle_except_parent_and_child() {
     let (mut fresh, mut known) = (Vec::new(), BTreeSet::new());
     for (krate, folder) in CRATES {
         let graph = modules::read(&root.join(folder));
-        assert!(graph.len() > 5, "{folder}: only {} modules", graph.len());
+        assert!(graph.len() > 2, "{folder}: only {} modules", graph.len());
         for circle in circles(&graph) {
             let listed = |(of, module): &&(&str, &str)| {
                 *of == krate && circle.iter().any(|one| name(one) == *module)

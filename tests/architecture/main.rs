@@ -15,7 +15,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("protocol", &[]),
     ("methods", &[]),
     ("learn", &["methods"]),
@@ -26,14 +26,57 @@ const ARROWS: [(&str, &[&str]); 8] = [
         "simulations",
         &["agreement", "silo", "learn", "protocol", "methods"],
     ),
+    ("formatting", &["protocol"]),
+    (
+        "node",
+        &[
+            "agreement",
+            "formatting",
+            "mesh",
+            "silo",
+            "learn",
+            "protocol",
+            "methods",
+        ],
+    ),
+    (
+        "lab",
+        &[
+            "agreement",
+            "formatting",
+            "mesh",
+            "node",
+            "silo",
+            "simulations",
+            "learn",
+            "protocol",
+            "methods",
+        ],
+    ),
+    (
+        "report",
+        &[
+            "agreement",
+            "formatting",
+            "lab",
+            "silo",
+            "simulations",
+            "learn",
+            "methods",
+        ],
+    ),
     (
         "rota",
         &[
             "agreement",
+            "formatting",
+            "lab",
             "mesh",
+            "node",
+            "report",
             "silo",
-            "learn",
             "simulations",
+            "learn",
             "protocol",
             "methods",
         ],
@@ -41,7 +84,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 12] = [
+const ONLY_IN: [(&str, &[&str]); 15] = [
     ("libp2p", &["mesh"]),
     ("burn-core", &["learn"]),
     ("burn-optim", &["learn"]),
@@ -49,11 +92,17 @@ const ONLY_IN: [(&str, &[&str]); 12] = [
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
     ("actix", &["silo"]),
-    ("redb", &["rota"]),
+    ("redb", &["node"]),
+    ("ratatui", &["node"]),
+    ("clap", &["node", "rota"]),
+    ("indicatif", &["node", "rota"]),
     ("faer", &["methods"]),
     ("clarabel", &["methods"]),
     ("petgraph", &["methods"]),
-    ("tokio", &["silo", "mesh", "simulations", "rota"]),
+    (
+        "tokio",
+        &["silo", "mesh", "simulations", "node", "lab", "rota"],
+    ),
 ];
 
 /// Direct dependencies by crate of this workspace, without those of tests.
@@ -166,24 +215,35 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Crates of this workspace that are compiled for a package, tests aside.
+fn compiled_for(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "-p",
+            package,
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs, it has just built this test");
+    let tree = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(tree.starts_with(package), "{tree}");
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
 #[test]
-fn only_the_demo_of_a_node_uses_simulations() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let demo = root.join("node/federation/demo");
-    for folder in ["node/institution", "node/federation", "node/store"] {
-        for file in rust_files(&root.join(folder)) {
-            let text = fs::read_to_string(&file).expect("a file of this repository can be read");
-            let names = text.contains("simulations::");
-            let allowed = file.with_extension("").starts_with(&demo);
-            assert!(
-                allowed || !names,
-                "{} names `simulations`, which a node does not need: what both share is in \
-                 `agreement`",
-                file.display()
-            );
-            if file.with_extension("") == demo {
-                assert!(names, "this test finds the name where it is");
-            }
-        }
+fn the_program_of_an_institution_has_nothing_of_the_laboratory() {
+    let compiled = compiled_for("node");
+    for ours in ["protocol", "agreement", "silo", "mesh"] {
+        assert!(compiled.contains(ours), "{compiled:?}");
+    }
+    for laboratory in ["simulations", "lab", "report", "rota"] {
+        assert!(!compiled.contains(laboratory), "node compiles {laboratory}");
     }
 }

@@ -23,7 +23,7 @@ const NORMS: [&str; 5] = [
     "crates/methods",
     "docs/methods",
     "docs/methods.md",
-    "node/cli/solve.rs",
+    "crates/rota/cli/solve.rs",
 ];
 
 /// Documents that the project does not have. They existed before the project did.

@@ -10,6 +10,8 @@
 mod commands;
 mod console;
 mod pages;
+mod reference;
+mod tutorial;
 
 use pages::{Page, files, pages, root};
 

@@ -184,6 +184,7 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
             assert!(root.join(name).exists(), "{name}");
         }
     }
+    assert!(container.contains(" --bin rota-node "));
     // Nothing but the program is in the last stage.
     let last = container.rsplit("FROM ").next().unwrap();
     assert!(last.starts_with("scratch\n"));
@@ -195,24 +196,25 @@ fn the_container_is_built_from_this_repository_and_holds_the_program_alone() {
     );
 }
 
-/// What the package for Debian is made of, as Cargo.toml says it.
+/// What the package for Debian is made of, as node/Cargo.toml says it.
 #[test]
 fn the_package_for_debian_holds_every_unit_and_only_files_that_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The package is that of the institution's program: it has nothing of the laboratory.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("node");
     let cargo = fs::read_to_string(root.join("Cargo.toml")).unwrap();
     let cargo: toml::Table = cargo.parse().unwrap();
     let deb = &cargo["package"]["metadata"]["deb"];
     let assets = deb["assets"].as_array().unwrap().iter();
     let sources: Vec<&str> = assets.map(|asset| asset[0].as_str().unwrap()).collect();
     for source in &sources {
-        let built = *source == "target/release/rota";
+        let built = *source == "target/release/rota-node";
         assert!(built || root.join(source).is_file(), "{source}");
     }
     let scripts = root.join(deb["maintainer-scripts"].as_str().unwrap());
-    for entry in fs::read_dir(root.join("examples/deploy")).unwrap() {
+    for entry in fs::read_dir(root.join("../examples/deploy")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let is_unit = name.ends_with(".service") || name.ends_with(".timer");
-        let packed = sources.contains(&format!("examples/deploy/{name}").as_str());
+        let packed = sources.contains(&format!("../examples/deploy/{name}").as_str());
         assert!(!is_unit || packed, "{name} is not in the package");
     }
     // The users of the units are those that are made, and the scripts are of a plain shell.

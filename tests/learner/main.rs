@@ -12,6 +12,7 @@ mod heard;
 mod nodes;
 mod one;
 mod own;
+mod pace;
 mod start;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -101,6 +102,10 @@ const TESTS: &[(&str, fn())] = &[
     (
         "a_node_that_is_late_is_told_by_how_much",
         federations::a_node_that_is_late_is_told_by_how_much,
+    ),
+    (
+        "a_silo_that_gives_nothing_costs_the_others_less_than_a_tenth_of_their_pace",
+        pace::a_silo_that_gives_nothing_costs_the_others_less_than_a_tenth_of_their_pace,
     ),
     (
         "a_check_says_that_the_others_will_not_wait_for_a_training",

@@ -6,9 +6,12 @@ mod amended;
 mod approvals;
 mod backup;
 mod doubled;
+mod figures;
 #[path = "../nodes/heard.rs"]
 mod heard;
 mod hospitals;
+mod join;
+mod model;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 mod policy;
@@ -16,11 +19,14 @@ mod put_back;
 mod rare;
 mod recovered;
 mod refusals;
+#[path = "../skipped/mod.rs"]
+mod skipped;
 mod status;
 #[path = "../nodes/stays.rs"]
 mod stays;
 mod storage;
 mod undone;
+mod verify;
 mod year;
 
 use std::fs::{self, File};

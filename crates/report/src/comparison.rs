@@ -165,7 +165,7 @@ impl Comparison {
         };
         let pooled = |silo: &Silo| of_use(silo, ModelKind::Pooled, silo.pooled);
         let served = |silo: &Silo| {
-            let (candidate, value) = silo.served?;
+            let (candidate, value) = silo.serves()?;
             Some((candidate, of_use(silo, ModelKind::Served, value)?))
         };
         let some = |cells: Vec<Option<String>>| match cells.iter().any(Option::is_some) {
@@ -289,7 +289,7 @@ fn means(
 ) -> (usize, Means) {
     let weight = |silo: &Silo| match count {
         Count::Silos => 1.0,
-        Count::Rows => silo.held_out as f64,
+        Count::Rows => silo.held_out() as f64,
     };
     let alive: Vec<Column> = columns
         .iter()
@@ -492,7 +492,7 @@ pub(crate) mod tests {
     #[test]
     fn means_count_silos_or_held_out_rows() {
         let mut story = story(false, 0.1, &[[Some(1.0); 3], [Some(4.0); 3]]);
-        (story.silos[0].held_out, story.silos[1].held_out) = (30, 10);
+        (story.silos[0].test_samples, story.silos[1].test_samples) = (30, 10);
         let table = Comparison::of(&story);
         assert_eq!(table.mean(Column::Own).unwrap().value, 2.5);
         assert_eq!(table.row_mean(Column::Own).unwrap().value, 1.75);

@@ -200,7 +200,7 @@ fn line(
     measured: &BTreeSet<u64>,
     of: impl Fn(&Point) -> Option<f64>,
 ) -> Markup {
-    let coalition = silo.coalition_index;
+    let coalition = silo.in_coalition();
     let dotted = look == Look::Dotted;
     let mut path = String::new();
     let mut dots = Vec::new();
@@ -261,7 +261,7 @@ fn labels(silos: &[&Silo], x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64
     }
     html! {
         @for (label, from, x, silo) in ends {
-            @let coalition = silo.coalition_index;
+            @let coalition = silo.in_coalition();
             g class=(colour(coalition)) {
                 path.leader d=(format!("M{} {from}L{} {}", px(x + 4.0), px(x + 14.0), px(label))) {}
                 text.name x=(px(x + 17.0)) y=(px(label + 4.0)) { (numbers::short(&silo.name, 15)) }

@@ -130,7 +130,7 @@ fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Clus
     let pairs = story
         .silos
         .iter()
-        .map(|silo| (silo.name.as_str(), silo.samples));
+        .map(|silo| (silo.name.as_str(), silo.rows()));
     let samples: BTreeMap<&str, u64> = pairs.collect();
     let largest = samples.values().copied().max().unwrap_or(1).max(1) as f64;
     let named = story.silos.len() <= NAMED;

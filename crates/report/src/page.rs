@@ -83,7 +83,7 @@ fn cards(story: &Story) -> Markup {
             "coalitions at the end",
         ),
         (failed.to_string(), "views that failed"),
-        (numbers::bytes(story.sent.0 + story.sent.1), "sent"),
+        (numbers::bytes(story.sent().0 + story.sent().1), "sent"),
         (numbers::seconds(story.seconds), "on this machine"),
     ];
     let cards = cards.into_iter().chain(story.virtual_seconds.map(lasted));
@@ -200,9 +200,11 @@ mod tests {
         story.faults[0].charge = evil.into();
         story.left_out[0].reason = evil.into();
         story.silos[0].name = evil.into();
-        for view in &mut story.views {
+        for view in &mut story.timeline {
             view.lead = evil.into();
-            view.reason = Some(evil.into());
+        }
+        for vote in &mut story.nullified {
+            vote.reason = evil.into();
         }
         for round in &mut story.rounds {
             round
@@ -219,7 +221,7 @@ mod tests {
     fn an_unfinished_federation_has_a_page() {
         let mut story = fixture::story(2, 1, 1);
         story.rounds.clear();
-        story.views.clear();
+        story.timeline.clear();
         story.silos.clear();
         let page = page(&story, "rota simulate", "");
         assert!(page.contains("No coalition was formed.") && page.ends_with("</html>"));

@@ -1,71 +1,22 @@
-//! A finished federation as the reports show it: the lists of its summary, joined by silo and view.
+//! A finished federation as the reports show it: its summary, with the lists joined by silo.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
-use lab::summary::{
-    ClassResults, FaultInfo, Gain, Harmed, Interval, LeftOut, MeanGain, MetricInfo, ModelKind,
-    ModelMean, Refused, SecondMetric, Settings, Summary, TrainingFailed, Tuning, Unusable,
-};
+use lab::summary::{Gain, Interval, Lead, MeanGain, ModelKind, SiloInfo, Summary};
 use methods::serving::Candidate;
-use simulations::Mesh;
 
-/// A finished federation, ready for a report.
+/// A finished federation: its summary, and what the lists of the summary say of every silo, joined.
 #[derive(Debug, Clone)]
 pub struct Story {
-    /// The scenario's name.
-    pub scenario: String,
-    /// Its description, one sentence.
+    /// The summary.
+    pub summary: Summary,
+    /// The scenario's description, one sentence.
     pub description: String,
-    /// The strategy's name.
-    pub strategy: String,
-    /// The seed of everything random.
-    pub seed: u64,
-    /// The metric on held-out rows.
-    pub metric: MetricInfo,
-    /// A second metric, where there is one.
-    pub second_metric: Option<MetricInfo>,
-    /// Task, strategy and program.
-    pub settings: Settings,
-    /// Whether the federation's models are of use.
-    pub usable: bool,
-    /// Models that are of no use at a silo.
-    pub unusable: Vec<Unusable>,
-    /// Trainings that failed.
-    pub training_failed: Vec<TrainingFailed>,
-    /// How much better models are on average over the members.
-    pub gains: Vec<MeanGain>,
-    /// Means over the members of every model that was measured.
-    pub means: Vec<ModelMean>,
-    /// Members that the model they serve harms.
-    pub harmed: Option<Harmed>,
-    /// How models trained alone were tuned.
-    pub tuning: Option<Tuning>,
-    /// What was noticed about the data, one sentence each, without a full stop.
-    pub notes: Vec<String>,
     /// Every member, in roster order.
     pub silos: Vec<Silo>,
     /// Silos outside the federation, which get a model in the end.
     pub outside: Vec<Silo>,
-    /// Every final round, in order.
-    pub rounds: Vec<Round>,
-    /// Every view, in order.
-    pub views: Vec<View>,
-    /// Members that a lead went on without.
-    pub left_out: Vec<LeftOut>,
-    /// Messages that were refused.
-    pub refused: Vec<Refused>,
-    /// Broken rules, proven by signed evidence.
-    pub faults: Vec<FaultInfo>,
-    /// Bytes of signed messages, and of models with outcome documents.
-    pub sent: (u64, u64),
-    /// What carried the bytes.
-    pub mesh: Mesh,
-    /// Seconds of virtual time; none over real sockets.
-    pub virtual_seconds: Option<f64>,
-    /// Wall-clock seconds of the federation.
-    pub seconds: f64,
-    /// Properties that held after every event, by number and name.
-    pub invariants: Vec<&'static str>,
     /// Further lines: a name and a text each.
     pub facts: Vec<(&'static str, String)>,
 }
@@ -73,42 +24,45 @@ pub struct Story {
 /// A silo with its results.
 #[derive(Debug, Clone)]
 pub struct Silo {
-    /// Its name.
-    pub name: String,
-    /// Training rows.
-    pub samples: u64,
-    /// Held-out rows, on which its models are measured.
-    pub held_out: u64,
-    /// Held-out metric of its own model.
-    pub local: Option<f64>,
-    /// Held-out metric of one model for all.
-    pub global: Option<f64>,
-    /// Held-out metric of the model that it adopted.
-    pub coalition: Option<f64>,
-    /// Its last coalition.
-    pub coalition_index: Option<usize>,
-    /// Held-out metric of one model trained on the rows of all members together.
-    pub pooled: Option<f64>,
-    /// Held-out metric of FedAvg with equal weights.
-    pub global_equal: Option<f64>,
-    /// Held-out metric of FedAvg with an intercept of its own for every silo.
-    pub own_intercept: Option<f64>,
-    /// Held-out metric of a constant prediction.
-    pub constant: Option<f64>,
-    /// The model that it serves, with its held-out metric.
-    pub served: Option<(Candidate, Option<f64>)>,
-    /// The second metric of its models.
-    pub second: SecondMetric,
-    /// How much better its models are than each other.
-    pub gains: Vec<Gain>,
-    /// Its models that are of no use, with the reasons.
+    /// The silo in the summary's list.
+    pub info: SiloInfo,
+    /// Models that are of no use here, with the reasons.
     pub unusable: Vec<(ModelKind, String)>,
-    /// Results of its classifiers.
-    pub classes: Option<ClassResults>,
-    /// By round.
+    /// The silo's curves, by round.
     pub curve: Vec<Point>,
-    /// Bytes of signed messages, and of models with outcome documents.
+    /// Bytes of signed messages, and of models with outcome documents, that it sent.
     pub sent: (u64, u64),
+}
+
+impl Deref for Story {
+    type Target = Summary;
+
+    fn deref(&self) -> &Summary {
+        &self.summary
+    }
+}
+
+/// Tests change a summary.
+#[cfg(test)]
+impl std::ops::DerefMut for Story {
+    fn deref_mut(&mut self) -> &mut Summary {
+        &mut self.summary
+    }
+}
+
+#[cfg(test)]
+impl std::ops::DerefMut for Silo {
+    fn deref_mut(&mut self) -> &mut SiloInfo {
+        &mut self.info
+    }
+}
+
+impl Deref for Silo {
+    type Target = SiloInfo;
+
+    fn deref(&self) -> &SiloInfo {
+        &self.info
+    }
 }
 
 /// One point of a silo's curves.
@@ -122,41 +76,28 @@ pub struct Point {
     pub metric: Option<f64>,
 }
 
-/// A final round.
-#[derive(Debug, Clone)]
-pub struct Round {
-    /// The round, from 1.
-    pub round: u64,
-    /// The view of its block.
-    pub view: u64,
-    /// Whether it agreed on a common scale in place of training.
-    pub scale: bool,
-    /// Names by coalition.
-    pub coalitions: Vec<Vec<String>>,
-    /// Silos whose contributions are in it.
-    pub contributions: usize,
-}
-
-/// An attempt by one lead.
-#[derive(Debug, Clone)]
-pub struct View {
-    /// The view, from 1.
-    pub view: u64,
-    /// Its lead.
-    pub lead: String,
-    /// The round it worked on.
-    pub round: u64,
-    /// When it began, in seconds on the federation's clock.
-    pub from: f64,
-    /// When it ended, in seconds on the federation's clock.
-    pub to: f64,
-    /// `final`, `empty`, `nullified` or `open`, as in the summary.
-    pub result: &'static str,
-    /// The reason that most votes against it give.
-    pub reason: Option<String>,
-}
-
 impl Silo {
+    /// Training rows.
+    pub fn rows(&self) -> u64 {
+        self.samples as u64
+    }
+
+    /// Held-out rows, on which its models are measured.
+    pub fn held_out(&self) -> u64 {
+        self.test_samples as u64
+    }
+
+    /// Its last coalition.
+    pub fn in_coalition(&self) -> Option<usize> {
+        self.coalition_index.map(|index| index as usize)
+    }
+
+    /// The model that it serves, with its held-out metric.
+    pub fn serves(&self) -> Option<(Candidate, Option<f64>)> {
+        let served = self.served.as_ref()?;
+        Some((served.candidate, served.metric))
+    }
+
     /// How much better `model` is than `over` here; `None` where there are too few held-out rows to
     /// tell.
     pub fn gain(&self, model: ModelKind, over: ModelKind) -> Option<Interval> {
@@ -194,103 +135,35 @@ impl Story {
                 metric,
             });
         }
-        let sent: BTreeMap<&str, (u64, u64)> = summary
-            .traffic
-            .iter()
-            .map(|traffic| {
-                (
-                    traffic.silo.as_str(),
-                    (traffic.sent.messages, traffic.sent.blobs),
-                )
+        let sent = |name: &str| {
+            let mut all = summary.traffic.iter();
+            let found = all.find(|traffic| traffic.silo == name);
+            found.map_or((0, 0), |traffic| {
+                (traffic.sent.messages, traffic.sent.blobs)
             })
-            .collect();
-        let (outside, silos): (Vec<_>, Vec<_>) = summary
+        };
+        let silo = |info: &SiloInfo| Silo {
+            unusable: summary
+                .unusable
+                .iter()
+                .filter(|one| one.silo == info.name)
+                .map(|one| (one.model, one.reason.clone()))
+                .collect(),
+            curve: curves.remove(info.name.as_str()).unwrap_or_default(),
+            sent: sent(&info.name),
+            info: info.clone(),
+        };
+        let (outside, silos) = summary
             .silos
             .iter()
-            .map(|silo| {
-                let joined = Silo {
-                    name: silo.name.clone(),
-                    samples: silo.samples as u64,
-                    held_out: silo.test_samples as u64,
-                    local: silo.local,
-                    global: silo.global,
-                    coalition: silo.coalition,
-                    coalition_index: silo.coalition_index.map(|index| index as usize),
-                    pooled: silo.pooled,
-                    global_equal: silo.global_equal,
-                    own_intercept: silo.own_intercept,
-                    constant: silo.constant,
-                    served: silo
-                        .served
-                        .as_ref()
-                        .map(|served| (served.candidate, served.metric)),
-                    second: silo.second,
-                    gains: silo.gains.clone(),
-                    unusable: summary
-                        .unusable
-                        .iter()
-                        .filter(|one| one.silo == silo.name)
-                        .map(|one| (one.model, one.reason.clone()))
-                        .collect(),
-                    classes: silo.classes.clone(),
-                    curve: curves.remove(silo.name.as_str()).unwrap_or_default(),
-                    sent: sent.get(silo.name.as_str()).copied().unwrap_or_default(),
-                };
-                (silo.outside, joined)
-            })
-            .partition(|(outside, _)| *outside);
-        let only = |silos: Vec<(bool, Silo)>| silos.into_iter().map(|(_, silo)| silo).collect();
+            .map(silo)
+            .partition(|silo| silo.info.outside);
         Story {
-            outside: only(outside),
-            silos: only(silos),
-            scenario: summary.scenario.clone(),
+            outside,
+            silos,
             description: description.to_owned(),
-            strategy: summary.strategy.clone(),
-            seed: summary.seed,
-            metric: summary.metric.clone(),
-            second_metric: summary.second_metric.clone(),
-            settings: summary.settings.clone(),
-            usable: summary.usable,
-            unusable: summary.unusable.clone(),
-            training_failed: summary.training_failed.clone(),
-            gains: summary.gains.clone(),
-            means: summary.means.clone(),
-            harmed: summary.harmed.clone(),
-            tuning: summary.tuning,
-            notes: summary.notes.clone(),
-            rounds: summary
-                .rounds
-                .iter()
-                .map(|round| Round {
-                    round: round.round,
-                    view: round.view,
-                    scale: round.kind == "summarise",
-                    coalitions: round.coalitions.clone(),
-                    contributions: round.authors.len(),
-                })
-                .collect(),
-            views: summary
-                .timeline
-                .iter()
-                .map(|view| View {
-                    view: view.view,
-                    lead: view.lead.clone(),
-                    round: view.round,
-                    from: view.from,
-                    to: view.to,
-                    result: view.result,
-                    reason: reason(summary, view.view),
-                })
-                .collect(),
-            left_out: summary.left_out.clone(),
-            refused: summary.refused.clone(),
-            faults: summary.faults.clone(),
-            sent: (summary.bytes_messages, summary.bytes_blobs),
-            mesh: summary.mesh,
-            virtual_seconds: summary.virtual_seconds,
-            seconds: summary.seconds,
-            invariants: summary.invariants.clone(),
             facts: super::facts::of(summary),
+            summary: summary.clone(),
         }
     }
 
@@ -300,9 +173,19 @@ impl Story {
         gains.find(|gain| (gain.model, gain.over) == (model, over))
     }
 
+    /// The reason that most votes against a view give, if it was voted down.
+    pub fn reason(&self, view: u64) -> Option<&str> {
+        reason(&self.summary, view)
+    }
+
     /// The learning rate of local training.
     pub fn rate(&self) -> Option<f64> {
         self.settings.strategy["training"]["optimiser"]["rate"].as_f64()
+    }
+
+    /// Bytes of signed messages, and of models with outcome documents, that all sent.
+    pub fn sent(&self) -> (u64, u64) {
+        (self.bytes_messages, self.bytes_blobs)
     }
 
     /// Seconds on the federation's clock, virtual or real.
@@ -322,16 +205,16 @@ impl Story {
     }
 
     /// The views that were voted down, each with the view after it.
-    pub fn hand_overs(&self) -> impl Iterator<Item = (&View, Option<&View>)> {
-        let views = self.views.iter().enumerate();
+    pub fn hand_overs(&self) -> impl Iterator<Item = (&Lead, Option<&Lead>)> {
+        let views = self.timeline.iter().enumerate();
         views
             .filter(|(_, view)| view.result == "nullified")
-            .map(|(index, view)| (view, self.views.get(index + 1)))
+            .map(|(index, view)| (view, self.timeline.get(index + 1)))
     }
 }
 
 /// The reason that most votes against a view give; of equally frequent ones the first.
-fn reason(summary: &Summary, view: u64) -> Option<String> {
+fn reason(summary: &Summary, view: u64) -> Option<&str> {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for vote in summary.nullified.iter().filter(|vote| vote.view == view) {
         match reasons
@@ -343,7 +226,7 @@ fn reason(summary: &Summary, view: u64) -> Option<String> {
         }
     }
     let most = reasons.iter().rev().max_by_key(|(_, times)| *times);
-    most.map(|(reason, _)| (*reason).to_owned())
+    most.map(|(reason, _)| *reason)
 }
 
 #[cfg(test)]
@@ -362,18 +245,16 @@ mod tests {
             vote
         };
         summary.nullified = vec![because("late"), because("silent"), because("silent")];
-        let view = Story::of(&summary, "").views[1].clone();
+        let story = Story::of(&summary, "");
+        let view = story.timeline[1].clone();
         assert_eq!(
-            (view.result, view.reason.as_deref()),
+            (view.result, story.reason(view.view)),
             ("nullified", Some("silent"))
         );
         summary.nullified = vec![because("late"), because("silent")];
-        assert_eq!(
-            Story::of(&summary, "").views[1].reason.as_deref(),
-            Some("late")
-        );
+        assert_eq!(Story::of(&summary, "").reason(2), Some("late"));
         summary.nullified.clear();
-        assert_eq!(Story::of(&summary, "").views[1].reason, None);
+        assert_eq!(Story::of(&summary, "").reason(2), None);
     }
 
     #[test]

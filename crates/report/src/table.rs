@@ -145,8 +145,8 @@ fn more_table(story: &Story, comparison: &Comparison) -> Markup {
                         @for (at, (silo, ..)) in rows(story, comparison).enumerate() {
                             tr {
                                 th scope="row" { (silo.name) }
-                                td.number data-sort=(silo.samples) { (numbers::count(silo.samples)) }
-                                td.number data-sort=(silo.held_out) { (numbers::count(silo.held_out)) }
+                                td.number data-sort=(silo.rows()) { (numbers::count(silo.rows())) }
+                                td.number data-sort=(silo.held_out()) { (numbers::count(silo.held_out())) }
                                 @if second.is_some() { (seconds(story, columns, silo)) }
                                 @if let Some(pooled) = comparison.pooled.get(at) {
                                     td.number { (pooled.as_deref().unwrap_or("–")) }
@@ -156,8 +156,8 @@ fn more_table(story: &Story, comparison: &Comparison) -> Markup {
                     }
                     tfoot { tr {
                         th scope="row" { "Members" }
-                        td.number { "Σ " (sum(|silo| silo.samples)) }
-                        td.number { "Σ " (sum(|silo| silo.held_out)) }
+                        td.number { "Σ " (sum(|silo| silo.rows())) }
+                        td.number { "Σ " (sum(|silo| silo.held_out())) }
                         @if second.is_some() { @for _ in columns { td {} } }
                         @if pooled { td.number { (comparison.pooled_mean.as_deref().unwrap_or("–")) } }
                     } }
@@ -175,7 +175,7 @@ fn rows<'a>(
     let members = story.silos.iter().zip(&comparison.rows);
     let outside = story.outside.iter().zip(&comparison.outside);
     members
-        .map(|(silo, cells)| (silo, cells.as_slice(), Some(silo.coalition_index)))
+        .map(|(silo, cells)| (silo, cells.as_slice(), Some(silo.in_coalition())))
         .chain(outside.map(|(silo, cells)| (silo, cells.as_slice(), None)))
 }
 
@@ -194,8 +194,8 @@ fn csv(story: &Story, comparison: &Comparison) -> String {
         vec![
             silo.name.clone(),
             coalition,
-            silo.samples.to_string(),
-            silo.held_out.to_string(),
+            silo.rows().to_string(),
+            silo.held_out().to_string(),
             download::number(silo.local),
             download::number(silo.global),
             download::number(silo.coalition),
@@ -209,7 +209,7 @@ fn csv(story: &Story, comparison: &Comparison) -> String {
             download::number(silo.global_equal),
             download::number(silo.own_intercept),
             download::number(silo.constant),
-            download::number(silo.served.and_then(|(_, value)| value)),
+            download::number(silo.serves().and_then(|(_, value)| value)),
         ]
     });
     let metric = &story.metric.name;
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn numbers_can_be_sorted_and_the_table_searched() {
         let mut story = fixture::story(3, 1, 2);
-        (story.silos[0].samples, story.silos[0].held_out) = (1234, 5678);
+        (story.silos[0].samples, story.silos[0].test_samples) = (1234, 5678);
         let page = page(&story);
         for part in [
             "<table class=\"sortable stuck\">",

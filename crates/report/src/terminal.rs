@@ -4,7 +4,9 @@ use std::io::{self, Write};
 
 use lab::summary::{FaultInfo, LeftOut, ModelKind, Refused, TrainingFailed, Unusable};
 
-use super::story::{Silo, Story, View};
+use lab::summary::Lead;
+
+use super::story::{Silo, Story};
 
 use super::comparison::{Cell, Comparison};
 use super::verdict::{between, verdict};
@@ -90,7 +92,7 @@ impl Widths {
 
 /// The coalition's letter, or `outside`.
 fn coalition(silo: &Silo, outside: bool) -> String {
-    match (outside, silo.coalition_index) {
+    match (outside, silo.in_coalition()) {
         (true, _) => "outside".to_owned(),
         (false, Some(index)) => letter(index),
         (false, None) => "–".to_owned(),
@@ -166,7 +168,7 @@ fn rows(
     let line = |out: &mut dyn Write, silo: &Silo, row: &[Option<Cell>], is_outside, gain: &str| {
         let (short, rows) = (
             numbers::short(&silo.name, name),
-            numbers::count(silo.held_out),
+            numbers::count(silo.held_out()),
         );
         let row = cells(row, &widths.columns, colour);
         let own = coalition(silo, is_outside);
@@ -176,7 +178,7 @@ fn rows(
     };
     let mut each = gains.iter().map(String::as_str);
     let mut next = || each.next().unwrap_or_default();
-    let tested = story.silos.iter().any(|silo| silo.held_out > 0);
+    let tested = story.silos.iter().any(|silo| silo.held_out() > 0);
     for (silo, row) in members {
         let gain = next();
         if tested {
@@ -184,7 +186,7 @@ fn rows(
         }
     }
     let mean = |out: &mut dyn Write, what: &str, silos: &[Silo], means: &[Option<Cell>]| {
-        let rows = silos.iter().map(|silo| silo.held_out).sum();
+        let rows = silos.iter().map(|silo| silo.held_out()).sum();
         let rows = format!("Σ {}", numbers::count(rows));
         let row = cells(means, &widths.columns, colour);
         writeln!(out, "  {what:name$}  {rows:>held_out$}{}", row.trim_end())
@@ -255,8 +257,8 @@ fn coalitions(out: &mut impl Write, story: &Story) -> io::Result<()> {
 }
 
 fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
-    let views = &story.views;
-    let listed: Vec<&View> = match views.len() > MANY_VIEWS {
+    let views = &story.timeline;
+    let listed: Vec<&Lead> = match views.len() > MANY_VIEWS {
         true => views.iter().filter(|view| view.result != "final").collect(),
         false => views.iter().collect(),
     };
@@ -303,18 +305,22 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
 }
 
 /// How a view ended, in words.
-pub(crate) fn ending(story: &Story, view: &View) -> String {
+pub(crate) fn ending(story: &Story, view: &Lead) -> String {
     let took = numbers::seconds((view.to - view.from).max(0.0));
-    let reason = view.reason.as_deref().map(numbers::plain);
+    let reason = story.reason(view.view).map(numbers::plain);
     match view.result {
         "final" => {
             let round = story.rounds.iter().find(|round| round.view == view.view);
             let task = match round {
                 Some(round) => {
-                    let what = if round.scale { "scales" } else { "models" };
+                    let what = if round.kind == "summarise" {
+                        "scales"
+                    } else {
+                        "models"
+                    };
                     format!(
                         "{what} from {}, ",
-                        numbers::plural(round.contributions, "silo")
+                        numbers::plural(round.authors.len(), "silo")
                     )
                 }
                 None => String::new(),
@@ -538,7 +544,7 @@ mod tests {
         let mut story = fixture::story(1, 1, 1);
         story.silos.clear();
         story.rounds.clear();
-        story.views.clear();
+        story.timeline.clear();
         assert!(text(&story, false).contains("Nothing was measured"));
     }
 }

@@ -1,6 +1,8 @@
 //! Who led when: every view on the federation's clock, and every hand-over.
 
-use super::story::{Story, View};
+use lab::summary::Lead;
+
+use super::story::Story;
 use maud::{Markup, html};
 
 use super::clock::Clock;
@@ -30,7 +32,7 @@ pub(crate) fn section(story: &Story) -> Markup {
                     }
                 }
             }
-            @if story.views.is_empty() { p { "There was no view." } } @else {
+            @if story.timeline.is_empty() { p { "There was no view." } } @else {
                 figure {
                     (chart(story))
                     (key())
@@ -44,7 +46,7 @@ pub(crate) fn section(story: &Story) -> Markup {
 
 /// The views as CSV.
 fn csv(story: &Story) -> String {
-    let rows = story.views.iter().map(|view| {
+    let rows = story.timeline.iter().map(|view| {
         vec![
             view.view.to_string(),
             view.round.to_string(),
@@ -52,7 +54,7 @@ fn csv(story: &Story) -> String {
             view.from.to_string(),
             view.to.to_string(),
             view.result.to_owned(),
-            view.reason.clone().unwrap_or_default(),
+            story.reason(view.view).unwrap_or_default().to_owned(),
         ]
     });
     download::csv(
@@ -63,7 +65,7 @@ fn csv(story: &Story) -> String {
 
 fn chart(story: &Story) -> Markup {
     let mut leads: Vec<&str> = Vec::new();
-    for view in &story.views {
+    for view in &story.timeline {
         if !leads.contains(&view.lead.as_str()) {
             leads.push(&view.lead);
         }
@@ -73,13 +75,13 @@ fn chart(story: &Story) -> Markup {
     let high = if shared { 14.0 } else { 24.0 };
     let bottom = TOP + rows as f64 * high;
     let ends = story
-        .views
+        .timeline
         .iter()
         .map(|view| view.to)
         .chain([story.lasted()]);
     let end = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
     let x = &clock(story, end.max(1e-9), (LEFT, WIDTH - 16.0));
-    let row = |view: &View| {
+    let row = |view: &Lead| {
         let index = leads
             .iter()
             .position(|lead| *lead == view.lead)
@@ -105,7 +107,7 @@ fn chart(story: &Story) -> Markup {
             } }
             (rounds(story, x, bottom))
             (path_of_lead(story, x, high, &row))
-            @for view in &story.views {
+            @for view in &story.timeline {
                 @let (from, to) = (x.at(view.from), x.at(view.to));
                 rect class={ "view " (class(view)) } x=(from) y=(px(row(view) + 3.0)) rx="2"
                     width=(px((to - from).max(2.5))) height=(high - 6.0) {
@@ -122,15 +124,18 @@ fn chart(story: &Story) -> Markup {
 /// The clock of the views from 0 to `end`.
 fn clock(story: &Story, end: f64, ends: (f64, f64)) -> Clock {
     let views: Vec<(f64, f64)> = story
-        .views
+        .timeline
         .iter()
         .map(|view| (view.from, view.to))
         .collect();
-    let waiting = story.views.last().is_some_and(|view| class(view) == "open");
+    let waiting = story
+        .timeline
+        .last()
+        .is_some_and(|view| class(view) == "open");
     Clock::new(&views, &[], (end, waiting), ends)
 }
 
-fn class(view: &View) -> &'static str {
+fn class(view: &Lead) -> &'static str {
     match view.result {
         "final" => "final",
         "nullified" => "nullified",
@@ -146,7 +151,7 @@ fn rounds(story: &Story, x: &Clock, bottom: f64) -> Markup {
         .rounds
         .iter()
         .filter_map(|round| {
-            let view = story.views.iter().find(|view| view.view == round.view)?;
+            let view = story.timeline.iter().find(|view| view.view == round.view)?;
             let at = x.at(view.to);
             let room = at - free >= 26.0;
             if room {
@@ -165,9 +170,9 @@ fn rounds(story: &Story, x: &Clock, bottom: f64) -> Markup {
 }
 
 /// The path of the lead from silo to silo; after a failed view it has the colour of failures.
-fn path_of_lead(story: &Story, x: &Clock, high: f64, row: &impl Fn(&View) -> f64) -> Markup {
+fn path_of_lead(story: &Story, x: &Clock, high: f64, row: &impl Fn(&Lead) -> f64) -> Markup {
     let (mut passed, mut failed) = (String::new(), String::new());
-    for pair in story.views.windows(2) {
+    for pair in story.timeline.windows(2) {
         let path = if pair[0].result == "nullified" {
             &mut failed
         } else {
@@ -215,7 +220,7 @@ fn table(story: &Story) -> Markup {
                     td.number { (view.view) }
                     td.number { (view.round) }
                     th scope="row" { (view.lead) }
-                    td { (view.reason.as_deref().unwrap_or("no reason is known")) }
+                    td { (story.reason(view.view).unwrap_or("no reason is known")) }
                     td.number { (numbers::seconds((view.to - view.from).max(0.0))) }
                     td { @match next { Some(next) => (next.lead), None => "none: the run ended" } }
                 } } }
@@ -235,7 +240,7 @@ mod tests {
             let story = fixture::story(silos, 1, rounds);
             let page = section(&story).into_string();
             let bars = page.matches("<rect class=\"view ").count() - 4;
-            assert_eq!(bars, story.views.len());
+            assert_eq!(bars, story.timeline.len());
             assert_eq!(page.contains("the lead was silent"), rounds > 1);
             assert!(!page.contains("NaN"));
         }
@@ -245,21 +250,21 @@ mod tests {
     fn a_long_pause_does_not_squeeze_the_rest() {
         let mut story = fixture::story(4, 1, 8);
         let paused = 5_000.0;
-        for view in story.views.iter_mut().skip(4) {
+        for view in story.timeline.iter_mut().skip(4) {
             view.from += paused;
             view.to += paused;
         }
-        story.views[3].to += paused;
+        story.timeline[3].to += paused;
         story.virtual_seconds = story.virtual_seconds.map(|lasted| lasted + paused);
         let page = section(&story).into_string();
         assert!(
             page.contains("83 min 2") && page.contains("drawn shorter"),
             "{page}"
         );
-        let events = || story.views.iter().flat_map(|view| [view.from, view.to]);
+        let events = || story.timeline.iter().flat_map(|view| [view.from, view.to]);
         let clock = clock(&story, story.lasted(), (0.0, 1000.0));
         // The views after the pause have as much room as before, the pause has at most half of it.
-        let [first, last] = [&story.views[0], &story.views[7]];
+        let [first, last] = [&story.timeline[0], &story.timeline[7]];
         assert!(clock.at(first.to) - clock.at(first.from) > 10.0);
         assert!(clock.at(last.to) - clock.at(last.from) > 10.0);
         let (from, to, lasts) = clock.pauses().next().unwrap_or_default();
@@ -275,9 +280,9 @@ mod tests {
     fn a_run_without_views_or_time_is_drawn() {
         let mut story = fixture::story(2, 1, 1);
         story.virtual_seconds = Some(0.0);
-        (story.views[0].from, story.views[0].to) = (0.0, 0.0);
+        (story.timeline[0].from, story.timeline[0].to) = (0.0, 0.0);
         assert!(!section(&story).into_string().contains("NaN"));
-        story.views.clear();
+        story.timeline.clear();
         assert!(section(&story).into_string().contains("There was no view."));
     }
 }

@@ -20,8 +20,8 @@ pub(crate) fn section(story: &Story) -> Markup {
         section {
             h2 { "What was sent" }
             p.note {
-                (numbers::bytes(total(story.sent))) " in all: " (numbers::bytes(story.sent.0))
-                " of signed messages, " (numbers::bytes(story.sent.1)) " of models and outcome documents."
+                (numbers::bytes(total(story.sent()))) " in all: " (numbers::bytes(story.sent().0))
+                " of signed messages, " (numbers::bytes(story.sent().1)) " of models and outcome documents."
             }
             ul.legend.inline {
                 li { span.swatch.messages {} "signed messages" }

@@ -98,7 +98,7 @@ fn worse_than_constant(story: &Story) -> Option<String> {
         let (Some(model), Some(without)) = (silo.coalition, silo.constant) else {
             continue;
         };
-        let weight = silo.held_out as f64;
+        let weight = silo.held_out() as f64;
         own += weight * model;
         constant += weight * without;
         rows += weight;
@@ -543,12 +543,18 @@ mod tests {
             [Some(9.0), Some(7.0), Some(8.0)],
         ];
         let mut story = made(false, 0.5, &rows);
+        let serves = |candidate, metric| lab::summary::ServedInfo {
+            candidate,
+            on: methods::serving::ComparedOn::Folds,
+            metric: Some(metric),
+            measured: Vec::new(),
+        };
         for silo in &mut story.silos {
             let coalition = silo.coalition.unwrap();
             silo.pooled = Some(coalition - 1.0);
-            silo.served = Some((Candidate::Coalition, Some(coalition)));
+            silo.served = Some(serves(Candidate::Coalition, coalition));
         }
-        story.silos[1].served = Some((Candidate::Local, Some(6.0)));
+        story.silos[1].served = Some(serves(Candidate::Local, 6.0));
         let outsider = story.silos.pop().unwrap();
         story.outside.push(outsider);
         let text = said(&story);

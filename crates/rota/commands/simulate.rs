@@ -18,15 +18,16 @@ use simulations::{
 };
 
 use super::CommandError;
-use crate::cli::{Check, Simulate, typed};
+use crate::cli::{Check, MeshKind, Simulate, typed};
 use crate::progress::{Progress, say};
+use node::cli::TransportKind;
 use node::logging::colours;
 
 /// Runs the federation, prints the result and writes the HTML report.
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
     let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
-    let sockets = simulate.sockets()?;
+    let sockets = sockets(simulate)?;
     if sockets.is_some() {
         loopback::check(&scenario)?;
     }
@@ -142,10 +143,39 @@ fn unwritable(path: &Path, reason: io::Error) -> CommandError {
     }
 }
 
+/// The sockets to run on; none in virtual time. Refuses a transport for the simulated network.
+fn sockets(simulate: &Simulate) -> Result<Option<Transport>, CommandError> {
+    match (simulate.mesh, simulate.transport) {
+        (MeshKind::Virtual, None) => Ok(None),
+        (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
+        (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_transport_is_for_real_sockets() {
+        let sockets = |mesh, transport| {
+            let simulate = Simulate {
+                mesh,
+                transport,
+                ..Simulate::default()
+            };
+            sockets(&simulate).ok()
+        };
+        let (tcp, none) = (Some(TransportKind::Tcp), None);
+        assert_eq!(sockets(MeshKind::Virtual, none), Some(None));
+        assert_eq!(sockets(MeshKind::Virtual, tcp), None);
+        assert_eq!(
+            sockets(MeshKind::Loopback, none),
+            Some(Some(Transport::Quic))
+        );
+        assert_eq!(sockets(MeshKind::Loopback, tcp), Some(Some(Transport::Tcp)));
+    }
 
     #[test]
     fn the_report_stays_in_its_folder_for_any_scenario_name() {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 const HEAD: &str = "\
-<!-- Made from the JSON Schemas by `ROTA_GOLDEN=write cargo test --test reference`. -->
+<!-- Made from the JSON Schemas by `ROTA_GOLDEN=write cargo test --test book -- reference::`. -->
 
 # Every key
 

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use super::{ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
-use crate::data::{
-    DataError, Format, RawFile, RawRow, are_with_zeros, nearest, number, without_zeros,
-};
+use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use methods::nearest;
 
 /// Where the columns of a schema are in one file.
 pub(crate) struct FileLayout<'a> {

@@ -52,7 +52,7 @@ pub(crate) fn section(story: &Story) -> Markup {
             div.many[all.len() > MANY].tall[all.len() > MANY] {
                 @for (silo, classes) in &all {
                     details open[all.len() <= OPEN] {
-                        summary { (silo.name) span.muted { ", " (numbers::plural(silo.held_out as usize, "held-out row")) } }
+                        summary { (silo.name) span.muted { ", " (numbers::plural(silo.held_out() as usize, "held-out row")) } }
                         (one(story, silo, classes))
                     }
                 }
@@ -110,7 +110,7 @@ fn curve(silo: &Silo, points: &[(f64, f64)], more: &str) -> Markup {
         .collect();
     html! {
         @if !places.is_empty() {
-            g class={ "curve " (colour(silo.coalition_index)) " " (more) } {
+            g class={ "curve " (colour(silo.in_coalition())) " " (more) } {
                 title { (silo.name) @if !more.is_empty() { ", own model" } }
                 path.hit d=(format!("M{}", places.join("L"))) {}
                 path d=(format!("M{}", places.join("L"))) {}
@@ -135,7 +135,7 @@ fn bins(silo: &Silo, bins: &[Bin]) -> Markup {
     let (x, y) = scales();
     let most = bins.iter().map(|bin| bin.rows).max().unwrap_or(1) as f64;
     html! {
-        g class={ "curve " (colour(silo.coalition_index)) } {
+        g class={ "curve " (colour(silo.in_coalition())) } {
             @for bin in bins {
                 circle cx=(x.at(bin.predicted)) cy=(y.at(bin.observed)) r=(px(2.0 + 5.0 * (bin.rows as f64 / most).sqrt())) {
                     title {

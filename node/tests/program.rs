@@ -1,0 +1,72 @@
+//! The program `rota-node`: an institution's commands, and nothing of the laboratory.
+
+#![allow(clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+fn rota_node(arguments: &[&str]) -> Output {
+    let program = Command::new(env!("CARGO_BIN_EXE_rota-node"))
+        .args(arguments)
+        .env_remove("RUST_LOG")
+        .output();
+    program.unwrap()
+}
+
+#[test]
+fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() {
+    let help = String::from_utf8(rota_node(&["--help"]).stdout).unwrap();
+    let listed = |command: &str| {
+        help.lines()
+            .any(|line| line.split_whitespace().next() == Some(command))
+    };
+    for command in [
+        "run",
+        "check",
+        "status",
+        "watch",
+        "chain",
+        "verify",
+        "audit",
+        "model",
+        "identity",
+        "backup",
+        "restore",
+        "recover",
+        "federation",
+        "learner",
+        "devices",
+    ] {
+        assert!(listed(command), "{command} is missing:\n{help}");
+    }
+    for command in [
+        "simulate",
+        "compare",
+        "lab",
+        "advise",
+        "init",
+        "solve",
+        "scenarios",
+    ] {
+        assert!(!listed(command), "{command} is of the laboratory:\n{help}");
+        assert_eq!(rota_node(&[command]).status.code(), Some(2), "{command}");
+    }
+}
+
+#[test]
+fn a_key_is_made_and_shown_and_what_fails_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("identity.key");
+    let key = key.to_str().unwrap();
+    let made = rota_node(&["identity", "new", "--out", key, "--name", "north"]);
+    assert!(made.status.success(), "{made:?}");
+    let shown = rota_node(&["identity", "show", key, "--name", "north"]);
+    assert_eq!(made.stdout, shown.stdout);
+    let missing = folder.path().join("silo.toml");
+    let refused = rota_node(&["status", "--config", missing.to_str().unwrap()]);
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.starts_with("error: ") && said.contains("silo.toml"),
+        "{said}"
+    );
+}

@@ -1,0 +1,12 @@
+//! The program from outside, without a node: its output, its files, its errors and its exit codes.
+
+mod attack;
+mod cli;
+mod compare;
+mod init;
+mod inputs;
+#[path = "../nodes/mod.rs"]
+mod nodes;
+#[path = "../skipped/mod.rs"]
+mod skipped;
+mod solve;

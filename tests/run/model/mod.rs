@@ -1,0 +1,14 @@
+//! Models out of a real federation: three hospitals learn, then their models are listed, shown,
+//! exported and used, by the program itself, by Python, and by a federation that goes on.
+
+#![allow(clippy::unwrap_used)]
+
+mod going_on;
+mod hospitals;
+mod nightly;
+mod python;
+mod taking_out;
+
+use crate::nodes;
+use crate::nodes::{good, log, nowhere, output, text};
+use hospitals::Hospitals;
