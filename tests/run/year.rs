@@ -221,7 +221,11 @@ impl Year {
         let peers = status["peers"].as_array().unwrap();
         for node in all {
             let peer = peers.iter().find(|peer| peer["name"] == node["name"]);
-            if peer.is_some_and(|peer| peer["connected"] == false) {
+            // Or it has ended since, as nodes do when all is done.
+            let gone = node["why"].as_str().unwrap_or_default();
+            if peer.is_some_and(|peer| peer["connected"] == false)
+                || gone.starts_with("not connected")
+            {
                 continue;
             }
             let doing = &node["status"];
