@@ -66,6 +66,9 @@ fn given(file: &str, split: &str) -> Vec<(f32, f32)> {
     x.1.iter().copied().zip(y.1.iter().copied()).collect()
 }
 
+/// How long a slow training takes.
+const TRAINING: std::time::Duration = std::time::Duration::from_millis(300);
+
 fn loss(rows: &[(f32, f32)], weight: f32, bias: f32) -> f64 {
     let square = |&(x, y): &(f32, f32)| f64::from(weight * x + bias - y).powi(2);
     rows.iter().map(square).sum::<f64>() / rows.len() as f64
@@ -98,8 +101,12 @@ fn hear() -> Option<Value> {
 /// at every silo, and computes made-up batches; with "swapped" as well, and at other silos than the
 /// first it takes weight and bias for each other, and with "wide" its batches are wider there. With
 /// "columns" the columns of its rows have names, in another order at silo 1, and with "mended" in the
-/// agreed order where one is agreed.
+/// agreed order where one is agreed. After "slow-" a training that goes well takes [`TRAINING`].
 pub(crate) fn main(how: &str, log: &str) {
+    let (slow, how) = match how.strip_prefix("slow-") {
+        Some(how) => (true, how),
+        None => (false, how),
+    };
     let noted = || fs::read_to_string(log).unwrap_or_default();
     let note = |what: &str| {
         let file = fs::OpenOptions::new().create(true).append(true).open(log);
@@ -198,6 +205,9 @@ pub(crate) fn main(how: &str, log: &str) {
             }
             "train" => {
                 note("trained");
+                if slow && (how == "well" || silo != 1) {
+                    std::thread::park_timeout(TRAINING);
+                }
                 match how {
                     // It says nothing until the silo stops it.
                     "quiet" => {

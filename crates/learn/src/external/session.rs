@@ -18,8 +18,9 @@ use super::trial::Trial;
 use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
 use crate::data::DataError;
 
-/// How often a training that gives no sign looks whether it is still needed.
-const GLANCE: Duration = Duration::from_millis(100);
+/// How often a training that gives no sign looks whether it is still needed. Until then its silo does not
+/// adopt the round that went on without it, and the others wait where it leads next.
+const GLANCE: Duration = Duration::from_millis(20);
 /// How long a program may take to stop a training.
 const STOPPING: Duration = Duration::from_secs(10);
 /// What a program can do beyond the core, by name.
