@@ -1,0 +1,3 @@
+//! What hides one silo's update.
+
+pub mod masks;
