@@ -42,7 +42,8 @@ pub enum UnmaskError {
 }
 
 /// The keys of the own streams of a block's authors.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub struct Seeds(Vec<(u16, StreamKey)>);
 
 impl Seeds {

@@ -42,7 +42,8 @@ pub struct StreamError {
 }
 
 /// The key of a stream. It is overwritten when it is dropped.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq))]
 pub(crate) struct StreamKey(pub(crate) Zeroizing<[u8; 32]>);
 
 impl fmt::Debug for StreamKey {

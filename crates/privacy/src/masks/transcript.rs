@@ -5,8 +5,8 @@
 //! locked shares lie on *one* polynomial of degree below t, without unlocking any. So any t shares
 //! give the same S, and fewer give nothing.
 //!
-//! The proof is the one of ALBATROSS for low-degree exponent interpolation (Cascudo & David 2020,
-//! section 4.1), made non-interactive: with a second polynomial r it commits to W = r(x)·B, hashes
+//! The proof is the one of ALBATROSS for low-degree exponent interpolation (Cascudo & David, ASIACRYPT
+//! 2020), made non-interactive: with a second polynomial r it commits to W = r(x)·B, hashes
 //! everything into a challenge e, and shows the polynomial u = r + e·p. The checker computes
 //! W = u(x)·B − e·Y. If the Y do not lie on such a polynomial, no u fits for more than one e.
 

@@ -202,6 +202,16 @@ pub enum CombineError {
         /// Bytes of every vector.
         expected: usize,
     },
+    /// A part that is not within the vectors.
+    #[error("{words} words from word {at} on are not all in vectors of {expected} words")]
+    Chunk {
+        /// Where the part begins.
+        at: usize,
+        /// Its words.
+        words: usize,
+        /// Words of every vector.
+        expected: usize,
+    },
     /// The streams cannot be taken off.
     #[error(transparent)]
     Unmask(#[from] UnmaskError),
@@ -229,37 +239,78 @@ impl Seeds {
         sum: &Sum,
         vectors: &[&[u8]],
     ) -> Result<Opened<W>, CombineError> {
-        let (found, expected) = (W::WIDTH, shape.width());
-        if found != expected {
-            return Err(CombineError::Width { found, expected });
-        }
-        let (found, expected) = (vectors.len(), sum.authors().len());
-        if found != expected {
-            return Err(CombineError::Vectors { found, expected });
-        }
-        let expected = shape.bytes();
-        for (author, vector) in sum.authors().iter().zip(vectors) {
-            let (author, found) = (*author, vector.len());
-            if found != expected {
-                return Err(CombineError::Length {
-                    author,
-                    found,
-                    expected,
-                });
-            }
-        }
+        check_vectors::<W>(shape, sum, vectors, shape.bytes())?;
         let mut words = vec![W::default(); shape.words()];
         let mut void = None;
         for (block, words) in words.chunks_mut(BLOCK).enumerate() {
             let at = block * BLOCK;
             let bytes = at * W::WIDTH.bytes() as usize;
-            let length = size_of_val(words);
-            for vector in vectors {
-                W::add_bytes(words, &vector[bytes..bytes + length]);
-            }
-            self.unmask(sum, at as u64, words)?;
-            void = void.or_else(|| shape.judge(at as u64, words));
+            let parts = vectors
+                .iter()
+                .map(|vector| &vector[bytes..bytes + size_of_val(words)]);
+            let parts: Vec<_> = parts.collect();
+            void = void.or(self.combine_chunk(shape, sum, at, &parts, words)?);
         }
         Ok(Opened { words, void })
+    }
+
+    /// The same for a part of the vectors, so that vectors larger than memory can be added: `vectors`
+    /// are the bytes of each author from word `at` on, and `words` gets their opened sum. What is wrong
+    /// with it comes back; a sum is void if any of its parts is.
+    ///
+    /// # Errors
+    ///
+    /// If `W` is not the shape's width, the words are not those of a vector, or there is not one part of
+    /// the same size for each author.
+    pub fn combine_chunk<W: Word>(
+        &self,
+        shape: Shape,
+        sum: &Sum,
+        at: usize,
+        vectors: &[&[u8]],
+        words: &mut [W],
+    ) -> Result<Option<Void>, CombineError> {
+        check_vectors::<W>(shape, sum, vectors, size_of_val(words))?;
+        let end = at.checked_add(words.len());
+        if end.is_none_or(|end| end > shape.words()) {
+            let (words, expected) = (words.len(), shape.words());
+            return Err(CombineError::Chunk {
+                at,
+                words,
+                expected,
+            });
+        }
+        words.fill(W::default());
+        for vector in vectors {
+            W::add_bytes(words, vector);
+        }
+        self.unmask(sum, at as u64, words)?;
+        Ok(shape.judge(at as u64, words))
+    }
+}
+
+/// One vector of the right width and size for each author of a sum.
+fn check_vectors<W: Word>(
+    shape: Shape,
+    sum: &Sum,
+    vectors: &[&[u8]],
+    bytes: usize,
+) -> Result<(), CombineError> {
+    let (found, expected) = (W::WIDTH, shape.width());
+    if found != expected {
+        return Err(CombineError::Width { found, expected });
+    }
+    let (found, expected) = (vectors.len(), sum.authors().len());
+    if found != expected {
+        return Err(CombineError::Vectors { found, expected });
+    }
+    let mut sizes = sum.authors().iter().zip(vectors);
+    match sizes.find(|(_, vector)| vector.len() != bytes) {
+        None => Ok(()),
+        Some((author, vector)) => Err(CombineError::Length {
+            author: *author,
+            found: vector.len(),
+            expected: bytes,
+        }),
     }
 }

@@ -9,7 +9,9 @@ use curve25519_dalek::{RistrettoPoint, Scalar};
 use super::golden::{round, setting};
 use super::reference::{Deal, Rules, Setting};
 use super::world::{BLOCK, World, model, shape};
+use crate::masks::mask::own_key;
 use crate::masks::testing::words64;
+use crate::masks::transcript::coefficient;
 use crate::masks::{Opening, OpeningError, Transcript, TranscriptError, Word};
 
 fn deals(setting: &Setting) -> BTreeMap<u16, Deal> {
@@ -162,6 +164,23 @@ fn no_stream_of_one_list_is_one_of_another() {
     }
     // 4 own streams and 6 pairs for each list.
     assert_eq!(keys.len(), 20);
+}
+
+/// A point S that is opened for one list gives the key of its author for no other list.
+#[test]
+fn what_is_opened_for_one_list_opens_no_vector_of_another() {
+    let all = [0, 1, 2, 3];
+    let [one, two] = [b"one", b"two"].map(|decision| World::new(4, &all, decision));
+    for author in all {
+        let keys = &one.keys[&author];
+        let opened = |world: &World| {
+            RistrettoPoint::mul_base(&coefficient(keys, world.ready.root(), 0).unwrap())
+        };
+        let mask = one.mask(author, &one.sum(&all));
+        let own = &mask.streams()[0].0;
+        assert_eq!(&own_key(one.ready.root(), author, &opened(&one)), own);
+        assert_ne!(&own_key(one.ready.root(), author, &opened(&two)), own);
+    }
 }
 
 /// An author whose locked shares lie on no polynomial of degree below t.

@@ -419,6 +419,21 @@ fn vectors_of_another_size_or_width_are_refused() {
     let (found, expected) = (Width::Bits64, Width::Bits32);
     let wide = seeds.combine::<u64>(shape, &sum, &slices).unwrap_err();
     assert_eq!(wide, CombineError::Width { found, expected });
+    let whole: Vec<_> = vectors.iter().map(Vec::as_slice).collect();
+    let chunk = |at, words: &mut [u32]| seeds.combine_chunk(shape, &sum, at, &whole, words);
+    assert_eq!(chunk(0, &mut [0; 12]), Ok(None));
+    let beyond = CombineError::Chunk {
+        at: 1,
+        words: 12,
+        expected: 12,
+    };
+    assert_eq!(chunk(1, &mut [0; 12]), Err(beyond));
+    let short = CombineError::Length {
+        author: 0,
+        found: 48,
+        expected: 44,
+    };
+    assert_eq!(chunk(0, &mut [0; 11]), Err(short));
     let mask = world.mask(0, &sum);
     let masked = mask.vector::<u64>(shape, Fixed::MODEL, 1, &[0.0; 8], &[0.0; 8]);
     assert_eq!(masked, Err(VectorError::Width { found, expected }));

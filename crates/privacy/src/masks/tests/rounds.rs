@@ -159,3 +159,38 @@ fn the_mean_of_a_round_is_within_half_a_step() {
         assert!((mean - exact).abs() <= 0.5 / f64::from(1 << 18) + 1e-12);
     }
 }
+
+/// A silo with little memory: numbers, masks and sums a few words at a time, in any order.
+#[test]
+fn vectors_can_be_masked_and_added_chunk_by_chunk() {
+    let (world, all, coordinates) = (World::full(4), [0, 1, 2, 3], 300);
+    let (sum, shape) = (world.sum(&all), shape(coordinates, &[3; 4]));
+    let seeds = world.seeds(&world.transcripts(&all), &[0, 1, 2]);
+    let vectors = all.map(|author| {
+        let (model, mask) = (model(author, coordinates), world.mask(author, &sum));
+        let mut words = vec![0_u32; shape.words()];
+        for at in [200, 0, 100] {
+            let (range, start) = (at..at + 100, [0.0; 100]);
+            Fixed::MODEL
+                .encode(3, &start, &model[range.clone()], &mut words[range])
+                .unwrap();
+        }
+        for at in [297, 0] {
+            let end = (at + 297).min(shape.words());
+            mask.apply(at as u64, &mut words[at..end]).unwrap();
+        }
+        let mut bytes = Vec::new();
+        u32::write(&words, &mut bytes);
+        assert_eq!(bytes, world.vector::<u32>(author, &sum, shape, 3, &model));
+        bytes
+    });
+    let mut words = vec![0_u32; shape.words()];
+    for at in [77, 0, 154, 231] {
+        let end = (at + 77).min(shape.words());
+        let parts = vectors.each_ref().map(|vector| &vector[at * 4..end * 4]);
+        let void = seeds.combine_chunk(shape, &sum, at, &parts, &mut words[at..end]);
+        assert_eq!(void, Ok(None));
+    }
+    let whole = world.combine::<u32>(&seeds, &sum, shape, &vectors);
+    assert_eq!((whole.words, whole.void), (words, None));
+}
