@@ -17,7 +17,7 @@ const CITING: [&str; 7] = [
     "tests",
 ];
 
-/// Files below [`CITING`] in which L1 and L2 are norms, or R20 the rounds of a cipher.
+/// Files below [`CITING`] in which L1 and L2 are norms, or such a word a number of rounds of a cipher.
 const NORMS: [&str; 6] = [
     "crates/learn",
     "crates/methods",
