@@ -94,6 +94,8 @@ pub enum OpeningError {
 pub struct Opening {
     root: Root,
     block: BlockHash,
+    /// The transcripts that it unlocks shares of.
+    transcripts: [u8; 32],
     from: u16,
     place: Scalar,
     shares: Vec<Point>,
@@ -192,6 +194,7 @@ impl Opening {
         Ok(Self {
             root: ready.root(),
             block,
+            transcripts: *transcripts.id(),
             from,
             place: member.place,
             shares,
@@ -211,6 +214,11 @@ impl Opening {
     /// The list of that block.
     pub fn root(&self) -> Root {
         self.root
+    }
+
+    /// Whether it unlocks shares of these transcripts, for this list.
+    pub(crate) fn unlocks(&self, ready: &Ready, transcripts: &Transcripts) -> bool {
+        self.root == ready.root() && self.transcripts == *transcripts.id()
     }
 
     /// x.

@@ -25,8 +25,8 @@ pub enum SeedsError {
         /// t.
         threshold: usize,
     },
-    /// Openings of different blocks, lists or authors.
-    #[error("the opening of position {0} belongs to another block, list or set of authors")]
+    /// Openings of different blocks, lists or transcripts.
+    #[error("the opening of position {0} belongs to another block, list or set of transcripts")]
     Foreign(u16),
 }
 
@@ -59,9 +59,8 @@ impl Seeds {
         openings: &[&Opening],
     ) -> Result<Self, SeedsError> {
         let belongs = |opening: &&&Opening| {
-            opening.root() == ready.root()
+            opening.unlocks(ready, transcripts)
                 && Some(opening.block()) == openings.first().map(|first| first.block())
-                && opening.shares().len() == transcripts.count()
         };
         if let Some(foreign) = openings.iter().find(|opening| !belongs(opening)) {
             return Err(SeedsError::Foreign(foreign.from()));

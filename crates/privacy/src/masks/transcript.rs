@@ -280,7 +280,11 @@ pub enum TranscriptsError {
 
 /// The checked transcripts of all authors of a block, ascending by author.
 #[derive(Debug, Clone)]
-pub struct Transcripts(Vec<Transcript>);
+pub struct Transcripts {
+    all: Vec<Transcript>,
+    /// A hash of them, by which openings of others are told apart.
+    id: [u8; 32],
+}
 
 impl Transcripts {
     /// Takes the transcripts of a block's authors.
@@ -301,20 +305,34 @@ impl Transcripts {
                 return Err(TranscriptsError::Order(pair[1].author));
             }
         }
-        Ok(Self(transcripts))
+        let mut hasher = blake3::Hasher::new();
+        for transcript in &transcripts {
+            hasher.update(&transcript.author.to_le_bytes());
+            for share in &transcript.shares {
+                hasher.update(&share.bytes());
+            }
+        }
+        Ok(Self {
+            all: transcripts,
+            id: *hasher.finalize().as_bytes(),
+        })
     }
 
     /// How many authors there are.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     /// The authors, ascending.
     pub fn authors(&self) -> impl ExactSizeIterator<Item = u16> {
-        self.0.iter().map(Transcript::author)
+        self.all.iter().map(Transcript::author)
     }
 
     pub(crate) fn all(&self) -> &[Transcript] {
-        &self.0
+        &self.all
+    }
+
+    pub(crate) fn id(&self) -> &[u8; 32] {
+        &self.id
     }
 }

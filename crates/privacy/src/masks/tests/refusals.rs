@@ -300,12 +300,14 @@ fn openings_that_do_not_belong_together_or_are_too_few_are_refused() {
         recover(&[&a, &b, &c, &foreign]),
         Err(SeedsError::Foreign(3))
     );
-    let fewer = world.transcripts(&[0, 1]);
-    let foreign = world.opening(&fewer, 3);
-    assert_eq!(
-        recover(&[&a, &b, &c, &foreign]),
-        Err(SeedsError::Foreign(3))
-    );
+    // Fewer authors; then as many, but others.
+    let three = [0, 1, 2].map(|from| world.opening(&world.transcripts(&[0, 1, 3]), from));
+    let three = three.each_ref();
+    for authors in [&[0, 1][..], &[0, 1, 2]] {
+        let transcripts = world.transcripts(authors);
+        let foreign = Seeds::recover(&world.ready, &transcripts, &three);
+        assert_eq!(foreign, Err(SeedsError::Foreign(0)));
+    }
 }
 
 #[test]
