@@ -105,35 +105,32 @@ fn measure(members: u16, parameters: usize) {
 
     let openings: Vec<_> = openings.iter().collect();
     let (seeds, recover) = best(|| Seeds::recover(&ready, &transcripts, &openings).unwrap());
-    let vectors: Vec<_> = keys
-        .iter()
-        .map(|keys| {
-            let mask = Mask::derive(&ready, keys, &sum).unwrap();
-            let masked = mask
-                .vector::<u32>(shape, Fixed::MODEL, 1, &start, &model)
-                .unwrap();
-            let mut bytes = Vec::with_capacity(shape.bytes());
-            u32::write(&masked.words, &mut bytes);
-            bytes
-        })
-        .collect();
-    let vectors: Vec<_> = vectors.iter().map(Vec::as_slice).collect();
-    let (total, combine) = best(|| seeds.combine::<u32>(shape, &sum, &vectors).unwrap());
-    assert_eq!(total.void, None);
-    let right = i64::from(members) << 16;
-    assert!(
-        total.words[..parameters]
-            .iter()
-            .all(|word| word.signed() == right)
-    );
+    let vectors = keys.iter().map(|keys| {
+        let mask = Mask::derive(&ready, keys, &sum).unwrap();
+        let masked = mask.vector::<u32>(shape, Fixed::MODEL, 1, &start, &model);
+        let mut bytes = Vec::with_capacity(shape.bytes());
+        u32::write(&masked.unwrap().words, &mut bytes);
+        bytes
+    });
+    let combine = combine(&seeds, &sum, shape, &vectors.collect::<Vec<_>>());
     println!(
         "  combine and add               {:10.1} ms",
         recover + combine
     );
     println!("    interpolate {recover:.1}, vectors and streams {combine:.1}");
-    let beside =
-        dealt.iter().map(Vec::len).sum::<usize>() + opened.iter().map(Vec::len).sum::<usize>();
+    let beside: usize = dealt.iter().chain(&opened).map(Vec::len).sum();
     println!("  transcripts and t Unmaskings  {beside:10} bytes");
+}
+
+/// Adds vectors of which every coordinate is a quarter, and looks whether the sum is right.
+fn combine(seeds: &Seeds, sum: &Sum, shape: Shape, vectors: &[Vec<u8>]) -> f64 {
+    let slices: Vec<_> = vectors.iter().map(Vec::as_slice).collect();
+    let (total, combine) = best(|| seeds.combine::<u32>(shape, sum, &slices).unwrap());
+    assert_eq!(total.void, None);
+    let right = (vectors.len() as i64) << 16;
+    let mut coordinates = total.words[..shape.coordinates()].iter();
+    assert!(coordinates.all(|word| word.signed() == right));
+    combine
 }
 
 fn main() {
