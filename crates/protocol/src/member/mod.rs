@@ -66,7 +66,7 @@ use crate::certificate::Verdict;
 use crate::effects::{Effect, Input, Record, Report};
 use crate::envelope::{self, Known, Opened};
 use crate::hash::Hash;
-use crate::message::{Body, Kind, Message};
+use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -382,10 +382,7 @@ impl Member {
     /// Takes a verified message of any member, this one included.
     fn receive(&mut self, message: Message) {
         let kind = message.body.kind();
-        let of_view = matches!(
-            kind,
-            Kind::Receipt | Kind::Bundle | Kind::Sheet | Kind::Progress | Kind::Proposal
-        );
+        let of_view = kind.is_of_lead();
         if let Body::Proposal(proposal) = &message.body {
             // The certificates inside may bring this member to the proposal's view.
             for certificate in proposal.parent.iter().chain(&proposal.skipped) {

@@ -7,7 +7,7 @@ use crate::certificate::Certificate;
 use crate::effects::{Effect, Record, Report};
 use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
-use crate::message::{Block, Body, Kind, Message};
+use crate::message::{Block, Body, Kind, Message, Scope};
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
@@ -104,16 +104,14 @@ impl Member {
     /// this member. What was signed in views up to the last final block, or in earlier rounds, binds it
     /// no more.
     fn forgotten(&mut self, round: u64, view: u64, body: &Body) -> Option<Forgotten> {
-        let unknown = match body {
-            Body::Contribution(_) => {
+        let kind = body.kind();
+        let unknown = match kind.scope() {
+            _ if !kind.binds() => false,
+            Scope { round: true, .. } => {
                 round >= self.round.number && !self.round.own.is_contribution(round, body)
             }
-            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify | Body::Proposal(_) => {
-                view > self.chain.tip.view && !self.ballots.remembers(view, body)
-            }
-            _ => false,
+            _ => view > self.chain.tip.view && !self.ballots.remembers(view, body),
         };
-        let kind = body.kind();
         unknown.then_some(Forgotten { kind, round, view })
     }
 

@@ -1,7 +1,7 @@
 //! Timers, and how many refusals are reported.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::message::Phase;
 

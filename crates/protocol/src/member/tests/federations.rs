@@ -1,6 +1,6 @@
 //! Whole small federations, on the simulated table of `table.rs`.
 
-use super::super::*;
+use super::prelude::*;
 use super::table::{Table, key};
 use crate::certificate::Checked;
 use crate::charter::Epoch;

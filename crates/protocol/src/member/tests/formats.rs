@@ -1,8 +1,8 @@
 //! Formats of messages: which one is in force, and members whose program does not speak a new one.
 
-use super::super::*;
 use super::amendments::{approval, approve};
 use super::one::*;
+use super::prelude::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;

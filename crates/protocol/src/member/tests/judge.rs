@@ -1,7 +1,7 @@
 //! Judging proposals: which are voted for (R1), and which are refused (R2).
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::effects::Case;

@@ -1,7 +1,7 @@
 //! The lead: collecting contributions, giving receipts, closing the set.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::{BLOB, epoch_with};
 use crate::effects::WorkError;
 use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, Phase, Scores};

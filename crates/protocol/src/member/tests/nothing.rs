@@ -1,9 +1,9 @@
 //! Members that contribute nothing to a round, and say so.
 
-use super::super::*;
 use super::lead::{closes, with};
 use super::one::*;
 use super::outcome::three_of_five;
+use super::prelude::*;
 use crate::message::Phase;
 
 /// A member whose training of round 1 fails, and the effects of that.

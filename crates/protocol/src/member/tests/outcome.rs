@@ -1,9 +1,9 @@
 //! Judging proposals (R1): enough entries, the member's own entry among them, and an outcome that
 //! equals the claimed one.
 
-use super::super::*;
 use super::judge::{checks, settles};
 use super::one::*;
+use super::prelude::*;
 use crate::certificate::Verdict;
 use crate::effects::WorkError;
 use crate::message::{Bundle, Phase, Proposal, Sheet};

@@ -1,8 +1,8 @@
 //! The lead: decision, outcome, proposal, and sheets taken over from earlier views.
 
-use super::super::*;
 use super::lead::{admits, with};
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch;
 use crate::certificate::{Checked, Verdict};
 use crate::effects::{Case, WorkError};

@@ -1,8 +1,8 @@
 //! The lead: collecting scores and inclusions, and leaving out members that send none.
 
-use super::super::*;
 use super::lead::{admits, receipt, with};
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::message::{Entry, Phase, Scores, Sheet};
 use crate::refusal::Omission;

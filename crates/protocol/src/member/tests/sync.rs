@@ -1,7 +1,7 @@
 //! Catching up: questions, and what is taken from answers.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch;
 use crate::certificate::{Certificate, Verdict};
 use crate::effects::FinalRound;

@@ -1,7 +1,7 @@
 //! Votes, certificates made of them, and evidence (R1–R3, R5).
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch;
 use crate::certificate::{Checked, Verdict};
 use crate::evidence::Evidence;
