@@ -58,12 +58,12 @@ impl Absences {
 impl Member {
     /// Whether nobody waits for a member: it said that it contributes nothing to this round.
     pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
-        self.round.inbox.has_nothing_of(member) && !self.broken(Mutation::NothingIgnored)
+        self.round.inbox.has_nothing_of(member) && !self.config.broken(Mutation::NothingIgnored)
     }
 
     /// The round under way became final: reports if this member's contribution came too late for it.
     pub(super) fn report_lateness(&mut self) {
-        let me = self.me();
+        let me = self.config.me;
         if self.chain.learned.authors.binary_search(&me).is_ok() || self.participation.listening() {
             return;
         }
@@ -85,7 +85,6 @@ impl Member {
         if self.sits_out(member) {
             return true;
         }
-        let reachable = !self.unreachable.contains(&member);
-        self.absences.excuse(member, reachable, self.round.number)
+        self.presence.excuses(member, self.round.number)
     }
 }

@@ -52,7 +52,7 @@ impl Member {
         let voters = self.chain.tip.proof.iter().flat_map(|proof| &*proof.votes);
         let voters: BTreeSet<_> = voters.map(|vote| vote.member).collect();
         let keepers = &self.chain.learned.keepers;
-        let mut holders = self.others();
+        let mut holders = self.config.others();
         holders.sort_by_key(|member| (!keepers.contains(member), !voters.contains(member)));
         self.out.push(Effect::Apply {
             rounds: self.adoption.waiting.clone(),
@@ -61,7 +61,7 @@ impl Member {
     }
 
     pub(super) fn applied(&mut self, round: u64, ends: bool, result: Result<(), WorkError>) {
-        let again = self.broken(Mutation::AdoptedAgain) && self.adoption.applied < round;
+        let again = self.config.broken(Mutation::AdoptedAgain) && self.adoption.applied < round;
         let adoption = &mut self.adoption;
         match result {
             Ok(()) => {
@@ -75,10 +75,11 @@ impl Member {
             Err(WorkError::Unavailable) => adoption.state = State::Stalled,
             Err(WorkError::Refused(reason)) => {
                 adoption.state = State::Stalled;
-                self.refuse(self.me(), round, Refusal::Work(reason));
+                self.out
+                    .refuse(self.config.me, round, Refusal::Work(reason));
             }
         }
-        if self.adoption.applied >= self.last_round() && !self.completion.reached {
+        if self.adoption.applied >= self.config.last_round() && !self.completion.reached {
             self.all_rounds_applied();
         }
     }

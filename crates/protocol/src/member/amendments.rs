@@ -106,24 +106,24 @@ impl Member {
     /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
     fn examine(&self, amendment: &Amendment, broken: Mutation) -> Result<(), ChangeError> {
         let spoken = amendment.is_spoken(self.config.formats);
-        spoken.or_else(|why| self.unless(broken, why))?;
+        spoken.or_else(|why| self.config.unless(broken, why))?;
         let objection = self.config.examine.ask(amendment);
         objection
             .map_err(ChangeError::Objection)
-            .or_else(|why| self.unless(Mutation::ObjectionIgnored, why))
+            .or_else(|why| self.config.unless(Mutation::ObjectionIgnored, why))
     }
 
     /// The new keys of an amendment whose nodes have not answered yet.
     fn awaits(&self, amendment: &Amendment) -> Vec<PublicKey> {
         let mut keys = amendment.new_keys(&self.config.epoch);
-        let heard = self.broken(Mutation::NewKeyUnheard);
+        let heard = self.config.broken(Mutation::NewKeyUnheard);
         keys.retain(|key| !heard && !self.amendments.arrived.contains(key));
         keys
     }
 
     /// This member's institution approves an amendment.
     pub(super) fn approve(&mut self, amendment: Amendment, number: u64) {
-        let (hash, me) = (amendment.hash(), self.me());
+        let (hash, me) = (amendment.hash(), self.config.me);
         let last = self.amendments.approvals.last(me, &hash);
         let waits = self.amendments.waiting.get(&hash);
         if last.is_some_and(|word| word.number >= number) || waits.is_some_and(|of| *of >= number) {
@@ -133,7 +133,7 @@ impl Member {
         let known = self.amendments.known.contains_key(&hash);
         let room = last.is_some_and(|word| word.stands)
             || self.amendments.approvals.has_room(me)
-            || self.broken(Mutation::ApprovalsNeverFull);
+            || self.config.broken(Mutation::ApprovalsNeverFull);
         let room = match room {
             true => Ok(()),
             false => Err(ChangeError::Full { kept: KEPT }),
@@ -146,12 +146,12 @@ impl Member {
             false => self.keep_amendment(me, hash, amendment),
         });
         if let Err(why) = kept {
-            return self.refuse(me, 0, why.into());
+            return self.out.refuse(me, 0, why.into());
         }
         self.amendments.waiting.insert(hash, number);
         self.sign_approvals();
         if self.amendments.waiting.contains_key(&hash) {
-            self.send_waiting(&self.others());
+            self.send_waiting(&self.config.others());
         }
         self.follow_amendment(hash);
     }
@@ -159,7 +159,7 @@ impl Member {
     /// This member's institution does not approve an amendment any more.
     pub(super) fn withdraw(&mut self, hash: Hash, number: u64) {
         self.amendments.waiting.remove(&hash);
-        let last = self.amendments.approvals.last(self.me(), &hash);
+        let last = self.amendments.approvals.last(self.config.me, &hash);
         if last.is_some_and(|word| word.number >= number) {
             return;
         }
@@ -207,15 +207,15 @@ impl Member {
 
     /// Signs and sends a word about an amendment.
     fn say(&mut self, hash: Hash, number: u64, stands: bool) {
-        let (message, _) = self.seal(0, 0, approval(hash, number, stands));
+        let (message, _) = self.config.seal(0, 0, approval(hash, number, stands));
         let word = Word {
             number,
             stands,
             signature: message.signature,
         };
-        let me = self.me();
+        let me = self.config.me;
         self.amendments.approvals.add(me, hash, word);
-        self.send_amendments(&self.others());
+        self.send_amendments(&self.config.others());
     }
 
     fn keep_amendment(
@@ -242,17 +242,17 @@ impl Member {
                 let refused = self.amendments.refused.entry(from).or_default();
                 *refused = refused.saturating_add(1);
                 if *refused <= REFUSED {
-                    self.refuse(from, 0, why.into());
+                    self.out.refuse(from, 0, why.into());
                 }
             }
             Ok(()) => {
-                if self.broken(Mutation::AlikeApproved) {
+                if self.config.broken(Mutation::AlikeApproved) {
                     self.approve_alike(hash);
                 }
                 self.follow_amendment(hash);
                 // It is known, so that people see it, and this member says that it cannot follow.
                 if let Err(why) = spoken {
-                    self.refuse(from, 0, why.into());
+                    self.out.refuse(from, 0, why.into());
                 }
             }
         }
@@ -267,7 +267,7 @@ impl Member {
             word.stands && other == text
         };
         let number = {
-            let mut own = self.amendments.approvals.words_of(self.me());
+            let mut own = self.amendments.approvals.words_of(self.config.me);
             own.find(alike).map(|(_, word)| word.number)
         };
         if let Some(number) = number {
@@ -304,7 +304,7 @@ impl Member {
         });
         let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
         let needed = change.amendment.needed(&self.config.epoch);
-        match given - withdrawn >= needed || self.broken(Mutation::WithdrawalIgnored) {
+        match given - withdrawn >= needed || self.config.broken(Mutation::WithdrawalIgnored) {
             true => Ok(()),
             false => Err(ChangeError::Approvals {
                 got: given - withdrawn,
@@ -339,7 +339,7 @@ impl Member {
             };
             self.amendments.approvals.add(approval.by, hash, word);
         }
-        let me = self.me();
+        let me = self.config.me;
         if !self.amendments.known.contains_key(&hash) {
             // A member that proposes too much itself can still vote for what others propose.
             let _ = self.keep_amendment(me, hash, amendment);
@@ -397,12 +397,12 @@ impl Member {
             let Err(why) = change.follows(&epoch, &change.after) else {
                 return;
             };
-            if self.broken(Mutation::ChosenForEver) {
+            if self.config.broken(Mutation::ChosenForEver) {
                 return;
             }
             // A round that became final in the meantime is beyond its last one, or an approval was
             // withdrawn.
-            self.refuse(self.me(), 0, why.into());
+            self.out.refuse(self.config.me, 0, why.into());
         }
         let amendments = &self.amendments;
         let follows = |hash: &&Hash| {
@@ -443,7 +443,7 @@ impl Member {
 
     /// Sends what this member's institution says of amendments.
     pub(super) fn send_amendments(&mut self, to: &[MemberIndex]) {
-        let me = self.me();
+        let me = self.config.me;
         let own: Vec<_> = self.amendments.approvals.words_of(me).collect();
         for (hash, word) in own {
             let approvals = self.amendments.approvals.standing(&hash);
@@ -453,10 +453,12 @@ impl Member {
                 let teller = approvals.first().is_some_and(|first| first.by == me);
                 (teller || *first == me).then(|| {
                     let text = Body::Amendment(Box::new(amendment.clone()));
-                    self.seal(0, 0, text).1
+                    self.config.seal(0, 0, text).1
                 })
             });
-            let (_, frame) = self.seal(0, 0, approval(hash, word.number, word.stands));
+            let (_, frame) = self
+                .config
+                .seal(0, 0, approval(hash, word.number, word.stands));
             for &to in to.iter().filter(|&&to| to != me) {
                 let has = approvals.iter().any(|approval| approval.by == to);
                 let frames = [text.as_ref().filter(|_| !has), Some(&frame)];
@@ -471,14 +473,14 @@ impl Member {
     /// Sends the texts that this member's institution approves and that wait for new members: the others
     /// have to see them, so that they approve them and wait for the same.
     fn send_waiting(&mut self, to: &[MemberIndex]) {
-        let me = self.me();
+        let me = self.config.me;
         let waiting: Vec<_> = self.amendments.waiting.keys().copied().collect();
         for hash in waiting {
             let Some((amendment, _)) = self.amendments.known.get(&hash) else {
                 continue;
             };
             let text = Body::Amendment(Box::new(amendment.clone()));
-            let (_, frame) = self.seal(0, 0, text);
+            let (_, frame) = self.config.seal(0, 0, text);
             let approvals = self.amendments.approvals.standing(&hash);
             let has = |to: &MemberIndex| approvals.iter().any(|approval| approval.by == *to);
             for &to in to.iter().filter(|&&to| to != me && !has(&to)) {
@@ -490,13 +492,13 @@ impl Member {
 
     /// Every few beats: sends again what this member's institution approves.
     pub(super) fn repeat_amendments(&mut self) {
-        if !self.amendments.repeats(self.me()) {
+        if !self.amendments.repeats(self.config.me) {
             return;
         }
         self.amendments.pause += 1;
         if self.amendments.pause >= REPEAT {
             self.amendments.pause = 0;
-            self.send_amendments(&self.others());
+            self.send_amendments(&self.config.others());
         }
     }
 

@@ -121,7 +121,7 @@ impl Member {
     /// Votes Notarize, at most once per view (R1).
     pub(super) fn vote_notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
-        let once = self.ballots.has_notarized(view) && !self.broken(Mutation::NotarizeTwice);
+        let once = self.ballots.has_notarized(view) && !self.config.broken(Mutation::NotarizeTwice);
         if self.participation.listening() || once {
             return;
         }
@@ -134,7 +134,7 @@ impl Member {
     /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
     pub(super) fn vote_finalize(&mut self, view: u64, block: Hash) {
         let against =
-            self.ballots.has_nullified(view) && !self.broken(Mutation::FinalizeAfterNullify);
+            self.ballots.has_nullified(view) && !self.config.broken(Mutation::FinalizeAfterNullify);
         let done = self
             .ballots
             .own
@@ -156,31 +156,31 @@ impl Member {
         if self.participation.listening()
             || self.at_rest()
             || self.ballots.has_nullified(view)
-            || finalized && !self.broken(Mutation::NullifyAfterFinalize)
+            || finalized && !self.config.broken(Mutation::NullifyAfterFinalize)
         {
             return;
         }
         self.out
             .push(Effect::Report(Report::Nullifying { view, reason }));
-        let (message, frame) = self.seal(0, view, Body::Nullify);
-        if !self.broken(Mutation::NullifyNotDurable) {
+        let (message, frame) = self.config.seal(0, view, Body::Nullify);
+        if !self.config.broken(Mutation::NullifyNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Vote(message.clone())));
         }
         self.ballots.remember(message.clone(), frame.clone());
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 
     /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
-        let (message, frame) = self.seal(0, view, body);
-        if !self.broken(Mutation::VoteNotDurable) {
+        let (message, frame) = self.config.seal(0, view, body);
+        if !self.config.broken(Mutation::VoteNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Vote(message.clone())));
         }
         self.ballots.remember(message.clone(), frame.clone());
         for to in self.collectors(view) {
-            self.send(to, &message, &frame);
+            self.out.send(to, &message, &frame);
         }
     }
 
@@ -212,7 +212,7 @@ impl Member {
         let gave_up = message.body == Body::Nullify
             && (view, sender) == (self.view.number, self.view.lead)
             && self.view.judged.is_none();
-        if gave_up && sender != self.me() && !self.broken(Mutation::GivingUpIgnored) {
+        if gave_up && sender != self.config.me && !self.config.broken(Mutation::GivingUpIgnored) {
             let lead = self.config.epoch.roster.name(sender).to_owned();
             self.vote_nullify(Refusal::GaveUp { lead });
         }
@@ -236,7 +236,8 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
-        if self.at_rest() && message.view > self.chain.tip.view && message.sender != self.me() {
+        if self.at_rest() && message.view > self.chain.tip.view && message.sender != self.config.me
+        {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);
@@ -256,7 +257,10 @@ impl Member {
             .map(|(certificate, since)| (certificate.clone(), since))
             .collect();
         let late = known.iter().any(|(_, since)| self.now - *since > pause);
-        if late && message.sender != self.me() && !self.broken(Mutation::LateVoteUnanswered) {
+        if late
+            && message.sender != self.config.me
+            && !self.config.broken(Mutation::LateVoteUnanswered)
+        {
             for (certificate, _) in &known {
                 let frame = envelope::seal_certificate(&self.config.epoch, certificate);
                 self.out.push(Effect::Send {
@@ -274,7 +278,7 @@ impl Member {
     /// Makes a certificate, once there is a quorum of votes.
     fn form_certificate(&mut self, view: u64, verdict: Verdict) {
         let mut quorum = self.config.epoch.roster.quorum();
-        if self.broken(Mutation::QuorumMinusOne) {
+        if self.config.broken(Mutation::QuorumMinusOne) {
             quorum -= 1;
         }
         if self.chain.has(view, verdict) {
@@ -366,7 +370,7 @@ impl Member {
         let stuck = self.ballots.has_nullified(self.view.number);
         for (members, (message, frame)) in again {
             for to in members {
-                self.send(to, &message, &frame);
+                self.out.send(to, &message, &frame);
             }
         }
         if stuck {
@@ -380,7 +384,7 @@ impl Member {
             );
             for certificate in best {
                 let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-                for to in self.others() {
+                for to in self.config.others() {
                     self.out.push(Effect::Send {
                         to,
                         frame: frame.clone(),

@@ -141,6 +141,11 @@ impl Chain {
         }
     }
 
+    /// The views before this one that failed since the last final learning block.
+    pub(super) fn failed_views(&self, view: u64) -> u64 {
+        (view - 1).saturating_sub(self.learned.view)
+    }
+
     /// A known block that is not final.
     pub(super) fn block(&self, hash: &Hash) -> Option<&Block> {
         self.blocks.get(hash)
@@ -369,25 +374,25 @@ impl Member {
     /// A new certificate: publishes it and follows it (R3).
     pub(super) fn add_certificate(&mut self, certificate: Certificate) {
         let audited = self.chain.is_audited(&self.config.epoch, &certificate);
-        if !audited && !self.broken(Mutation::AuditorsIgnored)
+        if !audited && !self.config.broken(Mutation::AuditorsIgnored)
             || !self.chain.insert(certificate.clone(), self.now)
         {
             return;
         }
         self.look_for_own_vote(&certificate);
         let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-        if !self.broken(Mutation::CertificateUnpublished) {
+        if !self.config.broken(Mutation::CertificateUnpublished) {
             self.out.push(Effect::Publish { frame });
         }
         self.out
             .push(Effect::Report(Report::Certified(certificate.clone())));
         let view = certificate.view;
         match certificate.verdict {
-            Verdict::Nullified if self.broken(Mutation::NullifiedViewGoesOn) => {}
+            Verdict::Nullified if self.config.broken(Mutation::NullifiedViewGoesOn) => {}
             Verdict::Nullified => self.leave(view, certificate),
             Verdict::Notarised(block) => {
                 self.adopt_notarised(block);
-                if !self.broken(Mutation::FinalizeWithheld) {
+                if !self.config.broken(Mutation::FinalizeWithheld) {
                     self.vote_finalize(view, block);
                 }
                 self.leave(view, certificate);
@@ -398,7 +403,7 @@ impl Member {
 
     /// Under the mutation of that name alone: adopts what is only notarised.
     fn adopt_notarised(&mut self, block: Hash) {
-        if !self.broken(Mutation::NotarisedAdopted) {
+        if !self.config.broken(Mutation::NotarisedAdopted) {
             return;
         }
         if let Some(learning) = self.chain.block(&block).and_then(Block::learning) {
@@ -413,7 +418,7 @@ impl Member {
 
     /// A view has ended: enters the next one, unless this member is further.
     fn leave(&mut self, view: u64, certificate: Certificate) {
-        if view >= self.view.number || self.broken(Mutation::EarlierViewEntered) {
+        if view >= self.view.number || self.config.broken(Mutation::EarlierViewEntered) {
             self.out
                 .push(Effect::Persist(Record::Certified(certificate)));
             self.enter(view + 1);
@@ -515,10 +520,12 @@ impl Member {
             let waited_for: Vec<_> = participants.filter(|&by| !self.excused(by)).collect();
             let next = self.chain.learned.round + 1;
             if next == self.round.number + 1 {
-                self.absences.waited(self.round.number, &waited_for);
+                self.presence
+                    .absences
+                    .waited(self.round.number, &waited_for);
                 self.report_lateness();
             }
-            self.absences.returned(&self.chain.learned.authors);
+            self.presence.absences.returned(&self.chain.learned.authors);
             self.round.advance_to(next, self.now);
             if self.amendments.pending() {
                 self.choose_amendment();

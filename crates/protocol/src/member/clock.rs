@@ -36,29 +36,18 @@ impl Member {
     /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     fn timers_off(&self) -> bool {
         let rests = self.finished() && !self.completion.unsent;
-        self.over || rests && !self.amendments.repeats(self.me()) && !self.recoveries.runs()
+        self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
     }
 
-    /// A member cannot be reached. This alone does not excuse it, because it may be back within
-    /// patience.
+    /// A member cannot be reached.
     pub(super) fn peer_down(&mut self, peer: MemberIndex) {
-        self.unreachable.insert(peer);
+        self.presence.down(peer);
         self.sync.unreachable(peer);
     }
 
     /// A member can be reached.
     pub(super) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.unreachable.remove(&peer);
-        if let Some(known) = self.round_trips.get_mut(peer.at()) {
-            *known = Some(round_trip);
-        }
-        let beat = self.config.epoch.beat();
-        let mut known: Vec<_> = self.round_trips.iter().flatten().copied().collect();
-        known.push(Duration::ZERO);
-        let quorum = self.config.epoch.roster.quorum();
-        let at = (quorum - 1).min(known.len() - 1);
-        let (_, &mut trip, _) = known.select_nth_unstable(at);
-        self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
+        self.presence.up(&self.config.epoch, peer, round_trip);
         self.ask_if_useful(peer);
         self.send_standings(&[peer]);
         if self.recoveries.signed() {
@@ -69,15 +58,13 @@ impl Member {
         self.send_amendments(&[peer]);
     }
 
-    /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
-    /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
-    /// round trip (at most 16 beats) if that is longer.
+    /// D, the time that one phase of the view may take.
     pub(super) fn phase_time(&self) -> Duration {
-        let failed = match self.broken(Mutation::PhasesStayShort) {
+        let failed = match self.config.broken(Mutation::PhasesStayShort) {
             true => 0,
-            false => (self.view.number - 1).saturating_sub(self.chain.learned.view),
+            false => self.chain.failed_views(self.view.number),
         };
-        self.shortest_phase * (1 << failed.min(4) as u32)
+        self.presence.phase_time(failed)
     }
 
     /// The silence span: how long a lead may go without progress.
@@ -103,7 +90,7 @@ impl Member {
     /// sent it again.
     pub(super) fn progressed(&mut self, counter: u64) {
         if self.view.progress_counter.is_none_or(|last| counter > last)
-            || self.broken(Mutation::OldProgressCounts)
+            || self.config.broken(Mutation::OldProgressCounts)
         {
             self.view.progress_counter = Some(counter);
             self.view.last_progress = self.now;
@@ -117,12 +104,13 @@ impl Member {
         }
         let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
         let (silence, timeout) = (self.silence(), self.view_timeout());
-        if self.now >= self.view.last_progress + silence && !self.broken(Mutation::SilenceTolerated)
+        if self.now >= self.view.last_progress + silence
+            && !self.config.broken(Mutation::SilenceTolerated)
         {
             let lead = lead();
             self.vote_nullify(Refusal::Silent { lead, silence });
         } else if self.now >= self.view.entered + timeout
-            && !self.broken(Mutation::SlownessTolerated)
+            && !self.config.broken(Mutation::SlownessTolerated)
         {
             let lead = lead();
             self.vote_nullify(Refusal::Slow { lead, timeout });

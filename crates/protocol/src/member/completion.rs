@@ -19,20 +19,12 @@ pub(super) struct Completion {
 }
 
 impl Member {
-    /// The last round: that of the charter, or an earlier one with which the strategy ended the
-    /// federation. Before such a round is adopted here, nothing is known of it.
-    pub(super) fn last_round(&self) -> u64 {
-        self.config
-            .ended
-            .unwrap_or(self.config.epoch.charter.rounds)
-    }
-
     /// The last round is final and adopted here.
     pub(super) fn all_rounds_applied(&mut self) {
         self.completion.reached = true;
         self.lead = None;
         self.completion.unsent = true;
-        let last = self.last_round();
+        let last = self.config.last_round();
         self.out.push(Effect::Report(Report::Complete { last }));
     }
 
@@ -41,19 +33,21 @@ impl Member {
     pub(super) fn send_complete_to_all(&mut self) {
         if std::mem::take(&mut self.completion.unsent) {
             // To each directly: messages of this kind are not passed on by gossip.
-            self.send_complete(self.others());
+            self.send_complete(self.config.others());
         }
     }
 
     /// A member can be reached: Complete is sent to it too, if the last round is adopted here.
     pub(super) fn send_complete_to(&mut self, peer: MemberIndex) {
-        if self.completion.reached && peer != self.me() {
+        if self.completion.reached && peer != self.config.me {
             self.send_complete(vec![peer]);
         }
     }
 
     fn send_complete(&mut self, members: Vec<MemberIndex>) {
-        let (_, frame) = self.seal(self.last_round(), 0, Body::Complete);
+        let (_, frame) = self
+            .config
+            .seal(self.config.last_round(), 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
             frame: frame.clone(),
@@ -67,7 +61,7 @@ impl Member {
     pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
         let possible = 1..=self.config.epoch.charter.rounds;
         if !possible.contains(&round)
-            || member == self.me()
+            || member == self.config.me
             || !self.completion.others.insert(member)
         {
             return;

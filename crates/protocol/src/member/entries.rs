@@ -36,7 +36,7 @@ impl Member {
             return Err(Refusal::EntryFields);
         }
         match self.check_rows(entries, self.round.participants()) {
-            Err(why) if !self.broken(Mutation::BundleOfAnyRows) => Err(why),
+            Err(why) if !self.config.broken(Mutation::BundleOfAnyRows) => Err(why),
             _ => Ok(()),
         }
     }

@@ -75,7 +75,7 @@ impl Member {
         let ahead = round.checked_sub(self.round.number);
         let of_round = ahead.and_then(|ahead| self.round.inbox.nothing.get_mut(ahead as usize));
         let new = of_round.is_some_and(|members| members.insert(member));
-        if new && member != self.me() {
+        if new && member != self.config.me {
             let report = Report::Nothing { member, round };
             self.out.push(Effect::Report(report));
         }
@@ -85,7 +85,7 @@ impl Member {
     pub(super) fn contribution(&mut self, message: Message) {
         let sender = message.sender;
         if matches!(&message.body, Body::Contribution(own) if !own.has_sane_metrics()) {
-            return self.refuse(sender, message.round, Refusal::Metrics);
+            return self.out.refuse(sender, message.round, Refusal::Metrics);
         }
         let inbox = &mut self.round.inbox;
         let (kept, current) = match message.round.checked_sub(self.round.number) {
@@ -95,7 +95,7 @@ impl Member {
                 let (round, now) = (message.round, self.round.number);
                 if round < now && inbox.stale.insert(sender) {
                     let reason = Refusal::StaleContribution { got: round, now };
-                    self.refuse(sender, now, reason);
+                    self.out.refuse(sender, now, reason);
                 }
                 return;
             }
@@ -108,7 +108,7 @@ impl Member {
             Some(earlier) if earlier.signature != message.signature => {
                 if let Some(evidence) = Evidence::of(earlier, &message) {
                     let reason = Refusal::Contradiction(evidence.charge());
-                    self.refuse(sender, message.round, reason);
+                    self.out.refuse(sender, message.round, reason);
                     self.accuse(evidence);
                 }
             }

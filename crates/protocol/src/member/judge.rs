@@ -64,19 +64,19 @@ impl Member {
                 return;
             }
             if let Some(evidence) = Evidence::of(&judged.message, &message)
-                && !self.broken(Mutation::ContradictionTolerated)
+                && !self.config.broken(Mutation::ContradictionTolerated)
             {
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
-                self.refuse(message.sender, 0, reason.clone());
+                self.out.refuse(message.sender, 0, reason.clone());
                 self.vote_nullify(reason);
             }
-            if !self.broken(Mutation::NotarizeTwice) {
+            if !self.config.broken(Mutation::NotarizeTwice) {
                 return;
             }
         }
         let structure = structure(&proposal.block, message.view, self.config.epoch.id);
-        let structure = structure.or_else(|why| self.unless(Mutation::BlockMisplaced, why));
+        let structure = structure.or_else(|why| self.config.unless(Mutation::BlockMisplaced, why));
         if structure.is_ok() {
             self.chain.keep(block, proposal.block.clone());
         }
@@ -86,8 +86,8 @@ impl Member {
         if message.view != self.view.number {
             return;
         }
-        let voted =
-            self.ballots.has_notarized(message.view) && !self.broken(Mutation::NotarizeTwice);
+        let voted = self.ballots.has_notarized(message.view)
+            && !self.config.broken(Mutation::NotarizeTwice);
         let sender = message.sender;
         let state = if voted || structure.is_err() {
             State::Voted
@@ -101,7 +101,7 @@ impl Member {
             asked: None,
         });
         if let Err(reason) = structure {
-            self.refuse(sender, 0, reason.clone());
+            self.out.refuse(sender, 0, reason.clone());
             self.vote_nullify(reason);
         }
     }
@@ -139,8 +139,8 @@ impl Member {
             Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
                 self.set_state(State::Voted);
-                self.refuse(proposer, self.round.number, reason.clone());
-                if !self.broken(Mutation::RefusalWithoutVote) {
+                self.out.refuse(proposer, self.round.number, reason.clone());
+                if !self.config.broken(Mutation::RefusalWithoutVote) {
                     self.vote_nullify(reason);
                 }
             }
@@ -159,14 +159,14 @@ impl Member {
                 }
                 let id = case.id();
                 self.set_state(State::Working { case: id });
-                if self.broken(Mutation::DecisionUnchecked) {
+                if self.config.broken(Mutation::DecisionUnchecked) {
                     self.round.cases.accepted.insert(id);
                 }
                 if !self.round.cases.accepted.contains(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Check { case, holders });
                 } else if !self.round.cases.outcomes.contains_key(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Settle { case, holders });
                 }
                 self.conclude(block, id);
@@ -178,10 +178,10 @@ impl Member {
     /// under `full`, and the lead has done so in any case.
     pub(super) fn audits(&self) -> bool {
         let (epoch, view) = (&self.config.epoch, self.view.number);
-        self.view.lead == self.me()
+        self.view.lead == self.config.me
             || epoch.charter.verification == Verification::Full
-            || self.chain.auditors(epoch, view).contains(&self.me())
-                && !self.broken(Mutation::AuditorBelieves)
+            || self.chain.auditors(epoch, view).contains(&self.config.me)
+                && !self.config.broken(Mutation::AuditorBelieves)
     }
 
     fn set_state(&mut self, state: State) {
@@ -193,16 +193,17 @@ impl Member {
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
     /// voted for is there after its lead and auditors have died.
     fn vote_for_kept(&mut self, block: Hash, outcome: Hash) {
-        if self.round.cases.kept.contains(&outcome) || self.broken(Mutation::OutcomeNotKept) {
+        if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
+        {
             self.set_state(State::Voted);
-            let checked = match self.broken(Mutation::BelieverClaimsAll) {
+            let checked = match self.config.broken(Mutation::BelieverClaimsAll) {
                 true => Verification::Full,
                 false => Verification::Inclusion,
             };
             return self.vote_notarize(block, Checked::Outcome(checked));
         }
         self.set_state(State::Keeping { outcome });
-        let (round, holders) = (self.round.number, self.holders());
+        let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
         self.out.push(Effect::Keep {
             round,
             outcome,
@@ -228,7 +229,7 @@ impl Member {
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, round, reason.clone());
+                self.out.refuse(lead, round, reason.clone());
                 self.vote_nullify(reason);
             }
         }
@@ -254,7 +255,7 @@ impl Member {
             // A receipt may have arrived while the outcome was computed.
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
             (Ok(outcome), Some(claimed))
-                if outcome == claimed || self.broken(Mutation::OutcomeUnchecked) =>
+                if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
             {
                 self.set_state(State::Voted);
                 return self.vote_notarize(block, Checked::Outcome(Verification::Full));
@@ -272,7 +273,7 @@ impl Member {
             (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
         self.set_state(State::Voted);
-        self.refuse(proposer, self.round.number, reason.clone());
+        self.out.refuse(proposer, self.round.number, reason.clone());
         self.vote_nullify(reason);
     }
 
@@ -297,7 +298,7 @@ impl Member {
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, self.round.number, reason.clone());
+                self.out.refuse(lead, self.round.number, reason.clone());
                 self.vote_nullify(reason);
             }
         }
@@ -332,12 +333,12 @@ impl Member {
                     return Opinion::Refuse(Refusal::NothingNotarised);
                 };
                 if notarised.verdict != Verdict::Notarised(block.parent)
-                    && !self.broken(Mutation::EmptyUnproven)
+                    && !self.config.broken(Mutation::EmptyUnproven)
                 {
                     return Opinion::Refuse(Refusal::ParentUnproven);
                 }
                 let audited = self.chain.is_audited(&self.config.epoch, notarised);
-                if !audited && !self.broken(Mutation::AuditorsIgnored) {
+                if !audited && !self.config.broken(Mutation::AuditorsIgnored) {
                     // Its auditors were drawn by a final block that this member may not know yet.
                     return Opinion::Wait;
                 }
@@ -365,9 +366,9 @@ impl Member {
             }
             Content::Learning(learning) => {
                 let mut parent = tip.view;
-                if block.parent != tip.hash && !self.broken(Mutation::AnyParent) {
+                if block.parent != tip.hash && !self.config.broken(Mutation::AnyParent) {
                     let notarised = self.chain.notarisation(&block.parent);
-                    match notarised.filter(|_| self.broken(Mutation::RoundFromNotarised)) {
+                    match notarised.filter(|_| self.config.broken(Mutation::RoundFromNotarised)) {
                         Some(notarised) => parent = notarised.view,
                         None => return self.other_parent(proposal),
                     }
@@ -407,7 +408,7 @@ impl Member {
             return Err(Opinion::Refuse(Refusal::SkipUnproven));
         }
         match self.chain.gap(parent, block.view) {
-            Some(view) if !self.broken(Mutation::SkippedWithoutProof) => {
+            Some(view) if !self.config.broken(Mutation::SkippedWithoutProof) => {
                 Err(Opinion::UnknownView(view))
             }
             _ => Ok(()),
@@ -430,29 +431,29 @@ impl Member {
             return Opinion::Wait;
         };
         let (got, now) = (learning.round, self.round.number);
-        if got != now && !self.broken(Mutation::AnyRound) {
+        if got != now && !self.config.broken(Mutation::AnyRound) {
             return Opinion::Refuse(Refusal::WrongRound { got, now });
         }
         let (got, ours) = (learning.plan, plan.plan);
-        if got != ours && !self.broken(Mutation::AnyPlan) {
+        if got != ours && !self.config.broken(Mutation::AnyPlan) {
             return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
             return Opinion::Wait;
         };
         let (k, signers) = (sheet.entries.len(), learning.inclusions.len());
-        let short = usize::from(self.broken(Mutation::InclusionMissing));
+        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
         if signers + short < k || signers > k {
             let entries = k;
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
         if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by))
-            && !self.broken(Mutation::UninvitedSigner)
+            && !self.config.broken(Mutation::UninvitedSigner)
         {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
-        if self.config.epoch.charter.names_shown && !self.broken(Mutation::AnyNames) {
+        if self.config.epoch.charter.names_shown && !self.config.broken(Mutation::AnyNames) {
             // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
@@ -461,15 +462,15 @@ impl Member {
             }
         }
         let rows = self.check_rows(&sheet.entries, &signers);
-        if let Err(why) = rows.or_else(|why| self.unless(Mutation::SheetOfAnyRows, why)) {
+        if let Err(why) = rows.or_else(|why| self.config.unless(Mutation::SheetOfAnyRows, why)) {
             return Opinion::Refuse(why);
         }
         let needed = self.fewest();
-        if k < needed && !self.broken(Mutation::FewestIgnored) {
+        if k < needed && !self.config.broken(Mutation::FewestIgnored) {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.enough(&signers) && !self.broken(Mutation::EnoughIgnored) {
+        if !self.enough(&signers) && !self.config.broken(Mutation::EnoughIgnored) {
             return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
@@ -484,7 +485,7 @@ impl Member {
             .and_then(|learning| self.round.sheets.get(&learning.sheet));
         self.view.receipt.is_some()
             && !sheet.is_some_and(|sheet| self.listed(&sheet.entries))
-            && !self.broken(Mutation::ReceiptIgnored)
+            && !self.config.broken(Mutation::ReceiptIgnored)
     }
 
     /// When to judge a waiting proposal again: when patience is over.

@@ -19,7 +19,9 @@
 //! | `approvals` | what members say of amendments: the last word of each counts |
 //! | `recovery` | going on without members that are gone for good |
 //! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
+//! | `presence` | which members can be reached, and how fast |
 //! | `absences` | members that are not waited for |
+//! | `outbox` | what leaves this member in a step |
 //! | `sync` | catching up with what became final elsewhere |
 //! | `participation` | only listening, while this member cannot know what it has signed (R5) |
 //! | `completion` | the end: the last round is adopted here, and at others |
@@ -43,8 +45,10 @@ mod entries;
 mod inbox;
 mod judge;
 mod lead;
+mod outbox;
 mod own;
 mod participation;
+mod presence;
 mod recoveries;
 mod recovery;
 mod reporting;
@@ -58,13 +62,10 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
-
-use bytes::Bytes;
 
 use crate::certificate::Verdict;
 use crate::effects::{Effect, Input, Record, Report};
-use crate::envelope::{self, Known, Opened};
+use crate::envelope::{Known, Opened};
 use crate::hash::Hash;
 use crate::message::{Body, Message};
 use crate::refusal::Refusal;
@@ -76,7 +77,6 @@ pub use config::{Config, Examine, Start};
 
 pub use crate::mutation::Mutation;
 
-use absences::Absences;
 use adoption::Adoption;
 use amendments::Amendments;
 use ballots::Ballots;
@@ -84,7 +84,9 @@ use chain::Chain;
 use completion::Completion;
 use judge::Judged;
 use lead::Lead;
+use outbox::Outbox;
 use participation::{Journal, Participation};
+use presence::Presence;
 use recoveries::Recoveries;
 use round::Round;
 use sync::Sync;
@@ -98,28 +100,19 @@ pub struct Member {
     view: View,
     round: Round,
     adoption: Adoption,
-    absences: Absences,
     lead: Option<Lead>,
     sync: Sync,
     participation: Participation,
-    round_trips: Vec<Option<Duration>>,
-    /// The shortest D, as it follows from the round trips.
-    shortest_phase: Duration,
+    presence: Presence,
     next_beat: Time,
-    /// Messages to this member itself: a lead contributes to itself and votes like any other.
-    loopback: VecDeque<Message>,
-    /// Messages by the leads of views that this member has not entered yet.
-    early: VecDeque<Message>,
     /// Members against whom there is evidence.
     accused: BTreeSet<MemberIndex>,
-    /// Members that cannot be reached.
-    unreachable: BTreeSet<MemberIndex>,
     completion: Completion,
     amendments: Amendments,
     recoveries: Recoveries,
     /// The agreement has changed: this member does nothing more.
     over: bool,
-    out: Vec<Effect>,
+    out: Outbox,
 }
 
 /// The current view.
@@ -134,8 +127,8 @@ struct View {
     receipt: Option<Hash>,
     /// The lead's proposal, once it is here.
     judged: Option<Judged>,
-    /// How often a message of each member was refused.
-    refused: ByMember<usize>,
+    /// Messages by the leads of later views.
+    early: VecDeque<Message>,
 }
 
 impl Member {
@@ -143,7 +136,6 @@ impl Member {
     /// out.
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
-        let n = epoch.roster.len();
         let (past, records) = match start {
             Start::New => (Journal::Empty, Vec::new()),
             // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
@@ -160,22 +152,17 @@ impl Member {
             view: View::new(1, epoch.lead(1), now),
             round: Round::new(epoch.began.round + 1, now),
             adoption: Adoption::default(),
-            absences: Absences::default(),
             lead: None,
             sync: Sync::new(past),
             participation: Participation::new(past),
-            round_trips: vec![None; n],
-            shortest_phase: epoch.beat() / 2,
+            presence: Presence::new(epoch),
             next_beat: now + epoch.beat(),
-            loopback: VecDeque::new(),
-            early: VecDeque::new(),
             accused: BTreeSet::new(),
-            unreachable: BTreeSet::new(),
             completion: Completion::default(),
             amendments: Amendments::default(),
             recoveries: Recoveries::default(),
             over: false,
-            out: Vec::new(),
+            out: Outbox::new(config.me),
             config,
             now,
         };
@@ -183,7 +170,7 @@ impl Member {
         member.begin(applied);
         member.try_to_take_part();
         member.run_until_quiet();
-        effects.append(&mut member.out);
+        member.out.move_to(effects);
         member
     }
 
@@ -195,7 +182,7 @@ impl Member {
             return;
         }
         match input {
-            Input::Opened(Opened::Message(message)) if message.sender == self.me() => {
+            Input::Opened(Opened::Message(message)) if message.sender == self.config.me => {
                 self.own_message_from_outside(&message);
             }
             Input::Opened(Opened::Message(message)) => self.receive(message),
@@ -240,7 +227,7 @@ impl Member {
             } => self.applied(round, ends, result),
         }
         self.run_until_quiet();
-        effects.append(&mut self.out);
+        self.out.move_to(effects);
     }
 
     /// What this member has verified, for [`envelope::open`].
@@ -256,7 +243,7 @@ impl Member {
     pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
         self.round.own.may_serve(blob)
             || by == self.view.lead
-            || self.broken(Mutation::ModelGivenEarly)
+            || self.config.broken(Mutation::ModelGivenEarly)
     }
 
     /// The current view.
@@ -285,11 +272,11 @@ impl Member {
         let mut own = None;
         for record in records {
             match record {
-                Record::Final { .. } if self.broken(Mutation::FinalForgotten) => {}
+                Record::Final { .. } if self.config.broken(Mutation::FinalForgotten) => {}
                 Record::Final { blocks, proof } => {
                     self.chain.advance(&self.config.epoch, blocks, proof);
                 }
-                Record::Certified(_) if self.broken(Mutation::CertificatesForgotten) => {}
+                Record::Certified(_) if self.config.broken(Mutation::CertificatesForgotten) => {}
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
                         // A final block is recorded like this while an ancestor is missing.
@@ -299,19 +286,19 @@ impl Member {
                 }
                 Record::Block(block) => self.chain.keep(block.hash(), block),
                 Record::Vote(message) => {
-                    if !self.broken(Mutation::VotesForgotten) {
+                    if !self.config.broken(Mutation::VotesForgotten) {
                         self.ballots.restore(&self.config.epoch, message);
                     }
                 }
-                Record::Proposed(_) if self.broken(Mutation::ProposalForgotten) => {}
+                Record::Proposed(_) if self.config.broken(Mutation::ProposalForgotten) => {}
                 Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
-                Record::Contributed(_) if self.broken(Mutation::ContributionForgotten) => {}
+                Record::Contributed(_) if self.config.broken(Mutation::ContributionForgotten) => {}
                 Record::Contributed(message) => own = Some(message),
-                Record::Applied { .. } if self.broken(Mutation::AdoptionForgotten) => {}
+                Record::Applied { .. } if self.config.broken(Mutation::AdoptionForgotten) => {}
                 Record::Applied { round } => applied = round,
-                Record::Standing(_) if self.broken(Mutation::StandingForgotten) => {}
+                Record::Standing(_) if self.config.broken(Mutation::StandingForgotten) => {}
                 Record::Standing(message) => self.recoveries.restore(message),
-                Record::Confirmed(_) if self.broken(Mutation::ConfirmationForgotten) => {}
+                Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
                 Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
                 Record::Outdated(what) => self.stop_signing(what),
             }
@@ -328,7 +315,7 @@ impl Member {
 
     /// Enters the first view, or the one in which this member stopped.
     fn begin(&mut self, applied: u64) {
-        if applied >= self.last_round() {
+        if applied >= self.config.last_round() {
             self.all_rounds_applied();
         }
         let view = (self.chain.tip.view + 1)
@@ -350,7 +337,7 @@ impl Member {
                 break;
             }
             self.drive();
-            let Some(message) = self.loopback.pop_front() else {
+            let Some(message) = self.out.next_own() else {
                 break;
             };
             self.receive(message);
@@ -403,7 +390,7 @@ impl Member {
             }
             _ => message.sender == self.lead_of(message.view),
         };
-        if of_view && !by_lead() && !self.broken(Mutation::AnyoneLeads) {
+        if of_view && !by_lead() && !self.config.broken(Mutation::AnyoneLeads) {
             if self.config.epoch.charter.rotation.follows_rounds() {
                 // Its sender may know a final round that this member does not know yet, or the
                 // other way round. An honest lead sends it again.
@@ -413,7 +400,7 @@ impl Member {
             let lead = self.lead_of(view);
             let lead = self.config.epoch.roster.name(lead).to_owned();
             let reason = Refusal::NotTheLead { kind, view, lead };
-            return self.refuse(message.sender, message.round, reason);
+            return self.out.refuse(message.sender, message.round, reason);
         }
         if of_view && message.view != self.view.number {
             return self.keep_for_its_view(message);
@@ -467,7 +454,10 @@ impl Member {
     fn enter(&mut self, number: u64) {
         let lead = self.lead_of(number);
         let again = number == self.view.number;
+        let early = std::mem::take(&mut self.view.early);
         self.view = View::new(number, lead, self.now);
+        self.view.early = early;
+        self.out.view_begins();
         // What this member proposed in a view stays its only proposal there, and is sent on.
         self.lead.take_if(|lead| !(again && lead.proposed()));
         // Models of an earlier lead's sheet may never arrive.
@@ -481,16 +471,16 @@ impl Member {
             round: self.round.number,
         }));
         self.begin_to_lead();
-        let waiting = std::mem::take(&mut self.early);
+        let waiting = std::mem::take(&mut self.view.early);
         for message in waiting {
             if message.view == number {
                 match message.body {
                     // At once, so that no proposal of this view is judged without it.
                     Body::Receipt { entry } if message.sender == lead => self.receipt(entry),
-                    _ => self.loopback.push_back(message),
+                    _ => self.out.deliver_to_self(message),
                 }
             } else if message.view > number {
-                self.early.push_back(message);
+                self.view.early.push_back(message);
             }
         }
     }
@@ -498,7 +488,8 @@ impl Member {
     /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
     /// view's lead.
     fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.me() && !self.at_rest() && !self.recoveries.signed();
+        let leads =
+            self.view.lead == self.config.me && !self.at_rest() && !self.recoveries.signed();
         if leads && self.lead.is_none() && !self.participation.listening() {
             self.lead = Some(Lead::new());
             self.start_leading();
@@ -515,51 +506,8 @@ impl Member {
                 && other.view == message.view
                 && other.body.kind() == message.body.kind()
         };
-        self.early.retain(|other| !same(other));
-        self.early.push_back(message);
-    }
-
-    fn me(&self) -> MemberIndex {
-        self.config.me
-    }
-
-    fn others(&self) -> Vec<MemberIndex> {
-        self.config
-            .epoch
-            .roster
-            .members()
-            .filter(|&member| member != self.me())
-            .collect()
-    }
-
-    /// Signs a message.
-    fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
-        envelope::seal(
-            &self.config.epoch,
-            &self.config.key,
-            round,
-            view,
-            self.me(),
-            body,
-        )
-    }
-
-    /// Sends a message to a member; this one takes its own when the step ends.
-    fn send(&mut self, to: MemberIndex, message: &Message, frame: &Bytes) {
-        if to == self.me() {
-            self.loopback.push_back(message.clone());
-        } else {
-            self.out.push(Effect::Send {
-                to,
-                frame: frame.clone(),
-            });
-        }
-    }
-
-    /// Sends a message to all members, this one included.
-    fn publish(&mut self, message: Message, frame: Bytes) {
-        self.out.push(Effect::Publish { frame });
-        self.loopback.push_back(message);
+        self.view.early.retain(|other| !same(other));
+        self.view.early.push_back(message);
     }
 }
 
@@ -573,7 +521,7 @@ impl View {
             progress_counter: None,
             receipt: None,
             judged: None,
-            refused: ByMember::new(),
+            early: VecDeque::new(),
         }
     }
 }

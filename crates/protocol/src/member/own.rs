@@ -133,7 +133,7 @@ impl Member {
         let may_train =
             !self.completion.reached && !self.participation.lost_journal() && !self.config.paused;
         let due = matches!(self.round.own.training, Training::Due);
-        if due && may_train && self.round.participates(self.me()) {
+        if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = Training::Running;
             self.out.push(Effect::Train { round });
         }
@@ -184,8 +184,8 @@ impl Member {
             metrics,
         };
         let entry = contribution.entry(&epoch.federation, round);
-        let (message, frame) = self.seal(round, 0, Body::Contribution(contribution));
-        if !self.broken(Mutation::ContributionNotDurable) {
+        let (message, frame) = self.config.seal(round, 0, Body::Contribution(contribution));
+        if !self.config.broken(Mutation::ContributionNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Contributed(message.clone())));
         }
@@ -211,10 +211,10 @@ impl Member {
             && !self.completion.reached
         {
             let (message, frame) = (own.message.clone(), own.frame.clone());
-            if self.broken(Mutation::ContributionPublished) {
-                return self.publish(message, frame);
+            if self.config.broken(Mutation::ContributionPublished) {
+                return self.out.publish(message, frame);
             }
-            self.send(self.view.lead, &message, &frame);
+            self.out.send(self.view.lead, &message, &frame);
         }
     }
 
@@ -223,7 +223,7 @@ impl Member {
     pub(super) fn repeat_contribution(&mut self) {
         let early = self.now < self.view.entered + self.phase_time();
         let waits = early && self.chain.newest_notarised().is_some();
-        if self.view.lead != self.me() && !waits {
+        if self.view.lead != self.config.me && !waits {
             self.send_contribution();
         }
     }
@@ -240,10 +240,10 @@ impl Member {
             Training::Failed { told: false, .. }
         );
         let known = Kind::Nothing.since() <= self.config.epoch.format;
-        if untold && known && !silent && !self.broken(Mutation::NothingUnsaid) {
+        if untold && known && !silent && !self.config.broken(Mutation::NothingUnsaid) {
             self.round.own.training = told;
-            self.has_nothing(self.me(), self.round.number);
-            self.send_nothing(&self.others());
+            self.has_nothing(self.config.me, self.round.number);
+            self.send_nothing(&self.config.others());
         }
     }
 
@@ -252,7 +252,7 @@ impl Member {
         if let Training::Failed { told: true, beats } = &mut self.round.own.training {
             *beats += 1;
             if beats.is_multiple_of(AGAIN) {
-                self.send_nothing(&self.others());
+                self.send_nothing(&self.config.others());
             }
         }
     }
@@ -262,7 +262,7 @@ impl Member {
         if !matches!(self.round.own.training, Training::Failed { told: true, .. }) {
             return;
         }
-        let (_, frame) = self.seal(self.round.number, 0, Body::Nothing);
+        let (_, frame) = self.config.seal(self.round.number, 0, Body::Nothing);
         let send = |&to: &MemberIndex| Effect::Send {
             to,
             frame: frame.clone(),

@@ -129,7 +129,7 @@ impl Member {
 
     /// Looks whether the journal holds a message that may be this member's own.
     pub(super) fn look_at_own(&mut self, message: &Message) {
-        if message.sender != self.me() {
+        if message.sender != self.config.me {
             return;
         }
         if let Some(what) = self.forgotten(message.round, message.view, &message.body) {
@@ -139,7 +139,7 @@ impl Member {
 
     /// Blocks became final: looks for signatures of this member in them that its journal does not hold.
     pub(super) fn look_for_own_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
-        let (me, round) = (self.me(), self.round.number);
+        let (me, round) = (self.config.me, self.round.number);
         let contributed = self.round.own.has_contributed().then_some(round);
         let learned = blocks.iter().filter_map(Block::learning);
         let mut unknown = learned.filter(|of| of.round >= round && Some(of.round) != contributed);
@@ -162,7 +162,7 @@ impl Member {
     }
 
     fn forgotten_vote(&mut self, certificate: &Certificate) -> Option<Forgotten> {
-        let me = self.me();
+        let me = self.config.me;
         let own = certificate.votes.iter().find(|vote| vote.member == me)?;
         let body = Body::vote(certificate.verdict, own.checked);
         self.forgotten(0, certificate.view, &body)
@@ -170,7 +170,7 @@ impl Member {
 
     /// Looks for a message of this member in evidence against it that its journal does not hold.
     pub(super) fn look_for_own_messages(&mut self, evidence: &Evidence) {
-        if evidence.member != self.me() {
+        if evidence.member != self.config.me {
             return;
         }
         for signed in [&evidence.first, &evidence.second] {
@@ -189,8 +189,8 @@ impl Member {
             Participation::JournalLost { .. }
             | Participation::Outdated
             | Participation::Doubled => return,
-            Participation::Full if self.broken(Mutation::OutdatedJournalTrusted) => return,
-            Participation::KeyCheck { .. } if self.broken(Mutation::KeyUseIgnored) => return,
+            Participation::Full if self.config.broken(Mutation::OutdatedJournalTrusted) => return,
+            Participation::KeyCheck { .. } if self.config.broken(Mutation::KeyUseIgnored) => return,
             Participation::KeyCheck { .. } => {
                 self.participation = Participation::journal_lost();
                 self.out.push(Effect::Report(Report::KeyUsedBefore));

@@ -32,12 +32,14 @@ impl Member {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
         let checked = remaining(&self.config.epoch, &lost);
-        let checked = checked.and_then(|remaining| match remaining.contains(&self.me()) {
+        let checked = checked.and_then(|remaining| match remaining.contains(&self.config.me) {
             true => Ok(()),
             false => Err(RecoveryError::Itself),
         });
         if let Err(why) = checked {
-            return self.refuse(self.me(), 0, ChangeError::from(why).into());
+            return self
+                .out
+                .refuse(self.config.me, 0, ChangeError::from(why).into());
         }
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;
@@ -109,24 +111,24 @@ impl Member {
             block: tip.hash,
             notarised: notarised.map_or(0, |certificate| certificate.view),
         };
-        let (message, _) = self.seal(0, 0, standing.body());
+        let (message, _) = self.config.seal(0, 0, standing.body());
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
         self.lead = None;
-        if !self.broken(Mutation::VotesAfterStanding) {
+        if !self.config.broken(Mutation::VotesAfterStanding) {
             // Its own votes under way count no more.
-            self.loopback.clear();
-            self.early.clear();
+            self.out.drop_own();
+            self.view.early.clear();
         }
-        let me = self.me();
+        let me = self.config.me;
         self.recoveries.add(me, standing, message.signature);
         self.recoveries.own = Some(message);
-        self.send_standings(&self.others());
+        self.send_standings(&self.config.others());
     }
 
     /// Whether this member may sign for another set than it has confirmed.
     fn is_free(&self, lost: &[MemberIndex]) -> bool {
-        self.recoveries.is_free(lost) || self.broken(Mutation::ConfirmsAgain)
+        self.recoveries.is_free(lost) || self.config.broken(Mutation::ConfirmsAgain)
     }
 
     /// Says that a correction waits, and for whom.
@@ -204,7 +206,7 @@ impl Member {
             Ok(_) => RecoveryError::Itself,
             Err(why) => why,
         };
-        self.refuse(by, 0, ChangeError::from(why).into());
+        self.out.refuse(by, 0, ChangeError::from(why).into());
     }
 
     /// A member sent a standing that does not count, because a later one is known, or another one with
@@ -280,7 +282,7 @@ impl Member {
     fn confirm(&mut self, lost: &[MemberIndex], standings: Standings) {
         let of_set = standings.iter().map(|(by, (standing, _))| (*by, standing));
         let set = set(of_set);
-        let me = self.me();
+        let me = self.config.me;
         let last = self.recoveries.confirmed_by.get(&me);
         if last.is_some_and(|(_, last, _)| *last == set) {
             return;
@@ -291,12 +293,12 @@ impl Member {
         let all = standings.values().map(|(standing, _)| standing);
         if let Err(why) = ground(&self.config.epoch, all) {
             if self.recoveries.misfit.replace(set) != Some(set) {
-                self.refuse(me, 0, ChangeError::from(why).into());
+                self.out.refuse(me, 0, ChangeError::from(why).into());
             }
             return;
         }
         let number = self.recoveries.confirmations + 1;
-        let (message, _) = self.seal(0, 0, Confirmation { number, set }.body());
+        let (message, _) = self.config.seal(0, 0, Confirmation { number, set }.body());
         let standings = standings.into_iter();
         let own = OwnConfirmation {
             message,
@@ -308,7 +310,7 @@ impl Member {
         self.out.push(Effect::Persist(record));
         self.recoveries.abandon = false;
         self.recoveries.add_own_confirmation(own);
-        self.send_standings(&self.others());
+        self.send_standings(&self.config.others());
     }
 
     /// Reports who has signed and confirmed to go on without these.
@@ -351,7 +353,7 @@ impl Member {
             return;
         };
         let open = self.recoveries.unconfirmed(own);
-        if !open.is_empty() && !self.broken(Mutation::ConfirmationsMissing) {
+        if !open.is_empty() && !self.config.broken(Mutation::ConfirmationsMissing) {
             return;
         }
         let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
@@ -359,7 +361,7 @@ impl Member {
             return;
         };
         let frame = envelope::seal_passage(&self.config.epoch, &passage);
-        let me = self.me();
+        let me = self.config.me;
         for to in others.into_iter().filter(|&to| to != me) {
             let frame = frame.clone();
             self.out.push(Effect::Send { to, frame });
@@ -444,7 +446,7 @@ impl Member {
         self.recoveries.pause += 1;
         if self.recoveries.pause >= REPEAT {
             self.recoveries.pause = 0;
-            self.send_standings(&self.others());
+            self.send_standings(&self.config.others());
         }
     }
 
@@ -454,7 +456,7 @@ impl Member {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
         };
-        if !recovery.lost.contains(&self.me()) || self.broken(Mutation::LostFollows) {
+        if !recovery.lost.contains(&self.config.me) || self.config.broken(Mutation::LostFollows) {
             return true;
         }
         let id = block.hash();

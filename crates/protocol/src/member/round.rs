@@ -155,12 +155,4 @@ impl Member {
             self.round.plan = Plan::Known { plan, participants };
         }
     }
-
-    /// The members that may have models of this round: the lead first, then all others.
-    pub(super) fn holders(&self) -> Vec<MemberIndex> {
-        let mut holders = self.others();
-        let lead = self.view.lead;
-        holders.sort_by_key(|&member| member != lead);
-        holders
-    }
 }

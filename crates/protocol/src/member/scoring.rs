@@ -39,7 +39,7 @@ impl Member {
         let cross_evaluate = plan.cross_evaluate;
         if let Err(reason) = self.check_entries(&bundle.entries) {
             let lead = self.view.lead;
-            self.refuse(lead, round, reason.clone());
+            self.out.refuse(lead, round, reason.clone());
             return self.vote_nullify(reason);
         }
         let listed = self.listed(&bundle.entries);
@@ -67,7 +67,7 @@ impl Member {
             .collect();
         if !missing.is_empty() {
             if !std::mem::replace(&mut scoring.evaluating, true) {
-                let holders = self.holders();
+                let holders = self.config.holders(self.view.lead);
                 self.out.push(Effect::Evaluate {
                     round,
                     entries: missing,
@@ -89,11 +89,13 @@ impl Member {
         let Some(entry) = self.round.own.entry().map(|entry| entry.id) else {
             return;
         };
-        let (message, frame) = self.seal(round, 0, Body::Scores(Scores { entry, losses }));
-        if self.broken(Mutation::ScoresPublished) {
-            return self.publish(message, frame);
+        let (message, frame) = self
+            .config
+            .seal(round, 0, Body::Scores(Scores { entry, losses }));
+        if self.config.broken(Mutation::ScoresPublished) {
+            return self.out.publish(message, frame);
         }
-        self.send(self.view.lead, &message, &frame);
+        self.out.send(self.view.lead, &message, &frame);
     }
 
     pub(super) fn evaluated(&mut self, round: u64, result: Result<Vec<(Hash, f64)>, WorkError>) {
@@ -113,7 +115,7 @@ impl Member {
             Err(WorkError::Refused(reason)) => {
                 scoring.requested = None;
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, round, reason.clone());
+                self.out.refuse(lead, round, reason.clone());
                 self.vote_nullify(reason);
             }
         }

@@ -15,7 +15,7 @@ impl Member {
     /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
     pub(super) fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
-        let listed = self.listed(&sheet.entries) || self.broken(Mutation::SignsWithoutEntry);
+        let listed = self.listed(&sheet.entries) || self.config.broken(Mutation::SignsWithoutEntry);
         let agreed = listed && self.agrees(&sheet);
         self.round.own.model_released |= agreed;
         self.keep_sheet(root, Arc::new(sheet));
@@ -47,7 +47,7 @@ impl Member {
             None => self.include(sheet),
             Some(reason) => {
                 let lead = self.view.lead;
-                self.refuse(lead, round, reason.clone());
+                self.out.refuse(lead, round, reason.clone());
                 self.vote_nullify(reason);
             }
         }
@@ -77,18 +77,21 @@ impl Member {
             return;
         };
         let missing = self.round.models.missing(&sheet.entries);
-        if !missing.is_empty() && self.audits() && !self.broken(Mutation::SignsWithoutModels) {
+        if !missing.is_empty() && self.audits() && !self.config.broken(Mutation::SignsWithoutModels)
+        {
             return self.hold(missing);
         }
         self.round.signing = None;
-        let (message, frame) = self.seal(self.round.number, 0, Body::Inclusion { sheet: root });
-        self.send(self.view.lead, &message, &frame);
+        let (message, frame) =
+            self.config
+                .seal(self.round.number, 0, Body::Inclusion { sheet: root });
+        self.out.send(self.view.lead, &message, &frame);
     }
 
     /// Fetches models to keep them, one request at a time.
     fn hold(&mut self, entries: Vec<Entry>) {
         if !std::mem::replace(&mut self.round.models.fetching, true) {
-            let (round, holders) = (self.round.number, self.holders());
+            let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
             self.out.push(Effect::Hold {
                 round,
                 entries,
@@ -109,7 +112,8 @@ impl Member {
             Err(WorkError::Unavailable) => self.round.signing = None,
             Err(WorkError::Refused(reason)) => {
                 self.round.signing = None;
-                self.refuse(self.view.lead, round, Refusal::Work(reason));
+                self.out
+                    .refuse(self.view.lead, round, Refusal::Work(reason));
             }
         }
     }
@@ -134,7 +138,7 @@ impl Member {
             .entry()
             .and_then(|own| sheet.position(&own.id));
         let mine = self.round.own.scoring.row(&sheet.entries);
-        self.broken(Mutation::ForgedScore)
+        self.config.broken(Mutation::ForgedScore)
             || own.zip(mine).is_some_and(|(at, mine)| {
                 mine.iter()
                     .zip(&rows[at])

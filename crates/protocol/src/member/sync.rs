@@ -78,7 +78,7 @@ impl Member {
         missing: Option<Hash>,
         nonce: u64,
     ) {
-        if asker == self.me() {
+        if asker == self.config.me {
             return;
         }
         let room = envelope::limit(&self.config.epoch) / 2;
@@ -116,7 +116,9 @@ impl Member {
             certificates,
             yours: self.signed_by(asker).and_then(Reminder::of),
         };
-        let (_, frame) = self.seal(0, 0, Body::SyncResponse(Box::new(response)));
+        let (_, frame) = self
+            .config
+            .seal(0, 0, Body::SyncResponse(Box::new(response)));
         self.out.push(Effect::Send { to: asker, frame });
     }
 
@@ -132,7 +134,7 @@ impl Member {
     /// certificates of later views.
     pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
         let answers = self.sync.asked.get(&sender) == Some(&response.nonce);
-        if !answers && !self.broken(Mutation::UnaskedAnswer) {
+        if !answers && !self.config.broken(Mutation::UnaskedAnswer) {
             return;
         }
         self.sync.asked.remove(&sender);
@@ -217,7 +219,7 @@ impl Member {
 
     /// Asks the member after the one that was asked last.
     fn ask_next(&mut self) {
-        let others = self.others();
+        let others = self.config.others();
         let after = |peer: &&MemberIndex| Some(**peer) > self.sync.last;
         let next = others.iter().find(after).or(others.first()).copied();
         if let Some(peer) = next {
@@ -232,7 +234,7 @@ impl Member {
 
     /// Asks for final blocks, and for certificates of view `from` and later ones.
     pub(super) fn ask_from(&mut self, peer: MemberIndex, from: u64) {
-        if peer == self.me() {
+        if peer == self.config.me {
             return;
         }
         self.sync.last = Some(peer);
@@ -261,7 +263,7 @@ impl Member {
         self.sync.asked.insert(peer, nonce);
         // A nonce that is open already may have gone to anybody.
         let to = match open {
-            Some(_) => self.others().into_iter().collect(),
+            Some(_) => self.config.others().into_iter().collect(),
             None => BTreeSet::from([peer]),
         };
         let (after, from, missing) = asks;
@@ -271,7 +273,7 @@ impl Member {
             missing,
             nonce,
         };
-        let (_, frame) = self.seal(0, 0, body);
+        let (_, frame) = self.config.seal(0, 0, body);
         self.sync.question = Some(Question {
             asks,
             nonce,
@@ -285,7 +287,7 @@ impl Member {
     pub(super) fn repeat_questions(&mut self) {
         if self.participation.listening() {
             // Questions and answers may be lost: all whose answer is needed are asked.
-            for peer in self.others() {
+            for peer in self.config.others() {
                 if !self.answered_by(peer) {
                     self.ask(peer);
                 }

@@ -114,8 +114,8 @@ impl Member {
     /// view that it leads.
     pub(super) fn start_leading(&mut self) {
         let durable = self.ballots.proposal(self.view.number).cloned();
-        let waiting =
-            self.chain.newest_notarised().is_some() && !self.broken(Mutation::RoundFromNotarised);
+        let waiting = self.chain.newest_notarised().is_some()
+            && !self.config.broken(Mutation::RoundFromNotarised);
         // While a round may become final, the next beat is early enough to say who leads: with its
         // finality the lead may change.
         let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
@@ -135,7 +135,7 @@ impl Member {
         }) = &self.lead
         {
             let (message, frame) = (message.clone(), frame.clone());
-            self.publish(message, frame);
+            self.out.publish(message, frame);
         }
     }
 
@@ -147,8 +147,8 @@ impl Member {
             counter: lead.beats,
         };
         lead.beats += 1;
-        let (message, frame) = self.seal(0, self.view.number, body);
-        self.publish(message, frame);
+        let (message, frame) = self.config.seal(0, self.view.number, body);
+        self.out.publish(message, frame);
     }
 
     /// Goes through as many stages as possible now.
@@ -204,7 +204,7 @@ impl Member {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
             return self.set_stage(Stage::Collecting);
         };
-        if self.broken(Mutation::NoEmptyBlock) {
+        if self.config.broken(Mutation::NoEmptyBlock) {
             return;
         }
         if self.now < self.view.entered + self.phase_time() {
@@ -250,12 +250,13 @@ impl Member {
                 let silent = |member: &MemberIndex| !signed.contains_key(member);
                 (
                     sheet_body(sheet),
-                    self.others().into_iter().filter(silent).collect(),
+                    self.config.others().into_iter().filter(silent).collect(),
                 )
             }
             Stage::Voting { message, frame } => {
                 let (message, frame) = (message.clone(), frame.clone());
                 let silent: Vec<_> = self
+                    .config
                     .others()
                     .into_iter()
                     .filter(|&member| !self.ballots.voted(view, member))
@@ -266,21 +267,21 @@ impl Member {
                 }
                 .and_then(|learning| self.round.sheets.get(&learning.sheet).cloned());
                 if let Some(sheet) = sheet {
-                    let (sheet, bytes) = self.seal(round, view, sheet_body(&sheet));
+                    let (sheet, bytes) = self.config.seal(round, view, sheet_body(&sheet));
                     for &to in &silent {
-                        self.send(to, &sheet, &bytes);
+                        self.out.send(to, &sheet, &bytes);
                     }
                 }
                 for to in silent {
-                    self.send(to, &message, &frame);
+                    self.out.send(to, &message, &frame);
                 }
                 return;
             }
             _ => return,
         };
-        let (message, frame) = self.seal(round, view, body);
+        let (message, frame) = self.config.seal(round, view, body);
         for member in to {
-            self.send(member, &message, &frame);
+            self.out.send(member, &message, &frame);
         }
     }
 }

@@ -25,24 +25,24 @@ impl Member {
             .receipts
             .values()
             .all(|entry| sheet.position(&entry.id).is_some())
-            || self.broken(Mutation::TakeOverUncovered);
+            || self.config.broken(Mutation::TakeOverUncovered);
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
         let here = self.round.models.missing(&sheet.entries).is_empty()
-            || self.broken(Mutation::TakeOverWithoutModels);
+            || self.config.broken(Mutation::TakeOverWithoutModels);
         if !covered || !here || !self.enough(&authors) {
             return false;
         }
         let root = sheet.root();
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.seal(round, view, sheet_body(&sheet));
-        self.publish(message, frame);
+        let (message, frame) = self.config.seal(round, view, sheet_body(&sheet));
+        self.out.publish(message, frame);
         self.decide(sheet, root, inclusions);
         true
     }
 
     /// Starts to decide on a sheet that all of its authors signed for.
     pub(super) fn decide(&mut self, sheet: Arc<Sheet>, root: Hash, inclusions: Inclusions) {
-        let holders = self.holders();
+        let holders = self.config.holders(self.view.lead);
         let round = self.round.number;
         self.out.push(Effect::Decide {
             round,
@@ -89,7 +89,7 @@ impl Member {
                     inclusions,
                 };
                 if !self.round.cases.outcomes.contains_key(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Settle { case, holders });
                 }
             }
@@ -144,7 +144,7 @@ impl Member {
             outcome,
         };
         let mut parent = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        if self.broken(Mutation::RoundFromNotarised)
+        if self.config.broken(Mutation::RoundFromNotarised)
             && let Some(notarised) = self.chain.newest_notarised().cloned()
         {
             parent = (
@@ -164,7 +164,7 @@ impl Member {
     ) {
         let view = self.view.number;
         let from = proof.as_ref().map_or(0, |proof| proof.view);
-        let unproven = self.broken(Mutation::SkippedWithoutProof);
+        let unproven = self.config.broken(Mutation::SkippedWithoutProof);
         if self.chain.gap(from, view).is_some() && !unproven {
             self.set_stage(Stage::Over);
             return self.vote_nullify(Refusal::ViewsUnknown);
@@ -181,8 +181,10 @@ impl Member {
             parent: proof,
             skipped,
         };
-        let (message, frame) = self.seal(0, view, Body::Proposal(Box::new(proposal)));
-        if !self.broken(Mutation::ProposalNotDurable) {
+        let (message, frame) = self
+            .config
+            .seal(0, view, Body::Proposal(Box::new(proposal)));
+        if !self.config.broken(Mutation::ProposalNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Proposed(message.clone())));
         }
@@ -191,6 +193,6 @@ impl Member {
             message: message.clone(),
             frame: frame.clone(),
         });
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 }

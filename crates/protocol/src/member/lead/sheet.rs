@@ -39,7 +39,7 @@ impl Member {
         let finite = scores.losses.iter().all(|(_, loss)| loss.is_finite());
         // Before the plan is known there are no participants, and so no scores.
         if !ascending || !finite || scores.losses.len() > self.participants() {
-            return self.refuse(sender, round, Refusal::Scores);
+            return self.out.refuse(sender, round, Refusal::Scores);
         }
         self.round.inbox.scores.insert(sender, scores);
     }
@@ -83,7 +83,7 @@ impl Member {
             .iter()
             .filter_map(|(_, scores)| scores.row(&kept))
             .collect();
-        if self.broken(Mutation::ForgedScore)
+        if self.config.broken(Mutation::ForgedScore)
             && let Some(score) = scores.first_mut().and_then(|row| row.first_mut())
         {
             *score += 1.0;
@@ -97,9 +97,9 @@ impl Member {
     /// Sends the sheet.
     pub(super) fn issue_sheet(&mut self, sheet: Sheet) {
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.seal(round, view, Body::Sheet(sheet.clone()));
+        let (message, frame) = self.config.seal(round, view, Body::Sheet(sheet.clone()));
         self.start_including(sheet);
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 
     /// When missing scores are not waited for any longer.
@@ -145,7 +145,7 @@ impl Member {
     fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
         let fewest = self.fewest();
         let most = self.config.epoch.roster.faulty() + 1;
-        let unlimited = self.broken(Mutation::LeavesOutEndlessly);
+        let unlimited = self.config.broken(Mutation::LeavesOutEndlessly);
         let Some(lead) = &mut self.lead else {
             return false;
         };
@@ -210,7 +210,7 @@ impl Member {
         else {
             return;
         };
-        let short = usize::from(self.broken(Mutation::InclusionMissing));
+        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
         let waiting = self.now < self.inclusions_due(&sheet.entries, signed, *since);
         if signed.len() + short < sheet.entries.len() && waiting {
             return;

@@ -117,7 +117,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
     // Only the last message of a kind is kept.
-    assert_eq!(one.member.early.len(), 2);
+    assert_eq!(one.member.view.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Hold {

@@ -128,7 +128,7 @@ fn a_quorum_of_votes_for_one_block_makes_a_certificate() {
     assert_eq!(votes(&mut one, z, 1, notarize(a)), []);
     // Its own is the third one for that block.
     let own = one.sealed(one.me, 0, 1, notarize(a)).0;
-    one.member.loopback.push_back(own);
+    one.member.out.deliver_to_self(own);
     let mut voters = vec![one.me, x, z];
     voters.sort_unstable();
     let notarised = one.certificate_by(1, Verdict::Notarised(a), &voters);
