@@ -3,7 +3,6 @@
 use super::own::Lateness;
 use super::{ByMember, Member};
 use crate::effects::{Effect, Report};
-use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
 /// The members without a contribution in the last final round that waited for them.
@@ -56,11 +55,6 @@ impl Absences {
 }
 
 impl Member {
-    /// Whether nobody waits for a member: it said that it contributes nothing to this round.
-    pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
-        self.round.inbox.has_nothing_of(member) && !self.config.broken(Mutation::NothingIgnored)
-    }
-
     /// The round under way became final: reports if this member's contribution came too late for it.
     pub(super) fn report_lateness(&mut self) {
         let me = self.config.me;
@@ -76,15 +70,5 @@ impl Member {
         let (round, over) = (self.round.number, self.now - started);
         let late = Report::Late { round, ready, over };
         self.out.push(Effect::Report(late));
-    }
-
-    /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
-    /// waited for it became final without it, and either it cannot be reached or this round is not its next
-    /// chance.
-    pub(super) fn excused(&self, member: MemberIndex) -> bool {
-        if self.sits_out(member) {
-            return true;
-        }
-        self.presence.excuses(member, self.round.number)
     }
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{ByMember, Member, Mutation};
+use super::chain::Chain;
+use super::outbox::Outbox;
+use super::participation::Participation;
+use super::{ByMember, Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::{Epoch, Verification};
 use crate::effects::{Effect, Record, Report};
@@ -15,6 +18,7 @@ use crate::hash::Hash;
 use crate::message::{Body, Message};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 /// Votes and proposals of views after the last final block.
 #[derive(Default)]
@@ -117,9 +121,61 @@ impl Ballots {
     }
 }
 
+/// Voting and counting votes. Borrows what that depends on.
+pub(super) struct Voting<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    ballots: &'a mut Ballots,
+    view: &'a View,
+    participation: &'a Participation,
+    /// Nothing is left to agree on.
+    at_rest: bool,
+}
+
+/// What follows from a vote that was counted.
+pub(super) struct Counted {
+    /// A contradiction to an earlier vote of its sender.
+    pub(super) fault: Option<Evidence>,
+    /// What it votes for.
+    pub(super) verdict: Verdict,
+}
+
 impl Member {
+    /// Lends what voting depends on.
+    pub(super) fn voting(&mut self) -> Voting<'_> {
+        let at_rest = self.at_rest();
+        Voting {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            ballots: &mut self.ballots,
+            view: &self.view,
+            participation: &self.participation,
+            at_rest,
+        }
+    }
+
+    /// A vote of any member.
+    pub(super) fn receive_vote(&mut self, message: Message) {
+        let view = message.view;
+        let Some(Counted { fault, verdict }) = self.voting().count(message) else {
+            return;
+        };
+        if let Some(evidence) = fault {
+            self.accuse(evidence);
+        }
+        if let Some(certificate) = self.voting().certificate(view, verdict) {
+            self.add_certificate(certificate);
+        }
+    }
+}
+
+impl Voting<'_> {
     /// Votes Notarize, at most once per view (R1).
-    pub(super) fn vote_notarize(&mut self, block: Hash, checked: Checked) {
+    pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
         let once = self.ballots.has_notarized(view) && !self.config.broken(Mutation::NotarizeTwice);
         if self.participation.listening() || once {
@@ -132,7 +188,7 @@ impl Member {
     }
 
     /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
-    pub(super) fn vote_finalize(&mut self, view: u64, block: Hash) {
+    pub(super) fn finalize(&mut self, view: u64, block: Hash) {
         let against =
             self.ballots.has_nullified(view) && !self.config.broken(Mutation::FinalizeAfterNullify);
         let done = self
@@ -146,7 +202,7 @@ impl Member {
     }
 
     /// Votes against the current view, unless this member voted Finalize in it (R2).
-    pub(super) fn vote_nullify(&mut self, reason: Refusal) {
+    pub(super) fn nullify(&mut self, reason: Refusal) {
         let view = self.view.number;
         let finalized = self
             .ballots
@@ -154,7 +210,7 @@ impl Member {
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
         if self.participation.listening()
-            || self.at_rest()
+            || self.at_rest
             || self.ballots.has_nullified(view)
             || finalized && !self.config.broken(Mutation::NullifyAfterFinalize)
         {
@@ -189,12 +245,12 @@ impl Member {
         self.chain.turns.collectors(&self.config.epoch, view)
     }
 
-    /// A vote of any member.
-    pub(super) fn receive_vote(&mut self, message: Message) {
+    /// Counts a vote of any member; `None` if it is of no use.
+    fn count(&mut self, message: Message) -> Option<Counted> {
         let (view, sender) = (message.view, message.sender);
         let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
         if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
-            return;
+            return None;
         }
         let tally = self.ballots.tallies.entry(view).or_default();
         let earlier = match &message.body {
@@ -214,17 +270,14 @@ impl Member {
             && self.view.judged.is_none();
         if gave_up && sender != self.config.me && !self.config.broken(Mutation::GivingUpIgnored) {
             let lead = self.config.epoch.roster.name(sender).to_owned();
-            self.vote_nullify(Refusal::GaveUp { lead });
-        }
-        if let Some(evidence) = fault {
-            self.accuse(evidence);
+            self.nullify(Refusal::GaveUp { lead });
         }
         let verdict = match message.body {
             Body::Notarize { block, .. } => Verdict::Notarised(block),
             Body::Finalize { block } => Verdict::Final(block),
             _ => Verdict::Nullified,
         };
-        self.form_certificate(view, verdict);
+        Some(Counted { fault, verdict })
     }
 
     /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives
@@ -236,8 +289,7 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
-        if self.at_rest() && message.view > self.chain.tip.view && message.sender != self.config.me
-        {
+        if self.at_rest && message.view > self.chain.tip.view && message.sender != self.config.me {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);
@@ -275,18 +327,16 @@ impl Member {
             .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
     }
 
-    /// Makes a certificate, once there is a quorum of votes.
-    fn form_certificate(&mut self, view: u64, verdict: Verdict) {
+    /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
+    fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
         let mut quorum = self.config.epoch.roster.quorum();
         if self.config.broken(Mutation::QuorumMinusOne) {
             quorum -= 1;
         }
         if self.chain.has(view, verdict) {
-            return;
+            return None;
         }
-        let Some(tally) = self.ballots.tallies.get(&view) else {
-            return;
-        };
+        let tally = self.ballots.tallies.get(&view)?;
         let cast = match verdict {
             Verdict::Notarised(_) => &tally.notarize,
             Verdict::Final(_) => &tally.finalize,
@@ -308,7 +358,7 @@ impl Member {
             })
             .collect();
         if votes.len() < quorum {
-            return;
+            return None;
         }
         // Honest votes for an empty block or a change all say that there was no outcome to check. A false
         // vote beside them must not make the certificate ask for auditors.
@@ -329,15 +379,15 @@ impl Member {
         votes.truncate(quorum);
         votes.sort_by_key(|vote| vote.member);
         let votes: Arc<[Vote]> = votes.into();
-        self.add_certificate(Certificate {
+        Some(Certificate {
             view,
             verdict,
             votes,
-        });
+        })
     }
 
     /// Once per beat: sends again the votes that no certificate has answered.
-    pub(super) fn repeat_votes(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if self.participation.outdated() {
             // They may contradict those that its journal does not hold.
             return;

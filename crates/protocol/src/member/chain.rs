@@ -82,6 +82,11 @@ impl Chain {
         }
     }
 
+    /// The lead of a view after the last final learning block.
+    pub(super) fn lead(&self, epoch: &Epoch, view: u64) -> MemberIndex {
+        self.turns.lead(epoch, view)
+    }
+
     /// The members that check the round of a view, ascending.
     pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
         let view = match broken(Mutation::AuditorsFixed) {
@@ -393,7 +398,7 @@ impl Member {
             Verdict::Notarised(block) => {
                 self.adopt_notarised(block);
                 if !self.config.broken(Mutation::FinalizeWithheld) {
-                    self.vote_finalize(view, block);
+                    self.voting().finalize(view, block);
                 }
                 self.leave(view, certificate);
             }
@@ -517,7 +522,9 @@ impl Member {
         }
         if self.chain.learned.round > before {
             let participants = self.round.participants().iter().copied();
-            let waited_for: Vec<_> = participants.filter(|&by| !self.excused(by)).collect();
+            let waited_for: Vec<_> = participants
+                .filter(|&by| !self.waiting().excused(by))
+                .collect();
             let next = self.chain.learned.round + 1;
             if next == self.round.number + 1 {
                 self.presence
@@ -534,7 +541,7 @@ impl Member {
         self.try_to_take_part();
         if tip >= self.view.number {
             self.enter(tip + 1);
-        } else if self.lead_of(self.view.number) != self.view.lead {
+        } else if self.chain.lead(&self.config.epoch, self.view.number) != self.view.lead {
             // The view began before this block was known to be final.
             self.enter(self.view.number);
         } else if self.lead.is_some() {

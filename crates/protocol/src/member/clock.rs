@@ -81,11 +81,6 @@ impl Member {
         (epoch.beat() * epoch.charter.view_timeout).max(least)
     }
 
-    /// Whether patience is over: slow participants are not waited for any more.
-    pub(super) fn patience_over(&self) -> bool {
-        self.now >= self.round.started + self.config.epoch.patience()
-    }
-
     /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
     /// sent it again.
     pub(super) fn progressed(&mut self, counter: u64) {
@@ -108,12 +103,12 @@ impl Member {
             && !self.config.broken(Mutation::SilenceTolerated)
         {
             let lead = lead();
-            self.vote_nullify(Refusal::Silent { lead, silence });
+            self.voting().nullify(Refusal::Silent { lead, silence });
         } else if self.now >= self.view.entered + timeout
             && !self.config.broken(Mutation::SlownessTolerated)
         {
             let lead = lead();
-            self.vote_nullify(Refusal::Slow { lead, timeout });
+            self.voting().nullify(Refusal::Slow { lead, timeout });
         }
     }
 
@@ -136,7 +131,7 @@ impl Member {
         self.repeat_as_lead();
         self.repeat_contribution();
         self.repeat_nothing();
-        self.repeat_votes();
+        self.voting().repeat();
         self.repeat_questions();
     }
 }

@@ -1,5 +1,6 @@
 //! Judging the proposal of a view: whether to vote for it (R1) or against the view (R2).
 
+use super::entries::check_rows;
 use super::{Inclusions, Member, Mutation};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
@@ -69,7 +70,7 @@ impl Member {
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.accuse(evidence);
                 self.out.refuse(message.sender, 0, reason.clone());
-                self.vote_nullify(reason);
+                self.voting().nullify(reason);
             }
             if !self.config.broken(Mutation::NotarizeTwice) {
                 return;
@@ -102,7 +103,7 @@ impl Member {
         });
         if let Err(reason) = structure {
             self.out.refuse(sender, 0, reason.clone());
-            self.vote_nullify(reason);
+            self.voting().nullify(reason);
         }
     }
 
@@ -141,13 +142,13 @@ impl Member {
                 self.set_state(State::Voted);
                 self.out.refuse(proposer, self.round.number, reason.clone());
                 if !self.config.broken(Mutation::RefusalWithoutVote) {
-                    self.vote_nullify(reason);
+                    self.voting().nullify(reason);
                 }
             }
             Opinion::Structure => {
                 self.note_change(block);
                 self.set_state(State::Voted);
-                self.vote_notarize(block, Checked::Structure);
+                self.voting().notarize(block, Checked::Structure);
             }
             Opinion::Learning(case) => {
                 if let Some((sheet, _)) = &learning {
@@ -200,7 +201,7 @@ impl Member {
                 true => Verification::Full,
                 false => Verification::Inclusion,
             };
-            return self.vote_notarize(block, Checked::Outcome(checked));
+            return self.voting().notarize(block, Checked::Outcome(checked));
         }
         self.set_state(State::Keeping { outcome });
         let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
@@ -230,7 +231,7 @@ impl Member {
                 self.set_state(State::Voted);
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.out.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
+                self.voting().nullify(reason);
             }
         }
     }
@@ -258,7 +259,9 @@ impl Member {
                 if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
             {
                 self.set_state(State::Voted);
-                return self.vote_notarize(block, Checked::Outcome(Verification::Full));
+                return self
+                    .voting()
+                    .notarize(block, Checked::Outcome(Verification::Full));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
                 claimed,
@@ -274,7 +277,7 @@ impl Member {
         };
         self.set_state(State::Voted);
         self.out.refuse(proposer, self.round.number, reason.clone());
-        self.vote_nullify(reason);
+        self.voting().nullify(reason);
     }
 
     /// Whether a decision is acceptable became known.
@@ -299,7 +302,7 @@ impl Member {
                 self.set_state(State::Voted);
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.out.refuse(lead, self.round.number, reason.clone());
-                self.vote_nullify(reason);
+                self.voting().nullify(reason);
             }
         }
     }
@@ -461,16 +464,16 @@ impl Member {
                 return Opinion::Refuse(Refusal::WrongNames);
             }
         }
-        let rows = self.check_rows(&sheet.entries, &signers);
+        let rows = check_rows(&self.config.epoch.roster, &sheet.entries, &signers);
         if let Err(why) = rows.or_else(|why| self.config.unless(Mutation::SheetOfAnyRows, why)) {
             return Opinion::Refuse(why);
         }
-        let needed = self.fewest();
+        let needed = self.round.fewest(&self.config);
         if k < needed && !self.config.broken(Mutation::FewestIgnored) {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.enough(&signers) && !self.config.broken(Mutation::EnoughIgnored) {
+        if !self.waiting().enough(&signers) && !self.config.broken(Mutation::EnoughIgnored) {
             return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());

@@ -82,6 +82,7 @@ use amendments::Amendments;
 use ballots::Ballots;
 use chain::Chain;
 use completion::Completion;
+use entries::Waiting;
 use judge::Judged;
 use lead::Lead;
 use outbox::Outbox;
@@ -388,7 +389,7 @@ impl Member {
                 self.chain
                     .may_propose(epoch, message.view, message.sender, proposal)
             }
-            _ => message.sender == self.lead_of(message.view),
+            _ => message.sender == self.chain.lead(&self.config.epoch, message.view),
         };
         if of_view && !by_lead() && !self.config.broken(Mutation::AnyoneLeads) {
             if self.config.epoch.charter.rotation.follows_rounds() {
@@ -397,7 +398,7 @@ impl Member {
                 return;
             }
             let view = message.view;
-            let lead = self.lead_of(view);
+            let lead = self.chain.lead(&self.config.epoch, view);
             let lead = self.config.epoch.roster.name(lead).to_owned();
             let reason = Refusal::NotTheLead { kind, view, lead };
             return self.out.refuse(message.sender, message.round, reason);
@@ -444,15 +445,20 @@ impl Member {
         }
     }
 
-    /// The lead of a view after the last final learning block.
-    fn lead_of(&self, view: u64) -> MemberIndex {
-        self.chain.turns.lead(&self.config.epoch, view)
+    /// Whom the round waits for.
+    fn waiting(&self) -> Waiting<'_> {
+        Waiting {
+            config: &self.config,
+            now: self.now,
+            round: &self.round,
+            presence: &self.presence,
+        }
     }
 
     /// Enters a view. The number never falls. It stays the same where a block that became final
     /// gives the view another lead.
     fn enter(&mut self, number: u64) {
-        let lead = self.lead_of(number);
+        let lead = self.chain.lead(&self.config.epoch, number);
         let again = number == self.view.number;
         let early = std::mem::take(&mut self.view.early);
         self.view = View::new(number, lead, self.now);

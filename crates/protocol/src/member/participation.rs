@@ -279,7 +279,7 @@ impl Member {
         };
         // Votes, proposals and contributions may have reached only the leads of these views.
         let view = self.view.number;
-        let leads = [view, view + 1].map(|view| self.lead_of(view));
+        let leads = [view, view + 1].map(|view| self.chain.lead(&self.config.epoch, view));
         let under_way = answers.len() + self.sync.asked.len();
         under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
     }

@@ -37,10 +37,10 @@ impl Member {
             return;
         };
         let cross_evaluate = plan.cross_evaluate;
-        if let Err(reason) = self.check_entries(&bundle.entries) {
+        if let Err(reason) = self.round.check_entries(&self.config, &bundle.entries) {
             let lead = self.view.lead;
             self.out.refuse(lead, round, reason.clone());
-            return self.vote_nullify(reason);
+            return self.voting().nullify(reason);
         }
         let listed = self.listed(&bundle.entries);
         self.round.own.model_released |= listed || !self.round.own.has_contributed();
@@ -116,7 +116,7 @@ impl Member {
                 scoring.requested = None;
                 let (lead, reason) = (self.view.lead, Refusal::Work(reason));
                 self.out.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
+                self.voting().nullify(reason);
             }
         }
     }

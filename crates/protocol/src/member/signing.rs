@@ -39,7 +39,7 @@ impl Member {
             rows.len() == k && rows.iter().all(finite)
         });
         let flaw = if sheet.scores.is_some() == plan.cross_evaluate && square {
-            self.check_entries(&sheet.entries).err()
+            self.round.check_entries(&self.config, &sheet.entries).err()
         } else {
             Some(Refusal::SheetShape)
         };
@@ -48,7 +48,7 @@ impl Member {
             Some(reason) => {
                 let lead = self.view.lead;
                 self.out.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
+                self.voting().nullify(reason);
             }
         }
     }

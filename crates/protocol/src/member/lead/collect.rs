@@ -170,13 +170,16 @@ impl Member {
             .participants()
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
-            .filter(|member| !self.sits_out(**member));
-        if lead.receipts.len() < self.fewest() && !self.config.broken(Mutation::ClosesWithTooFew) {
+            .filter(|member| !self.waiting().sits_out(**member));
+        if lead.receipts.len() < self.round.fewest(&self.config)
+            && !self.config.broken(Mutation::ClosesWithTooFew)
+        {
             return false;
         }
         if lead.receipts.is_empty() {
             // A round without entries leaves the models as they are: only after D and patience.
-            return self.now >= self.view.entered + self.phase_time() && self.patience_over();
+            return self.now >= self.view.entered + self.phase_time()
+                && self.waiting().patience_over();
         }
         if missing.clone().next().is_none() {
             return true;
@@ -187,7 +190,7 @@ impl Member {
         if self.now < self.view.entered + self.phase_time() {
             return false;
         }
-        missing.all(|&member| self.excused(member)) || self.patience_over()
+        missing.all(|&member| self.waiting().excused(member)) || self.waiting().patience_over()
     }
 
     /// Sends the bundle. Without cross-evaluation it is the sheet too.

@@ -29,7 +29,7 @@ impl Member {
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
         let here = self.round.models.missing(&sheet.entries).is_empty()
             || self.config.broken(Mutation::TakeOverWithoutModels);
-        if !covered || !here || !self.enough(&authors) {
+        if !covered || !here || !self.waiting().enough(&authors) {
             return false;
         }
         let root = sheet.root();
@@ -101,7 +101,7 @@ impl Member {
     /// its own view.
     fn work_failed(&mut self, work: &'static str, error: WorkError) {
         self.round.proposed = None;
-        self.vote_nullify(Refusal::CouldNot { work, error });
+        self.voting().nullify(Refusal::CouldNot { work, error });
     }
 
     /// Proposes the round once its outcome is computed.
@@ -167,7 +167,7 @@ impl Member {
         let unproven = self.config.broken(Mutation::SkippedWithoutProof);
         if self.chain.gap(from, view).is_some() && !unproven {
             self.set_stage(Stage::Over);
-            return self.vote_nullify(Refusal::ViewsUnknown);
+            return self.voting().nullify(Refusal::ViewsUnknown);
         }
         let skipped = self.chain.last_skipped(from, view);
         let block = Block {

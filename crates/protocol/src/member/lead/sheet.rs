@@ -38,7 +38,7 @@ impl Member {
         let ascending = scores.losses.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let finite = scores.losses.iter().all(|(_, loss)| loss.is_finite());
         // Before the plan is known there are no participants, and so no scores.
-        if !ascending || !finite || scores.losses.len() > self.participants() {
+        if !ascending || !finite || scores.losses.len() > self.round.participants().len() {
             return self.out.refuse(sender, round, Refusal::Scores);
         }
         self.round.inbox.scores.insert(sender, scores);
@@ -134,7 +134,7 @@ impl Member {
         let authors = self.lead.as_ref().map(|lead| lead.authors(entries));
         let mut owing = authors.into_iter().flatten().filter(owes);
         let phase = self.phase_time();
-        match owing.all(|member| self.excused(member)) {
+        match owing.all(|member| self.waiting().excused(member)) {
             true => since + phase,
             false => since + phase.max(self.config.epoch.patience()),
         }
@@ -143,7 +143,7 @@ impl Member {
     /// Leaves out the authors of entries that are not `kept`; false if that is not allowed, and this
     /// member has voted against its view instead.
     fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
-        let fewest = self.fewest();
+        let fewest = self.round.fewest(&self.config);
         let most = self.config.epoch.roster.faulty() + 1;
         let unlimited = self.config.broken(Mutation::LeavesOutEndlessly);
         let Some(lead) = &mut self.lead else {
@@ -160,7 +160,8 @@ impl Member {
         if kept.len() < fewest || many {
             lead.stage = Stage::Over;
             let missing = members.len();
-            self.vote_nullify(Refusal::TooFewLeft { missing, reason });
+            self.voting()
+                .nullify(Refusal::TooFewLeft { missing, reason });
             return false;
         }
         let (view, round) = (self.view.number, self.round.number);
