@@ -1,7 +1,7 @@
 //! Members that took no part in recent rounds, and how long they are excused (not waited for).
 
-use super::own::Lateness;
-use super::{ByMember, Member};
+use super::ByMember;
+use super::own::{Contributing, Lateness};
 use crate::effects::{Effect, Report};
 use crate::roster::MemberIndex;
 
@@ -54,7 +54,7 @@ impl Absences {
     }
 }
 
-impl Member {
+impl Contributing<'_> {
     /// The round under way became final: reports if this member's contribution came too late for it.
     pub(super) fn report_lateness(&mut self) {
         let me = self.config.me;

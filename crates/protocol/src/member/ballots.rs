@@ -158,6 +158,14 @@ impl Member {
         }
     }
 
+    /// Votes against the view if its lead broke a rule, and reports that.
+    pub(super) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
+        if let Err(reason) = rules {
+            self.out.refuse(self.view.lead, round, reason.clone());
+            self.voting().nullify(reason);
+        }
+    }
+
     /// A vote of any member.
     pub(super) fn receive_vote(&mut self, message: Message) {
         let view = message.view;

@@ -384,7 +384,7 @@ impl Member {
         {
             return;
         }
-        self.look_for_own_vote(&certificate);
+        self.own_key().look_for_vote(&certificate);
         let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
         if !self.config.broken(Mutation::CertificateUnpublished) {
             self.out.push(Effect::Publish { frame });
@@ -504,7 +504,7 @@ impl Member {
                 }));
             }
         }
-        self.look_for_own_signatures(&blocks, &proof);
+        self.own_key().look_for_signatures(&blocks, &proof);
         let passage = Passage::among(&blocks, &proof);
         self.chain.advance(&epoch, blocks, proof);
         if let Some(passage) = passage {
@@ -530,7 +530,7 @@ impl Member {
                 self.presence
                     .absences
                     .waited(self.round.number, &waited_for);
-                self.report_lateness();
+                self.contributing().report_lateness();
             }
             self.presence.absences.returned(&self.chain.learned.authors);
             self.round.advance_to(next, self.now);

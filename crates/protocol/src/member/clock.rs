@@ -54,7 +54,7 @@ impl Member {
             return;
         }
         self.send_complete_to(peer);
-        self.send_nothing(&[peer]);
+        self.contributing().send_nothing(&[peer]);
         self.send_amendments(&[peer]);
     }
 
@@ -129,8 +129,9 @@ impl Member {
         self.adoption.retry();
         self.repeat_judging();
         self.repeat_as_lead();
-        self.repeat_contribution();
-        self.repeat_nothing();
+        let phase = self.phase_time();
+        self.contributing().repeat_contribution(phase);
+        self.contributing().repeat_nothing();
         self.voting().repeat();
         self.repeat_questions();
     }

@@ -1,7 +1,8 @@
 //! Judging the proposal of a view: whether to vote for it (R1) or against the view (R2).
 
+use super::chain::Chain;
 use super::entries::check_rows;
-use super::{Inclusions, Member, Mutation};
+use super::{Config, Inclusions, Member, Mutation, View};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
 use crate::charter::Verification;
@@ -155,7 +156,9 @@ impl Member {
                     self.round.sheets.need(sheet);
                 }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
-                if let Some((_, outcome)) = learning.filter(|_| !self.audits()) {
+                if let Some((_, outcome)) =
+                    learning.filter(|_| !self.view.audits(&self.config, &self.chain))
+                {
                     return self.vote_for_kept(block, outcome);
                 }
                 let id = case.id();
@@ -173,16 +176,6 @@ impl Member {
                 self.conclude(block, id);
             }
         }
-    }
-
-    /// Whether this member checks the decision and computes the outcome in this view: all members do
-    /// under `full`, and the lead has done so in any case.
-    pub(super) fn audits(&self) -> bool {
-        let (epoch, view) = (&self.config.epoch, self.view.number);
-        self.view.lead == self.config.me
-            || epoch.charter.verification == Verification::Full
-            || self.chain.auditors(epoch, view).contains(&self.config.me)
-                && !self.config.broken(Mutation::AuditorBelieves)
     }
 
     fn set_state(&mut self, state: State) {
@@ -487,7 +480,7 @@ impl Member {
             .learning()
             .and_then(|learning| self.round.sheets.get(&learning.sheet));
         self.view.receipt.is_some()
-            && !sheet.is_some_and(|sheet| self.listed(&sheet.entries))
+            && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
             && !self.config.broken(Mutation::ReceiptIgnored)
     }
 
@@ -505,6 +498,18 @@ impl Member {
                 judged.state = State::Incomplete;
             }
         }
+    }
+}
+
+impl View {
+    /// Whether this member checks the decision and computes the outcome in this view: all members do
+    /// under `full`, and the lead has done so in any case.
+    pub(super) fn audits(&self, config: &Config, chain: &Chain) -> bool {
+        let epoch = &config.epoch;
+        self.lead == config.me
+            || epoch.charter.verification == Verification::Full
+            || chain.auditors(epoch, self.number).contains(&config.me)
+                && !config.broken(Mutation::AuditorBelieves)
     }
 }
 

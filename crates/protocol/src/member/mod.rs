@@ -83,6 +83,7 @@ use ballots::Ballots;
 use chain::Chain;
 use completion::Completion;
 use entries::Waiting;
+use inbox::Again;
 use judge::Judged;
 use lead::Lead;
 use outbox::Outbox;
@@ -196,23 +197,26 @@ impl Member {
             Input::Arrived { key } => self.arrived(key),
             Input::Resume => self.config.paused = false,
             Input::Recover { lost, abandon } => self.recover(lost, abandon),
-            Input::KeyElsewhere => self.key_elsewhere(),
+            Input::KeyElsewhere => self.own_key().elsewhere(),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
             Input::Planned(planned) => self.planned(planned),
-            Input::Trained { round, result } => self.trained(round, result),
+            Input::Trained { round, result } => self.contributing().trained(round, result),
             Input::Admitted {
                 round,
                 from,
                 fields,
                 result,
             } => self.admitted(round, from, &fields, result),
-            Input::Evaluated { round, result } => self.evaluated(round, result),
+            Input::Evaluated { round, result } => {
+                let kept = self.signing().evaluated(round, result);
+                self.against_lead(round, kept);
+            }
             Input::Held {
                 round,
                 blobs,
                 result,
-            } => self.held(round, &blobs, result),
+            } => self.signing().held(round, &blobs, result),
             Input::Decided { sheet, result } => self.decided(sheet, result),
             Input::Checked { case, result } => self.checked(case, result),
             Input::Settled { case, result } => self.settled(case, result),
@@ -301,15 +305,14 @@ impl Member {
                 Record::Standing(message) => self.recoveries.restore(message),
                 Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
                 Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
-                Record::Outdated(what) => self.stop_signing(what),
+                Record::Outdated(what) => self.own_key().stop_signing(what),
             }
         }
         let tip = self.chain.tip.view;
         self.chain.unresolved.take_if(|proof| proof.view <= tip);
         self.round = Round::new(self.chain.learned.round + 1, self.now);
         if let Some(message) = own.filter(|message| message.round == self.round.number) {
-            let epoch = self.config.epoch.clone();
-            self.restore_contribution(&epoch, message);
+            self.contributing().restore(message);
         }
         applied
     }
@@ -356,11 +359,11 @@ impl Member {
             self.adopt();
             self.request_plan();
         }
-        self.train();
-        self.score();
-        self.contribute();
-        self.say_nothing();
-        self.sign();
+        self.contributing().train();
+        self.signing().score();
+        self.contributing().contribute();
+        self.contributing().say_nothing();
+        self.signing().sign();
         self.lead();
         self.judge();
         self.check_lead_timers();
@@ -408,11 +411,21 @@ impl Member {
         }
         let (round, sender) = (message.round, message.sender);
         match message.body {
-            Body::Contribution(_) => self.contribution(message),
-            Body::Receipt { entry } => self.receipt(entry),
-            Body::Bundle(bundle) => self.bundle(round, bundle),
+            Body::Contribution(_) => match self.contributing().take(message) {
+                Some(Again::Contradiction(evidence)) => self.accuse(evidence),
+                Some(Again::WithoutReceipt(sender)) => self.repeat_receipt(sender),
+                None => {}
+            },
+            Body::Receipt { entry } => self.contributing().receipt(entry),
+            Body::Bundle(bundle) => {
+                let kept = self.signing().bundle(round, bundle);
+                self.against_lead(round, kept);
+            }
             Body::Scores(scores) => self.scores(sender, round, scores),
-            Body::Sheet(sheet) => self.sheet(round, sheet),
+            Body::Sheet(sheet) => {
+                let kept = self.signing().sheet(round, sheet);
+                self.against_lead(round, kept);
+            }
             Body::Inclusion { sheet } => self.inclusion(&message, sheet),
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => {
@@ -427,7 +440,7 @@ impl Member {
             } => self.answer_sync_request(sender, (after, from), missing, nonce),
             Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
             Body::Complete => self.receive_complete(sender, round),
-            Body::Nothing => self.has_nothing(sender, round),
+            Body::Nothing => self.contributing().has_nothing(sender, round),
             Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
             Body::Standing(standing) => {
                 self.receive_standing(sender, *standing, message.signature);
@@ -482,7 +495,9 @@ impl Member {
             if message.view == number {
                 match message.body {
                     // At once, so that no proposal of this view is judged without it.
-                    Body::Receipt { entry } if message.sender == lead => self.receipt(entry),
+                    Body::Receipt { entry } if message.sender == lead => {
+                        self.contributing().receipt(entry)
+                    }
                     _ => self.out.deliver_to_self(message),
                 }
             } else if message.view > number {
@@ -501,7 +516,7 @@ impl Member {
             self.start_leading();
         }
         if self.chain.newest_notarised().is_none() {
-            self.send_contribution();
+            self.contributing().send_contribution();
         }
     }
 

@@ -9,7 +9,7 @@ impl Member {
     /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
     /// no member can fill logs with it.
     pub(super) fn accuse(&mut self, evidence: Evidence) {
-        self.look_for_own_messages(&evidence);
+        self.own_key().look_for_messages(&evidence);
         if self.config.broken(Mutation::FaultUnreported) {
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::participation::Journal;
+use super::participation::{Journal, Participation};
 use super::{ByMember, Member, Mutation};
 use crate::certificate::{Certificate, Verdict};
 use crate::codec;
@@ -143,7 +143,7 @@ impl Member {
         if !self.participation.listening() {
             // Before anything is signed, and whatever has become final since: a journal that lacks
             // something that this member signed is an older copy.
-            own.iter().for_each(|own| self.look_at_own(own));
+            own.iter().for_each(|own| self.own_key().look_at(own));
         }
         let before = self.missing_from();
         let known = self.chain.tip.view;
@@ -165,7 +165,7 @@ impl Member {
         }
         // Asks again only if this answer had something new, even if it announces more.
         self.sync.catching_up = ancestors || response.more && self.missing_from() > before;
-        own.iter().for_each(|own| self.look_at_own(own));
+        own.iter().for_each(|own| self.own_key().look_at(own));
         self.participation.answered(sender, highest, response.more);
         self.try_to_take_part();
         if self.sync.catching_up {
@@ -198,6 +198,27 @@ impl Member {
     /// later view of which none is known.
     fn missing_from(&self) -> (u64, u64) {
         (self.chain.tip.view, self.chain.first_unknown())
+    }
+
+    /// Whether this member only listens and needs an answer of `peer` now.
+    fn needs_answer_of(&self, peer: MemberIndex) -> bool {
+        if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
+            return false;
+        }
+        let Participation::KeyCheck { answers } = &self.participation else {
+            return true;
+        };
+        // Votes, proposals and contributions may have reached only the leads of these views.
+        let view = self.view.number;
+        let leads = [view, view + 1].map(|view| self.chain.lead(&self.config.epoch, view));
+        let under_way = answers.len() + self.sync.asked.len();
+        under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
+    }
+
+    /// Whether no answer of `peer` is needed for taking part.
+    fn answered_by(&self, peer: MemberIndex) -> bool {
+        let quorum = self.config.epoch.roster.quorum();
+        self.participation.is_answered_by(peer, quorum)
     }
 
     /// A member can be reached: asks it, if this member is catching up and no question is open, or

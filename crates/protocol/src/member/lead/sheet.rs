@@ -19,7 +19,8 @@ impl Member {
     pub(super) fn start_including(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
-        self.keep_sheet(root, sheet.clone());
+        self.round
+            .keep_sheet(&self.config, &self.view, root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.set_stage(Stage::Including {

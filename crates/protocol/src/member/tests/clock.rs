@@ -222,15 +222,19 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
         let round = one.member.round();
         one.plan();
         one.train();
-        if !one.member.excused(slow) {
+        if !one.member.waiting().excused(slow) {
             waited.push(round);
         }
-        assert_eq!(one.member.excused(dead), round > 1, "round {round}");
+        assert_eq!(
+            one.member.waiting().excused(dead),
+            round > 1,
+            "round {round}"
+        );
         let authors = one.all().into_iter().filter(|by| !absent.contains(by));
         one.finish_round(&authors.collect::<Vec<_>>());
     }
     assert_eq!(waited, [1, 3, 7]);
     // A member that contributed is waited for in the next round.
     one.step(Input::Time);
-    assert!(one.member.excused(slow));
+    assert!(one.member.waiting().excused(slow));
 }
