@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::approvals::{Approvals, KEPT, Word};
-use super::{ByMember, Member};
+use super::lead::Draft;
+use super::{ByMember, Config, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
 use crate::effects::{Effect, Record, Report};
@@ -67,6 +68,35 @@ impl Amendments {
         })
     }
 
+    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
+    /// withdrawn does not count.
+    fn approvals_stand(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
+        let hash = change.amendment.hash();
+        let withdrawn = change.approvals.iter().filter(|approval| {
+            let last = self.approvals.last(approval.by, &hash);
+            last.is_some_and(|word| !word.stands && word.number > approval.number)
+        });
+        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
+        let needed = change.amendment.needed(&config.epoch);
+        match given - withdrawn >= needed || config.broken(Mutation::WithdrawalIgnored) {
+            true => Ok(()),
+            false => Err(ChangeError::Approvals {
+                got: given - withdrawn,
+                needed,
+            }),
+        }
+    }
+
+    /// Whether this member may vote for a change, beside the rules that hold for everybody.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
+    /// approvals stand.
+    pub(super) fn accepts(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
+        config.follows(&change.amendment, Mutation::FormatUnspoken)?;
+        self.approvals_stand(config, change)
+    }
+
     /// Keeps an amendment. Where its sender has sent many others, one that nobody approves any more
     /// makes room, once in a `pause`: every new one is shown to people.
     ///
@@ -97,20 +127,26 @@ impl Amendments {
     }
 }
 
+impl Config {
+    /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
+    pub(super) fn follows(
+        &self,
+        amendment: &Amendment,
+        broken: Mutation,
+    ) -> Result<(), ChangeError> {
+        let spoken = amendment.is_spoken(self.formats);
+        spoken.or_else(|why| self.unless(broken, why))?;
+        let objection = self.examine.ask(amendment);
+        objection
+            .map_err(ChangeError::Objection)
+            .or_else(|why| self.unless(Mutation::ObjectionIgnored, why))
+    }
+}
+
 impl Member {
     /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
     pub(super) fn at_rest(&self) -> bool {
         self.completion.reached && !self.amendments.pending()
-    }
-
-    /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
-    fn examine(&self, amendment: &Amendment, broken: Mutation) -> Result<(), ChangeError> {
-        let spoken = amendment.is_spoken(self.config.formats);
-        spoken.or_else(|why| self.config.unless(broken, why))?;
-        let objection = self.config.examine.ask(amendment);
-        objection
-            .map_err(ChangeError::Objection)
-            .or_else(|why| self.config.unless(Mutation::ObjectionIgnored, why))
     }
 
     /// The new keys of an amendment whose nodes have not answered yet.
@@ -139,7 +175,7 @@ impl Member {
             false => Err(ChangeError::Full { kept: KEPT }),
         };
         let checked = checked
-            .and_then(|()| self.examine(&amendment, Mutation::UnspokenApproved))
+            .and_then(|()| self.config.follows(&amendment, Mutation::UnspokenApproved))
             .and(room);
         let kept = checked.and_then(|()| match known {
             true => Ok(()),
@@ -294,35 +330,6 @@ impl Member {
         }
     }
 
-    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
-    /// withdrawn does not count.
-    fn approvals_stand(&self, change: &Change) -> Result<(), ChangeError> {
-        let hash = change.amendment.hash();
-        let withdrawn = change.approvals.iter().filter(|approval| {
-            let last = self.amendments.approvals.last(approval.by, &hash);
-            last.is_some_and(|word| !word.stands && word.number > approval.number)
-        });
-        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
-        let needed = change.amendment.needed(&self.config.epoch);
-        match given - withdrawn >= needed || self.config.broken(Mutation::WithdrawalIgnored) {
-            true => Ok(()),
-            false => Err(ChangeError::Approvals {
-                got: given - withdrawn,
-                needed,
-            }),
-        }
-    }
-
-    /// Whether this member may vote for a change, beside the rules that hold for everybody.
-    ///
-    /// # Errors
-    /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
-    /// approvals stand.
-    pub(super) fn accepts(&self, change: &Change) -> Result<(), ChangeError> {
-        self.examine(&change.amendment, Mutation::FormatUnspoken)?;
-        self.approvals_stand(change)
-    }
-
     /// A block with a change is acceptable: this member knows the amendment and its approvals now,
     /// and stays awake until one is final.
     pub(super) fn note_change(&mut self, block: Hash) {
@@ -355,7 +362,9 @@ impl Member {
         };
         // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
-        let objection = self.examine(&change.amendment, Mutation::FormatUnspoken);
+        let objection = self
+            .config
+            .follows(&change.amendment, Mutation::FormatUnspoken);
         let enough = change.follows(epoch, &change.after).is_ok() && objection.is_ok();
         let needed = change.amendment.needed(epoch);
         let chosen = self.amendments.pending;
@@ -410,7 +419,8 @@ impl Member {
             change.is_some_and(|change| {
                 change.follows(&epoch, &change.after).is_ok()
                     && self
-                        .examine(&change.amendment, Mutation::FormatUnspoken)
+                        .config
+                        .follows(&change.amendment, Mutation::FormatUnspoken)
                         .is_ok()
             })
         };
@@ -428,17 +438,22 @@ impl Member {
         self.begin_to_lead();
     }
 
-    /// As lead: proposes the amendment that has enough approvals.
-    pub(super) fn propose_change(&mut self) {
+    /// Whether an amendment has enough approvals.
+    pub(super) fn amendments_wait(&self) -> bool {
+        self.amendments.pending()
+    }
+
+    /// As lead: drafts the change with the amendment that has enough approvals.
+    pub(super) fn draft_change(&mut self) -> Option<Draft> {
         // An approval may have given way to a later one of its member.
         self.choose_amendment();
         let (pending, after) = (self.amendments.pending, self.chain.checkpoint());
-        let change = pending.and_then(|hash| self.amendments.change(&hash, after));
-        let Some(change) = change else {
-            return;
-        };
-        let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        self.propose(Content::Change(Box::new(change)), parent, proof);
+        let change = pending.and_then(|hash| self.amendments.change(&hash, after))?;
+        Some(Draft {
+            content: Content::Change(Box::new(change)),
+            parent: self.chain.tip.hash,
+            proof: self.chain.tip.proof.clone(),
+        })
     }
 
     /// Sends what this member's institution says of amendments.

@@ -1,11 +1,12 @@
 //! Votes: this member's own, and those that it collects into certificates (R1–R3, R5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::chain::Chain;
+use super::lead::Draft;
 use super::outbox::Outbox;
 use super::participation::Participation;
 use super::{ByMember, Config, Member, Mutation, View};
@@ -15,7 +16,7 @@ use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{Body, Message};
+use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -107,11 +108,11 @@ impl Ballots {
         self.own.get(&view).is_some_and(|own| own.nullify.is_some())
     }
 
-    /// Whether a member is known to have voted Notarize or Nullify in a view.
-    pub(super) fn voted(&self, view: u64, member: MemberIndex) -> bool {
-        self.tallies.get(&view).is_some_and(|tally| {
-            tally.notarize.contains_key(&member) || tally.nullify.contains_key(&member)
-        })
+    /// The members that are known to have voted Notarize or Nullify in a view.
+    pub(super) fn voters(&self, view: u64) -> BTreeSet<MemberIndex> {
+        let votes = self.tallies.get(&view).into_iter();
+        let votes = votes.flat_map(|tally| tally.notarize.keys().chain(tally.nullify.keys()));
+        votes.copied().collect()
     }
 
     /// Drops everything of views up to the tip.
@@ -251,6 +252,55 @@ impl Voting<'_> {
     /// The collectors of a view, who make certificates of its votes.
     fn collectors(&self, view: u64) -> Vec<MemberIndex> {
         self.chain.turns.collectors(&self.config.epoch, view)
+    }
+
+    /// Proposes a block. It is durable before anybody sees it (R5).
+    /// `None` if it may not be proposed: this member votes against the view instead.
+    pub(super) fn propose(&mut self, draft: Draft) -> Option<(Message, Bytes)> {
+        let Draft {
+            content,
+            parent,
+            proof,
+        } = draft;
+        let view = self.view.number;
+        let from = proof.as_ref().map_or(0, |proof| proof.view);
+        let unproven = self.config.broken(Mutation::SkippedWithoutProof);
+        if self.chain.gap(from, view).is_some() && !unproven {
+            self.nullify(Refusal::ViewsUnknown);
+            return None;
+        }
+        let skipped = self.chain.last_skipped(from, view);
+        let block = Block {
+            epoch: self.config.epoch.id,
+            view,
+            parent,
+            content,
+        };
+        let proposal = Proposal {
+            block,
+            parent: proof,
+            skipped,
+        };
+        let (message, frame) = self
+            .config
+            .seal(0, view, Body::Proposal(Box::new(proposal)));
+        if !self.config.broken(Mutation::ProposalNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Proposed(message.clone())));
+        }
+        self.ballots.remember(message.clone(), frame.clone());
+        self.out.publish(message.clone(), frame.clone());
+        Some((message, frame))
+    }
+
+    /// This member's proposal in the present view.
+    pub(super) fn proposal(&self) -> Option<(Message, Bytes)> {
+        self.ballots.proposal(self.view.number).cloned()
+    }
+
+    /// The members that are known to have voted Notarize or Nullify in the present view.
+    pub(super) fn voters(&self) -> BTreeSet<MemberIndex> {
+        self.ballots.voters(self.view.number)
     }
 
     /// Counts a vote of any member; `None` if it is of no use.

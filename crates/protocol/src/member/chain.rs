@@ -545,7 +545,8 @@ impl Member {
             // The view began before this block was known to be final.
             self.enter(self.view.number);
         } else if self.lead.is_some() {
-            self.start_leading();
+            let durable = self.voting().proposal();
+            self.leading().start(durable);
         }
         // A later final block may have waited for these ancestors.
         if let Some(waiting) = self.chain.unresolved.take() {

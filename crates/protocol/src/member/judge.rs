@@ -1,13 +1,16 @@
 //! Judging the proposal of a view: whether to vote for it (R1) or against the view (R2).
 
+use super::amendments::Amendments;
 use super::chain::Chain;
-use super::entries::check_rows;
+use super::entries::{Waiting, check_rows};
+use super::outbox::Outbox;
+use super::presence::Presence;
+use super::round::Round;
 use super::{Config, Inclusions, Member, Mutation, View};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
 use crate::charter::Verification;
 use crate::effects::Effect;
-use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Content, Learning, Message, Proposal};
 use crate::recovery::RecoveryError;
@@ -18,11 +21,27 @@ use crate::work::{Case, WorkError};
 
 /// The proposal of the current view, and how far judging it is.
 pub(super) struct Judged {
-    message: Message,
-    block: Hash,
+    pub(super) message: Message,
+    pub(super) block: Hash,
     state: State,
     /// The skipped view whose nullification the proposer was asked for in this beat.
     asked: Option<u64>,
+}
+
+impl Judged {
+    /// A proposal, and whether this member has voted in its view already.
+    pub(super) fn new(message: Message, block: Hash, voted: bool) -> Self {
+        let state = match voted {
+            true => State::Voted,
+            false => State::Incomplete,
+        };
+        Self {
+            message,
+            block,
+            state,
+            asked: None,
+        }
+    }
 }
 
 enum State {
@@ -54,68 +73,77 @@ enum Opinion {
     Learning(Case),
 }
 
+/// Judging the proposal of the view. Borrows what that depends on.
+pub(super) struct Judging<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    view: &'a mut View,
+    round: &'a mut Round,
+    presence: &'a Presence,
+    amendments: &'a Amendments,
+}
+
+/// What follows from judging a proposal.
+enum Ruling {
+    /// Nothing, for now.
+    Wait,
+    /// Vote for the block.
+    Notarize(Hash, Checked),
+    /// Vote for the block, which changes no model and may hold a change of the agreement.
+    Structure(Hash),
+    /// Vote against the view.
+    Nullify(Refusal),
+    /// Ask the proposer how this view ended.
+    Ask(MemberIndex, u64),
+}
+
 impl Member {
-    /// A proposal by the lead of its view.
-    pub(super) fn proposal(&mut self, message: Message) {
-        let Body::Proposal(proposal) = &message.body else {
-            return;
-        };
-        let block = proposal.block.hash();
-        if let Some(judged) = &self.view.judged {
-            if judged.block == block {
-                return;
+    /// Lends what judging depends on.
+    pub(super) fn judging(&mut self) -> Judging<'_> {
+        Judging {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            view: &mut self.view,
+            round: &mut self.round,
+            presence: &self.presence,
+            amendments: &self.amendments,
+        }
+    }
+
+    /// Judges the proposal as far as that is possible now, and votes.
+    pub(super) fn judge(&mut self) {
+        match self.judging().judge() {
+            Ruling::Wait => {}
+            Ruling::Notarize(block, checked) => self.voting().notarize(block, checked),
+            Ruling::Structure(block) => {
+                self.note_change(block);
+                self.voting().notarize(block, Checked::Structure);
             }
-            if let Some(evidence) = Evidence::of(&judged.message, &message)
-                && !self.config.broken(Mutation::ContradictionTolerated)
-            {
-                let reason = Refusal::Contradiction(evidence.charge());
-                self.accuse(evidence);
-                self.out.refuse(message.sender, 0, reason.clone());
-                self.voting().nullify(reason);
-            }
-            if !self.config.broken(Mutation::NotarizeTwice) {
-                return;
-            }
+            Ruling::Nullify(reason) => self.voting().nullify(reason),
+            Ruling::Ask(proposer, view) => self.ask_from(proposer, view),
         }
-        let structure = structure(&proposal.block, message.view, self.config.epoch.id);
-        let structure = structure.or_else(|why| self.config.unless(Mutation::BlockMisplaced, why));
-        if structure.is_ok() {
-            self.chain.keep(block, proposal.block.clone());
-        }
-        if let Some(waiting) = self.chain.unresolved.take() {
-            self.make_final(waiting);
-        }
-        if message.view != self.view.number {
-            return;
-        }
-        let voted = self.ballots.has_notarized(message.view)
-            && !self.config.broken(Mutation::NotarizeTwice);
-        let sender = message.sender;
-        let state = if voted || structure.is_err() {
-            State::Voted
-        } else {
-            State::Incomplete
-        };
-        self.view.judged = Some(Judged {
-            message,
-            block,
-            state,
-            asked: None,
-        });
-        if let Err(reason) = structure {
-            self.out.refuse(sender, 0, reason.clone());
-            self.voting().nullify(reason);
+    }
+}
+
+impl Judging<'_> {
+    /// Whom the round waits for.
+    fn waiting(&self) -> Waiting<'_> {
+        Waiting {
+            config: self.config,
+            now: self.now,
+            round: self.round,
+            presence: self.presence,
         }
     }
 
     /// Judges the proposal as far as that is possible now.
-    pub(super) fn judge(&mut self) {
-        if self.participation.listening() {
-            // The proposal stays: this member may be allowed to vote later in this view.
-            return;
-        }
+    fn judge(&mut self) -> Ruling {
         let Some(judged) = &self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
         let (block, proposer) = (judged.block, judged.message.sender);
         match &judged.state {
@@ -124,10 +152,10 @@ impl Member {
                 let case = *case;
                 return self.conclude(block, case);
             }
-            State::Keeping { .. } | State::Stalled | State::Voted => return,
+            State::Keeping { .. } | State::Stalled | State::Voted => return Ruling::Wait,
         }
         let Body::Proposal(proposal) = &judged.message.body else {
-            return;
+            return Ruling::Wait;
         };
         let opinion = self.opinion(proposal);
         let learning = proposal.block.learning();
@@ -137,19 +165,19 @@ impl Member {
         };
         let learning = learning.map(|learning| (learning.sheet, learning.outcome));
         match opinion {
-            Opinion::Wait => {}
+            Opinion::Wait => Ruling::Wait,
             Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
                 self.set_state(State::Voted);
                 self.out.refuse(proposer, self.round.number, reason.clone());
-                if !self.config.broken(Mutation::RefusalWithoutVote) {
-                    self.voting().nullify(reason);
+                match self.config.broken(Mutation::RefusalWithoutVote) {
+                    true => Ruling::Wait,
+                    false => Ruling::Nullify(reason),
                 }
             }
             Opinion::Structure => {
-                self.note_change(block);
                 self.set_state(State::Voted);
-                self.voting().notarize(block, Checked::Structure);
+                Ruling::Structure(block)
             }
             Opinion::Learning(case) => {
                 if let Some((sheet, _)) = &learning {
@@ -173,7 +201,7 @@ impl Member {
                     let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Settle { case, holders });
                 }
-                self.conclude(block, id);
+                self.conclude(block, id)
             }
         }
     }
@@ -186,7 +214,7 @@ impl Member {
 
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
     /// voted for is there after its lead and auditors have died.
-    fn vote_for_kept(&mut self, block: Hash, outcome: Hash) {
+    fn vote_for_kept(&mut self, block: Hash, outcome: Hash) -> Ruling {
         if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
         {
             self.set_state(State::Voted);
@@ -194,7 +222,7 @@ impl Member {
                 true => Verification::Full,
                 false => Verification::Inclusion,
             };
-            return self.voting().notarize(block, Checked::Outcome(checked));
+            return Ruling::Notarize(block, Checked::Outcome(checked));
         }
         self.set_state(State::Keeping { outcome });
         let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
@@ -203,46 +231,54 @@ impl Member {
             outcome,
             holders,
         });
+        Ruling::Wait
     }
 
     /// An outcome is kept here, or could not be.
-    pub(super) fn kept(&mut self, round: u64, outcome: Hash, result: Result<(), WorkError>) {
+    ///
+    /// # Errors
+    /// The rule that the lead broke.
+    pub(super) fn kept(
+        &mut self,
+        round: u64,
+        outcome: Hash,
+        result: Result<(), WorkError>,
+    ) -> Result<(), Refusal> {
         if round != self.round.number {
-            return;
+            return Ok(());
         }
         if result.is_ok() {
             self.round.cases.kept.insert(outcome);
         }
         let waits = |judged: &Judged| matches!(judged.state, State::Keeping { outcome: of } if of == outcome);
         if !self.view.judged.as_ref().is_some_and(waits) {
-            return;
+            return Ok(());
         }
         match result {
             Ok(()) => self.set_state(State::Incomplete),
             Err(WorkError::Unavailable) => self.set_state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
-                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.out.refuse(lead, round, reason.clone());
-                self.voting().nullify(reason);
+                return Err(Refusal::Work(reason));
             }
         }
+        Ok(())
     }
 
     /// Votes, once the decision is accepted and the outcome computed.
-    fn conclude(&mut self, block: Hash, case: Hash) {
+    fn conclude(&mut self, block: Hash, case: Hash) -> Ruling {
         let Some(result) = self.round.cases.outcomes.get(&case).cloned() else {
-            return;
+            return Ruling::Wait;
         };
         if !self.round.cases.accepted.contains(&case) {
-            return;
+            return Ruling::Wait;
         }
         let Some(judged) = &self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
         let proposer = judged.message.sender;
         let Body::Proposal(proposal) = &judged.message.body else {
-            return;
+            return Ruling::Wait;
         };
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
         let reason = match (result, claimed) {
@@ -252,29 +288,35 @@ impl Member {
                 if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
             {
                 self.set_state(State::Voted);
-                return self
-                    .voting()
-                    .notarize(block, Checked::Outcome(Verification::Full));
+                return Ruling::Notarize(block, Checked::Outcome(Verification::Full));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
                 claimed,
                 recomputed,
             },
             // An empty block has no case.
-            (Ok(_), None) => return,
+            (Ok(_), None) => return Ruling::Wait,
             (Err(WorkError::Unavailable), _) => {
                 self.round.cases.outcomes.remove(&case);
-                return self.set_state(State::Stalled);
+                self.set_state(State::Stalled);
+                return Ruling::Wait;
             }
             (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
         self.set_state(State::Voted);
         self.out.refuse(proposer, self.round.number, reason.clone());
-        self.voting().nullify(reason);
+        Ruling::Nullify(reason)
     }
 
     /// Whether a decision is acceptable became known.
-    pub(super) fn checked(&mut self, case: Hash, result: Result<(), WorkError>) {
+    ///
+    /// # Errors
+    /// The rule that the lead broke.
+    pub(super) fn checked(
+        &mut self,
+        case: Hash,
+        result: Result<(), WorkError>,
+    ) -> Result<(), Refusal> {
         if result.is_ok() {
             self.round.cases.accepted.insert(case);
         }
@@ -282,7 +324,7 @@ impl Member {
             |judged| matches!(&judged.state, State::Working { case: under } if *under == case),
         );
         if !working {
-            return;
+            return Ok(());
         }
         match result {
             // Judged again: what is missing now is the outcome.
@@ -293,11 +335,10 @@ impl Member {
             Err(WorkError::Unavailable) => self.set_state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
-                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.out.refuse(lead, self.round.number, reason.clone());
-                self.voting().nullify(reason);
+                return Err(Refusal::Work(reason));
             }
         }
+        Ok(())
     }
 
     /// The models of the proposed sheet were fetched to check the decision, and are kept.
@@ -306,12 +347,6 @@ impl Member {
             let blobs = sheet.entries.iter().map(|entry| entry.fields.blob);
             self.round.models.hold(blobs);
         }
-    }
-
-    /// The proposal of the current view, if this member signed it.
-    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
-        let judged = self.view.judged.as_ref().map(|judged| &judged.message);
-        judged.filter(|message| message.sender == member)
     }
 
     /// An outcome became known.
@@ -350,7 +385,7 @@ impl Member {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                let accepted = self.accepts(change);
+                let accepted = self.amendments.accepts(self.config, change);
                 let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
                 match checked.and(accepted) {
                     Ok(()) => Opinion::Structure,
@@ -412,12 +447,13 @@ impl Member {
     }
 
     /// Asks the proposer for the nullification of a skipped view, once per beat.
-    fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) {
+    fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) -> Ruling {
         let Some(judged) = &mut self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
-        if judged.asked.replace(view) != Some(view) {
-            self.ask_from(proposer, view);
+        match judged.asked.replace(view) == Some(view) {
+            true => Ruling::Wait,
+            false => Ruling::Ask(proposer, view),
         }
     }
 
@@ -484,14 +520,8 @@ impl Member {
             && !self.config.broken(Mutation::ReceiptIgnored)
     }
 
-    /// When to judge a waiting proposal again: when patience is over.
-    pub(super) fn judge_deadline(&self) -> Option<Time> {
-        self.view.judged.as_ref()?;
-        Some(self.round.started + self.config.epoch.patience())
-    }
-
     /// A beat has passed: asks and fetches again.
-    pub(super) fn repeat_judging(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if let Some(judged) = &mut self.view.judged {
             judged.asked = None;
             if matches!(judged.state, State::Stalled) {
@@ -502,6 +532,12 @@ impl Member {
 }
 
 impl View {
+    /// The proposal of the current view, if that member signed it.
+    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
+        let judged = self.judged.as_ref().map(|judged| &judged.message);
+        judged.filter(|message| message.sender == member)
+    }
+
     /// Whether this member checks the decision and computes the outcome in this view: all members do
     /// under `full`, and the lead has done so in any case.
     pub(super) fn audits(&self, config: &Config, chain: &Chain) -> bool {
@@ -511,12 +547,4 @@ impl View {
             || chain.auditors(epoch, self.number).contains(&config.me)
                 && !config.broken(Mutation::AuditorBelieves)
     }
-}
-
-/// Checks that a block names the view and the epoch of its proposal.
-fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), Refusal> {
-    if block.view != view || block.epoch != epoch {
-        return Err(Refusal::BlockMisplaced);
-    }
-    Ok(())
 }

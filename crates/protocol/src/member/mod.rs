@@ -49,6 +49,7 @@ mod outbox;
 mod own;
 mod participation;
 mod presence;
+mod proposals;
 mod recoveries;
 mod recovery;
 mod reporting;
@@ -59,6 +60,7 @@ mod signing;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -92,6 +94,7 @@ use presence::Presence;
 use recoveries::Recoveries;
 use round::Round;
 use sync::Sync;
+use timers::Timing;
 
 /// The state machine of one member: its whole behaviour towards the others.
 pub struct Member {
@@ -207,7 +210,7 @@ impl Member {
                 from,
                 fields,
                 result,
-            } => self.admitted(round, from, &fields, result),
+            } => self.leading().admitted(round, from, &fields, result),
             Input::Evaluated { round, result } => {
                 let kept = self.signing().evaluated(round, result);
                 self.against_lead(round, kept);
@@ -217,14 +220,24 @@ impl Member {
                 blobs,
                 result,
             } => self.signing().held(round, &blobs, result),
-            Input::Decided { sheet, result } => self.decided(sheet, result),
-            Input::Checked { case, result } => self.checked(case, result),
-            Input::Settled { case, result } => self.settled(case, result),
+            Input::Decided { sheet, result } => {
+                if let Err(reason) = self.leading().decided(sheet, result) {
+                    self.voting().nullify(reason);
+                }
+            }
+            Input::Checked { case, result } => {
+                let kept = self.judging().checked(case, result);
+                self.against_lead(self.round.number, kept);
+            }
+            Input::Settled { case, result } => self.judging().settled(case, result),
             Input::Kept {
                 round,
                 outcome,
                 result,
-            } => self.kept(round, outcome, result),
+            } => {
+                let kept = self.judging().kept(round, outcome, result);
+                self.against_lead(round, kept);
+            }
             Input::Applied {
                 round,
                 ends,
@@ -365,8 +378,13 @@ impl Member {
         self.contributing().say_nothing();
         self.signing().sign();
         self.lead();
-        self.judge();
-        self.check_lead_timers();
+        if !self.participation.listening() {
+            // Otherwise the proposal stays: this member may be allowed to vote later in this view.
+            self.judge();
+        }
+        if let Some(reason) = self.timing().lead_fails() {
+            self.voting().nullify(reason);
+        }
         self.each_beat();
     }
 
@@ -413,7 +431,7 @@ impl Member {
         match message.body {
             Body::Contribution(_) => match self.contributing().take(message) {
                 Some(Again::Contradiction(evidence)) => self.accuse(evidence),
-                Some(Again::WithoutReceipt(sender)) => self.repeat_receipt(sender),
+                Some(Again::WithoutReceipt(sender)) => self.leading().repeat_receipt(sender),
                 None => {}
             },
             Body::Receipt { entry } => self.contributing().receipt(entry),
@@ -421,17 +439,19 @@ impl Member {
                 let kept = self.signing().bundle(round, bundle);
                 self.against_lead(round, kept);
             }
-            Body::Scores(scores) => self.scores(sender, round, scores),
+            Body::Scores(scores) => self.leading().scores(sender, round, scores),
             Body::Sheet(sheet) => {
                 let kept = self.signing().sheet(round, sheet);
                 self.against_lead(round, kept);
             }
-            Body::Inclusion { sheet } => self.inclusion(&message, sheet),
+            Body::Inclusion { sheet } => self.leading().inclusion(&message, sheet),
             Body::Proposal(_) => self.proposal(message),
             Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => {
                 self.receive_vote(message)
             }
-            Body::Progress { counter, .. } => self.progressed(counter),
+            Body::Progress { counter, .. } => {
+                self.view.progressed(&self.config, self.now, counter);
+            }
             Body::SyncRequest {
                 after,
                 from,
@@ -455,6 +475,19 @@ impl Member {
             } => {
                 self.receive_approval(sender, amendment, (number, stands), message.signature);
             }
+        }
+    }
+
+    /// The spans of the present view.
+    fn timing(&self) -> Timing<'_> {
+        Timing {
+            config: &self.config,
+            now: self.now,
+            chain: &self.chain,
+            view: &self.view,
+            round: &self.round,
+            presence: &self.presence,
+            lead: self.lead.as_ref(),
         }
     }
 
@@ -513,7 +546,8 @@ impl Member {
             self.view.lead == self.config.me && !self.at_rest() && !self.recoveries.signed();
         if leads && self.lead.is_none() && !self.participation.listening() {
             self.lead = Some(Lead::new());
-            self.start_leading();
+            let durable = self.voting().proposal();
+            self.leading().start(durable);
         }
         if self.chain.newest_notarised().is_none() {
             self.contributing().send_contribution();

@@ -125,7 +125,7 @@ impl Member {
     /// The newest message that a member is known to have signed and must not forget.
     fn signed_by(&self, member: MemberIndex) -> Option<&Message> {
         let vote = self.ballots.last_of(member);
-        let proposal = self.proposed_by(member);
+        let proposal = self.view.proposed_by(member);
         let contribution = || self.round.contributed(member);
         vote.or(proposal).or_else(contribution)
     }

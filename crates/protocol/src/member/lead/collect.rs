@@ -1,16 +1,16 @@
 //! Collecting contributions: receipts, and closing the set with a bundle.
 
 use crate::effects::Effect;
+use crate::member::Mutation;
 use crate::member::inbox::Admission;
-use crate::member::{Member, Mutation};
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::WorkError;
 
-use super::Stage;
+use super::{Leading, Stage};
 
-impl Member {
+impl Leading<'_> {
     /// Checks contributions, gives receipts, and closes the set when it is time.
     pub(super) fn collect_contributions(&mut self) {
         let Some(plan) = self.round.plan().cloned() else {
@@ -170,7 +170,7 @@ impl Member {
             .participants()
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
-            .filter(|member| !self.waiting().sits_out(**member));
+            .filter(|member| !self.timing().waiting().sits_out(**member));
         if lead.receipts.len() < self.round.fewest(&self.config)
             && !self.config.broken(Mutation::ClosesWithTooFew)
         {
@@ -178,8 +178,8 @@ impl Member {
         }
         if lead.receipts.is_empty() {
             // A round without entries leaves the models as they are: only after D and patience.
-            return self.now >= self.view.entered + self.phase_time()
-                && self.waiting().patience_over();
+            return self.now >= self.view.entered + self.timing().phase()
+                && self.timing().waiting().patience_over();
         }
         if missing.clone().next().is_none() {
             return true;
@@ -187,10 +187,11 @@ impl Member {
         if self.config.broken(Mutation::ClosesAtOnce) {
             return true;
         }
-        if self.now < self.view.entered + self.phase_time() {
+        if self.now < self.view.entered + self.timing().phase() {
             return false;
         }
-        missing.all(|&member| self.waiting().excused(member)) || self.waiting().patience_over()
+        missing.all(|&member| self.timing().waiting().excused(member))
+            || self.timing().waiting().patience_over()
     }
 
     /// Sends the bundle. Without cross-evaluation it is the sheet too.
