@@ -58,6 +58,9 @@ impl Contributing<'_> {
     /// The round under way became final: reports if this member's contribution came too late for it.
     pub(super) fn report_lateness(&mut self) {
         let me = self.config.me;
+        if self.chain.learned.round != self.round.number {
+            return;
+        }
         if self.chain.learned.authors.binary_search(&me).is_ok() || self.participation.listening() {
             return;
         }

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::approvals::{Approvals, KEPT, Word};
+use super::chain::Chain;
 use super::lead::Draft;
+use super::outbox::Outbox;
 use super::{ByMember, Config, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
-use crate::effects::{Effect, Record, Report};
+use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
-use crate::message::{Amendment, Block, Body, Change, Content, Passage};
+use crate::message::{Amendment, Block, Body, Change, Content};
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -143,12 +145,50 @@ impl Config {
     }
 }
 
+/// What members say of amendments, and which is proposed. Borrows what that depends on.
+pub(super) struct Amending<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    amendments: &'a mut Amendments,
+    /// The last round is adopted here.
+    complete: bool,
+}
+
 impl Member {
-    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
-    pub(super) fn at_rest(&self) -> bool {
-        self.completion.reached && !self.amendments.pending()
+    /// Lends what amendments depend on.
+    pub(super) fn amending(&mut self) -> Amending<'_> {
+        Amending {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            amendments: &mut self.amendments,
+            complete: self.completion.reached,
+        }
     }
 
+    /// More is known of these amendments: reports them, and wakes up if one has enough approvals.
+    pub(super) fn follow(&mut self, amendments: impl IntoIterator<Item = Hash>) {
+        for hash in amendments {
+            if self.amending().follow(hash) {
+                self.wake();
+            }
+        }
+    }
+
+    /// An amendment that another member approves.
+    pub(super) fn receive_amendment(&mut self, from: MemberIndex, amendment: Amendment) {
+        let Some(hash) = self.amending().receive(from, amendment) else {
+            return;
+        };
+        self.follow([hash]);
+        self.amending().refuse_unspoken(from, hash);
+    }
+}
+
+impl Amending<'_> {
     /// The new keys of an amendment whose nodes have not answered yet.
     fn awaits(&self, amendment: &Amendment) -> Vec<PublicKey> {
         let mut keys = amendment.new_keys(&self.config.epoch);
@@ -157,13 +197,13 @@ impl Member {
         keys
     }
 
-    /// This member's institution approves an amendment.
-    pub(super) fn approve(&mut self, amendment: Amendment, number: u64) {
+    /// This member's institution approves an amendment. Gives the one of which more is known now.
+    pub(super) fn approve(&mut self, amendment: Amendment, number: u64) -> Option<Hash> {
         let (hash, me) = (amendment.hash(), self.config.me);
         let last = self.amendments.approvals.last(me, &hash);
         let waits = self.amendments.waiting.get(&hash);
         if last.is_some_and(|word| word.number >= number) || waits.is_some_and(|of| *of >= number) {
-            return;
+            return None;
         }
         let checked = amendment.check(&self.config.epoch);
         let known = self.amendments.known.contains_key(&hash);
@@ -182,41 +222,40 @@ impl Member {
             false => self.keep_amendment(me, hash, amendment),
         });
         if let Err(why) = kept {
-            return self.out.refuse(me, 0, why.into());
+            self.out.refuse(me, 0, why.into());
+            return None;
         }
         self.amendments.waiting.insert(hash, number);
         self.sign_approvals();
         if self.amendments.waiting.contains_key(&hash) {
             self.send_waiting(&self.config.others());
         }
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// This member's institution does not approve an amendment any more.
-    pub(super) fn withdraw(&mut self, hash: Hash, number: u64) {
+    /// This member's institution does not approve an amendment any more. Gives the one of
+    /// which more is known now.
+    pub(super) fn withdraw(&mut self, hash: Hash, number: u64) -> Option<Hash> {
         self.amendments.waiting.remove(&hash);
         let last = self.amendments.approvals.last(self.config.me, &hash);
         if last.is_some_and(|word| word.number >= number) {
-            return;
+            return None;
         }
         self.say(hash, number, false);
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// A node with this key answers.
-    pub(super) fn arrived(&mut self, key: PublicKey) {
+    /// A node with this key answers. Gives the amendments of which more is known now.
+    pub(super) fn arrived(&mut self, key: PublicKey) -> Vec<Hash> {
         // Only keys that a known amendment names, so that nobody can fill the set.
-        if self.amendments.awaited.contains(&key) && self.amendments.arrived.insert(key) {
-            self.sign_approvals();
-            let of_key =
-                self.amendments.known.iter().filter(|(_, (amendment, _))| {
-                    amendment.silos.iter().any(|silo| silo.key == key)
-                });
-            let of_key: Vec<_> = of_key.map(|(hash, _)| *hash).collect();
-            for hash in of_key {
-                self.follow_amendment(hash);
-            }
+        if !self.amendments.awaited.contains(&key) || !self.amendments.arrived.insert(key) {
+            return Vec::new();
         }
+        self.sign_approvals();
+        let names = |amendment: &Amendment| amendment.silos.iter().any(|silo| silo.key == key);
+        let known = self.amendments.known.iter();
+        let of_key = known.filter(|(_, (amendment, _))| names(amendment));
+        of_key.map(|(hash, _)| *hash).collect()
     }
 
     /// Signs the approvals whose new members have all answered: this member itself, or others of which
@@ -251,7 +290,7 @@ impl Member {
         };
         let me = self.config.me;
         self.amendments.approvals.add(me, hash, word);
-        self.send_amendments(&self.config.others());
+        self.send(&self.config.others());
     }
 
     fn keep_amendment(
@@ -265,32 +304,35 @@ impl Member {
         self.amendments.add(from, (hash, amendment), when)
     }
 
-    /// An amendment that another member approves.
-    pub(super) fn receive_amendment(&mut self, from: MemberIndex, amendment: Amendment) {
+    /// Keeps an amendment that another member approves. Gives it, if it is new.
+    fn receive(&mut self, from: MemberIndex, amendment: Amendment) -> Option<Hash> {
         let hash = amendment.hash();
         if self.amendments.known.contains_key(&hash) {
-            return;
+            return None;
         }
-        let spoken = amendment.is_spoken(self.config.formats);
         let checked = amendment.check(&self.config.epoch);
-        match checked.and_then(|()| self.keep_amendment(from, hash, amendment)) {
-            Err(why) => {
-                let refused = self.amendments.refused.entry(from).or_default();
-                *refused = refused.saturating_add(1);
-                if *refused <= REFUSED {
-                    self.out.refuse(from, 0, why.into());
-                }
+        if let Err(why) = checked.and_then(|()| self.keep_amendment(from, hash, amendment)) {
+            let refused = self.amendments.refused.entry(from).or_default();
+            *refused = refused.saturating_add(1);
+            if *refused <= REFUSED {
+                self.out.refuse(from, 0, why.into());
             }
-            Ok(()) => {
-                if self.config.broken(Mutation::AlikeApproved) {
-                    self.approve_alike(hash);
-                }
-                self.follow_amendment(hash);
-                // It is known, so that people see it, and this member says that it cannot follow.
-                if let Err(why) = spoken {
-                    self.out.refuse(from, 0, why.into());
-                }
-            }
+            return None;
+        }
+        if self.config.broken(Mutation::AlikeApproved) {
+            self.approve_alike(hash);
+        }
+        Some(hash)
+    }
+
+    /// Refuses an amendment in a format that this program does not speak. It is known, so that people
+    /// see it, and this member says that it cannot follow.
+    fn refuse_unspoken(&mut self, from: MemberIndex, hash: Hash) {
+        let Some((amendment, _)) = self.amendments.known.get(&hash) else {
+            return;
+        };
+        if let Err(why) = amendment.is_spoken(self.config.formats) {
+            self.out.refuse(from, 0, why.into());
         }
     }
 
@@ -311,31 +353,31 @@ impl Member {
         }
     }
 
-    /// What another member says of an amendment, which may not be known yet.
+    /// What another member says of an amendment, which may not be known yet. Gives the amendment, if
+    /// that is news.
     pub(super) fn receive_approval(
         &mut self,
         by: MemberIndex,
         amendment: Hash,
         (number, stands): (u64, bool),
         signature: Signature,
-    ) {
+    ) -> Option<Hash> {
         let word = Word {
             number,
             stands,
             signature,
         };
-        if self.amendments.approvals.add(by, amendment, word) {
+        let new = self.amendments.approvals.add(by, amendment, word);
+        if new {
             self.sign_approvals();
-            self.follow_amendment(amendment);
         }
+        new.then_some(amendment)
     }
 
     /// A block with a change is acceptable: this member knows the amendment and its approvals now,
-    /// and stays awake until one is final.
-    pub(super) fn note_change(&mut self, block: Hash) {
-        let Some(change) = self.chain.block(&block).and_then(Block::change) else {
-            return;
-        };
+    /// and stays awake until one is final. Gives the amendment, if there is one.
+    pub(super) fn note_change(&mut self, block: Hash) -> Option<Hash> {
+        let change = self.chain.block(&block).and_then(Block::change)?;
         let (amendment, approvals) = (change.amendment.clone(), change.approvals.clone());
         let hash = amendment.hash();
         for approval in approvals.iter() {
@@ -351,14 +393,15 @@ impl Member {
             // A member that proposes too much itself can still vote for what others propose.
             let _ = self.keep_amendment(me, hash, amendment);
         }
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// More is known of an amendment: reports it, and wakes up if it has enough approvals.
-    fn follow_amendment(&mut self, hash: Hash) {
+    /// More is known of an amendment: reports it. Gives whether this member has to wake up, because
+    /// one has enough approvals and the last round is over.
+    fn follow(&mut self, hash: Hash) -> bool {
         self.await_keys();
         let Some(change) = self.amendments.change(&hash, self.chain.checkpoint()) else {
-            return;
+            return false;
         };
         // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
@@ -380,8 +423,9 @@ impl Member {
             objection: objection.err().map(|why| why.to_string()),
         }));
         if enough || chosen == Some(hash) {
-            self.choose_amendment();
+            self.choose();
         }
+        chosen.is_none() && self.amendments.pending() && self.complete
     }
 
     /// Asks the network to report nodes with new keys of the known amendments.
@@ -399,7 +443,7 @@ impl Member {
 
     /// Chooses the amendment to be proposed: the one that was chosen before, as long as it may follow the
     /// last final round, otherwise the first with enough approvals that may.
-    pub(super) fn choose_amendment(&mut self) {
+    pub(super) fn choose(&mut self) {
         let (epoch, after) = (self.config.epoch.clone(), self.chain.checkpoint());
         let chosen = self.amendments.pending;
         if let Some(change) = chosen.and_then(|hash| self.amendments.change(&hash, after)) {
@@ -413,7 +457,7 @@ impl Member {
             // withdrawn.
             self.out.refuse(self.config.me, 0, why.into());
         }
-        let amendments = &self.amendments;
+        let amendments = &*self.amendments;
         let follows = |hash: &&Hash| {
             let change = amendments.change(hash, after);
             change.is_some_and(|change| {
@@ -425,28 +469,17 @@ impl Member {
             })
         };
         self.amendments.pending = amendments.known.keys().find(follows).copied();
-        if chosen.is_none() && self.amendments.pending() && self.completion.reached {
-            self.wake();
-        }
-    }
-
-    /// After the last round, views go on until the change is final.
-    fn wake(&mut self) {
-        self.view.entered = self.now;
-        self.view.last_progress = self.now;
-        self.next_beat = self.now + self.config.epoch.beat();
-        self.begin_to_lead();
     }
 
     /// Whether an amendment has enough approvals.
-    pub(super) fn amendments_wait(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.amendments.pending()
     }
 
     /// As lead: drafts the change with the amendment that has enough approvals.
-    pub(super) fn draft_change(&mut self) -> Option<Draft> {
+    pub(super) fn draft(&mut self) -> Option<Draft> {
         // An approval may have given way to a later one of its member.
-        self.choose_amendment();
+        self.choose();
         let (pending, after) = (self.amendments.pending, self.chain.checkpoint());
         let change = pending.and_then(|hash| self.amendments.change(&hash, after))?;
         Some(Draft {
@@ -457,7 +490,7 @@ impl Member {
     }
 
     /// Sends what this member's institution says of amendments.
-    pub(super) fn send_amendments(&mut self, to: &[MemberIndex]) {
+    pub(super) fn send(&mut self, to: &[MemberIndex]) {
         let me = self.config.me;
         let own: Vec<_> = self.amendments.approvals.words_of(me).collect();
         for (hash, word) in own {
@@ -506,39 +539,15 @@ impl Member {
     }
 
     /// Every few beats: sends again what this member's institution approves.
-    pub(super) fn repeat_amendments(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if !self.amendments.repeats(self.config.me) {
             return;
         }
         self.amendments.pause += 1;
         if self.amendments.pause >= REPEAT {
             self.amendments.pause = 0;
-            self.send_amendments(&self.config.others());
+            self.send(&self.config.others());
         }
-    }
-
-    /// Somebody proved that the epoch is over.
-    pub(super) fn pass(&mut self, passage: Passage) {
-        if !self.follows_recovery(&passage) {
-            return;
-        }
-        self.out.push(Effect::Persist(Record::Final {
-            blocks: passage.blocks.clone(),
-            proof: passage.proof.clone(),
-        }));
-        self.end_epoch(passage);
-    }
-
-    /// The epoch is over. The record of the final blocks is durable with this step.
-    pub(super) fn end_epoch(&mut self, passage: Passage) {
-        self.over = true;
-        self.lead = None;
-        self.out.push(Effect::EpochOver(Box::new(passage)));
-    }
-
-    /// Whether the agreement has changed, so that this member does nothing more.
-    pub fn epoch_over(&self) -> bool {
-        self.over
     }
 }
 

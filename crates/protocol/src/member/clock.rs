@@ -1,9 +1,6 @@
 //! The timers of a member. All spans are multiples of the beat or of measured round trips.
 
-use std::time::Duration;
-
 use super::Member;
-use crate::roster::MemberIndex;
 use crate::time::Time;
 
 impl Member {
@@ -26,35 +23,12 @@ impl Member {
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
-    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
-    /// waits to be proposed.
-    fn finished(&self) -> bool {
-        self.at_rest() && self.chain.unresolved.is_none()
-    }
-
-    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
-    fn timers_off(&self) -> bool {
-        let rests = self.finished() && !self.completion.unsent;
-        self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
-    }
-
-    /// A member cannot be reached.
-    pub(super) fn peer_down(&mut self, peer: MemberIndex) {
-        self.presence.down(peer);
-        self.sync.unreachable(peer);
-    }
-
-    /// A member can be reached.
-    pub(super) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.presence.up(&self.config.epoch, peer, round_trip);
-        self.ask_if_useful(peer);
-        self.send_standings(&[peer]);
-        if self.recoveries.signed() {
-            return;
-        }
-        self.send_complete_to(peer);
-        self.contributing().send_nothing(&[peer]);
-        self.send_amendments(&[peer]);
+    /// After the last round, views go on until the change is final.
+    pub(super) fn wake(&mut self) {
+        self.view.entered = self.now;
+        self.view.last_progress = self.now;
+        self.next_beat = self.now + self.config.epoch.beat();
+        self.begin_to_lead();
     }
 
     /// Once per beat: sends all messages again that have not been answered.
@@ -64,14 +38,13 @@ impl Member {
         }
         self.next_beat = self.now + self.config.epoch.beat();
         if self.recoveries.signed() {
-            return self.repeat_standings();
+            return self.recovering().repeat();
         }
-        self.repeat_amendments();
+        self.amending().repeat();
         if self.finished() {
-            return self.send_complete_to_all();
+            return self.adopting().send_complete_to_all();
         }
-        self.round.inbox.retry();
-        self.adoption.retry();
+        self.adopting().retry();
         self.judging().repeat();
         let voters = self.voting().voters();
         self.leading().repeat(&voters);
@@ -79,6 +52,6 @@ impl Member {
         self.contributing().repeat_contribution(phase);
         self.contributing().repeat_nothing();
         self.voting().repeat();
-        self.repeat_questions();
+        self.syncing().repeat();
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Member;
+use super::adoption::Adopting;
 use crate::effects::{Effect, Report};
 use crate::message::Body;
 use crate::roster::MemberIndex;
@@ -19,10 +20,29 @@ pub(super) struct Completion {
 }
 
 impl Member {
+    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
+    pub(super) fn at_rest(&self) -> bool {
+        self.completion.reached && !self.amendments.pending()
+    }
+
+    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
+    /// waits to be proposed.
+    pub(super) fn finished(&self) -> bool {
+        self.at_rest() && self.chain.unresolved.is_none()
+    }
+
+    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
+    pub(super) fn timers_off(&self) -> bool {
+        let rests = self.finished() && !self.completion.unsent;
+        self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
+    }
+}
+
+impl Adopting<'_> {
     /// The last round is final and adopted here.
     pub(super) fn all_rounds_applied(&mut self) {
         self.completion.reached = true;
-        self.lead = None;
+        *self.lead = None;
         self.completion.unsent = true;
         let last = self.config.last_round();
         self.out.push(Effect::Report(Report::Complete { last }));
@@ -57,20 +77,17 @@ impl Member {
 
     /// Another member has adopted `round` as the last one, so it has everything that is missing here.
     /// Where the strategy ends the federation, this member knows which round that is once it has
-    /// adopted it too.
-    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
+    /// adopted it too. Gives whether something is missing here.
+    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) -> bool {
         let possible = 1..=self.config.epoch.charter.rounds;
         if !possible.contains(&round)
             || member == self.config.me
             || !self.completion.others.insert(member)
         {
-            return;
+            return false;
         }
         self.out
             .push(Effect::Report(Report::MemberComplete { member }));
-        if self.chain.learned.round < round {
-            self.sync.catching_up = true;
-            self.ask_if_useful(member);
-        }
+        self.chain.learned.round < round
     }
 }

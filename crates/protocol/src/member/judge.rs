@@ -120,11 +120,12 @@ impl Member {
             Ruling::Wait => {}
             Ruling::Notarize(block, checked) => self.voting().notarize(block, checked),
             Ruling::Structure(block) => {
-                self.note_change(block);
+                let amendment = self.amending().note_change(block);
+                self.follow(amendment);
                 self.voting().notarize(block, Checked::Structure);
             }
             Ruling::Nullify(reason) => self.voting().nullify(reason),
-            Ruling::Ask(proposer, view) => self.ask_from(proposer, view),
+            Ruling::Ask(proposer, view) => self.syncing().ask_from(proposer, view),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::Member;
 use super::absences::Absences;
 use crate::charter::Epoch;
 use crate::roster::MemberIndex;
@@ -60,5 +61,26 @@ impl Presence {
     pub(super) fn excuses(&self, member: MemberIndex, round: u64) -> bool {
         let reachable = !self.unreachable.contains(&member);
         self.absences.excuse(member, reachable, round)
+    }
+}
+
+impl Member {
+    /// A member cannot be reached.
+    pub(super) fn peer_down(&mut self, peer: MemberIndex) {
+        self.presence.down(peer);
+        self.sync.unreachable(peer);
+    }
+
+    /// A member can be reached.
+    pub(super) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
+        self.presence.up(&self.config.epoch, peer, round_trip);
+        self.syncing().ask_if_useful(peer);
+        self.recovering().send_standings(&[peer]);
+        if self.recoveries.signed() {
+            return;
+        }
+        self.adopting().send_complete_to(peer);
+        self.contributing().send_nothing(&[peer]);
+        self.amending().send(&[peer]);
     }
 }

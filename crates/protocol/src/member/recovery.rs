@@ -6,8 +6,12 @@
 //! and another one only after a member of the first set has signed a later standing: that member never
 //! confirms the first set, so it never completes.
 
-use super::Member;
-use super::recoveries::{Lost, Standings, Wanted};
+use super::adoption::Adoption;
+use super::chain::Chain;
+use super::lead::Lead;
+use super::outbox::Outbox;
+use super::recoveries::{Lost, Recoveries, Standings, Wanted};
+use super::{Config, Member, View};
 use crate::certificate::Verdict;
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
@@ -19,6 +23,7 @@ use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Rec
 use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 /// Beats after which a standing is sent again.
 const REPEAT: u32 = 4;
@@ -28,7 +33,35 @@ const FETCHES: u32 = 8;
 /// be told of many.
 const TOLD: usize = 8;
 
+/// Going on without members that are gone. Borrows what that depends on.
+pub(super) struct Recovering<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    adoption: &'a Adoption,
+    view: &'a mut View,
+    lead: &'a mut Option<Lead>,
+    recoveries: &'a mut Recoveries,
+}
+
 impl Member {
+    /// Lends what going on without others depends on.
+    pub(super) fn recovering(&mut self) -> Recovering<'_> {
+        Recovering {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            adoption: &self.adoption,
+            view: &mut self.view,
+            lead: &mut self.lead,
+            recoveries: &mut self.recoveries,
+        }
+    }
+}
+
+impl Recovering<'_> {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
         let checked = remaining(&self.config.epoch, &lost);
@@ -52,23 +85,6 @@ impl Member {
             .map_or(self.now, |wanted| wanted.since);
         if recoveries.lost() != Some(&lost) {
             recoveries.wanted = Some(Wanted { lost, since });
-        }
-    }
-
-    /// Whether this member takes an input although it has signed a standing: only what leads out of
-    /// the epoch, and questions of others that still have to catch up.
-    pub(super) fn heeds(&self, input: &Input) -> bool {
-        match input {
-            Input::Opened(Opened::Message(message)) => matches!(
-                message.body,
-                Body::Standing(_) | Body::Confirmation(_) | Body::SyncRequest { .. }
-            ),
-            Input::Opened(Opened::Passage(_))
-            | Input::Up { .. }
-            | Input::Down { .. }
-            | Input::Recover { .. }
-            | Input::Time => true,
-            _ => false,
         }
     }
 
@@ -114,7 +130,7 @@ impl Member {
         let (message, _) = self.config.seal(0, 0, standing.body());
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
-        self.lead = None;
+        *self.lead = None;
         if !self.config.broken(Mutation::VotesAfterStanding) {
             // Its own votes under way count no more.
             self.out.drop_own();
@@ -183,12 +199,7 @@ impl Member {
     }
 
     /// Another member's standing.
-    pub(super) fn receive_standing(
-        &mut self,
-        by: MemberIndex,
-        standing: Standing,
-        signature: Signature,
-    ) {
+    pub(super) fn receive(&mut self, by: MemberIndex, standing: Standing, signature: Signature) {
         let remaining = remaining(&self.config.epoch, &standing.lost);
         let why = match remaining {
             Ok(remaining) if remaining.contains(&by) => {
@@ -231,7 +242,7 @@ impl Member {
 
     /// This member's key has signed a standing that is not in its journal: what it signs now has to have
     /// a higher number to count.
-    pub(super) fn reminded_of_standing(&mut self, standing: &Standing) {
+    pub(super) fn reminded(&mut self, standing: &Standing) {
         let own = self.recoveries.own.as_ref().map(|own| &own.body);
         let Some(Body::Standing(own)) = own else {
             self.recoveries.reminded = self.recoveries.reminded.max(standing.number);
@@ -247,7 +258,7 @@ impl Member {
     }
 
     /// Another member's confirmation.
-    pub(super) fn receive_confirmation(
+    pub(super) fn confirmed(
         &mut self,
         by: MemberIndex,
         Confirmation { number, set }: Confirmation,
@@ -262,20 +273,16 @@ impl Member {
 
     /// After this member's standing: confirms the last standings of all that remain once they name the
     /// same lost members, and goes on once all have confirmed them.
-    pub(super) fn go_on_without_the_lost(&mut self) {
-        let Some(lost) = self.recoveries.lost().cloned() else {
-            return;
-        };
-        let Ok(remaining) = remaining(&self.config.epoch, &lost) else {
-            return;
-        };
+    pub(super) fn go_on(&mut self) -> Option<Passage> {
+        let lost = self.recoveries.lost().cloned()?;
+        let remaining = remaining(&self.config.epoch, &lost).ok()?;
         if let Some(standings) = self.recoveries.complete_set(&remaining, &lost)
             && self.recoveries.wanted.is_none()
         {
             self.confirm(&lost, standings);
         }
         self.report_standings(&lost);
-        self.complete_recovery();
+        self.complete()
     }
 
     /// Signs for a set of standings, if this member is free to and they fit together.
@@ -347,26 +354,23 @@ impl Member {
         self.report_recovery(0, report);
     }
 
-    /// Goes on, if all that remain have confirmed the same standings as this member.
-    fn complete_recovery(&mut self) {
-        let Some(own) = &self.recoveries.confirmed else {
-            return;
-        };
+    /// The end of the epoch, if all that remain have confirmed the same standings as this member. The
+    /// others are told.
+    fn complete(&mut self) -> Option<Passage> {
+        let own = self.recoveries.confirmed.as_ref()?;
         let open = self.recoveries.unconfirmed(own);
         if !open.is_empty() && !self.config.broken(Mutation::ConfirmationsMissing) {
-            return;
+            return None;
         }
         let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
-        let Some(passage) = self.recovered(own) else {
-            return;
-        };
+        let passage = self.recovered(own)?;
         let frame = envelope::seal_passage(&self.config.epoch, &passage);
         let me = self.config.me;
         for to in others.into_iter().filter(|&to| to != me) {
             let frame = frame.clone();
             self.out.push(Effect::Send { to, frame });
         }
-        self.pass(passage);
+        Some(passage)
     }
 
     /// The end of the epoch that follows from a set that all have confirmed, if this member has the
@@ -442,7 +446,7 @@ impl Member {
     }
 
     /// Every few beats: sends again what this member has signed.
-    pub(super) fn repeat_standings(&mut self) {
+    pub(super) fn repeat(&mut self) {
         self.recoveries.pause += 1;
         if self.recoveries.pause >= REPEAT {
             self.recoveries.pause = 0;
@@ -452,7 +456,7 @@ impl Member {
 
     /// Whether this member follows a recovery: one that it signed. One that declares it lost is only
     /// reported, unless its institution has said to follow it.
-    pub(super) fn follows_recovery(&mut self, passage: &Passage) -> bool {
+    pub(super) fn follows(&mut self, passage: &Passage) -> bool {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
         };
@@ -473,5 +477,22 @@ impl Member {
             }));
         }
         false
+    }
+}
+
+/// Whether a member takes an input although it has signed a standing: only what leads out of
+/// the epoch, and questions of others that still have to catch up.
+pub(super) fn heeds(input: &Input) -> bool {
+    match input {
+        Input::Opened(Opened::Message(message)) => matches!(
+            message.body,
+            Body::Standing(_) | Body::Confirmation(_) | Body::SyncRequest { .. }
+        ),
+        Input::Opened(Opened::Passage(_))
+        | Input::Up { .. }
+        | Input::Down { .. }
+        | Input::Recover { .. }
+        | Input::Time => true,
+        _ => false,
     }
 }

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Inclusions;
+use super::adoption::Adopting;
 use super::inbox::Inbox;
 use super::own::OwnPart;
 use super::sheets::Sheets;
-use super::{Inclusions, Member};
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Entry, Message, Sheet};
@@ -133,7 +134,7 @@ impl Models {
     }
 }
 
-impl Member {
+impl Adopting<'_> {
     /// Requests the plan once the state that it follows from is adopted.
     pub(super) fn request_plan(&mut self) {
         let ready = self.adoption.applied + 1 == self.round.number;
@@ -148,6 +149,7 @@ impl Member {
         });
     }
 
+    /// The plan of a round is known.
     pub(super) fn planned(&mut self, plan: Planned) {
         if plan.round == self.round.number {
             let all = || self.config.epoch.roster.members().collect();

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
+use super::ballots::Ballots;
+use super::chain::Chain;
+use super::outbox::Outbox;
 use super::participation::{Journal, Participation};
-use super::{ByMember, Member, Mutation};
+use super::round::Round;
+use super::{ByMember, Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Verdict};
 use crate::codec;
 use crate::effects::Effect;
@@ -68,10 +72,81 @@ impl Sync {
     }
 }
 
+/// Asking others what became final, and answering them. Borrows what that depends on.
+pub(super) struct Syncing<'a> {
+    config: &'a Config,
+    out: &'a mut Outbox,
+    chain: &'a mut Chain,
+    ballots: &'a Ballots,
+    view: &'a View,
+    round: &'a Round,
+    sync: &'a mut Sync,
+    participation: &'a Participation,
+}
+
 impl Member {
+    /// Lends what questions and answers depend on.
+    pub(super) fn syncing(&mut self) -> Syncing<'_> {
+        Syncing {
+            config: &self.config,
+            out: &mut self.out,
+            chain: &mut self.chain,
+            ballots: &self.ballots,
+            view: &self.view,
+            round: &self.round,
+            sync: &mut self.sync,
+            participation: &self.participation,
+        }
+    }
+
+    /// Takes over what an answer proves: final blocks that continue this member's chain, and
+    /// certificates of later views.
+    pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
+        if !self.syncing().takes(sender, &response) {
+            return;
+        }
+        let own = response.yours.map(|own| own.message());
+        if !self.participation.listening() {
+            // Before anything is signed, and whatever has become final since: a journal that lacks
+            // something that this member signed is an older copy.
+            own.iter().for_each(|own| self.own_key().look_at(own));
+        }
+        let before = self.syncing().missing_from();
+        let known = self.chain.tip.view;
+        let blocks: Vec<_> = response
+            .blocks
+            .into_iter()
+            .filter(|block| block.view > known)
+            .collect();
+        if let Some(proof) = response.proof
+            && proves(&blocks, &self.chain.tip.hash, &proof)
+        {
+            self.advance(blocks, proof);
+        }
+        let ancestors = self.syncing().keep_missing(response.missing);
+        // Asks again only if this answer had something new, even if it announces more.
+        let ancestors = ancestors && self.chain.missing().is_some();
+        self.make_unresolved_final();
+        let mut highest = 0;
+        for certificate in response.certificates.into_iter().chain(response.highest) {
+            highest = certificate.view.max(highest);
+            self.add_certificate(certificate);
+        }
+        let more = response.more && self.syncing().missing_from() > before;
+        self.sync.catching_up = ancestors || more;
+        own.iter().for_each(|own| self.own_key().look_at(own));
+        self.participation.answered(sender, highest, response.more);
+        self.try_to_take_part();
+        if self.sync.catching_up {
+            self.syncing().ask(sender);
+        }
+    }
+}
+
+impl Syncing<'_> {
     /// Answers a member that asks what became final after view `after`, how views ended from `from`
     /// on, and which blocks lead to `missing`.
-    pub(super) fn answer_sync_request(
+    pub(super) fn answer(
         &mut self,
         asker: MemberIndex,
         (after, from): (u64, u64),
@@ -130,52 +205,20 @@ impl Member {
         vote.or(proposal).or_else(contribution)
     }
 
-    /// Takes over what an answer proves: final blocks that continue this member's chain, and
-    /// certificates of later views.
-    pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
+    /// Whether this answers a question of this member, which is not open any more then.
+    fn takes(&mut self, sender: MemberIndex, response: &SyncResponse) -> bool {
         let answers = self.sync.asked.get(&sender) == Some(&response.nonce);
         if !answers && !self.config.broken(Mutation::UnaskedAnswer) {
-            return;
+            return false;
         }
         self.sync.asked.remove(&sender);
         self.sync.catching_up = false;
-        let own = response.yours.map(|own| own.message());
-        if !self.participation.listening() {
-            // Before anything is signed, and whatever has become final since: a journal that lacks
-            // something that this member signed is an older copy.
-            own.iter().for_each(|own| self.own_key().look_at(own));
-        }
-        let before = self.missing_from();
-        let known = self.chain.tip.view;
-        let blocks: Vec<_> = response
-            .blocks
-            .into_iter()
-            .filter(|block| block.view > known)
-            .collect();
-        if let Some(proof) = response.proof
-            && proves(&blocks, &self.chain.tip.hash, &proof)
-        {
-            self.advance(blocks, proof);
-        }
-        let ancestors = self.take_missing(response.missing);
-        let mut highest = 0;
-        for certificate in response.certificates.into_iter().chain(response.highest) {
-            highest = certificate.view.max(highest);
-            self.add_certificate(certificate);
-        }
-        // Asks again only if this answer had something new, even if it announces more.
-        self.sync.catching_up = ancestors || response.more && self.missing_from() > before;
-        own.iter().for_each(|own| self.own_key().look_at(own));
-        self.participation.answered(sender, highest, response.more);
-        self.try_to_take_part();
-        if self.sync.catching_up {
-            self.ask(sender);
-        }
+        true
     }
 
-    /// Takes blocks between the last final block here and a later final one, as long as each is the
-    /// one that is missing. Gives whether some were taken and others are still missing.
-    fn take_missing(&mut self, blocks: Vec<Block>) -> bool {
+    /// Keeps blocks between the last final block here and a later final one, as long as each is the
+    /// one that is missing. Gives whether there were some.
+    fn keep_missing(&mut self, blocks: Vec<Block>) -> bool {
         let mut taken = false;
         for block in blocks {
             let hash = block.hash();
@@ -185,13 +228,7 @@ impl Member {
             self.chain.keep(hash, block);
             taken = true;
         }
-        if self.chain.missing().is_some() {
-            return taken;
-        }
-        if let Some(waiting) = self.chain.unresolved.take() {
-            self.make_final(waiting);
-        }
-        false
+        taken
     }
 
     /// What is missing here: everything after the last final view, and certificates from the first
@@ -219,6 +256,12 @@ impl Member {
     fn answered_by(&self, peer: MemberIndex) -> bool {
         let quorum = self.config.epoch.roster.quorum();
         self.participation.is_answered_by(peer, quorum)
+    }
+
+    /// A member has everything that is missing here.
+    pub(super) fn is_behind(&mut self, peer: MemberIndex) {
+        self.sync.catching_up = true;
+        self.ask_if_useful(peer);
     }
 
     /// A member can be reached: asks it, if this member is catching up and no question is open, or
@@ -305,7 +348,7 @@ impl Member {
     }
 
     /// Once per beat: asks again for what is missing.
-    pub(super) fn repeat_questions(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if self.participation.listening() {
             // Questions and answers may be lost: all whose answer is needed are asked.
             for peer in self.config.others() {

@@ -7,7 +7,7 @@ use super::entries::Waiting;
 use super::lead::Lead;
 use super::presence::Presence;
 use super::round::Round;
-use super::{Config, Mutation, View};
+use super::{Config, Member, Mutation, View};
 use crate::refusal::Refusal;
 use crate::time::Time;
 
@@ -78,6 +78,21 @@ impl<'a> Timing<'a> {
     pub(super) fn judge_deadline(&self) -> Option<Time> {
         self.view.judged.as_ref()?;
         Some(self.round.started + self.config.epoch.patience())
+    }
+}
+
+impl Member {
+    /// The spans of the present view.
+    pub(super) fn timing(&self) -> Timing<'_> {
+        Timing {
+            config: &self.config,
+            now: self.now,
+            chain: &self.chain,
+            view: &self.view,
+            round: &self.round,
+            presence: &self.presence,
+            lead: self.lead.as_ref(),
+        }
     }
 }
 

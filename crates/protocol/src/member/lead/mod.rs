@@ -157,8 +157,8 @@ impl Member {
             let Some(before) = self.lead.as_ref().map(Lead::phase) else {
                 return;
             };
-            let next = match self.leading().collecting() && self.amendments_wait() {
-                true => Ok(self.draft_change()),
+            let next = match self.leading().collecting() && self.amending().waits() {
+                true => Ok(self.amending().draft()),
                 false => self.leading().go_on(),
             };
             match next {

@@ -8,7 +8,7 @@ pub(super) use bytes::Bytes;
 
 pub(super) use super::super::*;
 pub(super) use crate::effects::{Effect, Input, Record, Report};
-pub(super) use crate::envelope::{self, Opened};
+pub(super) use crate::envelope::{self, Known, Opened};
 pub(super) use crate::hash::Hash;
 pub(super) use crate::message::{Body, Kind, Message};
 pub(super) use crate::refusal::Refusal;
