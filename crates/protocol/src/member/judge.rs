@@ -531,21 +531,3 @@ impl Judging<'_> {
         }
     }
 }
-
-impl View {
-    /// The proposal of the current view, if that member signed it.
-    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
-        let judged = self.judged.as_ref().map(|judged| &judged.message);
-        judged.filter(|message| message.sender == member)
-    }
-
-    /// Whether this member checks the decision and computes the outcome in this view: all members do
-    /// under `full`, and the lead has done so in any case.
-    pub(super) fn audits(&self, config: &Config, chain: &Chain) -> bool {
-        let epoch = &config.epoch;
-        self.lead == config.me
-            || epoch.charter.verification == Verification::Full
-            || chain.auditors(epoch, self.number).contains(&config.me)
-                && !config.broken(Mutation::AuditorBelieves)
-    }
-}

@@ -3,30 +3,37 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `receive`, `queries` | who takes a message; what the surroundings may ask |
 //! | `round` | the round under way: its plan, and what the next four files keep of it |
-//! | `own` | this member's own part: training, contributing, when others may have its model |
-//! | `scoring` | scoring the entries of a bundle on this member's data |
+//! | `own` | `Contributing`, this member's own part: training, contributing, when others may have its model |
+//! | `scoring`, `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
 //! | `inbox` | contributions and scores of others, kept in case this member leads |
 //! | `sheets` | the sheets of the round that are kept |
-//! | `signing` | keeping a sheet's models and signing for it |
-//! | `entries` | the entries that a round may have, and when they are enough |
-//! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
-//! | `judge` | whether to vote for a proposal (R1, R2) |
-//! | `ballots` | this member's votes, and votes collected into certificates (R1–R3, R5) |
-//! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
-//! | `adoption` | adopting final outcomes (R4) |
-//! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
+//! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
+//! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
+//! | `proposals`, `judge` | `Judging`: whether to vote for a proposal (R1, R2) |
+//! | `ballots` | `Voting`: own votes and proposals, and votes collected into certificates (R1–R3, R5) |
+//! | `chain` | final blocks and later certificates |
+//! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
+//! | `views` | entering and leaving views |
+//! | `adoption`, `completion` | `Adopting`: plans and outcomes (R4), and the end after the last round |
+//! | `amendments` | `Amending`: changes of the agreement |
 //! | `approvals` | what members say of amendments: the last word of each counts |
-//! | `recovery` | going on without members that are gone for good |
+//! | `ending` | the end of the epoch |
+//! | `recovery` | `Recovering`: going on without members that are gone for good |
 //! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
 //! | `presence` | which members can be reached, and how fast |
 //! | `absences` | members that are not waited for |
+//! | `sync` | `Syncing`: catching up with what became final elsewhere |
+//! | `participation` | `OwnKey`: only listening, while this member cannot know what it has signed (R5) |
+//! | `restart` | restarting with the records of the journal |
+//! | `clock`, `timers` | the beat; `Timing`, how long phases and views may take |
+//! | `reporting` | evidence, in bounded number |
 //! | `outbox` | what leaves this member in a step |
-//! | `sync` | catching up with what became final elsewhere |
-//! | `participation` | only listening, while this member cannot know what it has signed (R5) |
-//! | `completion` | the end: the last round is adopted here, and at others |
-//! | `clock` | the timers |
-//! | `reporting` | evidence and refusals, in bounded number |
+//!
+//! A rule sees only what it depends on: structs like `Judging` or `Voting` are built for one call and borrow
+//! those fields of [`Member`] that they may read or change. They give back what concerns other fields: a
+//! vote, a block to propose, evidence. The methods of [`Member`] itself say in which order that is done.
 //!
 //! Every input changes some of this state. Then `Member::drive` takes all steps that have become possible
 //! or due, as a function of the state alone, until nothing is left to do. So the order of messages
@@ -43,6 +50,7 @@ mod completion;
 mod config;
 mod ending;
 mod entries;
+mod finality;
 mod inbox;
 mod judge;
 mod lead;

@@ -1,14 +1,16 @@
 //! Views: entering and leaving them, and beginning to lead.
 
+use std::collections::VecDeque;
+
+use super::chain::Chain;
 use super::lead::Lead;
-use super::{Member, Mutation, View};
+use super::{Config, Member, Mutation, View};
 use crate::certificate::Certificate;
+use crate::charter::Verification;
 use crate::effects::{Effect, Record, Report};
 use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-
-use std::collections::VecDeque;
 
 impl View {
     pub(super) fn new(number: u64, lead: MemberIndex, now: Time) -> Self {
@@ -33,6 +35,22 @@ impl View {
         };
         self.early.retain(|other| !same(other));
         self.early.push_back(message);
+    }
+
+    /// The proposal of the current view, if that member signed it.
+    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
+        let judged = self.judged.as_ref().map(|judged| &judged.message);
+        judged.filter(|message| message.sender == member)
+    }
+
+    /// Whether this member checks the decision and computes the outcome in this view: all members do
+    /// under `full`, and the lead has done so in any case.
+    pub(super) fn audits(&self, config: &Config, chain: &Chain) -> bool {
+        let epoch = &config.epoch;
+        self.lead == config.me
+            || epoch.charter.verification == Verification::Full
+            || chain.auditors(epoch, self.number).contains(&config.me)
+                && !config.broken(Mutation::AuditorBelieves)
     }
 }
 
