@@ -73,7 +73,7 @@ impl Inbox {
 /// What follows from a contribution that came again.
 pub(super) enum Again {
     /// Its sender signed two different ones for a round.
-    Contradiction(Evidence),
+    Contradiction(Box<Evidence>),
     /// Its sender seems to lack the receipt.
     WithoutReceipt(MemberIndex),
 }
@@ -120,7 +120,7 @@ impl Contributing<'_> {
                 let evidence = Evidence::of(earlier, &message)?;
                 let reason = Refusal::Contradiction(evidence.charge());
                 self.out.refuse(sender, message.round, reason);
-                Some(Again::Contradiction(evidence))
+                Some(Again::Contradiction(Box::new(evidence)))
             }
             Some(_) => current.then_some(Again::WithoutReceipt(sender)),
         }

@@ -186,7 +186,7 @@ impl Judging<'_> {
                 }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
                 if let Some((_, outcome)) =
-                    learning.filter(|_| !self.view.audits(&self.config, &self.chain))
+                    learning.filter(|_| !self.view.audits(self.config, self.chain))
                 {
                     return self.vote_for_kept(block, outcome);
                 }
@@ -498,7 +498,7 @@ impl Judging<'_> {
         if let Err(why) = rows.or_else(|why| self.config.unless(Mutation::SheetOfAnyRows, why)) {
             return Opinion::Refuse(why);
         }
-        let needed = self.round.fewest(&self.config);
+        let needed = self.round.fewest(self.config);
         if k < needed && !self.config.broken(Mutation::FewestIgnored) {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });

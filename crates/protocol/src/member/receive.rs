@@ -53,7 +53,7 @@ impl Member {
         let (round, sender) = (message.round, message.sender);
         match message.body {
             Body::Contribution(_) => match self.contributing().take(message) {
-                Some(Again::Contradiction(evidence)) => self.accuse(evidence),
+                Some(Again::Contradiction(evidence)) => self.accuse(*evidence),
                 Some(Again::WithoutReceipt(sender)) => self.leading().repeat_receipt(sender),
                 None => {}
             },

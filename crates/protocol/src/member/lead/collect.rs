@@ -171,7 +171,7 @@ impl Leading<'_> {
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
             .filter(|member| !self.timing().waiting().sits_out(**member));
-        if lead.receipts.len() < self.round.fewest(&self.config)
+        if lead.receipts.len() < self.round.fewest(self.config)
             && !self.config.broken(Mutation::ClosesWithTooFew)
         {
             return false;

@@ -21,7 +21,7 @@ impl Leading<'_> {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
         self.round
-            .keep_sheet(&self.config, &self.view, root, sheet.clone());
+            .keep_sheet(self.config, self.view, root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.set_stage(Stage::Including {
@@ -120,7 +120,7 @@ impl Leading<'_> {
         kept: &[Entry],
         reason: Omission,
     ) -> Result<(), Refusal> {
-        let fewest = self.round.fewest(&self.config);
+        let fewest = self.round.fewest(self.config);
         let most = self.config.epoch.roster.faulty() + 1;
         let unlimited = self.config.broken(Mutation::LeavesOutEndlessly);
         let Some(lead) = &mut self.lead else {
