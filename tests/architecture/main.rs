@@ -5,6 +5,7 @@ mod circles;
 mod modules;
 mod rules;
 mod sizes;
+mod walls;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
