@@ -108,6 +108,10 @@ figures:
 mathematics NAME="":
     cargo bench -p methods --features bench {{ if NAME == "" { "--benches" } else { "--bench " + NAME } }}
 
+# Milliseconds and bytes of a masked round: `just masks 100 1000000`; without numbers 10 and 100 members.
+masks *NUMBERS:
+    cargo run --release -p privacy --example measure -- {{NUMBERS}}
+
 # LibTorch for `--features tch`, into target/libtorch; prints the environment to set:
 # `eval "$(just libtorch)"`, or `just libtorch cuda` for CUDA devices (docs/devices.md).
 libtorch KIND="cpu":

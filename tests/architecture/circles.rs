@@ -7,10 +7,11 @@ use std::path::Path;
 use crate::modules::{self, Graph, Module};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 12] = [
+const CRATES: [(&str, &str); 13] = [
     ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
+    ("privacy", "crates/privacy/src"),
     ("learn", "crates/learn/src"),
     ("mesh", "crates/mesh/src"),
     ("silo", "crates/silo/src"),

@@ -5,6 +5,7 @@ mod circles;
 mod modules;
 mod rules;
 mod sizes;
+mod walls;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +16,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("protocol", &[]),
     ("methods", &[]),
+    ("privacy", &[]),
     ("learn", &["methods"]),
     ("agreement", &["learn", "protocol", "methods"]),
     ("mesh", &["protocol"]),
@@ -84,13 +86,16 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Libraries that are named in one crate only; `simulations` also runs an actix system.
-const ONLY_IN: [(&str, &[&str]); 15] = [
+const ONLY_IN: [(&str, &[&str]); 18] = [
     ("libp2p", &["mesh"]),
     ("burn-core", &["learn"]),
     ("burn-optim", &["learn"]),
     ("tch", &["learn"]),
     ("bincode", &["protocol"]),
     ("ed25519-dalek", &["protocol"]),
+    ("curve25519-dalek", &["privacy"]),
+    ("chacha20", &["privacy"]),
+    ("zeroize", &["privacy"]),
     ("actix", &["silo"]),
     ("redb", &["node"]),
     ("ratatui", &["node"]),
@@ -169,7 +174,7 @@ fn a_foreign_library_is_named_in_the_allowed_crates_only() {
 
 #[test]
 fn the_pure_crates_have_no_runtime_anywhere_below() {
-    for name in ["protocol", "methods"] {
+    for name in ["protocol", "methods", "privacy"] {
         let output = Command::new(env!("CARGO"))
             .args([
                 "tree",

@@ -13,6 +13,7 @@ use crate::envelope::{self, OpenError, Opened};
 use crate::epochs::Epochs;
 use crate::evidence::Evidence;
 use crate::format::Formats;
+use crate::frame::Frame;
 use crate::hash::Hash;
 use crate::identity::{Claim, Verifier};
 use crate::mutation::{Mutation, broken};
@@ -175,27 +176,30 @@ pub fn contradiction<'a>(
     verifier: &dyn Verifier,
     frames: [&[u8]; 2],
 ) -> Result<(&'a Epoch, Evidence), Unproven> {
+    let frames = frames.map(Frame::from);
     let mut claims = Vec::with_capacity(2);
-    for (at, frame) in frames.into_iter().enumerate() {
+    for (at, frame) in frames.iter().enumerate() {
         let nth = at + 1;
-        let claimed = envelope::claimed(frame).ok_or(Unproven::Unsigned(nth))?;
-        let ours = |epoch: &Epoch| frame[1..33] == epoch.federation.0;
+        let (Some(claimed), Some(header)) = (frame.claimed(), frame.header()) else {
+            return Err(Unproven::Unsigned(nth));
+        };
+        let ours = |epoch: &Epoch| header.federation == epoch.federation;
         if !epochs.iter().all(ours) && !broken(Mutation::EvidenceOfAnyFederation) {
             return Err(Unproven::Federation(nth));
         }
-        claims.push(claimed);
+        claims.push((claimed, header));
     }
-    let [first, second] = frames.map(|frame| envelope::epoch_of(frame).unwrap_or(Hash([0; 32])));
+    let [first, second] = [claims[0].1.epoch, claims[1].1.epoch];
     if first != second && !broken(Mutation::EvidenceOfTwoEpochs) {
         return Err(Unproven::Epochs);
     }
     let epoch = epochs.iter().find(|epoch| epoch.id == first);
     let epoch = epoch.ok_or(Unproven::Unknown(first))?;
     let mut messages = Vec::with_capacity(2);
-    for (at, ((member, statement, signature), frame)) in claims.into_iter().zip(frames).enumerate()
-    {
+    for (at, ((claimed, header), frame)) in claims.into_iter().zip(&frames).enumerate() {
         let nth = at + 1;
-        let (found, agreed) = (frame[0], epoch.format);
+        let (member, statement, signature) = claimed;
+        let (found, agreed) = (header.format, epoch.format);
         if found != agreed {
             return Err(Unproven::Format { nth, found, agreed });
         }

@@ -16,19 +16,17 @@ use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::format::Formats;
+use crate::frame::{Frame, Parts, assemble, unsigned};
 use crate::hash::Hash;
 use crate::identity::{Claim, SecretKey, Signature, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
-use crate::statement::{HEADER, NO_SENDER, header};
 use crate::verify::{approvals_hold, inclusions_hold, message_holds};
 
+pub use crate::frame::{Header, OVERHEAD};
 pub use crate::statement::{VERSION, statement};
 pub use crate::verify::Known;
-
-/// Bytes before the body: the header and the signature.
-pub const OVERHEAD: usize = HEADER + 64;
 
 /// The content of bytes that [`open`] accepted.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,103 +186,58 @@ pub fn hail(epoch: &Epoch) -> Bytes {
     unsigned(epoch, 0, Kind::Passage, &[])
 }
 
-/// Whether bytes are laid out as a message of this federation in another epoch, in whatever format.
+/// Whether a frame is laid out as a message of this federation in another epoch, in whatever format.
 /// Nothing else is checked.
-pub fn is_of_other_epoch(epoch: &Epoch, bytes: &[u8]) -> bool {
-    let other = epoch_of(bytes).is_some_and(|id| id != epoch.id);
-    let ours = || bytes[1..33] == epoch.federation.0;
-    bytes.len() >= OVERHEAD && other && ours()
+pub fn is_of_other_epoch(epoch: &Epoch, frame: impl Into<Frame>) -> bool {
+    frame.into().is_of_other_epoch(epoch)
 }
 
-/// The id of the epoch that sealed bytes name; None for bytes that are too short. Nothing is
-/// checked.
-pub fn epoch_of(bytes: &[u8]) -> Option<Hash> {
-    let id = bytes.get(33..65)?;
-    id.try_into().ok().map(Hash)
+/// The id of the epoch that a frame names; None for bytes that are too few. Nothing is checked.
+pub fn epoch_of(frame: impl Into<Frame>) -> Option<Hash> {
+    frame.into().epoch()
 }
 
-/// The sender that sealed bytes name, the bytes that it would have signed, and the signature. None
-/// for certificates and evidence, and for bytes that are too short. Nothing is checked.
-pub fn claimed(bytes: &[u8]) -> Option<(MemberIndex, Vec<u8>, Signature)> {
-    let (head, rest) = bytes.split_at_checked(HEADER)?;
-    let (signature, body) = rest.split_first_chunk::<64>()?;
-    let sender = u16::from_le_bytes([head[81], head[82]]);
-    let statement = [head, body].concat();
-    (sender != NO_SENDER).then(|| {
-        (
-            MemberIndex(sender),
-            statement,
-            Signature::from_bytes(signature),
-        )
-    })
+/// The sender that a frame names, the bytes that it would have signed, and the signature. None for
+/// certificates and evidence, and for bytes that are too few. Nothing is checked.
+pub fn claimed(frame: impl Into<Frame>) -> Option<(MemberIndex, Vec<u8>, Signature)> {
+    frame.into().claimed()
 }
 
 /// The message in sealed bytes. Neither its signature nor anything else in it is checked.
 ///
 /// # Errors
 /// [`OpenError`]: too short, another format, a kind that has no sender, an unreadable body.
-pub fn read(bytes: &[u8]) -> Result<Message, OpenError> {
-    let (got, limit) = (bytes.len(), codec::LIMIT);
-    let heading = heading(bytes).ok_or(OpenError::Size { got, limit })?;
-    if !Formats::SPOKEN.contains(bytes[0]) {
-        return Err(OpenError::Unspoken(bytes[0]));
+pub fn read(frame: impl Into<Frame>) -> Result<Message, OpenError> {
+    let frame = frame.into();
+    let (got, limit) = (frame.bytes().len(), codec::LIMIT);
+    let parts = frame.parts().ok_or(OpenError::Size { got, limit })?;
+    let header = parts.header;
+    if !Formats::SPOKEN.contains(header.format) {
+        return Err(OpenError::Unspoken(header.format));
     }
-    let sender = heading.sender.ok_or(OpenError::Mislabelled)?;
-    let (signature, body) = bytes[HEADER..].split_at(64);
-    let mut signed = [0; 64];
-    signed.copy_from_slice(signature);
-    let body: Body = codec::decode(body, limit)?;
-    if Some(body.kind()) != heading.kind {
+    let sender = header.sender.ok_or(OpenError::Mislabelled)?;
+    let body: Body = codec::decode(parts.body, limit)?;
+    if Some(body.kind()) != header.kind {
         return Err(OpenError::Mislabelled);
     }
     Ok(Message {
-        round: heading.round,
-        view: heading.view,
+        round: header.round,
+        view: header.view,
         sender,
         body,
-        signature: Signature::from_bytes(&signed),
+        signature: Signature::from_bytes(parts.signature),
     })
 }
 
-/// What the header of sealed bytes says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heading {
-    /// The round; 0 where the kind has none.
-    pub round: u64,
-    /// The view; 0 where the kind has none.
-    pub view: u64,
-    /// The sender; none of certificates and evidence.
-    pub sender: Option<MemberIndex>,
-    /// The kind, if there is one of that number.
-    pub kind: Option<Kind>,
+/// The header of a frame; `None` if the bytes are too few. Nothing is checked.
+pub fn heading(frame: impl Into<Frame>) -> Option<Header> {
+    frame.into().header().copied()
 }
 
-/// Reads the header of sealed bytes; `None` if they are too short. Nothing is checked.
-pub fn heading(bytes: &[u8]) -> Option<Heading> {
-    let head = bytes.get(..HEADER).filter(|_| bytes.len() >= OVERHEAD)?;
-    let sender = u16::from_le_bytes([head[81], head[82]]);
-    Some(Heading {
-        round: number(&head[65..73]),
-        view: number(&head[73..81]),
-        sender: (sender != NO_SENDER).then_some(MemberIndex(sender)),
-        kind: Kind::from_number(head[83]),
-    })
-}
-
-/// Most signatures that opening these bytes can have to check.
-pub fn cost(epoch: &Epoch, bytes: &[u8]) -> usize {
-    match bytes
-        .get(HEADER - 1)
-        .and_then(|&kind| Kind::from_number(kind))
-    {
-        Some(Kind::Certificate) => epoch.roster.quorum(),
-        Some(Kind::Proposal) => epoch.roster.len() + epoch.roster.quorum(),
-        // Everything in it that is signed holds a signature of 64 bytes.
-        Some(Kind::SyncResponse | Kind::Passage) => 1 + bytes.len() / 64,
-        Some(Kind::Evidence) => 2,
-        Some(_) => 1,
-        None => 0,
-    }
+/// The number of signatures that opening a frame is expected to check: see [`Frame::cost`].
+pub fn cost(epoch: &Epoch, frame: impl Into<Frame>) -> usize {
+    let (members, quorum) = (epoch.roster.len(), epoch.roster.quorum());
+    frame.into().cost(members, quorum)
 }
 
 /// Opens bytes from outside. Checks, in this order: size, federation, epoch, format, kind, header,
@@ -297,80 +250,49 @@ pub fn open(
     epoch: &Epoch,
     verifier: &dyn Verifier,
     known: &Known,
-    bytes: &[u8],
+    frame: impl Into<Frame>,
 ) -> Result<Opened, OpenError> {
-    let limit = limit(epoch);
-    let large = bytes.len() > limit && !broken(Mutation::AnySize);
-    if bytes.len() < OVERHEAD || large {
-        return Err(OpenError::Size {
-            got: bytes.len(),
-            limit,
-        });
-    }
-    let (head, rest) = bytes.split_at(HEADER);
-    let (signature, body) = rest.split_at(64);
-    if head[1..33] != epoch.federation.0 && !broken(Mutation::AnyFederation) {
+    let frame = frame.into();
+    let (got, limit) = (frame.bytes().len(), limit(epoch));
+    let parts = frame
+        .parts()
+        .filter(|_| got <= limit || broken(Mutation::AnySize))
+        .ok_or(OpenError::Size { got, limit })?;
+    let header = parts.header;
+    if header.federation != epoch.federation && !broken(Mutation::AnyFederation) {
         return Err(OpenError::Federation);
     }
-    if head[33..65] != epoch.id.0 && !broken(Mutation::AnyEpoch) {
+    if header.epoch != epoch.id && !broken(Mutation::AnyEpoch) {
         return Err(OpenError::Epoch);
     }
-    let (found, agreed) = (head[0], epoch.format);
+    let (found, agreed) = (header.format, epoch.format);
     if found != agreed && !broken(Mutation::AnyFormat) {
         return Err(OpenError::Format { found, agreed });
     }
-    let (round, view) = (number(&head[65..73]), number(&head[73..81]));
-    let sender = MemberIndex(u16::from_le_bytes([head[81], head[82]]));
-    let kind = Kind::from_number(head[83]).filter(|kind| kind.since() <= epoch.format);
-    let kind = kind.ok_or(OpenError::Kind(head[83]))?;
+    let kind = header.kind.filter(|kind| kind.since() <= epoch.format);
+    let kind = kind.ok_or(OpenError::Kind(header.number))?;
+    let (round, view) = (header.round, header.view);
     if !kind.scope().allows(round, view) && !broken(Mutation::AnyHeader) {
         return Err(OpenError::Header { kind, round, view });
     }
-    let mut signed = [0; 64];
-    signed.copy_from_slice(signature);
-    let signature = Signature::from_bytes(&signed);
     if !kind.has_sender() {
-        let unsigned = sender.0 == NO_SENDER && signed == [0; 64];
-        if !unsigned && !broken(Mutation::SenderUnused) {
-            return Err(OpenError::Mislabelled);
-        }
-        if kind == Kind::Evidence {
-            let evidence: Evidence = codec::decode(body, limit)?;
-            if known.accused.contains(&evidence.member) {
-                return Ok(Opened::Known);
-            }
-            evidence.verify(epoch, verifier)?;
-            return Ok(Opened::Evidence(Box::new(evidence)));
-        }
-        if kind == Kind::Passage {
-            let passage: Passage = codec::decode(body, limit)?;
-            passage.verify(epoch, verifier)?;
-            return Ok(Opened::Passage(Box::new(passage)));
-        }
-        let certificate: Certificate = codec::decode(body, limit)?;
-        if certificate.view != view && !broken(Mutation::CertificateMislabelled) {
-            return Err(OpenError::Mislabelled);
-        }
-        if known.covers(&certificate) {
-            return Ok(Opened::Known);
-        }
-        certificate.verify(epoch, verifier)?;
-        return Ok(Opened::Certificate(certificate));
+        return open_unsigned(epoch, verifier, known, kind, &parts);
     }
+    let sender = header.sender_or_none();
     let key = epoch
         .roster
         .key(sender)
         .ok_or(OpenError::Stranger(sender))?;
-    let statement = [head, body].concat();
+    let signature = Signature::from_bytes(parts.signature);
     let valid = verifier.verify(&Claim {
         key,
-        message: &statement,
+        message: &parts.statement(),
         signature,
     });
     if !valid && !broken(Mutation::SignatureUnchecked) {
         return Err(OpenError::Signature(sender));
     }
-    let body: Body = codec::decode(body, limit)?;
+    let body: Body = codec::decode(parts.body, limit)?;
     if body.kind() != kind && !broken(Mutation::KindMislabelled) {
         return Err(OpenError::Mislabelled);
     }
@@ -382,6 +304,43 @@ pub fn open(
         body,
         signature,
     }))
+}
+
+/// Opens a frame of a kind that has no sender: its body proves itself.
+fn open_unsigned(
+    epoch: &Epoch,
+    verifier: &dyn Verifier,
+    known: &Known,
+    kind: Kind,
+    parts: &Parts<'_>,
+) -> Result<Opened, OpenError> {
+    let (header, body, limit) = (parts.header, parts.body, limit(epoch));
+    let unsigned = header.sender.is_none() && *parts.signature == [0; 64];
+    if !unsigned && !broken(Mutation::SenderUnused) {
+        return Err(OpenError::Mislabelled);
+    }
+    if kind == Kind::Evidence {
+        let evidence: Evidence = codec::decode(body, limit)?;
+        if known.accused.contains(&evidence.member) {
+            return Ok(Opened::Known);
+        }
+        evidence.verify(epoch, verifier)?;
+        return Ok(Opened::Evidence(Box::new(evidence)));
+    }
+    if kind == Kind::Passage {
+        let passage: Passage = codec::decode(body, limit)?;
+        passage.verify(epoch, verifier)?;
+        return Ok(Opened::Passage(Box::new(passage)));
+    }
+    let certificate: Certificate = codec::decode(body, limit)?;
+    if certificate.view != header.view && !broken(Mutation::CertificateMislabelled) {
+        return Err(OpenError::Mislabelled);
+    }
+    if known.covers(&certificate) {
+        return Ok(Opened::Known);
+    }
+    certificate.verify(epoch, verifier)?;
+    Ok(Opened::Certificate(certificate))
 }
 
 /// Checks everything inside a body that claims to be signed by others.
@@ -432,25 +391,6 @@ fn verify_inside(
 pub fn limit(epoch: &Epoch) -> usize {
     let n = epoch.roster.len();
     (1 << 20) + 16 * n * n + 256 * n * n
-}
-
-/// Puts the signature between header and body.
-fn assemble(statement: &[u8], signature: Signature) -> Bytes {
-    let (head, body) = statement.split_at(HEADER);
-    [head, &signature.to_bytes(), body].concat().into()
-}
-
-/// An envelope without a sender: its body proves itself.
-fn unsigned(epoch: &Epoch, view: u64, kind: Kind, body: &[u8]) -> Bytes {
-    [&header(epoch, 0, view, NO_SENDER, kind), &[0; 64][..], body]
-        .concat()
-        .into()
-}
-
-fn number(bytes: &[u8]) -> u64 {
-    let mut array = [0; 8];
-    array.copy_from_slice(bytes);
-    u64::from_le_bytes(array)
 }
 
 #[cfg(test)]

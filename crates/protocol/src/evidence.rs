@@ -97,6 +97,7 @@ impl Evidence {
         };
         let same_header = (one.round, one.view) == (other.round, other.view);
         same_header
+            && one.body.kind().binds()
             && allowed(one)
             && allowed(other)
             && match (&one.body, &other.body) {

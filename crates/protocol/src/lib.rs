@@ -15,7 +15,7 @@
 //!   [rotation] of leads; [`Turns`](rotation::Turns) says who leads after the final rounds. A
 //!   [`change`] of roster or charter begins another epoch.
 //! - **What members send.** A [`Message`] has one of the [kinds](message::Kind) in [`message`]. Each
-//!   travels in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
+//!   travels as a [`Frame`] in a signed [`envelope`]; [`envelope::open`] is the one way in for bytes from outside,
 //!   and a [`budget`] limits what they may cost. [Certificates](certificate) and
 //!   [evidence] prove themselves; [`verify`] checks them, and [`accusation`] says what evidence proves to
 //!   those who stand outside.
@@ -45,6 +45,7 @@ pub mod epochs;
 pub mod evidence;
 pub mod forgotten;
 pub mod format;
+pub mod frame;
 pub mod hash;
 pub mod identity;
 pub mod member;
@@ -67,6 +68,7 @@ pub use effects::{Effect, Input, Record, Report};
 pub use epochs::Epochs;
 pub use forgotten::Forgotten;
 pub use format::Formats;
+pub use frame::Frame;
 pub use hash::Hash;
 pub use identity::{PublicKey, SecretKey};
 pub use member::Member;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use protocol::MemberIndex;
 use protocol::evidence::Evidence;
-use protocol::message::{Kind, Message};
+use protocol::message::Message;
 
 use super::Property;
 use super::ledger::{Fact, Ledger};
@@ -39,10 +39,7 @@ impl Property for NoConflict {
             }
             _ => return Ok(()),
         };
-        let binding = matches!(
-            message.body.kind(),
-            Kind::Contribution | Kind::Proposal | Kind::Notarize | Kind::Finalize | Kind::Nullify
-        );
+        let binding = message.body.kind().binds();
         if !binding || !ledger.honest(message.sender) {
             return Ok(());
         }

@@ -39,8 +39,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::charter::Epoch;
-use crate::envelope::{self, OpenError, Opened};
-use crate::message::{Body, Kind};
+use crate::envelope::{OpenError, Opened};
+use crate::frame::{Frame, Header};
+use crate::message::{Allowance, Body, Checks, Kind};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -135,7 +136,7 @@ pub enum Path {
 pub struct Admitted {
     from: MemberIndex,
     path: Path,
-    header: Header,
+    kind: Option<Kind>,
     /// Signature checks that were charged.
     charged: u64,
 }
@@ -143,35 +144,8 @@ pub struct Admitted {
 impl Admitted {
     /// The kind in the header, if there is such a kind.
     pub fn kind(&self) -> Option<Kind> {
-        self.header.kind
+        self.kind
     }
-}
-
-/// The header of a sealed message. Nothing in it is verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Header {
-    view: u64,
-    /// The sender; none for certificates, evidence, and senders outside of the roster.
-    signer: Option<MemberIndex>,
-    kind: Option<Kind>,
-}
-
-impl Header {
-    /// Reads the header of an envelope: see [`envelope`](crate::envelope).
-    fn read(bytes: &[u8], members: usize) -> Self {
-        let heading = envelope::heading(bytes);
-        let signer = heading.and_then(|heading| heading.sender);
-        Self {
-            view: heading.map_or(0, |heading| heading.view),
-            signer: signer.filter(|signer| signer.at() < members),
-            kind: heading.and_then(|heading| heading.kind),
-        }
-    }
-}
-
-/// The kind in the header of a sealed message, if there is such a kind.
-pub fn kind(bytes: &[u8]) -> Option<Kind> {
-    Header::read(bytes, 0).kind
 }
 
 /// What is left of a neighbour's budgets.
@@ -265,7 +239,8 @@ impl Budget {
         }
     }
 
-    /// Whether bytes from a neighbour may be opened. Charges the most that this may cost.
+    /// Whether bytes from a neighbour may be opened. Charges what this is expected to cost; the true price
+    /// is charged afterwards.
     ///
     /// # Errors
     /// [`Denied`], to be passed to [`denied`](Self::denied).
@@ -274,19 +249,22 @@ impl Budget {
         now: Time,
         from: MemberIndex,
         path: Path,
-        bytes: &[u8],
+        frame: impl Into<Frame>,
     ) -> Result<Admitted, Denied> {
-        let header = Header::read(bytes, self.members);
+        let frame = frame.into();
+        let kind = frame.kind();
         if self.neighbour(now, from).is_muted(now) {
             return Err(Denied::Muted);
         }
         if from.at() >= self.members {
             return Err(Denied::Guest);
         }
-        self.check_path(from, path, &header)?;
-        self.charge_kind(now, from, path, &header)?;
+        if let (Some(kind), Some(header)) = (kind, frame.header()) {
+            self.check_path(from, path, kind, header)?;
+            self.charge_kind(now, from, path, kind, header)?;
+        }
         let rate = self.check_rate();
-        let cost = self.cost(&header, bytes.len());
+        let cost = price(kind, frame.cost(self.members, self.quorum) as u64);
         let neighbour = &mut self.neighbours[from.at()];
         neighbour.checks.refill(&rate, now, self.views);
         if !neighbour.checks.is_open() {
@@ -296,25 +274,27 @@ impl Budget {
         Ok(Admitted {
             from,
             path,
-            header,
+            kind,
             charged,
         })
     }
 
     /// Checks that an honest neighbour may send this kind of message on that path.
-    fn check_path(&self, from: MemberIndex, path: Path, header: &Header) -> Result<(), Denied> {
-        // A message of unknown kind is refused when it is opened, at no cost.
-        let Some(kind) = header.kind else {
-            return Ok(());
-        };
+    fn check_path(
+        &self,
+        from: MemberIndex,
+        path: Path,
+        kind: Kind,
+        header: &Header,
+    ) -> Result<(), Denied> {
         if kind == Kind::Certificate && header.view < self.last_final {
             return Err(Denied::Stale);
         }
         match path {
-            Path::Direct if kind.has_sender() && header.signer != Some(from) => {
+            Path::Direct if kind.has_sender() && self.signer(header) != Some(from) => {
                 Err(Denied::Foreign)
             }
-            Path::Gossip if is_private(kind) => Err(Denied::Private(kind)),
+            Path::Gossip if kind.is_private() => Err(Denied::Private(kind)),
             // One view earlier is allowed: its sender may not know yet that the view is over.
             Path::Gossip if kind.has_sender() && header.view + 1 < self.view => Err(Denied::Stale),
             _ => Ok(()),
@@ -327,11 +307,10 @@ impl Budget {
         now: Time,
         from: MemberIndex,
         path: Path,
+        kind: Kind,
         header: &Header,
     ) -> Result<(), Denied> {
-        let Some(kind) = header.kind else {
-            return Ok(());
-        };
+        let signer = self.signer(header);
         let (evidence, said, views) = (self.evidence_rate(), self.kind_rate(kind), self.views);
         let neighbour = &mut self.neighbours[from.at()];
         match kind {
@@ -348,7 +327,7 @@ impl Budget {
             }
             Kind::Certificate => {}
             _ => {
-                let Some(signer) = header.signer else {
+                let Some(signer) = signer else {
                     return Ok(());
                 };
                 let bucket = &mut self.signers[signer.at()].kinds[kind as usize - 1];
@@ -364,15 +343,9 @@ impl Budget {
         Ok(())
     }
 
-    /// Most signatures that may have to be checked: as many as the bytes can hold.
-    fn cost(&self, header: &Header, bytes: usize) -> u64 {
-        let held = 1 + bytes as u64 / 64;
-        match header.kind {
-            Some(Kind::Certificate) => held.min(self.quorum as u64).max(LEAST),
-            Some(Kind::SyncResponse | Kind::Proposal | Kind::Passage) => held.max(LEAST),
-            Some(Kind::Evidence) => 2,
-            _ => 1,
-        }
+    /// The member of the roster that a header names as its sender.
+    fn signer(&self, header: &Header) -> Option<MemberIndex> {
+        header.sender.filter(|signer| signer.at() < self.members)
     }
 
     /// The message opened, after `checked` signature checks. Gossip is charged to its signer now.
@@ -444,11 +417,7 @@ impl Budget {
     /// Replaces the charged price by the real one.
     fn correct_charge(&mut self, admitted: &Admitted, checked: u64) {
         let rate = self.check_rate();
-        let many = matches!(
-            admitted.header.kind,
-            Some(Kind::Certificate | Kind::SyncResponse | Kind::Proposal | Kind::Passage)
-        );
-        let cost = checked.max(if many { LEAST } else { 1 });
+        let cost = price(admitted.kind, checked);
         let checks = &mut self.neighbours[admitted.from.at()].checks;
         match cost.checked_sub(admitted.charged) {
             Some(more) => drop(checks.take(&rate, more)),
@@ -523,22 +492,12 @@ impl Budget {
         let failed = self.view.saturating_sub(self.last_final + 1);
         let failed = failed.min(FAILED_VIEWS);
         let reissues = self.faulty + 1;
-        let (per_view, per_beat, burst) = match kind {
-            Kind::Contribution | Kind::Receipt | Kind::Proposal | Kind::Progress => (3, 3, 32),
-            Kind::Bundle | Kind::Sheet | Kind::Scores | Kind::Inclusion => {
-                (reissues + 2, 3, 32 + 4 * reissues)
-            }
-            Kind::Notarize | Kind::Finalize | Kind::Nullify => (3, 4 + 2 * failed, 64 + 4 * failed),
-            Kind::SyncRequest => (0, 2, 8),
-            Kind::Complete => (0, 1, 8),
-            // Sent every few beats, to all and to members that come back.
-            Kind::Nothing => (1, 1, 8),
-            // Sent every few beats, to all and to members that come back.
-            Kind::Amendment | Kind::Standing | Kind::Confirmation => (0, 2, 16),
-            // Up to 20 at once: 4 that stand and 16 that were withdrawn.
-            Kind::Approval => (0, 8, 64),
-            // These have other budgets.
-            Kind::SyncResponse | Kind::Certificate | Kind::Evidence | Kind::Passage => (0, 0, 0),
+        let (per_view, per_beat, burst) = match kind.allowance() {
+            Allowance::EachView => (3, 3, 32),
+            Allowance::EachSheet => (reissues + 2, 3, 32 + 4 * reissues),
+            Allowance::Votes => (3, 4 + 2 * failed, 64 + 4 * failed),
+            Allowance::Fixed(per_view, per_beat, burst) => (per_view, per_beat, burst),
+            Allowance::Elsewhere => (0, 0, 0),
         };
         Rate {
             burst,
@@ -549,30 +508,11 @@ impl Budget {
     }
 }
 
-/// Whether messages of this kind go to single members, and never by gossip.
-fn is_private(kind: Kind) -> bool {
-    match kind {
-        Kind::Contribution
-        | Kind::Receipt
-        | Kind::Scores
-        | Kind::Inclusion
-        | Kind::Notarize
-        | Kind::Finalize
-        | Kind::SyncRequest
-        | Kind::SyncResponse
-        | Kind::Complete
-        | Kind::Nothing
-        | Kind::Amendment
-        | Kind::Approval
-        | Kind::Standing
-        | Kind::Confirmation => true,
-        Kind::Bundle
-        | Kind::Sheet
-        | Kind::Proposal
-        | Kind::Nullify
-        | Kind::Progress
-        | Kind::Certificate
-        | Kind::Evidence
-        | Kind::Passage => false,
-    }
+/// The price of a message with this many signatures, in checks.
+fn price(kind: Option<Kind>, signatures: u64) -> u64 {
+    let many = match kind.map(Kind::checks) {
+        Some(Checks::Quorum | Checks::MembersAndQuorum | Checks::Held) => true,
+        Some(Checks::One | Checks::Two) | None => false,
+    };
+    signatures.max(if many { LEAST } else { 1 })
 }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::certificate::{CertificateError, Checked, Verdict, Vote};
 use crate::charter::{Charter, Genesis, Rotation, Verification};
+use crate::frame::HEADER;
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{

@@ -1,9 +1,8 @@
 //! Members that took no part in recent rounds, and how long they are excused (not waited for).
 
-use super::own::Lateness;
-use super::{ByMember, Member};
+use super::ByMember;
+use super::own::{Contributing, Lateness};
 use crate::effects::{Effect, Report};
-use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 
 /// The members without a contribution in the last final round that waited for them.
@@ -55,15 +54,13 @@ impl Absences {
     }
 }
 
-impl Member {
-    /// Whether nobody waits for a member: it said that it contributes nothing to this round.
-    pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
-        self.round.inbox.has_nothing_of(member) && !self.broken(Mutation::NothingIgnored)
-    }
-
+impl Contributing<'_> {
     /// The round under way became final: reports if this member's contribution came too late for it.
     pub(super) fn report_lateness(&mut self) {
-        let me = self.me();
+        let me = self.config.me;
+        if self.chain.learned.round != self.round.number {
+            return;
+        }
         if self.chain.learned.authors.binary_search(&me).is_ok() || self.participation.listening() {
             return;
         }
@@ -76,16 +73,5 @@ impl Member {
         let (round, over) = (self.round.number, self.now - started);
         let late = Report::Late { round, ready, over };
         self.out.push(Effect::Report(late));
-    }
-
-    /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
-    /// waited for it became final without it, and either it cannot be reached or this round is not its next
-    /// chance.
-    pub(super) fn excused(&self, member: MemberIndex) -> bool {
-        if self.sits_out(member) {
-            return true;
-        }
-        let reachable = !self.unreachable.contains(&member);
-        self.absences.excuse(member, reachable, self.round.number)
     }
 }

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::approvals::{Approvals, KEPT, Word};
-use super::{ByMember, Member};
+use super::chain::Chain;
+use super::lead::Draft;
+use super::outbox::Outbox;
+use super::{ByMember, Config, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
-use crate::effects::{Effect, Record, Report};
+use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
-use crate::message::{Amendment, Block, Body, Change, Content, Passage};
+use crate::message::{Amendment, Block, Body, Change, Content};
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
 use crate::time::Time;
@@ -67,6 +70,35 @@ impl Amendments {
         })
     }
 
+    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
+    /// withdrawn does not count.
+    fn approvals_stand(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
+        let hash = change.amendment.hash();
+        let withdrawn = change.approvals.iter().filter(|approval| {
+            let last = self.approvals.last(approval.by, &hash);
+            last.is_some_and(|word| !word.stands && word.number > approval.number)
+        });
+        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
+        let needed = change.amendment.needed(&config.epoch);
+        match given - withdrawn >= needed || config.broken(Mutation::WithdrawalIgnored) {
+            true => Ok(()),
+            false => Err(ChangeError::Approvals {
+                got: given - withdrawn,
+                needed,
+            }),
+        }
+    }
+
+    /// Whether this member may vote for a change, beside the rules that hold for everybody.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
+    /// approvals stand.
+    pub(super) fn accepts(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
+        config.follows(&change.amendment, Mutation::FormatUnspoken)?;
+        self.approvals_stand(config, change)
+    }
+
     /// Keeps an amendment. Where its sender has sent many others, one that nobody approves any more
     /// makes room, once in a `pause`: every new one is shown to people.
     ///
@@ -97,90 +129,133 @@ impl Amendments {
     }
 }
 
-impl Member {
-    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
-    pub(super) fn at_rest(&self) -> bool {
-        self.completion.reached && !self.amendments.pending()
-    }
-
+impl Config {
     /// Whether this member can and may follow an amendment; `broken` is a rule that tests break.
-    fn examine(&self, amendment: &Amendment, broken: Mutation) -> Result<(), ChangeError> {
-        let spoken = amendment.is_spoken(self.config.formats);
+    pub(super) fn follows(
+        &self,
+        amendment: &Amendment,
+        broken: Mutation,
+    ) -> Result<(), ChangeError> {
+        let spoken = amendment.is_spoken(self.formats);
         spoken.or_else(|why| self.unless(broken, why))?;
-        let objection = self.config.examine.ask(amendment);
+        let objection = self.examine.ask(amendment);
         objection
             .map_err(ChangeError::Objection)
             .or_else(|why| self.unless(Mutation::ObjectionIgnored, why))
     }
+}
 
+/// What members say of amendments, and which is proposed. Borrows what that depends on.
+pub(super) struct Amending<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    amendments: &'a mut Amendments,
+    /// The last round is adopted here.
+    complete: bool,
+}
+
+impl Member {
+    /// Lends what amendments depend on.
+    pub(super) fn amending(&mut self) -> Amending<'_> {
+        Amending {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            amendments: &mut self.amendments,
+            complete: self.completion.reached,
+        }
+    }
+
+    /// More is known of these amendments: reports them, and wakes up if one has enough approvals.
+    pub(super) fn follow(&mut self, amendments: impl IntoIterator<Item = Hash>) {
+        for hash in amendments {
+            if self.amending().follow(hash) {
+                self.wake();
+            }
+        }
+    }
+
+    /// An amendment that another member approves.
+    pub(super) fn receive_amendment(&mut self, from: MemberIndex, amendment: Amendment) {
+        let Some(hash) = self.amending().receive(from, amendment) else {
+            return;
+        };
+        self.follow([hash]);
+        self.amending().refuse_unspoken(from, hash);
+    }
+}
+
+impl Amending<'_> {
     /// The new keys of an amendment whose nodes have not answered yet.
     fn awaits(&self, amendment: &Amendment) -> Vec<PublicKey> {
         let mut keys = amendment.new_keys(&self.config.epoch);
-        let heard = self.broken(Mutation::NewKeyUnheard);
+        let heard = self.config.broken(Mutation::NewKeyUnheard);
         keys.retain(|key| !heard && !self.amendments.arrived.contains(key));
         keys
     }
 
-    /// This member's institution approves an amendment.
-    pub(super) fn approve(&mut self, amendment: Amendment, number: u64) {
-        let (hash, me) = (amendment.hash(), self.me());
+    /// This member's institution approves an amendment. Gives the one of which more is known now.
+    pub(super) fn approve(&mut self, amendment: Amendment, number: u64) -> Option<Hash> {
+        let (hash, me) = (amendment.hash(), self.config.me);
         let last = self.amendments.approvals.last(me, &hash);
         let waits = self.amendments.waiting.get(&hash);
         if last.is_some_and(|word| word.number >= number) || waits.is_some_and(|of| *of >= number) {
-            return;
+            return None;
         }
         let checked = amendment.check(&self.config.epoch);
         let known = self.amendments.known.contains_key(&hash);
         let room = last.is_some_and(|word| word.stands)
             || self.amendments.approvals.has_room(me)
-            || self.broken(Mutation::ApprovalsNeverFull);
+            || self.config.broken(Mutation::ApprovalsNeverFull);
         let room = match room {
             true => Ok(()),
             false => Err(ChangeError::Full { kept: KEPT }),
         };
         let checked = checked
-            .and_then(|()| self.examine(&amendment, Mutation::UnspokenApproved))
+            .and_then(|()| self.config.follows(&amendment, Mutation::UnspokenApproved))
             .and(room);
         let kept = checked.and_then(|()| match known {
             true => Ok(()),
             false => self.keep_amendment(me, hash, amendment),
         });
         if let Err(why) = kept {
-            return self.refuse(me, 0, why.into());
+            self.out.refuse(me, 0, why.into());
+            return None;
         }
         self.amendments.waiting.insert(hash, number);
         self.sign_approvals();
         if self.amendments.waiting.contains_key(&hash) {
-            self.send_waiting(&self.others());
+            self.send_waiting(&self.config.others());
         }
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// This member's institution does not approve an amendment any more.
-    pub(super) fn withdraw(&mut self, hash: Hash, number: u64) {
+    /// This member's institution does not approve an amendment any more. Gives the one of
+    /// which more is known now.
+    pub(super) fn withdraw(&mut self, hash: Hash, number: u64) -> Option<Hash> {
         self.amendments.waiting.remove(&hash);
-        let last = self.amendments.approvals.last(self.me(), &hash);
+        let last = self.amendments.approvals.last(self.config.me, &hash);
         if last.is_some_and(|word| word.number >= number) {
-            return;
+            return None;
         }
         self.say(hash, number, false);
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// A node with this key answers.
-    pub(super) fn arrived(&mut self, key: PublicKey) {
+    /// A node with this key answers. Gives the amendments of which more is known now.
+    pub(super) fn arrived(&mut self, key: PublicKey) -> Vec<Hash> {
         // Only keys that a known amendment names, so that nobody can fill the set.
-        if self.amendments.awaited.contains(&key) && self.amendments.arrived.insert(key) {
-            self.sign_approvals();
-            let of_key =
-                self.amendments.known.iter().filter(|(_, (amendment, _))| {
-                    amendment.silos.iter().any(|silo| silo.key == key)
-                });
-            let of_key: Vec<_> = of_key.map(|(hash, _)| *hash).collect();
-            for hash in of_key {
-                self.follow_amendment(hash);
-            }
+        if !self.amendments.awaited.contains(&key) || !self.amendments.arrived.insert(key) {
+            return Vec::new();
         }
+        self.sign_approvals();
+        let names = |amendment: &Amendment| amendment.silos.iter().any(|silo| silo.key == key);
+        let known = self.amendments.known.iter();
+        let of_key = known.filter(|(_, (amendment, _))| names(amendment));
+        of_key.map(|(hash, _)| *hash).collect()
     }
 
     /// Signs the approvals whose new members have all answered: this member itself, or others of which
@@ -207,15 +282,15 @@ impl Member {
 
     /// Signs and sends a word about an amendment.
     fn say(&mut self, hash: Hash, number: u64, stands: bool) {
-        let (message, _) = self.seal(0, 0, approval(hash, number, stands));
+        let (message, _) = self.config.seal(0, 0, approval(hash, number, stands));
         let word = Word {
             number,
             stands,
             signature: message.signature,
         };
-        let me = self.me();
+        let me = self.config.me;
         self.amendments.approvals.add(me, hash, word);
-        self.send_amendments(&self.others());
+        self.send(&self.config.others());
     }
 
     fn keep_amendment(
@@ -229,32 +304,35 @@ impl Member {
         self.amendments.add(from, (hash, amendment), when)
     }
 
-    /// An amendment that another member approves.
-    pub(super) fn receive_amendment(&mut self, from: MemberIndex, amendment: Amendment) {
+    /// Keeps an amendment that another member approves. Gives it, if it is new.
+    fn receive(&mut self, from: MemberIndex, amendment: Amendment) -> Option<Hash> {
         let hash = amendment.hash();
         if self.amendments.known.contains_key(&hash) {
-            return;
+            return None;
         }
-        let spoken = amendment.is_spoken(self.config.formats);
         let checked = amendment.check(&self.config.epoch);
-        match checked.and_then(|()| self.keep_amendment(from, hash, amendment)) {
-            Err(why) => {
-                let refused = self.amendments.refused.entry(from).or_default();
-                *refused = refused.saturating_add(1);
-                if *refused <= REFUSED {
-                    self.refuse(from, 0, why.into());
-                }
+        if let Err(why) = checked.and_then(|()| self.keep_amendment(from, hash, amendment)) {
+            let refused = self.amendments.refused.entry(from).or_default();
+            *refused = refused.saturating_add(1);
+            if *refused <= REFUSED {
+                self.out.refuse(from, 0, why.into());
             }
-            Ok(()) => {
-                if self.broken(Mutation::AlikeApproved) {
-                    self.approve_alike(hash);
-                }
-                self.follow_amendment(hash);
-                // It is known, so that people see it, and this member says that it cannot follow.
-                if let Err(why) = spoken {
-                    self.refuse(from, 0, why.into());
-                }
-            }
+            return None;
+        }
+        if self.config.broken(Mutation::AlikeApproved) {
+            self.approve_alike(hash);
+        }
+        Some(hash)
+    }
+
+    /// Refuses an amendment in a format that this program does not speak. It is known, so that people
+    /// see it, and this member says that it cannot follow.
+    fn refuse_unspoken(&mut self, from: MemberIndex, hash: Hash) {
+        let Some((amendment, _)) = self.amendments.known.get(&hash) else {
+            return;
+        };
+        if let Err(why) = amendment.is_spoken(self.config.formats) {
+            self.out.refuse(from, 0, why.into());
         }
     }
 
@@ -267,7 +345,7 @@ impl Member {
             word.stands && other == text
         };
         let number = {
-            let mut own = self.amendments.approvals.words_of(self.me());
+            let mut own = self.amendments.approvals.words_of(self.config.me);
             own.find(alike).map(|(_, word)| word.number)
         };
         if let Some(number) = number {
@@ -275,60 +353,31 @@ impl Member {
         }
     }
 
-    /// What another member says of an amendment, which may not be known yet.
+    /// What another member says of an amendment, which may not be known yet. Gives the amendment, if
+    /// that is news.
     pub(super) fn receive_approval(
         &mut self,
         by: MemberIndex,
         amendment: Hash,
         (number, stands): (u64, bool),
         signature: Signature,
-    ) {
+    ) -> Option<Hash> {
         let word = Word {
             number,
             stands,
             signature,
         };
-        if self.amendments.approvals.add(by, amendment, word) {
+        let new = self.amendments.approvals.add(by, amendment, word);
+        if new {
             self.sign_approvals();
-            self.follow_amendment(amendment);
         }
-    }
-
-    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
-    /// withdrawn does not count.
-    fn approvals_stand(&self, change: &Change) -> Result<(), ChangeError> {
-        let hash = change.amendment.hash();
-        let withdrawn = change.approvals.iter().filter(|approval| {
-            let last = self.amendments.approvals.last(approval.by, &hash);
-            last.is_some_and(|word| !word.stands && word.number > approval.number)
-        });
-        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
-        let needed = change.amendment.needed(&self.config.epoch);
-        match given - withdrawn >= needed || self.broken(Mutation::WithdrawalIgnored) {
-            true => Ok(()),
-            false => Err(ChangeError::Approvals {
-                got: given - withdrawn,
-                needed,
-            }),
-        }
-    }
-
-    /// Whether this member may vote for a change, beside the rules that hold for everybody.
-    ///
-    /// # Errors
-    /// [`ChangeError`]: its program or its institution's node cannot follow it, or too few of its
-    /// approvals stand.
-    pub(super) fn accepts(&self, change: &Change) -> Result<(), ChangeError> {
-        self.examine(&change.amendment, Mutation::FormatUnspoken)?;
-        self.approvals_stand(change)
+        new.then_some(amendment)
     }
 
     /// A block with a change is acceptable: this member knows the amendment and its approvals now,
-    /// and stays awake until one is final.
-    pub(super) fn note_change(&mut self, block: Hash) {
-        let Some(change) = self.chain.block(&block).and_then(Block::change) else {
-            return;
-        };
+    /// and stays awake until one is final. Gives the amendment, if there is one.
+    pub(super) fn note_change(&mut self, block: Hash) -> Option<Hash> {
+        let change = self.chain.block(&block).and_then(Block::change)?;
         let (amendment, approvals) = (change.amendment.clone(), change.approvals.clone());
         let hash = amendment.hash();
         for approval in approvals.iter() {
@@ -339,23 +388,26 @@ impl Member {
             };
             self.amendments.approvals.add(approval.by, hash, word);
         }
-        let me = self.me();
+        let me = self.config.me;
         if !self.amendments.known.contains_key(&hash) {
             // A member that proposes too much itself can still vote for what others propose.
             let _ = self.keep_amendment(me, hash, amendment);
         }
-        self.follow_amendment(hash);
+        Some(hash)
     }
 
-    /// More is known of an amendment: reports it, and wakes up if it has enough approvals.
-    fn follow_amendment(&mut self, hash: Hash) {
+    /// More is known of an amendment: reports it. Gives whether this member has to wake up, because
+    /// one has enough approvals and the last round is over.
+    fn follow(&mut self, hash: Hash) -> bool {
         self.await_keys();
         let Some(change) = self.amendments.change(&hash, self.chain.checkpoint()) else {
-            return;
+            return false;
         };
         // Only amendments that may follow this epoch are known.
         let epoch = &self.config.epoch;
-        let objection = self.examine(&change.amendment, Mutation::FormatUnspoken);
+        let objection = self
+            .config
+            .follows(&change.amendment, Mutation::FormatUnspoken);
         let enough = change.follows(epoch, &change.after).is_ok() && objection.is_ok();
         let needed = change.amendment.needed(epoch);
         let chosen = self.amendments.pending;
@@ -371,8 +423,9 @@ impl Member {
             objection: objection.err().map(|why| why.to_string()),
         }));
         if enough || chosen == Some(hash) {
-            self.choose_amendment();
+            self.choose();
         }
+        chosen.is_none() && self.amendments.pending() && self.complete
     }
 
     /// Asks the network to report nodes with new keys of the known amendments.
@@ -390,60 +443,55 @@ impl Member {
 
     /// Chooses the amendment to be proposed: the one that was chosen before, as long as it may follow the
     /// last final round, otherwise the first with enough approvals that may.
-    pub(super) fn choose_amendment(&mut self) {
+    pub(super) fn choose(&mut self) {
         let (epoch, after) = (self.config.epoch.clone(), self.chain.checkpoint());
         let chosen = self.amendments.pending;
         if let Some(change) = chosen.and_then(|hash| self.amendments.change(&hash, after)) {
             let Err(why) = change.follows(&epoch, &change.after) else {
                 return;
             };
-            if self.broken(Mutation::ChosenForEver) {
+            if self.config.broken(Mutation::ChosenForEver) {
                 return;
             }
             // A round that became final in the meantime is beyond its last one, or an approval was
             // withdrawn.
-            self.refuse(self.me(), 0, why.into());
+            self.out.refuse(self.config.me, 0, why.into());
         }
-        let amendments = &self.amendments;
+        let amendments = &*self.amendments;
         let follows = |hash: &&Hash| {
             let change = amendments.change(hash, after);
             change.is_some_and(|change| {
                 change.follows(&epoch, &change.after).is_ok()
                     && self
-                        .examine(&change.amendment, Mutation::FormatUnspoken)
+                        .config
+                        .follows(&change.amendment, Mutation::FormatUnspoken)
                         .is_ok()
             })
         };
         self.amendments.pending = amendments.known.keys().find(follows).copied();
-        if chosen.is_none() && self.amendments.pending() && self.completion.reached {
-            self.wake();
-        }
     }
 
-    /// After the last round, views go on until the change is final.
-    fn wake(&mut self) {
-        self.view.entered = self.now;
-        self.view.last_progress = self.now;
-        self.next_beat = self.now + self.config.epoch.beat();
-        self.begin_to_lead();
+    /// Whether an amendment has enough approvals.
+    pub(super) fn waits(&self) -> bool {
+        self.amendments.pending()
     }
 
-    /// As lead: proposes the amendment that has enough approvals.
-    pub(super) fn propose_change(&mut self) {
+    /// As lead: drafts the change with the amendment that has enough approvals.
+    pub(super) fn draft(&mut self) -> Option<Draft> {
         // An approval may have given way to a later one of its member.
-        self.choose_amendment();
+        self.choose();
         let (pending, after) = (self.amendments.pending, self.chain.checkpoint());
-        let change = pending.and_then(|hash| self.amendments.change(&hash, after));
-        let Some(change) = change else {
-            return;
-        };
-        let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        self.propose(Content::Change(Box::new(change)), parent, proof);
+        let change = pending.and_then(|hash| self.amendments.change(&hash, after))?;
+        Some(Draft {
+            content: Content::Change(Box::new(change)),
+            parent: self.chain.tip.hash,
+            proof: self.chain.tip.proof.clone(),
+        })
     }
 
     /// Sends what this member's institution says of amendments.
-    pub(super) fn send_amendments(&mut self, to: &[MemberIndex]) {
-        let me = self.me();
+    pub(super) fn send(&mut self, to: &[MemberIndex]) {
+        let me = self.config.me;
         let own: Vec<_> = self.amendments.approvals.words_of(me).collect();
         for (hash, word) in own {
             let approvals = self.amendments.approvals.standing(&hash);
@@ -453,10 +501,12 @@ impl Member {
                 let teller = approvals.first().is_some_and(|first| first.by == me);
                 (teller || *first == me).then(|| {
                     let text = Body::Amendment(Box::new(amendment.clone()));
-                    self.seal(0, 0, text).1
+                    self.config.seal(0, 0, text).1
                 })
             });
-            let (_, frame) = self.seal(0, 0, approval(hash, word.number, word.stands));
+            let (_, frame) = self
+                .config
+                .seal(0, 0, approval(hash, word.number, word.stands));
             for &to in to.iter().filter(|&&to| to != me) {
                 let has = approvals.iter().any(|approval| approval.by == to);
                 let frames = [text.as_ref().filter(|_| !has), Some(&frame)];
@@ -471,14 +521,14 @@ impl Member {
     /// Sends the texts that this member's institution approves and that wait for new members: the others
     /// have to see them, so that they approve them and wait for the same.
     fn send_waiting(&mut self, to: &[MemberIndex]) {
-        let me = self.me();
+        let me = self.config.me;
         let waiting: Vec<_> = self.amendments.waiting.keys().copied().collect();
         for hash in waiting {
             let Some((amendment, _)) = self.amendments.known.get(&hash) else {
                 continue;
             };
             let text = Body::Amendment(Box::new(amendment.clone()));
-            let (_, frame) = self.seal(0, 0, text);
+            let (_, frame) = self.config.seal(0, 0, text);
             let approvals = self.amendments.approvals.standing(&hash);
             let has = |to: &MemberIndex| approvals.iter().any(|approval| approval.by == *to);
             for &to in to.iter().filter(|&&to| to != me && !has(&to)) {
@@ -489,39 +539,15 @@ impl Member {
     }
 
     /// Every few beats: sends again what this member's institution approves.
-    pub(super) fn repeat_amendments(&mut self) {
-        if !self.amendments.repeats(self.me()) {
+    pub(super) fn repeat(&mut self) {
+        if !self.amendments.repeats(self.config.me) {
             return;
         }
         self.amendments.pause += 1;
         if self.amendments.pause >= REPEAT {
             self.amendments.pause = 0;
-            self.send_amendments(&self.others());
+            self.send(&self.config.others());
         }
-    }
-
-    /// Somebody proved that the epoch is over.
-    pub(super) fn pass(&mut self, passage: Passage) {
-        if !self.follows_recovery(&passage) {
-            return;
-        }
-        self.out.push(Effect::Persist(Record::Final {
-            blocks: passage.blocks.clone(),
-            proof: passage.proof.clone(),
-        }));
-        self.end_epoch(passage);
-    }
-
-    /// The epoch is over. The record of the final blocks is durable with this step.
-    pub(super) fn end_epoch(&mut self, passage: Passage) {
-        self.over = true;
-        self.lead = None;
-        self.out.push(Effect::EpochOver(Box::new(passage)));
-    }
-
-    /// Whether the agreement has changed, so that this member does nothing more.
-    pub fn epoch_over(&self) -> bool {
-        self.over
     }
 }
 

@@ -1,20 +1,25 @@
 //! Votes: this member's own, and those that it collects into certificates (R1–R3, R5).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{ByMember, Member, Mutation};
+use super::chain::Chain;
+use super::lead::Draft;
+use super::outbox::Outbox;
+use super::participation::Participation;
+use super::{ByMember, Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::{Epoch, Verification};
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
 use crate::hash::Hash;
-use crate::message::{Body, Message};
+use crate::message::{Block, Body, Message, Proposal};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 /// Votes and proposals of views after the last final block.
 #[derive(Default)]
@@ -103,11 +108,11 @@ impl Ballots {
         self.own.get(&view).is_some_and(|own| own.nullify.is_some())
     }
 
-    /// Whether a member is known to have voted Notarize or Nullify in a view.
-    pub(super) fn voted(&self, view: u64, member: MemberIndex) -> bool {
-        self.tallies.get(&view).is_some_and(|tally| {
-            tally.notarize.contains_key(&member) || tally.nullify.contains_key(&member)
-        })
+    /// The members that are known to have voted Notarize or Nullify in a view.
+    pub(super) fn voters(&self, view: u64) -> BTreeSet<MemberIndex> {
+        let votes = self.tallies.get(&view).into_iter();
+        let votes = votes.flat_map(|tally| tally.notarize.keys().chain(tally.nullify.keys()));
+        votes.copied().collect()
     }
 
     /// Drops everything of views up to the tip.
@@ -117,11 +122,71 @@ impl Ballots {
     }
 }
 
+/// Voting and counting votes. Borrows what that depends on.
+pub(super) struct Voting<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    ballots: &'a mut Ballots,
+    view: &'a View,
+    participation: &'a Participation,
+    /// Nothing is left to agree on.
+    at_rest: bool,
+}
+
+/// What follows from a vote that was counted.
+pub(super) struct Counted {
+    /// A contradiction to an earlier vote of its sender.
+    pub(super) fault: Option<Evidence>,
+    /// What it votes for.
+    pub(super) verdict: Verdict,
+}
+
 impl Member {
+    /// Lends what voting depends on.
+    pub(super) fn voting(&mut self) -> Voting<'_> {
+        let at_rest = self.at_rest();
+        Voting {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            ballots: &mut self.ballots,
+            view: &self.view,
+            participation: &self.participation,
+            at_rest,
+        }
+    }
+
+    /// Votes against the view if its lead broke a rule, and reports that.
+    pub(super) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
+        if let Err(reason) = rules {
+            self.out.refuse(self.view.lead, round, reason.clone());
+            self.voting().nullify(reason);
+        }
+    }
+
+    /// A vote of any member.
+    pub(super) fn receive_vote(&mut self, message: Message) {
+        let view = message.view;
+        let Some(Counted { fault, verdict }) = self.voting().count(message) else {
+            return;
+        };
+        if let Some(evidence) = fault {
+            self.accuse(evidence);
+        }
+        if let Some(certificate) = self.voting().certificate(view, verdict) {
+            self.add_certificate(certificate);
+        }
+    }
+}
+
+impl Voting<'_> {
     /// Votes Notarize, at most once per view (R1).
-    pub(super) fn vote_notarize(&mut self, block: Hash, checked: Checked) {
+    pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
         let view = self.view.number;
-        let once = self.ballots.has_notarized(view) && !self.broken(Mutation::NotarizeTwice);
+        let once = self.ballots.has_notarized(view) && !self.config.broken(Mutation::NotarizeTwice);
         if self.participation.listening() || once {
             return;
         }
@@ -132,9 +197,9 @@ impl Member {
     }
 
     /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
-    pub(super) fn vote_finalize(&mut self, view: u64, block: Hash) {
+    pub(super) fn finalize(&mut self, view: u64, block: Hash) {
         let against =
-            self.ballots.has_nullified(view) && !self.broken(Mutation::FinalizeAfterNullify);
+            self.ballots.has_nullified(view) && !self.config.broken(Mutation::FinalizeAfterNullify);
         let done = self
             .ballots
             .own
@@ -146,7 +211,7 @@ impl Member {
     }
 
     /// Votes against the current view, unless this member voted Finalize in it (R2).
-    pub(super) fn vote_nullify(&mut self, reason: Refusal) {
+    pub(super) fn nullify(&mut self, reason: Refusal) {
         let view = self.view.number;
         let finalized = self
             .ballots
@@ -154,33 +219,33 @@ impl Member {
             .get(&view)
             .is_some_and(|own| own.finalize.is_some());
         if self.participation.listening()
-            || self.at_rest()
+            || self.at_rest
             || self.ballots.has_nullified(view)
-            || finalized && !self.broken(Mutation::NullifyAfterFinalize)
+            || finalized && !self.config.broken(Mutation::NullifyAfterFinalize)
         {
             return;
         }
         self.out
             .push(Effect::Report(Report::Nullifying { view, reason }));
-        let (message, frame) = self.seal(0, view, Body::Nullify);
-        if !self.broken(Mutation::NullifyNotDurable) {
+        let (message, frame) = self.config.seal(0, view, Body::Nullify);
+        if !self.config.broken(Mutation::NullifyNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Vote(message.clone())));
         }
         self.ballots.remember(message.clone(), frame.clone());
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 
     /// Signs a vote and sends it to the collectors.
     fn cast(&mut self, view: u64, body: Body) {
-        let (message, frame) = self.seal(0, view, body);
-        if !self.broken(Mutation::VoteNotDurable) {
+        let (message, frame) = self.config.seal(0, view, body);
+        if !self.config.broken(Mutation::VoteNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Vote(message.clone())));
         }
         self.ballots.remember(message.clone(), frame.clone());
         for to in self.collectors(view) {
-            self.send(to, &message, &frame);
+            self.out.send(to, &message, &frame);
         }
     }
 
@@ -189,12 +254,61 @@ impl Member {
         self.chain.turns.collectors(&self.config.epoch, view)
     }
 
-    /// A vote of any member.
-    pub(super) fn receive_vote(&mut self, message: Message) {
+    /// Proposes a block. It is durable before anybody sees it (R5).
+    /// `None` if it may not be proposed: this member votes against the view instead.
+    pub(super) fn propose(&mut self, draft: Draft) -> Option<(Message, Bytes)> {
+        let Draft {
+            content,
+            parent,
+            proof,
+        } = draft;
+        let view = self.view.number;
+        let from = proof.as_ref().map_or(0, |proof| proof.view);
+        let unproven = self.config.broken(Mutation::SkippedWithoutProof);
+        if self.chain.gap(from, view).is_some() && !unproven {
+            self.nullify(Refusal::ViewsUnknown);
+            return None;
+        }
+        let skipped = self.chain.last_skipped(from, view);
+        let block = Block {
+            epoch: self.config.epoch.id,
+            view,
+            parent,
+            content,
+        };
+        let proposal = Proposal {
+            block,
+            parent: proof,
+            skipped,
+        };
+        let (message, frame) = self
+            .config
+            .seal(0, view, Body::Proposal(Box::new(proposal)));
+        if !self.config.broken(Mutation::ProposalNotDurable) {
+            self.out
+                .push(Effect::Persist(Record::Proposed(message.clone())));
+        }
+        self.ballots.remember(message.clone(), frame.clone());
+        self.out.publish(message.clone(), frame.clone());
+        Some((message, frame))
+    }
+
+    /// This member's proposal in the present view.
+    pub(super) fn proposal(&self) -> Option<(Message, Bytes)> {
+        self.ballots.proposal(self.view.number).cloned()
+    }
+
+    /// The members that are known to have voted Notarize or Nullify in the present view.
+    pub(super) fn voters(&self) -> BTreeSet<MemberIndex> {
+        self.ballots.voters(self.view.number)
+    }
+
+    /// Counts a vote of any member; `None` if it is of no use.
+    fn count(&mut self, message: Message) -> Option<Counted> {
         let (view, sender) = (message.view, message.sender);
         let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
         if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
-            return;
+            return None;
         }
         let tally = self.ballots.tallies.entry(view).or_default();
         let earlier = match &message.body {
@@ -212,19 +326,16 @@ impl Member {
         let gave_up = message.body == Body::Nullify
             && (view, sender) == (self.view.number, self.view.lead)
             && self.view.judged.is_none();
-        if gave_up && sender != self.me() && !self.broken(Mutation::GivingUpIgnored) {
+        if gave_up && sender != self.config.me && !self.config.broken(Mutation::GivingUpIgnored) {
             let lead = self.config.epoch.roster.name(sender).to_owned();
-            self.vote_nullify(Refusal::GaveUp { lead });
-        }
-        if let Some(evidence) = fault {
-            self.accuse(evidence);
+            self.nullify(Refusal::GaveUp { lead });
         }
         let verdict = match message.body {
             Body::Notarize { block, .. } => Verdict::Notarised(block),
             Body::Finalize { block } => Verdict::Final(block),
             _ => Verdict::Nullified,
         };
-        self.form_certificate(view, verdict);
+        Some(Counted { fault, verdict })
     }
 
     /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives
@@ -236,7 +347,7 @@ impl Member {
             (Body::Notarize { .. }, _) => true,
             (_, verdict) => verdict == Verdict::Nullified,
         };
-        if self.at_rest() && message.view > self.chain.tip.view && message.sender != self.me() {
+        if self.at_rest && message.view > self.chain.tip.view && message.sender != self.config.me {
             // This member sends nothing else any more that the voter could learn this from.
             if let Some(proof) = &self.chain.tip.proof {
                 let frame = envelope::seal_certificate(&self.config.epoch, proof);
@@ -256,7 +367,10 @@ impl Member {
             .map(|(certificate, since)| (certificate.clone(), since))
             .collect();
         let late = known.iter().any(|(_, since)| self.now - *since > pause);
-        if late && message.sender != self.me() && !self.broken(Mutation::LateVoteUnanswered) {
+        if late
+            && message.sender != self.config.me
+            && !self.config.broken(Mutation::LateVoteUnanswered)
+        {
             for (certificate, _) in &known {
                 let frame = envelope::seal_certificate(&self.config.epoch, certificate);
                 self.out.push(Effect::Send {
@@ -271,18 +385,16 @@ impl Member {
             .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
     }
 
-    /// Makes a certificate, once there is a quorum of votes.
-    fn form_certificate(&mut self, view: u64, verdict: Verdict) {
+    /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
+    fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
         let mut quorum = self.config.epoch.roster.quorum();
-        if self.broken(Mutation::QuorumMinusOne) {
+        if self.config.broken(Mutation::QuorumMinusOne) {
             quorum -= 1;
         }
         if self.chain.has(view, verdict) {
-            return;
+            return None;
         }
-        let Some(tally) = self.ballots.tallies.get(&view) else {
-            return;
-        };
+        let tally = self.ballots.tallies.get(&view)?;
         let cast = match verdict {
             Verdict::Notarised(_) => &tally.notarize,
             Verdict::Final(_) => &tally.finalize,
@@ -304,7 +416,7 @@ impl Member {
             })
             .collect();
         if votes.len() < quorum {
-            return;
+            return None;
         }
         // Honest votes for an empty block or a change all say that there was no outcome to check. A false
         // vote beside them must not make the certificate ask for auditors.
@@ -325,15 +437,15 @@ impl Member {
         votes.truncate(quorum);
         votes.sort_by_key(|vote| vote.member);
         let votes: Arc<[Vote]> = votes.into();
-        self.add_certificate(Certificate {
+        Some(Certificate {
             view,
             verdict,
             votes,
-        });
+        })
     }
 
     /// Once per beat: sends again the votes that no certificate has answered.
-    pub(super) fn repeat_votes(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if self.participation.outdated() {
             // They may contradict those that its journal does not hold.
             return;
@@ -366,7 +478,7 @@ impl Member {
         let stuck = self.ballots.has_nullified(self.view.number);
         for (members, (message, frame)) in again {
             for to in members {
-                self.send(to, &message, &frame);
+                self.out.send(to, &message, &frame);
             }
         }
         if stuck {
@@ -380,7 +492,7 @@ impl Member {
             );
             for certificate in best {
                 let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-                for to in self.others() {
+                for to in self.config.others() {
                     self.out.push(Effect::Send {
                         to,
                         frame: frame.clone(),

@@ -1,14 +1,14 @@
-//! The agreed chain: final blocks, later certificates, and making blocks final (R3, R4).
+//! The agreed chain: final blocks, and later certificates (R3, R4).
 
 use std::collections::BTreeMap;
 
-use super::{Member, Mutation};
+use super::Mutation;
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::charter::{Checkpoint, Epoch, Verification};
-use crate::effects::{Effect, FinalRound, Record, Report};
-use crate::envelope::{self, Known};
+use crate::effects::FinalRound;
+use crate::envelope::Known;
 use crate::hash::Hash;
-use crate::message::{Block, Content, Passage, Proposal};
+use crate::message::{Block, Content, Proposal};
 use crate::mutation::broken;
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
@@ -82,6 +82,11 @@ impl Chain {
         }
     }
 
+    /// The lead of a view after the last final learning block.
+    pub(super) fn lead(&self, epoch: &Epoch, view: u64) -> MemberIndex {
+        self.turns.lead(epoch, view)
+    }
+
     /// The members that check the round of a view, ascending.
     pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
         let view = match broken(Mutation::AuditorsFixed) {
@@ -139,6 +144,11 @@ impl Chain {
             certificates: certificates.map(entry).collect(),
             ..Known::default()
         }
+    }
+
+    /// The views before this one that failed since the last final learning block.
+    pub(super) fn failed_views(&self, view: u64) -> u64 {
+        (view - 1).saturating_sub(self.learned.view)
     }
 
     /// A known block that is not final.
@@ -257,7 +267,7 @@ impl Chain {
     ///
     /// # Errors
     /// The first block, going back, that is not known.
-    fn path(&self, block: Hash) -> Result<Vec<Block>, Hash> {
+    pub(super) fn path(&self, block: Hash) -> Result<Vec<Block>, Hash> {
         let mut path = Vec::new();
         let mut at = block;
         while at != self.tip.hash {
@@ -365,184 +375,9 @@ impl Chain {
     }
 }
 
-impl Member {
-    /// A new certificate: publishes it and follows it (R3).
-    pub(super) fn add_certificate(&mut self, certificate: Certificate) {
-        let audited = self.chain.is_audited(&self.config.epoch, &certificate);
-        if !audited && !self.broken(Mutation::AuditorsIgnored)
-            || !self.chain.insert(certificate.clone(), self.now)
-        {
-            return;
-        }
-        self.look_for_own_vote(&certificate);
-        let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-        if !self.broken(Mutation::CertificateUnpublished) {
-            self.out.push(Effect::Publish { frame });
-        }
-        self.out
-            .push(Effect::Report(Report::Certified(certificate.clone())));
-        let view = certificate.view;
-        match certificate.verdict {
-            Verdict::Nullified if self.broken(Mutation::NullifiedViewGoesOn) => {}
-            Verdict::Nullified => self.leave(view, certificate),
-            Verdict::Notarised(block) => {
-                self.adopt_notarised(block);
-                if !self.broken(Mutation::FinalizeWithheld) {
-                    self.vote_finalize(view, block);
-                }
-                self.leave(view, certificate);
-            }
-            Verdict::Final(_) => self.make_final(certificate),
-        }
-    }
-
-    /// Under the mutation of that name alone: adopts what is only notarised.
-    fn adopt_notarised(&mut self, block: Hash) {
-        if !self.broken(Mutation::NotarisedAdopted) {
-            return;
-        }
-        if let Some(learning) = self.chain.block(&block).and_then(Block::learning) {
-            self.adoption.waiting.push(FinalRound {
-                round: learning.round,
-                block,
-                outcome: learning.outcome,
-                position: None,
-            });
-        }
-    }
-
-    /// A view has ended: enters the next one, unless this member is further.
-    fn leave(&mut self, view: u64, certificate: Certificate) {
-        if view >= self.view.number || self.broken(Mutation::EarlierViewEntered) {
-            self.out
-                .push(Effect::Persist(Record::Certified(certificate)));
-            self.enter(view + 1);
-        }
-    }
-
-    /// A block and its ancestors are final. If some are unknown, they are asked for first.
-    pub(super) fn make_final(&mut self, proof: Certificate) {
-        let Some(hash) = proof
-            .verdict
-            .block()
-            .filter(|_| proof.view > self.chain.tip.view)
-        else {
-            return;
-        };
-        let Ok(blocks) = self.chain.path(hash) else {
-            let newer = self
-                .chain
-                .unresolved
-                .as_ref()
-                .is_none_or(|old| old.view < proof.view);
-            if newer {
-                self.chain.unresolved = Some(proof.clone());
-                self.ask_for_ancestors();
-            }
-            return self.leave(proof.view, proof);
-        };
-        self.advance(blocks, proof);
-    }
-
-    /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
-    /// by (R4).
-    pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
-        let before = self.chain.learned.round;
-        let epoch = self.config.epoch.clone();
-        let mut turns = self.chain.turns.clone();
-        self.out.push(Effect::Persist(Record::Final {
-            blocks: blocks.clone(),
-            proof: proof.clone(),
-        }));
-        for (block, hash) in blocks.iter().zip(hashes(&blocks, &proof)) {
-            let Some(learning) = block.learning() else {
-                continue;
-            };
-            let own = self.round.own.entry();
-            let position = own
-                .filter(|_| learning.round == self.round.number)
-                .and_then(|entry| {
-                    self.round
-                        .sheets
-                        .get(&learning.sheet)
-                        .and_then(|sheet| sheet.position(&entry.id))
-                });
-            self.adoption.waiting.push(FinalRound {
-                round: learning.round,
-                block: hash,
-                outcome: learning.outcome,
-                position,
-            });
-            let authors = learning.inclusions.iter().map(|(member, _)| *member);
-            let authors: Vec<_> = authors.collect();
-            let lead = turns.lead(&epoch, block.view);
-            turns.advance(&epoch, block.view, &authors);
-            self.out.push(Effect::Report(Report::Final {
-                round: learning.round,
-                view: block.view,
-                lead,
-                block: hash,
-                authors,
-            }));
-            let sheet = self.round.sheets.get(&learning.sheet);
-            if let Some((entry, total)) = sheet.and_then(|sheet| sheet.heaviest()) {
-                self.out.push(Effect::Report(Report::HeavyEntry {
-                    round: learning.round,
-                    rows: entry.fields.weight.unwrap_or(0),
-                    total,
-                    member: entry.fields.member,
-                }));
-            }
-        }
-        self.look_for_own_signatures(&blocks, &proof);
-        let passage = Passage::among(&blocks, &proof);
-        self.chain.advance(&epoch, blocks, proof);
-        if let Some(passage) = passage {
-            return self.end_epoch(passage);
-        }
-        let tip = self.chain.tip.view;
-        self.ballots.forget(tip);
-        if self
-            .chain
-            .unresolved
-            .as_ref()
-            .is_some_and(|proof| proof.view <= tip)
-        {
-            self.chain.unresolved = None;
-        }
-        if self.chain.learned.round > before {
-            let participants = self.round.participants().iter().copied();
-            let waited_for: Vec<_> = participants.filter(|&by| !self.excused(by)).collect();
-            let next = self.chain.learned.round + 1;
-            if next == self.round.number + 1 {
-                self.absences.waited(self.round.number, &waited_for);
-                self.report_lateness();
-            }
-            self.absences.returned(&self.chain.learned.authors);
-            self.round.advance_to(next, self.now);
-            if self.amendments.pending() {
-                self.choose_amendment();
-            }
-        }
-        self.try_to_take_part();
-        if tip >= self.view.number {
-            self.enter(tip + 1);
-        } else if self.lead_of(self.view.number) != self.view.lead {
-            // The view began before this block was known to be final.
-            self.enter(self.view.number);
-        } else if self.lead.is_some() {
-            self.start_leading();
-        }
-        // A later final block may have waited for these ancestors.
-        if let Some(waiting) = self.chain.unresolved.take() {
-            self.make_final(waiting);
-        }
-    }
-}
-
 /// The hashes of blocks, each the parent of the next, of which `proof` makes the last final. They
 /// stand in the next block and in the proof, so nothing is hashed.
-fn hashes(blocks: &[Block], proof: &Certificate) -> Vec<Hash> {
+pub(super) fn hashes(blocks: &[Block], proof: &Certificate) -> Vec<Hash> {
     let parents = blocks.iter().skip(1).map(|block| block.parent);
     parents.chain(proof.verdict.block()).collect()
 }

@@ -1,10 +1,6 @@
 //! The timers of a member. All spans are multiples of the beat or of measured round trips.
 
-use std::time::Duration;
-
-use super::{Member, Mutation};
-use crate::refusal::Refusal;
-use crate::roster::MemberIndex;
+use super::Member;
 use crate::time::Time;
 
 impl Member {
@@ -19,114 +15,20 @@ impl Member {
         }
         let mut due = vec![self.next_beat];
         if !self.ballots.has_nullified(self.view.number) {
-            due.push(self.view.last_progress + self.silence());
-            due.push(self.view.entered + self.view_timeout());
+            due.push(self.view.last_progress + self.timing().silence());
+            due.push(self.view.entered + self.timing().view_timeout());
         }
-        due.extend(self.lead_deadline());
-        due.extend(self.judge_deadline());
+        due.extend(self.timing().lead_deadline());
+        due.extend(self.timing().judge_deadline());
         due.into_iter().filter(|&time| time > self.now).min()
     }
 
-    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
-    /// waits to be proposed.
-    fn finished(&self) -> bool {
-        self.at_rest() && self.chain.unresolved.is_none()
-    }
-
-    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
-    fn timers_off(&self) -> bool {
-        let rests = self.finished() && !self.completion.unsent;
-        self.over || rests && !self.amendments.repeats(self.me()) && !self.recoveries.runs()
-    }
-
-    /// A member cannot be reached. This alone does not excuse it, because it may be back within
-    /// patience.
-    pub(super) fn peer_down(&mut self, peer: MemberIndex) {
-        self.unreachable.insert(peer);
-        self.sync.unreachable(peer);
-    }
-
-    /// A member can be reached.
-    pub(super) fn peer_up(&mut self, peer: MemberIndex, round_trip: Duration) {
-        self.unreachable.remove(&peer);
-        if let Some(known) = self.round_trips.get_mut(peer.at()) {
-            *known = Some(round_trip);
-        }
-        let beat = self.config.epoch.beat();
-        let mut known: Vec<_> = self.round_trips.iter().flatten().copied().collect();
-        known.push(Duration::ZERO);
-        let quorum = self.config.epoch.roster.quorum();
-        let at = (quorum - 1).min(known.len() - 1);
-        let (_, &mut trip, _) = known.select_nth_unstable(at);
-        self.shortest_phase = (beat / 2).max((4 * trip).min(16 * beat));
-        self.ask_if_useful(peer);
-        self.send_standings(&[peer]);
-        if self.recoveries.signed() {
-            return;
-        }
-        self.send_complete_to(peer);
-        self.send_nothing(&[peer]);
-        self.send_amendments(&[peer]);
-    }
-
-    /// D, the time that one phase of a view may take: D0 · 2^k with k = min(4, views that failed
-    /// since the last final learning block). D0 is half a beat, or four times the q-th smallest
-    /// round trip (at most 16 beats) if that is longer.
-    pub(super) fn phase_time(&self) -> Duration {
-        let failed = match self.broken(Mutation::PhasesStayShort) {
-            true => 0,
-            false => (self.view.number - 1).saturating_sub(self.chain.learned.view),
-        };
-        self.shortest_phase * (1 << failed.min(4) as u32)
-    }
-
-    /// The silence span: how long a lead may go without progress.
-    fn silence(&self) -> Duration {
-        (3 * self.config.epoch.beat()).max(2 * self.phase_time())
-    }
-
-    /// How long a view may take, even if its lead sends progress.
-    fn view_timeout(&self) -> Duration {
-        let epoch = &self.config.epoch;
-        let phases = epoch.roster.faulty() as u32 + 4;
-        // Contributions, scores and inclusions may each be waited for until patience is over.
-        let least = 3 * epoch.patience() + phases * self.phase_time();
-        (epoch.beat() * epoch.charter.view_timeout).max(least)
-    }
-
-    /// Whether patience is over: slow participants are not waited for any more.
-    pub(super) fn patience_over(&self) -> bool {
-        self.now >= self.round.started + self.config.epoch.patience()
-    }
-
-    /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
-    /// sent it again.
-    pub(super) fn progressed(&mut self, counter: u64) {
-        if self.view.progress_counter.is_none_or(|last| counter > last)
-            || self.broken(Mutation::OldProgressCounts)
-        {
-            self.view.progress_counter = Some(counter);
-            self.view.last_progress = self.now;
-        }
-    }
-
-    /// Votes against the view if its lead is silent or too slow (R2).
-    pub(super) fn check_lead_timers(&mut self) {
-        if self.at_rest() || self.ballots.has_nullified(self.view.number) {
-            return;
-        }
-        let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
-        let (silence, timeout) = (self.silence(), self.view_timeout());
-        if self.now >= self.view.last_progress + silence && !self.broken(Mutation::SilenceTolerated)
-        {
-            let lead = lead();
-            self.vote_nullify(Refusal::Silent { lead, silence });
-        } else if self.now >= self.view.entered + timeout
-            && !self.broken(Mutation::SlownessTolerated)
-        {
-            let lead = lead();
-            self.vote_nullify(Refusal::Slow { lead, timeout });
-        }
+    /// After the last round, views go on until the change is final.
+    pub(super) fn wake(&mut self) {
+        self.view.entered = self.now;
+        self.view.last_progress = self.now;
+        self.next_beat = self.now + self.config.epoch.beat();
+        self.begin_to_lead();
     }
 
     /// Once per beat: sends all messages again that have not been answered.
@@ -136,19 +38,20 @@ impl Member {
         }
         self.next_beat = self.now + self.config.epoch.beat();
         if self.recoveries.signed() {
-            return self.repeat_standings();
+            return self.recovering().repeat();
         }
-        self.repeat_amendments();
+        self.amending().repeat();
         if self.finished() {
-            return self.send_complete_to_all();
+            return self.adopting().send_complete_to_all();
         }
-        self.round.inbox.retry();
-        self.adoption.retry();
-        self.repeat_judging();
-        self.repeat_as_lead();
-        self.repeat_contribution();
-        self.repeat_nothing();
-        self.repeat_votes();
-        self.repeat_questions();
+        self.adopting().retry();
+        self.judging().repeat();
+        let voters = self.voting().voters();
+        self.leading().repeat(&voters);
+        let phase = self.timing().phase();
+        self.contributing().repeat_contribution(phase);
+        self.contributing().repeat_nothing();
+        self.voting().repeat();
+        self.syncing().repeat();
     }
 }

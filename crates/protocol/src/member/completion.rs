@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Member;
+use super::adoption::Adopting;
 use crate::effects::{Effect, Report};
 use crate::message::Body;
 use crate::roster::MemberIndex;
@@ -19,20 +20,31 @@ pub(super) struct Completion {
 }
 
 impl Member {
-    /// The last round: that of the charter, or an earlier one with which the strategy ended the
-    /// federation. Before such a round is adopted here, nothing is known of it.
-    pub(super) fn last_round(&self) -> u64 {
-        self.config
-            .ended
-            .unwrap_or(self.config.epoch.charter.rounds)
+    /// Whether nothing is left to agree on: the last round is adopted, and no approved change waits.
+    pub(super) fn at_rest(&self) -> bool {
+        self.completion.reached && !self.amendments.pending()
     }
 
+    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
+    /// waits to be proposed.
+    pub(super) fn finished(&self) -> bool {
+        self.at_rest() && self.chain.unresolved.is_none()
+    }
+
+    /// Whether no timer runs: everything is finished, and Complete was sent to all others.
+    pub(super) fn timers_off(&self) -> bool {
+        let rests = self.finished() && !self.completion.unsent;
+        self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
+    }
+}
+
+impl Adopting<'_> {
     /// The last round is final and adopted here.
     pub(super) fn all_rounds_applied(&mut self) {
         self.completion.reached = true;
-        self.lead = None;
+        *self.lead = None;
         self.completion.unsent = true;
-        let last = self.last_round();
+        let last = self.config.last_round();
         self.out.push(Effect::Report(Report::Complete { last }));
     }
 
@@ -41,19 +53,21 @@ impl Member {
     pub(super) fn send_complete_to_all(&mut self) {
         if std::mem::take(&mut self.completion.unsent) {
             // To each directly: messages of this kind are not passed on by gossip.
-            self.send_complete(self.others());
+            self.send_complete(self.config.others());
         }
     }
 
     /// A member can be reached: Complete is sent to it too, if the last round is adopted here.
     pub(super) fn send_complete_to(&mut self, peer: MemberIndex) {
-        if self.completion.reached && peer != self.me() {
+        if self.completion.reached && peer != self.config.me {
             self.send_complete(vec![peer]);
         }
     }
 
     fn send_complete(&mut self, members: Vec<MemberIndex>) {
-        let (_, frame) = self.seal(self.last_round(), 0, Body::Complete);
+        let (_, frame) = self
+            .config
+            .seal(self.config.last_round(), 0, Body::Complete);
         let send = |to| Effect::Send {
             to,
             frame: frame.clone(),
@@ -63,20 +77,17 @@ impl Member {
 
     /// Another member has adopted `round` as the last one, so it has everything that is missing here.
     /// Where the strategy ends the federation, this member knows which round that is once it has
-    /// adopted it too.
-    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) {
+    /// adopted it too. Gives whether something is missing here.
+    pub(super) fn receive_complete(&mut self, member: MemberIndex, round: u64) -> bool {
         let possible = 1..=self.config.epoch.charter.rounds;
         if !possible.contains(&round)
-            || member == self.me()
+            || member == self.config.me
             || !self.completion.others.insert(member)
         {
-            return;
+            return false;
         }
         self.out
             .push(Effect::Report(Report::MemberComplete { member }));
-        if self.chain.learned.round < round {
-            self.sync.catching_up = true;
-            self.ask_if_useful(member);
-        }
+        self.chain.learned.round < round
     }
 }

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::charter::Epoch;
 use crate::effects::Record;
+use crate::envelope;
 use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::SecretKey;
-use crate::message::Amendment;
+use crate::message::{Amendment, Body, Message};
 #[cfg(feature = "mutations")]
 use crate::mutation;
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
-
-use super::Member;
 
 /// What a member knows of its past when it starts.
 #[derive(Debug, Clone)]
@@ -124,13 +125,11 @@ impl Config {
             ..self
         }
     }
-}
 
-impl Member {
     /// Whether a rule is broken on purpose, at this member or everywhere.
     #[cfg(feature = "mutations")]
     pub(super) fn broken(&self, rule: Mutation) -> bool {
-        self.config.mutation == Some(rule) || mutation::broken(rule)
+        self.mutation == Some(rule) || mutation::broken(rule)
     }
 
     #[cfg(not(feature = "mutations"))]
@@ -144,5 +143,29 @@ impl Member {
             true => Ok(()),
             false => Err(error),
         }
+    }
+
+    /// The other members, ascending.
+    pub(super) fn others(&self) -> Vec<MemberIndex> {
+        let members = self.epoch.roster.members();
+        members.filter(|&member| member != self.me).collect()
+    }
+
+    /// The members that may have models of a round: the lead first, then all others.
+    pub(super) fn holders(&self, lead: MemberIndex) -> Vec<MemberIndex> {
+        let mut holders = self.others();
+        holders.sort_by_key(|&member| member != lead);
+        holders
+    }
+
+    /// Signs a message.
+    pub(super) fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
+        envelope::seal(&self.epoch, &self.key, round, view, self.me, body)
+    }
+
+    /// The last round: that of the charter, or an earlier one with which the strategy ended the
+    /// federation. Before such a round is adopted here, nothing is known of it.
+    pub(super) fn last_round(&self) -> u64 {
+        self.ended.unwrap_or(self.epoch.charter.rounds)
     }
 }

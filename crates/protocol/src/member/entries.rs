@@ -1,21 +1,24 @@
 //! The entries that a round may have: how many, of which form, and when they are enough (R1).
 
-use super::{Member, Mutation};
+use super::presence::Presence;
+use super::round::Round;
+use super::{Config, Mutation};
 use crate::message::Entry;
 use crate::refusal::Refusal;
-use crate::roster::MemberIndex;
+use crate::roster::{MemberIndex, Roster};
+use crate::time::Time;
 
-impl Member {
+impl Round {
     /// Checks the number, the order and the fields of a round's entries.
     ///
     /// # Errors
     /// The first rule that they break. None before the plan is known.
-    pub(super) fn check_entries(&self, entries: &[Entry]) -> Result<(), Refusal> {
-        let Some(plan) = self.round.plan() else {
+    pub(super) fn check_entries(&self, config: &Config, entries: &[Entry]) -> Result<(), Refusal> {
+        let Some(plan) = self.plan() else {
             return Ok(());
         };
-        let (listed, participants) = (entries.len(), self.participants());
-        let fewest = self.fewest();
+        let (listed, participants) = (entries.len(), self.participants().len());
+        let fewest = self.fewest(config);
         if listed > participants || listed < fewest {
             return Err(Refusal::EntryCount {
                 listed,
@@ -35,72 +38,95 @@ impl Member {
         if !entries.iter().all(weighed) {
             return Err(Refusal::EntryFields);
         }
-        match self.check_rows(entries, self.round.participants()) {
-            Err(why) if !self.broken(Mutation::BundleOfAnyRows) => Err(why),
+        match check_rows(&config.epoch.roster, entries, self.participants()) {
+            Err(why) if !config.broken(Mutation::BundleOfAnyRows) => Err(why),
             _ => Ok(()),
         }
-    }
-
-    /// Checks that entries of these authors claim no more rows than the authors declared. Entries with
-    /// names are checked one by one. Which entry without a name is whose is not known: some order of
-    /// the authors must fit, and it does exactly if the largest claim is at most the largest number
-    /// that one of them declared, the next at most the next, and so on.
-    ///
-    /// # Errors
-    /// [`Refusal::TooManyRows`], [`Refusal::ImpossibleRows`].
-    pub(super) fn check_rows(
-        &self,
-        entries: &[Entry],
-        authors: &[MemberIndex],
-    ) -> Result<(), Refusal> {
-        let roster = &self.config.epoch.roster;
-        for entry in entries {
-            let (weight, member) = (entry.fields.weight, entry.fields.member);
-            if let (Some(got), Some(member)) = (weight, member)
-                && got > roster.rows(member)
-            {
-                let most = roster.rows(member);
-                return Err(Refusal::TooManyRows { got, most });
-            }
-        }
-        let mut claims: Vec<_> = entries.iter().filter_map(|e| e.fields.weight).collect();
-        let mut declared: Vec<_> = authors.iter().map(|by| roster.rows(*by)).collect();
-        claims.sort_unstable_by(|a, b| b.cmp(a));
-        declared.sort_unstable_by(|a, b| b.cmp(a));
-        let mut pairs = claims.into_iter().zip(declared);
-        match pairs.find(|(got, most)| got > most) {
-            Some((got, most)) => Err(Refusal::ImpossibleRows { got, most }),
-            None => Ok(()),
-        }
-    }
-
-    /// How many members the plan names.
-    pub(super) fn participants(&self) -> usize {
-        self.round.participants().len()
     }
 
     /// The fewest entries that the round may have. Of the members that the plan names, as many may
     /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
     /// members may have none, and then leaves the models as they are.
-    pub(super) fn fewest(&self) -> usize {
-        let missing = self.config.epoch.roster.len()
-            - usize::from(self.config.epoch.charter.min_contributions);
-        self.participants().saturating_sub(missing)
+    pub(super) fn fewest(&self, config: &Config) -> usize {
+        let missing =
+            config.epoch.roster.len() - usize::from(config.epoch.charter.min_contributions);
+        self.participants().len().saturating_sub(missing)
+    }
+}
+
+/// Checks that entries of these authors claim no more rows than the authors declared. Entries with
+/// names are checked one by one. Which entry without a name is whose is not known: some order of
+/// the authors must fit, and it does exactly if the largest claim is at most the largest number
+/// that one of them declared, the next at most the next, and so on.
+///
+/// # Errors
+/// [`Refusal::TooManyRows`], [`Refusal::ImpossibleRows`].
+pub(super) fn check_rows(
+    roster: &Roster,
+    entries: &[Entry],
+    authors: &[MemberIndex],
+) -> Result<(), Refusal> {
+    for entry in entries {
+        let (weight, member) = (entry.fields.weight, entry.fields.member);
+        if let (Some(got), Some(member)) = (weight, member)
+            && got > roster.rows(member)
+        {
+            let most = roster.rows(member);
+            return Err(Refusal::TooManyRows { got, most });
+        }
+    }
+    let mut claims: Vec<_> = entries.iter().filter_map(|e| e.fields.weight).collect();
+    let mut declared: Vec<_> = authors.iter().map(|by| roster.rows(*by)).collect();
+    claims.sort_unstable_by(|a, b| b.cmp(a));
+    declared.sort_unstable_by(|a, b| b.cmp(a));
+    let mut pairs = claims.into_iter().zip(declared);
+    match pairs.find(|(got, most)| got > most) {
+        Some((got, most)) => Err(Refusal::ImpossibleRows { got, most }),
+        None => Ok(()),
+    }
+}
+
+/// Whom a round waits for, and until when its entries are enough. Borrows what that depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting<'a> {
+    pub(super) config: &'a Config,
+    pub(super) now: Time,
+    pub(super) round: &'a Round,
+    pub(super) presence: &'a Presence,
+}
+
+impl Waiting<'_> {
+    /// Whether patience is over: slow participants are not waited for any more.
+    pub(super) fn patience_over(&self) -> bool {
+        self.now >= self.round.started + self.config.epoch.patience()
+    }
+
+    /// Whether nobody waits for a member: it said that it contributes nothing to this round.
+    pub(super) fn sits_out(&self, member: MemberIndex) -> bool {
+        self.round.inbox.has_nothing_of(member) && !self.config.broken(Mutation::NothingIgnored)
+    }
+
+    /// Whether a lead waits for a member at most for D: it sits this round out; or the last round that
+    /// waited for it became final without it, and either it cannot be reached or this round is not its
+    /// next chance.
+    pub(super) fn excused(&self, member: MemberIndex) -> bool {
+        self.sits_out(member) || self.presence.excuses(member, self.round.number)
     }
 
     /// Whether the entries of these members, ascending, are enough (R1): at least the fewest, and
     /// few others that have to be waited for.
     pub(super) fn enough(&self, authors: &[MemberIndex]) -> bool {
         let k = authors.len();
-        if k == self.participants() {
+        if k == self.round.participants().len() {
             return true;
         }
-        if k < self.fewest() {
+        if k < self.round.fewest(self.config) {
             return false;
         }
         // If the plan names fewer members than the minimum, only excused members may be missing.
         let roster = &self.config.epoch.roster;
-        let all = self.participants() >= usize::from(self.config.epoch.charter.min_contributions);
+        let all = self.round.participants().len()
+            >= usize::from(self.config.epoch.charter.min_contributions);
         let slack = if all { roster.faulty() } else { 0 };
         let waited_for = |member: &&MemberIndex| {
             authors.binary_search(member).is_err() && !self.excused(**member)

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{ByMember, Member};
+use super::ByMember;
+use super::own::Contributing;
 use crate::effects::{Effect, Report};
 use crate::evidence::Evidence;
 use crate::message::{Body, Message, Scores};
@@ -69,23 +70,32 @@ impl Inbox {
     }
 }
 
-impl Member {
+/// What follows from a contribution that came again.
+pub(super) enum Again {
+    /// Its sender signed two different ones for a round.
+    Contradiction(Box<Evidence>),
+    /// Its sender seems to lack the receipt.
+    WithoutReceipt(MemberIndex),
+}
+
+impl Contributing<'_> {
     /// A member contributes nothing to this round or the next: nobody waits for it.
     pub(super) fn has_nothing(&mut self, member: MemberIndex, round: u64) {
         let ahead = round.checked_sub(self.round.number);
         let of_round = ahead.and_then(|ahead| self.round.inbox.nothing.get_mut(ahead as usize));
         let new = of_round.is_some_and(|members| members.insert(member));
-        if new && member != self.me() {
+        if new && member != self.config.me {
             let report = Report::Nothing { member, round };
             self.out.push(Effect::Report(report));
         }
     }
 
     /// Keeps a contribution to this round or the next.
-    pub(super) fn contribution(&mut self, message: Message) {
+    pub(super) fn take(&mut self, message: Message) -> Option<Again> {
         let sender = message.sender;
         if matches!(&message.body, Body::Contribution(own) if !own.has_sane_metrics()) {
-            return self.refuse(sender, message.round, Refusal::Metrics);
+            self.out.refuse(sender, message.round, Refusal::Metrics);
+            return None;
         }
         let inbox = &mut self.round.inbox;
         let (kept, current) = match message.round.checked_sub(self.round.number) {
@@ -95,25 +105,24 @@ impl Member {
                 let (round, now) = (message.round, self.round.number);
                 if round < now && inbox.stale.insert(sender) {
                     let reason = Refusal::StaleContribution { got: round, now };
-                    self.refuse(sender, now, reason);
+                    self.out.refuse(sender, now, reason);
                 }
-                return;
+                return None;
             }
         };
         match kept.get(&sender) {
             None => {
                 kept.insert(sender, message);
+                None
             }
             // Equal content has an equal signature.
             Some(earlier) if earlier.signature != message.signature => {
-                if let Some(evidence) = Evidence::of(earlier, &message) {
-                    let reason = Refusal::Contradiction(evidence.charge());
-                    self.refuse(sender, message.round, reason);
-                    self.accuse(evidence);
-                }
+                let evidence = Evidence::of(earlier, &message)?;
+                let reason = Refusal::Contradiction(evidence.charge());
+                self.out.refuse(sender, message.round, reason);
+                Some(Again::Contradiction(Box::new(evidence)))
             }
-            Some(_) if current => self.repeat_receipt(sender),
-            Some(_) => {}
+            Some(_) => current.then_some(Again::WithoutReceipt(sender)),
         }
     }
 }

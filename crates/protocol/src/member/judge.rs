@@ -1,11 +1,16 @@
 //! Judging the proposal of a view: whether to vote for it (R1) or against the view (R2).
 
-use super::{Inclusions, Member, Mutation};
+use super::amendments::Amendments;
+use super::chain::Chain;
+use super::entries::{Waiting, check_rows};
+use super::outbox::Outbox;
+use super::presence::Presence;
+use super::round::Round;
+use super::{Config, Inclusions, Member, Mutation, View};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
 use crate::charter::Verification;
 use crate::effects::Effect;
-use crate::evidence::Evidence;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Content, Learning, Message, Proposal};
 use crate::recovery::RecoveryError;
@@ -16,11 +21,27 @@ use crate::work::{Case, WorkError};
 
 /// The proposal of the current view, and how far judging it is.
 pub(super) struct Judged {
-    message: Message,
-    block: Hash,
+    pub(super) message: Message,
+    pub(super) block: Hash,
     state: State,
     /// The skipped view whose nullification the proposer was asked for in this beat.
     asked: Option<u64>,
+}
+
+impl Judged {
+    /// A proposal, and whether this member has voted in its view already.
+    pub(super) fn new(message: Message, block: Hash, voted: bool) -> Self {
+        let state = match voted {
+            true => State::Voted,
+            false => State::Incomplete,
+        };
+        Self {
+            message,
+            block,
+            state,
+            asked: None,
+        }
+    }
 }
 
 enum State {
@@ -52,68 +73,78 @@ enum Opinion {
     Learning(Case),
 }
 
+/// Judging the proposal of the view. Borrows what that depends on.
+pub(super) struct Judging<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    view: &'a mut View,
+    round: &'a mut Round,
+    presence: &'a Presence,
+    amendments: &'a Amendments,
+}
+
+/// What follows from judging a proposal.
+enum Ruling {
+    /// Nothing, for now.
+    Wait,
+    /// Vote for the block.
+    Notarize(Hash, Checked),
+    /// Vote for the block, which changes no model and may hold a change of the agreement.
+    Structure(Hash),
+    /// Vote against the view.
+    Nullify(Refusal),
+    /// Ask the proposer how this view ended.
+    Ask(MemberIndex, u64),
+}
+
 impl Member {
-    /// A proposal by the lead of its view.
-    pub(super) fn proposal(&mut self, message: Message) {
-        let Body::Proposal(proposal) = &message.body else {
-            return;
-        };
-        let block = proposal.block.hash();
-        if let Some(judged) = &self.view.judged {
-            if judged.block == block {
-                return;
+    /// Lends what judging depends on.
+    pub(super) fn judging(&mut self) -> Judging<'_> {
+        Judging {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            view: &mut self.view,
+            round: &mut self.round,
+            presence: &self.presence,
+            amendments: &self.amendments,
+        }
+    }
+
+    /// Judges the proposal as far as that is possible now, and votes.
+    pub(super) fn judge(&mut self) {
+        match self.judging().judge() {
+            Ruling::Wait => {}
+            Ruling::Notarize(block, checked) => self.voting().notarize(block, checked),
+            Ruling::Structure(block) => {
+                let amendment = self.amending().note_change(block);
+                self.follow(amendment);
+                self.voting().notarize(block, Checked::Structure);
             }
-            if let Some(evidence) = Evidence::of(&judged.message, &message)
-                && !self.broken(Mutation::ContradictionTolerated)
-            {
-                let reason = Refusal::Contradiction(evidence.charge());
-                self.accuse(evidence);
-                self.refuse(message.sender, 0, reason.clone());
-                self.vote_nullify(reason);
-            }
-            if !self.broken(Mutation::NotarizeTwice) {
-                return;
-            }
+            Ruling::Nullify(reason) => self.voting().nullify(reason),
+            Ruling::Ask(proposer, view) => self.syncing().ask_from(proposer, view),
         }
-        let structure = structure(&proposal.block, message.view, self.config.epoch.id);
-        let structure = structure.or_else(|why| self.unless(Mutation::BlockMisplaced, why));
-        if structure.is_ok() {
-            self.chain.keep(block, proposal.block.clone());
-        }
-        if let Some(waiting) = self.chain.unresolved.take() {
-            self.make_final(waiting);
-        }
-        if message.view != self.view.number {
-            return;
-        }
-        let voted =
-            self.ballots.has_notarized(message.view) && !self.broken(Mutation::NotarizeTwice);
-        let sender = message.sender;
-        let state = if voted || structure.is_err() {
-            State::Voted
-        } else {
-            State::Incomplete
-        };
-        self.view.judged = Some(Judged {
-            message,
-            block,
-            state,
-            asked: None,
-        });
-        if let Err(reason) = structure {
-            self.refuse(sender, 0, reason.clone());
-            self.vote_nullify(reason);
+    }
+}
+
+impl Judging<'_> {
+    /// Whom the round waits for.
+    fn waiting(&self) -> Waiting<'_> {
+        Waiting {
+            config: self.config,
+            now: self.now,
+            round: self.round,
+            presence: self.presence,
         }
     }
 
     /// Judges the proposal as far as that is possible now.
-    pub(super) fn judge(&mut self) {
-        if self.participation.listening() {
-            // The proposal stays: this member may be allowed to vote later in this view.
-            return;
-        }
+    fn judge(&mut self) -> Ruling {
         let Some(judged) = &self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
         let (block, proposer) = (judged.block, judged.message.sender);
         match &judged.state {
@@ -122,10 +153,10 @@ impl Member {
                 let case = *case;
                 return self.conclude(block, case);
             }
-            State::Keeping { .. } | State::Stalled | State::Voted => return,
+            State::Keeping { .. } | State::Stalled | State::Voted => return Ruling::Wait,
         }
         let Body::Proposal(proposal) = &judged.message.body else {
-            return;
+            return Ruling::Wait;
         };
         let opinion = self.opinion(proposal);
         let learning = proposal.block.learning();
@@ -135,53 +166,45 @@ impl Member {
         };
         let learning = learning.map(|learning| (learning.sheet, learning.outcome));
         match opinion {
-            Opinion::Wait => {}
+            Opinion::Wait => Ruling::Wait,
             Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
                 self.set_state(State::Voted);
-                self.refuse(proposer, self.round.number, reason.clone());
-                if !self.broken(Mutation::RefusalWithoutVote) {
-                    self.vote_nullify(reason);
+                self.out.refuse(proposer, self.round.number, reason.clone());
+                match self.config.broken(Mutation::RefusalWithoutVote) {
+                    true => Ruling::Wait,
+                    false => Ruling::Nullify(reason),
                 }
             }
             Opinion::Structure => {
-                self.note_change(block);
                 self.set_state(State::Voted);
-                self.vote_notarize(block, Checked::Structure);
+                Ruling::Structure(block)
             }
             Opinion::Learning(case) => {
                 if let Some((sheet, _)) = &learning {
                     self.round.sheets.need(sheet);
                 }
                 self.round.proposed = Some((case.sheet.clone(), inclusions));
-                if let Some((_, outcome)) = learning.filter(|_| !self.audits()) {
+                if let Some((_, outcome)) =
+                    learning.filter(|_| !self.view.audits(self.config, self.chain))
+                {
                     return self.vote_for_kept(block, outcome);
                 }
                 let id = case.id();
                 self.set_state(State::Working { case: id });
-                if self.broken(Mutation::DecisionUnchecked) {
+                if self.config.broken(Mutation::DecisionUnchecked) {
                     self.round.cases.accepted.insert(id);
                 }
                 if !self.round.cases.accepted.contains(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Check { case, holders });
                 } else if !self.round.cases.outcomes.contains_key(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Settle { case, holders });
                 }
-                self.conclude(block, id);
+                self.conclude(block, id)
             }
         }
-    }
-
-    /// Whether this member checks the decision and computes the outcome in this view: all members do
-    /// under `full`, and the lead has done so in any case.
-    pub(super) fn audits(&self) -> bool {
-        let (epoch, view) = (&self.config.epoch, self.view.number);
-        self.view.lead == self.me()
-            || epoch.charter.verification == Verification::Full
-            || self.chain.auditors(epoch, view).contains(&self.me())
-                && !self.broken(Mutation::AuditorBelieves)
     }
 
     fn set_state(&mut self, state: State) {
@@ -192,92 +215,109 @@ impl Member {
 
     /// Votes for a block whose outcome others check, once it is kept here: an outcome that q members
     /// voted for is there after its lead and auditors have died.
-    fn vote_for_kept(&mut self, block: Hash, outcome: Hash) {
-        if self.round.cases.kept.contains(&outcome) || self.broken(Mutation::OutcomeNotKept) {
+    fn vote_for_kept(&mut self, block: Hash, outcome: Hash) -> Ruling {
+        if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
+        {
             self.set_state(State::Voted);
-            let checked = match self.broken(Mutation::BelieverClaimsAll) {
+            let checked = match self.config.broken(Mutation::BelieverClaimsAll) {
                 true => Verification::Full,
                 false => Verification::Inclusion,
             };
-            return self.vote_notarize(block, Checked::Outcome(checked));
+            return Ruling::Notarize(block, Checked::Outcome(checked));
         }
         self.set_state(State::Keeping { outcome });
-        let (round, holders) = (self.round.number, self.holders());
+        let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
         self.out.push(Effect::Keep {
             round,
             outcome,
             holders,
         });
+        Ruling::Wait
     }
 
     /// An outcome is kept here, or could not be.
-    pub(super) fn kept(&mut self, round: u64, outcome: Hash, result: Result<(), WorkError>) {
+    ///
+    /// # Errors
+    /// The rule that the lead broke.
+    pub(super) fn kept(
+        &mut self,
+        round: u64,
+        outcome: Hash,
+        result: Result<(), WorkError>,
+    ) -> Result<(), Refusal> {
         if round != self.round.number {
-            return;
+            return Ok(());
         }
         if result.is_ok() {
             self.round.cases.kept.insert(outcome);
         }
         let waits = |judged: &Judged| matches!(judged.state, State::Keeping { outcome: of } if of == outcome);
         if !self.view.judged.as_ref().is_some_and(waits) {
-            return;
+            return Ok(());
         }
         match result {
             Ok(()) => self.set_state(State::Incomplete),
             Err(WorkError::Unavailable) => self.set_state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
-                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
+                return Err(Refusal::Work(reason));
             }
         }
+        Ok(())
     }
 
     /// Votes, once the decision is accepted and the outcome computed.
-    fn conclude(&mut self, block: Hash, case: Hash) {
+    fn conclude(&mut self, block: Hash, case: Hash) -> Ruling {
         let Some(result) = self.round.cases.outcomes.get(&case).cloned() else {
-            return;
+            return Ruling::Wait;
         };
         if !self.round.cases.accepted.contains(&case) {
-            return;
+            return Ruling::Wait;
         }
         let Some(judged) = &self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
         let proposer = judged.message.sender;
         let Body::Proposal(proposal) = &judged.message.body else {
-            return;
+            return Ruling::Wait;
         };
         let claimed = proposal.block.learning().map(|learning| learning.outcome);
         let reason = match (result, claimed) {
             // A receipt may have arrived while the outcome was computed.
             (Ok(_), _) if self.left_out(proposal) => Refusal::LeftOut,
             (Ok(outcome), Some(claimed))
-                if outcome == claimed || self.broken(Mutation::OutcomeUnchecked) =>
+                if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
             {
                 self.set_state(State::Voted);
-                return self.vote_notarize(block, Checked::Outcome(Verification::Full));
+                return Ruling::Notarize(block, Checked::Outcome(Verification::Full));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
                 claimed,
                 recomputed,
             },
             // An empty block has no case.
-            (Ok(_), None) => return,
+            (Ok(_), None) => return Ruling::Wait,
             (Err(WorkError::Unavailable), _) => {
                 self.round.cases.outcomes.remove(&case);
-                return self.set_state(State::Stalled);
+                self.set_state(State::Stalled);
+                return Ruling::Wait;
             }
             (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
         self.set_state(State::Voted);
-        self.refuse(proposer, self.round.number, reason.clone());
-        self.vote_nullify(reason);
+        self.out.refuse(proposer, self.round.number, reason.clone());
+        Ruling::Nullify(reason)
     }
 
     /// Whether a decision is acceptable became known.
-    pub(super) fn checked(&mut self, case: Hash, result: Result<(), WorkError>) {
+    ///
+    /// # Errors
+    /// The rule that the lead broke.
+    pub(super) fn checked(
+        &mut self,
+        case: Hash,
+        result: Result<(), WorkError>,
+    ) -> Result<(), Refusal> {
         if result.is_ok() {
             self.round.cases.accepted.insert(case);
         }
@@ -285,7 +325,7 @@ impl Member {
             |judged| matches!(&judged.state, State::Working { case: under } if *under == case),
         );
         if !working {
-            return;
+            return Ok(());
         }
         match result {
             // Judged again: what is missing now is the outcome.
@@ -296,11 +336,10 @@ impl Member {
             Err(WorkError::Unavailable) => self.set_state(State::Stalled),
             Err(WorkError::Refused(reason)) => {
                 self.set_state(State::Voted);
-                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, self.round.number, reason.clone());
-                self.vote_nullify(reason);
+                return Err(Refusal::Work(reason));
             }
         }
+        Ok(())
     }
 
     /// The models of the proposed sheet were fetched to check the decision, and are kept.
@@ -309,12 +348,6 @@ impl Member {
             let blobs = sheet.entries.iter().map(|entry| entry.fields.blob);
             self.round.models.hold(blobs);
         }
-    }
-
-    /// The proposal of the current view, if this member signed it.
-    pub(super) fn proposed_by(&self, member: MemberIndex) -> Option<&Message> {
-        let judged = self.view.judged.as_ref().map(|judged| &judged.message);
-        judged.filter(|message| message.sender == member)
     }
 
     /// An outcome became known.
@@ -332,12 +365,12 @@ impl Member {
                     return Opinion::Refuse(Refusal::NothingNotarised);
                 };
                 if notarised.verdict != Verdict::Notarised(block.parent)
-                    && !self.broken(Mutation::EmptyUnproven)
+                    && !self.config.broken(Mutation::EmptyUnproven)
                 {
                     return Opinion::Refuse(Refusal::ParentUnproven);
                 }
                 let audited = self.chain.is_audited(&self.config.epoch, notarised);
-                if !audited && !self.broken(Mutation::AuditorsIgnored) {
+                if !audited && !self.config.broken(Mutation::AuditorsIgnored) {
                     // Its auditors were drawn by a final block that this member may not know yet.
                     return Opinion::Wait;
                 }
@@ -353,7 +386,7 @@ impl Member {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                let accepted = self.accepts(change);
+                let accepted = self.amendments.accepts(self.config, change);
                 let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
                 match checked.and(accepted) {
                     Ok(()) => Opinion::Structure,
@@ -365,9 +398,9 @@ impl Member {
             }
             Content::Learning(learning) => {
                 let mut parent = tip.view;
-                if block.parent != tip.hash && !self.broken(Mutation::AnyParent) {
+                if block.parent != tip.hash && !self.config.broken(Mutation::AnyParent) {
                     let notarised = self.chain.notarisation(&block.parent);
-                    match notarised.filter(|_| self.broken(Mutation::RoundFromNotarised)) {
+                    match notarised.filter(|_| self.config.broken(Mutation::RoundFromNotarised)) {
                         Some(notarised) => parent = notarised.view,
                         None => return self.other_parent(proposal),
                     }
@@ -407,7 +440,7 @@ impl Member {
             return Err(Opinion::Refuse(Refusal::SkipUnproven));
         }
         match self.chain.gap(parent, block.view) {
-            Some(view) if !self.broken(Mutation::SkippedWithoutProof) => {
+            Some(view) if !self.config.broken(Mutation::SkippedWithoutProof) => {
                 Err(Opinion::UnknownView(view))
             }
             _ => Ok(()),
@@ -415,12 +448,13 @@ impl Member {
     }
 
     /// Asks the proposer for the nullification of a skipped view, once per beat.
-    fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) {
+    fn ask_for_skipped(&mut self, proposer: MemberIndex, view: u64) -> Ruling {
         let Some(judged) = &mut self.view.judged else {
-            return;
+            return Ruling::Wait;
         };
-        if judged.asked.replace(view) != Some(view) {
-            self.ask_from(proposer, view);
+        match judged.asked.replace(view) == Some(view) {
+            true => Ruling::Wait,
+            false => Ruling::Ask(proposer, view),
         }
     }
 
@@ -430,29 +464,29 @@ impl Member {
             return Opinion::Wait;
         };
         let (got, now) = (learning.round, self.round.number);
-        if got != now && !self.broken(Mutation::AnyRound) {
+        if got != now && !self.config.broken(Mutation::AnyRound) {
             return Opinion::Refuse(Refusal::WrongRound { got, now });
         }
         let (got, ours) = (learning.plan, plan.plan);
-        if got != ours && !self.broken(Mutation::AnyPlan) {
+        if got != ours && !self.config.broken(Mutation::AnyPlan) {
             return Opinion::Refuse(Refusal::WrongPlan { got, ours });
         }
         let Some(sheet) = self.round.sheets.get(&learning.sheet) else {
             return Opinion::Wait;
         };
         let (k, signers) = (sheet.entries.len(), learning.inclusions.len());
-        let short = usize::from(self.broken(Mutation::InclusionMissing));
+        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
         if signers + short < k || signers > k {
             let entries = k;
             return Opinion::Refuse(Refusal::Signers { signers, entries });
         }
         let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
         if let Some(&member) = signers.iter().find(|by| !self.round.participates(**by))
-            && !self.broken(Mutation::UninvitedSigner)
+            && !self.config.broken(Mutation::UninvitedSigner)
         {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
-        if self.config.epoch.charter.names_shown && !self.broken(Mutation::AnyNames) {
+        if self.config.epoch.charter.names_shown && !self.config.broken(Mutation::AnyNames) {
             // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
@@ -460,16 +494,16 @@ impl Member {
                 return Opinion::Refuse(Refusal::WrongNames);
             }
         }
-        let rows = self.check_rows(&sheet.entries, &signers);
-        if let Err(why) = rows.or_else(|why| self.unless(Mutation::SheetOfAnyRows, why)) {
+        let rows = check_rows(&self.config.epoch.roster, &sheet.entries, &signers);
+        if let Err(why) = rows.or_else(|why| self.config.unless(Mutation::SheetOfAnyRows, why)) {
             return Opinion::Refuse(why);
         }
-        let needed = self.fewest();
-        if k < needed && !self.broken(Mutation::FewestIgnored) {
+        let needed = self.round.fewest(self.config);
+        if k < needed && !self.config.broken(Mutation::FewestIgnored) {
             let entries = k;
             return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
         }
-        if !self.enough(&signers) && !self.broken(Mutation::EnoughIgnored) {
+        if !self.waiting().enough(&signers) && !self.config.broken(Mutation::EnoughIgnored) {
             return Opinion::Wait;
         }
         let (round, decision) = (learning.round, learning.decision.clone().into());
@@ -483,18 +517,12 @@ impl Member {
             .learning()
             .and_then(|learning| self.round.sheets.get(&learning.sheet));
         self.view.receipt.is_some()
-            && !sheet.is_some_and(|sheet| self.listed(&sheet.entries))
-            && !self.broken(Mutation::ReceiptIgnored)
-    }
-
-    /// When to judge a waiting proposal again: when patience is over.
-    pub(super) fn judge_deadline(&self) -> Option<Time> {
-        self.view.judged.as_ref()?;
-        Some(self.round.started + self.config.epoch.patience())
+            && !sheet.is_some_and(|sheet| self.round.own.listed(&sheet.entries))
+            && !self.config.broken(Mutation::ReceiptIgnored)
     }
 
     /// A beat has passed: asks and fetches again.
-    pub(super) fn repeat_judging(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if let Some(judged) = &mut self.view.judged {
             judged.asked = None;
             if matches!(judged.state, State::Stalled) {
@@ -502,12 +530,4 @@ impl Member {
             }
         }
     }
-}
-
-/// Checks that a block names the view and the epoch of its proposal.
-fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), Refusal> {
-    if block.view != view || block.epoch != epoch {
-        return Err(Refusal::BlockMisplaced);
-    }
-    Ok(())
 }

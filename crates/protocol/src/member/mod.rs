@@ -3,28 +3,37 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `receive`, `queries` | who takes a message; what the surroundings may ask |
 //! | `round` | the round under way: its plan, and what the next four files keep of it |
-//! | `own` | this member's own part: training, contributing, when others may have its model |
-//! | `scoring` | scoring the entries of a bundle on this member's data |
+//! | `own` | `Contributing`, this member's own part: training, contributing, when others may have its model |
+//! | `scoring`, `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
 //! | `inbox` | contributions and scores of others, kept in case this member leads |
 //! | `sheets` | the sheets of the round that are kept |
-//! | `signing` | keeping a sheet's models and signing for it |
-//! | `entries` | the entries that a round may have, and when they are enough |
-//! | `lead` | the lead's part: collecting, bundle, sheet, proposal |
-//! | `judge` | whether to vote for a proposal (R1, R2) |
-//! | `ballots` | this member's votes, and votes collected into certificates (R1–R3, R5) |
-//! | `chain` | final blocks, later certificates, making blocks final (R3, R4) |
-//! | `adoption` | adopting final outcomes (R4) |
-//! | `amendments` | changes of the agreement: approvals, and the end of the epoch |
+//! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
+//! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
+//! | `proposals`, `judge` | `Judging`: whether to vote for a proposal (R1, R2) |
+//! | `ballots` | `Voting`: own votes and proposals, and votes collected into certificates (R1–R3, R5) |
+//! | `chain` | final blocks and later certificates |
+//! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
+//! | `views` | entering and leaving views |
+//! | `adoption`, `completion` | `Adopting`: plans and outcomes (R4), and the end after the last round |
+//! | `amendments` | `Amending`: changes of the agreement |
 //! | `approvals` | what members say of amendments: the last word of each counts |
-//! | `recovery` | going on without members that are gone for good |
+//! | `ending` | the end of the epoch |
+//! | `recovery` | `Recovering`: going on without members that are gone for good |
 //! | `recoveries` | who has signed and confirmed that, and when a member may sign anew |
+//! | `presence` | which members can be reached, and how fast |
 //! | `absences` | members that are not waited for |
-//! | `sync` | catching up with what became final elsewhere |
-//! | `participation` | only listening, while this member cannot know what it has signed (R5) |
-//! | `completion` | the end: the last round is adopted here, and at others |
-//! | `clock` | the timers |
-//! | `reporting` | evidence and refusals, in bounded number |
+//! | `sync` | `Syncing`: catching up with what became final elsewhere |
+//! | `participation` | `OwnKey`: only listening, while this member cannot know what it has signed (R5) |
+//! | `restart` | restarting with the records of the journal |
+//! | `clock`, `timers` | the beat; `Timing`, how long phases and views may take |
+//! | `reporting` | evidence, in bounded number |
+//! | `outbox` | what leaves this member in a step |
+//!
+//! A rule sees only what it depends on: structs like `Judging` or `Voting` are built for one call and borrow
+//! those fields of [`Member`] that they may read or change. They give back what concerns other fields: a
+//! vote, a block to propose, evidence. The methods of [`Member`] itself say in which order that is done.
 //!
 //! Every input changes some of this state. Then `Member::drive` takes all steps that have become possible
 //! or due, as a function of the state alone, until nothing is left to do. So the order of messages
@@ -39,15 +48,23 @@ mod chain;
 mod clock;
 mod completion;
 mod config;
+mod ending;
 mod entries;
+mod finality;
 mod inbox;
 mod judge;
 mod lead;
+mod outbox;
 mod own;
 mod participation;
+mod presence;
+mod proposals;
+mod queries;
+mod receive;
 mod recoveries;
 mod recovery;
 mod reporting;
+mod restart;
 mod round;
 mod scoring;
 mod sheets;
@@ -55,19 +72,16 @@ mod signing;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timers;
+mod views;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-
-use crate::certificate::Verdict;
-use crate::effects::{Effect, Input, Record, Report};
-use crate::envelope::{self, Known, Opened};
+use crate::effects::{Effect, Input, Record};
+use crate::envelope::Opened;
 use crate::hash::Hash;
-use crate::message::{Body, Kind, Message};
-use crate::refusal::Refusal;
+use crate::message::Message;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -76,7 +90,6 @@ pub use config::{Config, Examine, Start};
 
 pub use crate::mutation::Mutation;
 
-use absences::Absences;
 use adoption::Adoption;
 use amendments::Amendments;
 use ballots::Ballots;
@@ -84,8 +97,11 @@ use chain::Chain;
 use completion::Completion;
 use judge::Judged;
 use lead::Lead;
+use outbox::Outbox;
 use participation::{Journal, Participation};
+use presence::Presence;
 use recoveries::Recoveries;
+use recovery::heeds;
 use round::Round;
 use sync::Sync;
 
@@ -98,28 +114,19 @@ pub struct Member {
     view: View,
     round: Round,
     adoption: Adoption,
-    absences: Absences,
     lead: Option<Lead>,
     sync: Sync,
     participation: Participation,
-    round_trips: Vec<Option<Duration>>,
-    /// The shortest D, as it follows from the round trips.
-    shortest_phase: Duration,
+    presence: Presence,
     next_beat: Time,
-    /// Messages to this member itself: a lead contributes to itself and votes like any other.
-    loopback: VecDeque<Message>,
-    /// Messages by the leads of views that this member has not entered yet.
-    early: VecDeque<Message>,
     /// Members against whom there is evidence.
     accused: BTreeSet<MemberIndex>,
-    /// Members that cannot be reached.
-    unreachable: BTreeSet<MemberIndex>,
     completion: Completion,
     amendments: Amendments,
     recoveries: Recoveries,
     /// The agreement has changed: this member does nothing more.
     over: bool,
-    out: Vec<Effect>,
+    out: Outbox,
 }
 
 /// The current view.
@@ -134,8 +141,8 @@ struct View {
     receipt: Option<Hash>,
     /// The lead's proposal, once it is here.
     judged: Option<Judged>,
-    /// How often a message of each member was refused.
-    refused: ByMember<usize>,
+    /// Messages by the leads of later views.
+    early: VecDeque<Message>,
 }
 
 impl Member {
@@ -143,7 +150,6 @@ impl Member {
     /// out.
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
-        let n = epoch.roster.len();
         let (past, records) = match start {
             Start::New => (Journal::Empty, Vec::new()),
             // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
@@ -160,22 +166,17 @@ impl Member {
             view: View::new(1, epoch.lead(1), now),
             round: Round::new(epoch.began.round + 1, now),
             adoption: Adoption::default(),
-            absences: Absences::default(),
             lead: None,
             sync: Sync::new(past),
             participation: Participation::new(past),
-            round_trips: vec![None; n],
-            shortest_phase: epoch.beat() / 2,
+            presence: Presence::new(epoch),
             next_beat: now + epoch.beat(),
-            loopback: VecDeque::new(),
-            early: VecDeque::new(),
             accused: BTreeSet::new(),
-            unreachable: BTreeSet::new(),
             completion: Completion::default(),
             amendments: Amendments::default(),
             recoveries: Recoveries::default(),
             over: false,
-            out: Vec::new(),
+            out: Outbox::new(config.me),
             config,
             now,
         };
@@ -183,7 +184,7 @@ impl Member {
         member.begin(applied);
         member.try_to_take_part();
         member.run_until_quiet();
-        effects.append(&mut member.out);
+        member.out.move_to(effects);
         member
     }
 
@@ -191,11 +192,11 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
-        if self.over || self.recoveries.signed() && !self.heeds(&input) {
+        if self.over || self.recoveries.signed() && !heeds(&input) {
             return;
         }
         match input {
-            Input::Opened(Opened::Message(message)) if message.sender == self.me() => {
+            Input::Opened(Opened::Message(message)) if message.sender == self.config.me => {
                 self.own_message_from_outside(&message);
             }
             Input::Opened(Opened::Message(message)) => self.receive(message),
@@ -203,143 +204,66 @@ impl Member {
             Input::Opened(Opened::Evidence(evidence)) => self.accuse(*evidence),
             Input::Opened(Opened::Passage(passage)) => self.pass(*passage),
             Input::Opened(Opened::Known) | Input::Time => {}
-            Input::Approve { amendment, number } => self.approve(*amendment, number),
-            Input::Withdraw { amendment, number } => self.withdraw(amendment, number),
-            Input::Arrived { key } => self.arrived(key),
+            Input::Approve { amendment, number } => {
+                let known = self.amending().approve(*amendment, number);
+                self.follow(known);
+            }
+            Input::Withdraw { amendment, number } => {
+                let known = self.amending().withdraw(amendment, number);
+                self.follow(known);
+            }
+            Input::Arrived { key } => {
+                let known = self.amending().arrived(key);
+                self.follow(known);
+            }
             Input::Resume => self.config.paused = false,
-            Input::Recover { lost, abandon } => self.recover(lost, abandon),
-            Input::KeyElsewhere => self.key_elsewhere(),
+            Input::Recover { lost, abandon } => self.recovering().recover(lost, abandon),
+            Input::KeyElsewhere => self.own_key().elsewhere(),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
-            Input::Planned(planned) => self.planned(planned),
-            Input::Trained { round, result } => self.trained(round, result),
+            Input::Planned(planned) => self.adopting().planned(planned),
+            Input::Trained { round, result } => self.contributing().trained(round, result),
             Input::Admitted {
                 round,
                 from,
                 fields,
                 result,
-            } => self.admitted(round, from, &fields, result),
-            Input::Evaluated { round, result } => self.evaluated(round, result),
+            } => self.leading().admitted(round, from, &fields, result),
+            Input::Evaluated { round, result } => {
+                let kept = self.signing().evaluated(round, result);
+                self.against_lead(round, kept);
+            }
             Input::Held {
                 round,
                 blobs,
                 result,
-            } => self.held(round, &blobs, result),
-            Input::Decided { sheet, result } => self.decided(sheet, result),
-            Input::Checked { case, result } => self.checked(case, result),
-            Input::Settled { case, result } => self.settled(case, result),
+            } => self.signing().held(round, &blobs, result),
+            Input::Decided { sheet, result } => {
+                if let Err(reason) = self.leading().decided(sheet, result) {
+                    self.voting().nullify(reason);
+                }
+            }
+            Input::Checked { case, result } => {
+                let kept = self.judging().checked(case, result);
+                self.against_lead(self.round.number, kept);
+            }
+            Input::Settled { case, result } => self.judging().settled(case, result),
             Input::Kept {
                 round,
                 outcome,
                 result,
-            } => self.kept(round, outcome, result),
+            } => {
+                let kept = self.judging().kept(round, outcome, result);
+                self.against_lead(round, kept);
+            }
             Input::Applied {
                 round,
                 ends,
                 result,
-            } => self.applied(round, ends, result),
+            } => self.adopting().applied(round, ends, result),
         }
         self.run_until_quiet();
-        effects.append(&mut self.out);
-    }
-
-    /// What this member has verified, for [`envelope::open`].
-    pub fn known(&self) -> Known {
-        Known {
-            accused: self.accused.clone(),
-            ..self.chain.known()
-        }
-    }
-
-    /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
-    /// the view may have this member's own model.
-    pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
-        self.round.own.may_serve(blob)
-            || by == self.view.lead
-            || self.broken(Mutation::ModelGivenEarly)
-    }
-
-    /// The current view.
-    pub fn view(&self) -> u64 {
-        self.view.number
-    }
-
-    /// The lead of the current view, as far as this member knows the final rounds.
-    pub fn lead_now(&self) -> MemberIndex {
-        self.view.lead
-    }
-
-    /// The round under way; one more than the charter's rounds when all are final.
-    pub fn round(&self) -> u64 {
-        self.round.number
-    }
-
-    /// Whether the last round is final and adopted.
-    pub fn complete(&self) -> bool {
-        self.completion.reached
-    }
-
-    /// Takes back the records of the journal. Gives the last round that was adopted.
-    fn restore(&mut self, records: Vec<Record>) -> u64 {
-        let mut applied = 0;
-        let mut own = None;
-        for record in records {
-            match record {
-                Record::Final { .. } if self.broken(Mutation::FinalForgotten) => {}
-                Record::Final { blocks, proof } => {
-                    self.chain.advance(&self.config.epoch, blocks, proof);
-                }
-                Record::Certified(_) if self.broken(Mutation::CertificatesForgotten) => {}
-                Record::Certified(certificate) => {
-                    if matches!(certificate.verdict, Verdict::Final(_)) {
-                        // A final block is recorded like this while an ancestor is missing.
-                        self.chain.unresolved = Some(certificate.clone());
-                    }
-                    self.chain.insert(certificate, self.now);
-                }
-                Record::Block(block) => self.chain.keep(block.hash(), block),
-                Record::Vote(message) => {
-                    if !self.broken(Mutation::VotesForgotten) {
-                        self.ballots.restore(&self.config.epoch, message);
-                    }
-                }
-                Record::Proposed(_) if self.broken(Mutation::ProposalForgotten) => {}
-                Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
-                Record::Contributed(_) if self.broken(Mutation::ContributionForgotten) => {}
-                Record::Contributed(message) => own = Some(message),
-                Record::Applied { .. } if self.broken(Mutation::AdoptionForgotten) => {}
-                Record::Applied { round } => applied = round,
-                Record::Standing(_) if self.broken(Mutation::StandingForgotten) => {}
-                Record::Standing(message) => self.recoveries.restore(message),
-                Record::Confirmed(_) if self.broken(Mutation::ConfirmationForgotten) => {}
-                Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
-                Record::Outdated(what) => self.stop_signing(what),
-            }
-        }
-        let tip = self.chain.tip.view;
-        self.chain.unresolved.take_if(|proof| proof.view <= tip);
-        self.round = Round::new(self.chain.learned.round + 1, self.now);
-        if let Some(message) = own.filter(|message| message.round == self.round.number) {
-            let epoch = self.config.epoch.clone();
-            self.restore_contribution(&epoch, message);
-        }
-        applied
-    }
-
-    /// Enters the first view, or the one in which this member stopped.
-    fn begin(&mut self, applied: u64) {
-        if applied >= self.last_round() {
-            self.all_rounds_applied();
-        }
-        let view = (self.chain.tip.view + 1)
-            .max(self.chain.highest() + 1)
-            .max(self.ballots.highest());
-        self.enter(view);
-        self.adoption.applied = applied;
-        if applied < self.chain.learned.round {
-            let missing = self.chain.final_rounds(&self.config.epoch, applied);
-            self.adoption.waiting = missing;
-        }
+        self.out.move_to(effects);
     }
 
     /// Does everything that has become possible or due, and takes the messages to itself, until
@@ -350,7 +274,7 @@ impl Member {
                 break;
             }
             self.drive();
-            let Some(message) = self.loopback.pop_front() else {
+            let Some(message) = self.out.next_own() else {
                 break;
             };
             self.receive(message);
@@ -359,225 +283,31 @@ impl Member {
 
     /// Does everything that is possible or due in the present state.
     fn drive(&mut self) {
-        self.sign_standing();
+        self.recovering().sign_standing();
         if self.recoveries.signed() {
-            self.go_on_without_the_lost();
+            if let Some(passage) = self.recovering().go_on() {
+                self.pass(passage);
+            }
             return self.each_beat();
         }
         if self.config.bystander.is_none() {
-            self.adopt();
-            self.request_plan();
+            self.adopting().adopt();
+            self.adopting().request_plan();
         }
-        self.train();
-        self.score();
-        self.contribute();
-        self.say_nothing();
-        self.sign();
+        self.contributing().train();
+        self.signing().score();
+        self.contributing().contribute();
+        self.contributing().say_nothing();
+        self.signing().sign();
         self.lead();
-        self.judge();
-        self.check_lead_timers();
+        if !self.participation.listening() {
+            // Otherwise the proposal stays: this member may be allowed to vote later in this view.
+            self.judge();
+        }
+        if let Some(reason) = self.timing().lead_fails() {
+            self.voting().nullify(reason);
+        }
         self.each_beat();
-    }
-
-    /// Takes a verified message of any member, this one included.
-    fn receive(&mut self, message: Message) {
-        let kind = message.body.kind();
-        let of_view = matches!(
-            kind,
-            Kind::Receipt | Kind::Bundle | Kind::Sheet | Kind::Progress | Kind::Proposal
-        );
-        if let Body::Proposal(proposal) = &message.body {
-            // The certificates inside may bring this member to the proposal's view.
-            for certificate in proposal.parent.iter().chain(&proposal.skipped) {
-                if !self.chain.has(certificate.view, certificate.verdict) {
-                    self.add_certificate(certificate.clone());
-                }
-            }
-        }
-        let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-        if of_view && !(self.view.number..=furthest).contains(&message.view) {
-            return;
-        }
-        let by_lead = || match &message.body {
-            Body::Proposal(proposal) if message.view == self.view.number => {
-                let epoch = &self.config.epoch;
-                self.chain
-                    .may_propose(epoch, message.view, message.sender, proposal)
-            }
-            _ => message.sender == self.lead_of(message.view),
-        };
-        if of_view && !by_lead() && !self.broken(Mutation::AnyoneLeads) {
-            if self.config.epoch.charter.rotation.follows_rounds() {
-                // Its sender may know a final round that this member does not know yet, or the
-                // other way round. An honest lead sends it again.
-                return;
-            }
-            let view = message.view;
-            let lead = self.lead_of(view);
-            let lead = self.config.epoch.roster.name(lead).to_owned();
-            let reason = Refusal::NotTheLead { kind, view, lead };
-            return self.refuse(message.sender, message.round, reason);
-        }
-        if of_view && message.view != self.view.number {
-            return self.keep_for_its_view(message);
-        }
-        let (round, sender) = (message.round, message.sender);
-        match message.body {
-            Body::Contribution(_) => self.contribution(message),
-            Body::Receipt { entry } => self.receipt(entry),
-            Body::Bundle(bundle) => self.bundle(round, bundle),
-            Body::Scores(scores) => self.scores(sender, round, scores),
-            Body::Sheet(sheet) => self.sheet(round, sheet),
-            Body::Inclusion { sheet } => self.inclusion(&message, sheet),
-            Body::Proposal(_) => self.proposal(message),
-            Body::Notarize { .. } | Body::Finalize { .. } | Body::Nullify => {
-                self.receive_vote(message)
-            }
-            Body::Progress { counter, .. } => self.progressed(counter),
-            Body::SyncRequest {
-                after,
-                from,
-                missing,
-                nonce,
-            } => self.answer_sync_request(sender, (after, from), missing, nonce),
-            Body::SyncResponse(response) => self.receive_sync_response(sender, *response),
-            Body::Complete => self.receive_complete(sender, round),
-            Body::Nothing => self.has_nothing(sender, round),
-            Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
-            Body::Standing(standing) => {
-                self.receive_standing(sender, *standing, message.signature);
-            }
-            Body::Confirmation(confirmation) => {
-                self.receive_confirmation(sender, *confirmation, message.signature);
-            }
-            Body::Approval {
-                amendment,
-                number,
-                stands,
-            } => {
-                self.receive_approval(sender, amendment, (number, stands), message.signature);
-            }
-        }
-    }
-
-    /// The lead of a view after the last final learning block.
-    fn lead_of(&self, view: u64) -> MemberIndex {
-        self.chain.turns.lead(&self.config.epoch, view)
-    }
-
-    /// Enters a view. The number never falls. It stays the same where a block that became final
-    /// gives the view another lead.
-    fn enter(&mut self, number: u64) {
-        let lead = self.lead_of(number);
-        let again = number == self.view.number;
-        self.view = View::new(number, lead, self.now);
-        // What this member proposed in a view stays its only proposal there, and is sent on.
-        self.lead.take_if(|lead| !(again && lead.proposed()));
-        // Models of an earlier lead's sheet may never arrive.
-        self.round.models.fetching = false;
-        if self.at_rest() {
-            return;
-        }
-        self.out.push(Effect::Report(Report::Entered {
-            view: number,
-            lead,
-            round: self.round.number,
-        }));
-        self.begin_to_lead();
-        let waiting = std::mem::take(&mut self.early);
-        for message in waiting {
-            if message.view == number {
-                match message.body {
-                    // At once, so that no proposal of this view is judged without it.
-                    Body::Receipt { entry } if message.sender == lead => self.receipt(entry),
-                    _ => self.loopback.push_back(message),
-                }
-            } else if message.view > number {
-                self.early.push_back(message);
-            }
-        }
-    }
-
-    /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
-    /// view's lead.
-    fn begin_to_lead(&mut self) {
-        let leads = self.view.lead == self.me() && !self.at_rest() && !self.recoveries.signed();
-        if leads && self.lead.is_none() && !self.participation.listening() {
-            self.lead = Some(Lead::new());
-            self.start_leading();
-        }
-        if self.chain.newest_notarised().is_none() {
-            self.send_contribution();
-        }
-    }
-
-    /// Keeps a message by the lead of a later view: the last one of each kind.
-    fn keep_for_its_view(&mut self, message: Message) {
-        let same = |other: &Message| {
-            other.sender == message.sender
-                && other.view == message.view
-                && other.body.kind() == message.body.kind()
-        };
-        self.early.retain(|other| !same(other));
-        self.early.push_back(message);
-    }
-
-    fn me(&self) -> MemberIndex {
-        self.config.me
-    }
-
-    fn others(&self) -> Vec<MemberIndex> {
-        self.config
-            .epoch
-            .roster
-            .members()
-            .filter(|&member| member != self.me())
-            .collect()
-    }
-
-    /// Signs a message.
-    fn seal(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
-        envelope::seal(
-            &self.config.epoch,
-            &self.config.key,
-            round,
-            view,
-            self.me(),
-            body,
-        )
-    }
-
-    /// Sends a message to a member; this one takes its own when the step ends.
-    fn send(&mut self, to: MemberIndex, message: &Message, frame: &Bytes) {
-        if to == self.me() {
-            self.loopback.push_back(message.clone());
-        } else {
-            self.out.push(Effect::Send {
-                to,
-                frame: frame.clone(),
-            });
-        }
-    }
-
-    /// Sends a message to all members, this one included.
-    fn publish(&mut self, message: Message, frame: Bytes) {
-        self.out.push(Effect::Publish { frame });
-        self.loopback.push_back(message);
-    }
-}
-
-impl View {
-    fn new(number: u64, lead: MemberIndex, now: Time) -> Self {
-        Self {
-            number,
-            lead,
-            entered: now,
-            last_progress: now,
-            progress_counter: None,
-            receipt: None,
-            judged: None,
-            refused: ByMember::new(),
-        }
     }
 }
 

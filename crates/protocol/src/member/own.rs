@@ -1,10 +1,15 @@
 //! This member's own part of a round: training, contributing, and when others may have its model.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
+use super::chain::Chain;
+use super::outbox::Outbox;
+use super::participation::Participation;
+use super::round::Round;
 use super::scoring::Scoring;
-use super::{Member, Mutation};
-use crate::charter::Epoch;
+use super::{Config, Member, Mutation, View};
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::hash::Hash;
@@ -77,6 +82,15 @@ impl OwnPart {
         }
     }
 
+    /// Whether this member's entry is among these, unchanged.
+    pub(super) fn listed(&self, entries: &[Entry]) -> bool {
+        self.entry().is_some_and(|own| {
+            entries
+                .binary_search_by(|entry| entry.id.cmp(&own.id))
+                .is_ok_and(|at| entries[at] == *own)
+        })
+    }
+
     /// Whether this member has contributed.
     pub(super) fn has_contributed(&self) -> bool {
         self.entry().is_some()
@@ -107,9 +121,39 @@ impl OwnPart {
     }
 }
 
+/// This member's part of the round under way. Borrows what that depends on.
+pub(super) struct Contributing<'a> {
+    pub(super) config: &'a Config,
+    pub(super) now: Time,
+    pub(super) out: &'a mut Outbox,
+    pub(super) chain: &'a Chain,
+    pub(super) view: &'a mut View,
+    pub(super) round: &'a mut Round,
+    pub(super) participation: &'a Participation,
+    /// The last round is adopted here.
+    pub(super) complete: bool,
+}
+
 impl Member {
+    /// Lends what this member's part of the round depends on.
+    pub(super) fn contributing(&mut self) -> Contributing<'_> {
+        Contributing {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            view: &mut self.view,
+            round: &mut self.round,
+            participation: &self.participation,
+            complete: self.completion.reached,
+        }
+    }
+}
+
+impl Contributing<'_> {
     /// Takes back the contribution that was made durable before a restart.
-    pub(super) fn restore_contribution(&mut self, epoch: &Epoch, message: Message) {
+    pub(super) fn restore(&mut self, message: Message) {
+        let epoch = &self.config.epoch;
         let Body::Contribution(contribution) = &message.body else {
             return;
         };
@@ -130,10 +174,9 @@ impl Member {
             return;
         };
         let round = plan.round;
-        let may_train =
-            !self.completion.reached && !self.participation.lost_journal() && !self.config.paused;
+        let may_train = !self.complete && !self.participation.lost_journal() && !self.config.paused;
         let due = matches!(self.round.own.training, Training::Due);
-        if due && may_train && self.round.participates(self.me()) {
+        if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = Training::Running;
             self.out.push(Effect::Train { round });
         }
@@ -158,7 +201,7 @@ impl Member {
 
     /// Signs a finished training, unless this member only listens, and sends it to the lead.
     pub(super) fn contribute(&mut self) {
-        if self.participation.listening() || self.completion.reached || self.config.paused {
+        if self.participation.listening() || self.complete || self.config.paused {
             return;
         }
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
@@ -184,8 +227,8 @@ impl Member {
             metrics,
         };
         let entry = contribution.entry(&epoch.federation, round);
-        let (message, frame) = self.seal(round, 0, Body::Contribution(contribution));
-        if !self.broken(Mutation::ContributionNotDurable) {
+        let (message, frame) = self.config.seal(round, 0, Body::Contribution(contribution));
+        if !self.config.broken(Mutation::ContributionNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Contributed(message.clone())));
         }
@@ -206,31 +249,28 @@ impl Member {
         let Training::Contributed(own) = &self.round.own.training else {
             return;
         };
-        if self.view.receipt.is_none()
-            && !self.participation.listening()
-            && !self.completion.reached
-        {
+        if self.view.receipt.is_none() && !self.participation.listening() && !self.complete {
             let (message, frame) = (own.message.clone(), own.frame.clone());
-            if self.broken(Mutation::ContributionPublished) {
-                return self.publish(message, frame);
+            if self.config.broken(Mutation::ContributionPublished) {
+                return self.out.publish(message, frame);
             }
-            self.send(self.view.lead, &message, &frame);
+            self.out.send(self.view.lead, &message, &frame);
         }
     }
 
     /// Once per beat: sends the contribution again. While a block of the round may become final, its
-    /// lead knows whose it is, and the next one need not: only after D that one may need it.
-    pub(super) fn repeat_contribution(&mut self) {
-        let early = self.now < self.view.entered + self.phase_time();
+    /// lead knows whose it is, and the next one need not: only after D, the `phase`, that one may need it.
+    pub(super) fn repeat_contribution(&mut self, phase: Duration) {
+        let early = self.now < self.view.entered + phase;
         let waits = early && self.chain.newest_notarised().is_some();
-        if self.view.lead != self.me() && !waits {
+        if self.view.lead != self.config.me && !waits {
             self.send_contribution();
         }
     }
 
     /// Tells the others, once, that nothing comes of a training that failed, so that nobody waits for it.
     pub(super) fn say_nothing(&mut self) {
-        let silent = self.participation.listening() || self.completion.reached;
+        let silent = self.participation.listening() || self.complete;
         let told = Training::Failed {
             told: true,
             beats: 0,
@@ -240,10 +280,10 @@ impl Member {
             Training::Failed { told: false, .. }
         );
         let known = Kind::Nothing.since() <= self.config.epoch.format;
-        if untold && known && !silent && !self.broken(Mutation::NothingUnsaid) {
+        if untold && known && !silent && !self.config.broken(Mutation::NothingUnsaid) {
             self.round.own.training = told;
-            self.has_nothing(self.me(), self.round.number);
-            self.send_nothing(&self.others());
+            self.has_nothing(self.config.me, self.round.number);
+            self.send_nothing(&self.config.others());
         }
     }
 
@@ -252,7 +292,7 @@ impl Member {
         if let Training::Failed { told: true, beats } = &mut self.round.own.training {
             *beats += 1;
             if beats.is_multiple_of(AGAIN) {
-                self.send_nothing(&self.others());
+                self.send_nothing(&self.config.others());
             }
         }
     }
@@ -262,7 +302,7 @@ impl Member {
         if !matches!(self.round.own.training, Training::Failed { told: true, .. }) {
             return;
         }
-        let (_, frame) = self.seal(self.round.number, 0, Body::Nothing);
+        let (_, frame) = self.config.seal(self.round.number, 0, Body::Nothing);
         let send = |&to: &MemberIndex| Effect::Send {
             to,
             frame: frame.clone(),

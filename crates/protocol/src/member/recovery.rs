@@ -6,8 +6,12 @@
 //! and another one only after a member of the first set has signed a later standing: that member never
 //! confirms the first set, so it never completes.
 
-use super::Member;
-use super::recoveries::{Lost, Standings, Wanted};
+use super::adoption::Adoption;
+use super::chain::Chain;
+use super::lead::Lead;
+use super::outbox::Outbox;
+use super::recoveries::{Lost, Recoveries, Standings, Wanted};
+use super::{Config, Member, View};
 use crate::certificate::Verdict;
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
@@ -19,6 +23,7 @@ use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Rec
 use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
+use crate::time::Time;
 
 /// Beats after which a standing is sent again.
 const REPEAT: u32 = 4;
@@ -28,16 +33,46 @@ const FETCHES: u32 = 8;
 /// be told of many.
 const TOLD: usize = 8;
 
+/// Going on without members that are gone. Borrows what that depends on.
+pub(super) struct Recovering<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    adoption: &'a Adoption,
+    view: &'a mut View,
+    lead: &'a mut Option<Lead>,
+    recoveries: &'a mut Recoveries,
+}
+
 impl Member {
+    /// Lends what going on without others depends on.
+    pub(super) fn recovering(&mut self) -> Recovering<'_> {
+        Recovering {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &self.chain,
+            adoption: &self.adoption,
+            view: &mut self.view,
+            lead: &mut self.lead,
+            recoveries: &mut self.recoveries,
+        }
+    }
+}
+
+impl Recovering<'_> {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
         let checked = remaining(&self.config.epoch, &lost);
-        let checked = checked.and_then(|remaining| match remaining.contains(&self.me()) {
+        let checked = checked.and_then(|remaining| match remaining.contains(&self.config.me) {
             true => Ok(()),
             false => Err(RecoveryError::Itself),
         });
         if let Err(why) = checked {
-            return self.refuse(self.me(), 0, ChangeError::from(why).into());
+            return self
+                .out
+                .refuse(self.config.me, 0, ChangeError::from(why).into());
         }
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;
@@ -50,23 +85,6 @@ impl Member {
             .map_or(self.now, |wanted| wanted.since);
         if recoveries.lost() != Some(&lost) {
             recoveries.wanted = Some(Wanted { lost, since });
-        }
-    }
-
-    /// Whether this member takes an input although it has signed a standing: only what leads out of
-    /// the epoch, and questions of others that still have to catch up.
-    pub(super) fn heeds(&self, input: &Input) -> bool {
-        match input {
-            Input::Opened(Opened::Message(message)) => matches!(
-                message.body,
-                Body::Standing(_) | Body::Confirmation(_) | Body::SyncRequest { .. }
-            ),
-            Input::Opened(Opened::Passage(_))
-            | Input::Up { .. }
-            | Input::Down { .. }
-            | Input::Recover { .. }
-            | Input::Time => true,
-            _ => false,
         }
     }
 
@@ -109,24 +127,24 @@ impl Member {
             block: tip.hash,
             notarised: notarised.map_or(0, |certificate| certificate.view),
         };
-        let (message, _) = self.seal(0, 0, standing.body());
+        let (message, _) = self.config.seal(0, 0, standing.body());
         self.out
             .push(Effect::Persist(Record::Standing(message.clone())));
-        self.lead = None;
-        if !self.broken(Mutation::VotesAfterStanding) {
+        *self.lead = None;
+        if !self.config.broken(Mutation::VotesAfterStanding) {
             // Its own votes under way count no more.
-            self.loopback.clear();
-            self.early.clear();
+            self.out.drop_own();
+            self.view.early.clear();
         }
-        let me = self.me();
+        let me = self.config.me;
         self.recoveries.add(me, standing, message.signature);
         self.recoveries.own = Some(message);
-        self.send_standings(&self.others());
+        self.send_standings(&self.config.others());
     }
 
     /// Whether this member may sign for another set than it has confirmed.
     fn is_free(&self, lost: &[MemberIndex]) -> bool {
-        self.recoveries.is_free(lost) || self.broken(Mutation::ConfirmsAgain)
+        self.recoveries.is_free(lost) || self.config.broken(Mutation::ConfirmsAgain)
     }
 
     /// Says that a correction waits, and for whom.
@@ -181,12 +199,7 @@ impl Member {
     }
 
     /// Another member's standing.
-    pub(super) fn receive_standing(
-        &mut self,
-        by: MemberIndex,
-        standing: Standing,
-        signature: Signature,
-    ) {
+    pub(super) fn receive(&mut self, by: MemberIndex, standing: Standing, signature: Signature) {
         let remaining = remaining(&self.config.epoch, &standing.lost);
         let why = match remaining {
             Ok(remaining) if remaining.contains(&by) => {
@@ -204,7 +217,7 @@ impl Member {
             Ok(_) => RecoveryError::Itself,
             Err(why) => why,
         };
-        self.refuse(by, 0, ChangeError::from(why).into());
+        self.out.refuse(by, 0, ChangeError::from(why).into());
     }
 
     /// A member sent a standing that does not count, because a later one is known, or another one with
@@ -229,7 +242,7 @@ impl Member {
 
     /// This member's key has signed a standing that is not in its journal: what it signs now has to have
     /// a higher number to count.
-    pub(super) fn reminded_of_standing(&mut self, standing: &Standing) {
+    pub(super) fn reminded(&mut self, standing: &Standing) {
         let own = self.recoveries.own.as_ref().map(|own| &own.body);
         let Some(Body::Standing(own)) = own else {
             self.recoveries.reminded = self.recoveries.reminded.max(standing.number);
@@ -245,7 +258,7 @@ impl Member {
     }
 
     /// Another member's confirmation.
-    pub(super) fn receive_confirmation(
+    pub(super) fn confirmed(
         &mut self,
         by: MemberIndex,
         Confirmation { number, set }: Confirmation,
@@ -260,27 +273,23 @@ impl Member {
 
     /// After this member's standing: confirms the last standings of all that remain once they name the
     /// same lost members, and goes on once all have confirmed them.
-    pub(super) fn go_on_without_the_lost(&mut self) {
-        let Some(lost) = self.recoveries.lost().cloned() else {
-            return;
-        };
-        let Ok(remaining) = remaining(&self.config.epoch, &lost) else {
-            return;
-        };
+    pub(super) fn go_on(&mut self) -> Option<Passage> {
+        let lost = self.recoveries.lost().cloned()?;
+        let remaining = remaining(&self.config.epoch, &lost).ok()?;
         if let Some(standings) = self.recoveries.complete_set(&remaining, &lost)
             && self.recoveries.wanted.is_none()
         {
             self.confirm(&lost, standings);
         }
         self.report_standings(&lost);
-        self.complete_recovery();
+        self.complete()
     }
 
     /// Signs for a set of standings, if this member is free to and they fit together.
     fn confirm(&mut self, lost: &[MemberIndex], standings: Standings) {
         let of_set = standings.iter().map(|(by, (standing, _))| (*by, standing));
         let set = set(of_set);
-        let me = self.me();
+        let me = self.config.me;
         let last = self.recoveries.confirmed_by.get(&me);
         if last.is_some_and(|(_, last, _)| *last == set) {
             return;
@@ -291,12 +300,12 @@ impl Member {
         let all = standings.values().map(|(standing, _)| standing);
         if let Err(why) = ground(&self.config.epoch, all) {
             if self.recoveries.misfit.replace(set) != Some(set) {
-                self.refuse(me, 0, ChangeError::from(why).into());
+                self.out.refuse(me, 0, ChangeError::from(why).into());
             }
             return;
         }
         let number = self.recoveries.confirmations + 1;
-        let (message, _) = self.seal(0, 0, Confirmation { number, set }.body());
+        let (message, _) = self.config.seal(0, 0, Confirmation { number, set }.body());
         let standings = standings.into_iter();
         let own = OwnConfirmation {
             message,
@@ -308,7 +317,7 @@ impl Member {
         self.out.push(Effect::Persist(record));
         self.recoveries.abandon = false;
         self.recoveries.add_own_confirmation(own);
-        self.send_standings(&self.others());
+        self.send_standings(&self.config.others());
     }
 
     /// Reports who has signed and confirmed to go on without these.
@@ -345,26 +354,23 @@ impl Member {
         self.report_recovery(0, report);
     }
 
-    /// Goes on, if all that remain have confirmed the same standings as this member.
-    fn complete_recovery(&mut self) {
-        let Some(own) = &self.recoveries.confirmed else {
-            return;
-        };
+    /// The end of the epoch, if all that remain have confirmed the same standings as this member. The
+    /// others are told.
+    fn complete(&mut self) -> Option<Passage> {
+        let own = self.recoveries.confirmed.as_ref()?;
         let open = self.recoveries.unconfirmed(own);
-        if !open.is_empty() && !self.broken(Mutation::ConfirmationsMissing) {
-            return;
+        if !open.is_empty() && !self.config.broken(Mutation::ConfirmationsMissing) {
+            return None;
         }
         let others: Vec<_> = own.standings.iter().map(|(by, ..)| *by).collect();
-        let Some(passage) = self.recovered(own) else {
-            return;
-        };
+        let passage = self.recovered(own)?;
         let frame = envelope::seal_passage(&self.config.epoch, &passage);
-        let me = self.me();
+        let me = self.config.me;
         for to in others.into_iter().filter(|&to| to != me) {
             let frame = frame.clone();
             self.out.push(Effect::Send { to, frame });
         }
-        self.pass(passage);
+        Some(passage)
     }
 
     /// The end of the epoch that follows from a set that all have confirmed, if this member has the
@@ -440,21 +446,21 @@ impl Member {
     }
 
     /// Every few beats: sends again what this member has signed.
-    pub(super) fn repeat_standings(&mut self) {
+    pub(super) fn repeat(&mut self) {
         self.recoveries.pause += 1;
         if self.recoveries.pause >= REPEAT {
             self.recoveries.pause = 0;
-            self.send_standings(&self.others());
+            self.send_standings(&self.config.others());
         }
     }
 
     /// Whether this member follows a recovery: one that it signed. One that declares it lost is only
     /// reported, unless its institution has said to follow it.
-    pub(super) fn follows_recovery(&mut self, passage: &Passage) -> bool {
+    pub(super) fn follows(&mut self, passage: &Passage) -> bool {
         let (Some(recovery), Some(block)) = (passage.recovery(), passage.blocks.first()) else {
             return true;
         };
-        if !recovery.lost.contains(&self.me()) || self.broken(Mutation::LostFollows) {
+        if !recovery.lost.contains(&self.config.me) || self.config.broken(Mutation::LostFollows) {
             return true;
         }
         let id = block.hash();
@@ -471,5 +477,22 @@ impl Member {
             }));
         }
         false
+    }
+}
+
+/// Whether a member takes an input although it has signed a standing: only what leads out of
+/// the epoch, and questions of others that still have to catch up.
+pub(super) fn heeds(input: &Input) -> bool {
+    match input {
+        Input::Opened(Opened::Message(message)) => matches!(
+            message.body,
+            Body::Standing(_) | Body::Confirmation(_) | Body::SyncRequest { .. }
+        ),
+        Input::Opened(Opened::Passage(_))
+        | Input::Up { .. }
+        | Input::Down { .. }
+        | Input::Recover { .. }
+        | Input::Time => true,
+        _ => false,
     }
 }

@@ -4,18 +4,13 @@ use super::{Member, Mutation};
 use crate::effects::{Effect, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
-use crate::refusal::Refusal;
-use crate::roster::MemberIndex;
-
-/// Most refusals of one member that are reported in a view.
-const REFUSALS: usize = 8;
 
 impl Member {
     /// Publishes and reports the first evidence against a member. Later evidence is dropped, so that
     /// no member can fill logs with it.
     pub(super) fn accuse(&mut self, evidence: Evidence) {
-        self.look_for_own_messages(&evidence);
-        if self.broken(Mutation::FaultUnreported) {
+        self.own_key().look_for_messages(&evidence);
+        if self.config.broken(Mutation::FaultUnreported) {
             return;
         }
         if self.accused.insert(evidence.member) {
@@ -24,20 +19,5 @@ impl Member {
             self.out
                 .push(Effect::Report(Report::Fault(Box::new(evidence))));
         }
-    }
-
-    /// Reports that a message is not accepted: at most [`REFUSALS`] of one member in a view, so that
-    /// it cannot fill logs.
-    pub(super) fn refuse(&mut self, member: MemberIndex, round: u64, reason: Refusal) {
-        let count = self.view.refused.entry(member).or_default();
-        *count += 1;
-        if *count > REFUSALS {
-            return;
-        }
-        self.out.push(Effect::Report(Report::Refused {
-            member,
-            round,
-            reason,
-        }));
     }
 }

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Inclusions;
+use super::adoption::Adopting;
 use super::inbox::Inbox;
 use super::own::OwnPart;
 use super::sheets::Sheets;
-use super::{Inclusions, Member};
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Entry, Message, Sheet};
@@ -133,7 +134,7 @@ impl Models {
     }
 }
 
-impl Member {
+impl Adopting<'_> {
     /// Requests the plan once the state that it follows from is adopted.
     pub(super) fn request_plan(&mut self) {
         let ready = self.adoption.applied + 1 == self.round.number;
@@ -148,19 +149,12 @@ impl Member {
         });
     }
 
+    /// The plan of a round is known.
     pub(super) fn planned(&mut self, plan: Planned) {
         if plan.round == self.round.number {
             let all = || self.config.epoch.roster.members().collect();
             let participants = plan.participants.clone().unwrap_or_else(all);
             self.round.plan = Plan::Known { plan, participants };
         }
-    }
-
-    /// The members that may have models of this round: the lead first, then all others.
-    pub(super) fn holders(&self) -> Vec<MemberIndex> {
-        let mut holders = self.others();
-        let lead = self.view.lead;
-        holders.sort_by_key(|&member| member != lead);
-        holders
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Member, Mutation};
+use super::Mutation;
+use super::signing::Signing;
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Body, Bundle, Entry, Scores, Sheet};
@@ -30,19 +31,18 @@ impl Scoring {
     }
 }
 
-impl Member {
+impl Signing<'_> {
     /// The lead takes no more contributions: scores its entries, or signs for them.
-    pub(super) fn bundle(&mut self, round: u64, bundle: Bundle) {
+    ///
+    /// # Errors
+    /// The rule that its lead broke.
+    pub(super) fn bundle(&mut self, round: u64, bundle: Bundle) -> Result<(), Refusal> {
         let Some(plan) = self.round.plan().filter(|plan| plan.round == round) else {
-            return;
+            return Ok(());
         };
         let cross_evaluate = plan.cross_evaluate;
-        if let Err(reason) = self.check_entries(&bundle.entries) {
-            let lead = self.view.lead;
-            self.refuse(lead, round, reason.clone());
-            return self.vote_nullify(reason);
-        }
-        let listed = self.listed(&bundle.entries);
+        self.round.check_entries(self.config, &bundle.entries)?;
+        let listed = self.round.own.listed(&bundle.entries);
         self.round.own.model_released |= listed || !self.round.own.has_contributed();
         if !cross_evaluate {
             self.include(Sheet {
@@ -52,6 +52,7 @@ impl Member {
         } else if listed {
             self.round.own.scoring.requested = Some(bundle.entries);
         }
+        Ok(())
     }
 
     /// Measures the losses that are missing, and sends the scores once there are none.
@@ -67,7 +68,7 @@ impl Member {
             .collect();
         if !missing.is_empty() {
             if !std::mem::replace(&mut scoring.evaluating, true) {
-                let holders = self.holders();
+                let holders = self.config.holders(self.view.lead);
                 self.out.push(Effect::Evaluate {
                     round,
                     entries: missing,
@@ -89,16 +90,26 @@ impl Member {
         let Some(entry) = self.round.own.entry().map(|entry| entry.id) else {
             return;
         };
-        let (message, frame) = self.seal(round, 0, Body::Scores(Scores { entry, losses }));
-        if self.broken(Mutation::ScoresPublished) {
-            return self.publish(message, frame);
+        let (message, frame) = self
+            .config
+            .seal(round, 0, Body::Scores(Scores { entry, losses }));
+        if self.config.broken(Mutation::ScoresPublished) {
+            return self.out.publish(message, frame);
         }
-        self.send(self.view.lead, &message, &frame);
+        self.out.send(self.view.lead, &message, &frame);
     }
 
-    pub(super) fn evaluated(&mut self, round: u64, result: Result<Vec<(Hash, f64)>, WorkError>) {
+    /// Losses were measured, or could not be.
+    ///
+    /// # Errors
+    /// The rule that the lead of the view broke.
+    pub(super) fn evaluated(
+        &mut self,
+        round: u64,
+        result: Result<Vec<(Hash, f64)>, WorkError>,
+    ) -> Result<(), Refusal> {
         if round != self.round.number {
-            return;
+            return Ok(());
         }
         let scoring = &mut self.round.own.scoring;
         scoring.evaluating = false;
@@ -112,10 +123,9 @@ impl Member {
             Err(WorkError::Unavailable) => scoring.requested = None,
             Err(WorkError::Refused(reason)) => {
                 scoring.requested = None;
-                let (lead, reason) = (self.view.lead, Refusal::Work(reason));
-                self.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
+                return Err(Refusal::Work(reason));
             }
         }
+        Ok(())
     }
 }

@@ -3,23 +3,68 @@
 
 use std::sync::Arc;
 
+use super::chain::Chain;
+use super::outbox::Outbox;
+use super::participation::Participation;
+use super::round::Round;
 use super::sheets::per_view;
-use super::{Member, Mutation};
+use super::{Config, Member, Mutation, View};
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Body, Entry, Sheet};
 use crate::refusal::Refusal;
 use crate::work::WorkError;
 
+/// Scoring the entries of a bundle, and signing for a sheet. Borrows what that depends on.
+pub(super) struct Signing<'a> {
+    pub(super) config: &'a Config,
+    pub(super) out: &'a mut Outbox,
+    pub(super) chain: &'a Chain,
+    pub(super) view: &'a View,
+    pub(super) round: &'a mut Round,
+    pub(super) participation: &'a Participation,
+}
+
 impl Member {
+    /// Lends what scoring and signing depend on.
+    pub(super) fn signing(&mut self) -> Signing<'_> {
+        Signing {
+            config: &self.config,
+            out: &mut self.out,
+            chain: &self.chain,
+            view: &self.view,
+            round: &mut self.round,
+            participation: &self.participation,
+        }
+    }
+}
+
+impl Round {
+    /// Keeps a sheet of the view's lead.
+    pub(super) fn keep_sheet(
+        &mut self,
+        config: &Config,
+        view: &View,
+        root: Hash,
+        sheet: Arc<Sheet>,
+    ) {
+        let most = per_view(config.epoch.roster.faulty());
+        self.sheets.keep(root, sheet, view.number, most);
+    }
+}
+
+impl Signing<'_> {
     /// Keeps a sheet, and plans to sign for it if this member's entry and row are in it unchanged.
     pub(super) fn include(&mut self, sheet: Sheet) {
         let root = sheet.root();
-        let listed = self.listed(&sheet.entries) || self.broken(Mutation::SignsWithoutEntry);
+        let listed = self.round.own.listed(&sheet.entries)
+            || self.config.broken(Mutation::SignsWithoutEntry);
         let agreed = listed && self.agrees(&sheet);
         self.round.own.model_released |= agreed;
-        self.keep_sheet(root, Arc::new(sheet));
-        let (view, most) = (self.view.number, self.sheets_per_view());
+        self.round
+            .keep_sheet(self.config, self.view, root, Arc::new(sheet));
+        let most = per_view(self.config.epoch.roster.faulty());
+        let view = self.view.number;
         if agreed
             && !self.participation.listening()
             && self.round.sheets.may_sign(&root, view, most)
@@ -29,38 +74,24 @@ impl Member {
     }
 
     /// A sheet of the view's lead: checks its form and signs for it.
-    pub(super) fn sheet(&mut self, round: u64, sheet: Sheet) {
+    ///
+    /// # Errors
+    /// The rule that its lead broke.
+    pub(super) fn sheet(&mut self, round: u64, sheet: Sheet) -> Result<(), Refusal> {
         let Some(plan) = self.round.plan().filter(|plan| plan.round == round) else {
-            return;
+            return Ok(());
         };
         let k = sheet.entries.len();
         let square = sheet.scores.as_ref().is_none_or(|rows| {
             let finite = |row: &Vec<f64>| row.len() == k && row.iter().all(|loss| loss.is_finite());
             rows.len() == k && rows.iter().all(finite)
         });
-        let flaw = if sheet.scores.is_some() == plan.cross_evaluate && square {
-            self.check_entries(&sheet.entries).err()
-        } else {
-            Some(Refusal::SheetShape)
-        };
-        match flaw {
-            None => self.include(sheet),
-            Some(reason) => {
-                let lead = self.view.lead;
-                self.refuse(lead, round, reason.clone());
-                self.vote_nullify(reason);
-            }
+        if sheet.scores.is_some() != plan.cross_evaluate || !square {
+            return Err(Refusal::SheetShape);
         }
-    }
-
-    /// Keeps a sheet of the view's lead.
-    pub(super) fn keep_sheet(&mut self, root: Hash, sheet: Arc<Sheet>) {
-        let (view, most) = (self.view.number, self.sheets_per_view());
-        self.round.sheets.keep(root, sheet, view, most);
-    }
-
-    fn sheets_per_view(&self) -> usize {
-        per_view(self.config.epoch.roster.faulty())
+        self.round.check_entries(self.config, &sheet.entries)?;
+        self.include(sheet);
+        Ok(())
     }
 
     /// Signs for the sheet, as an auditor of the view once all of its models are here. Under `full` all
@@ -77,18 +108,23 @@ impl Member {
             return;
         };
         let missing = self.round.models.missing(&sheet.entries);
-        if !missing.is_empty() && self.audits() && !self.broken(Mutation::SignsWithoutModels) {
+        if !missing.is_empty()
+            && self.view.audits(self.config, self.chain)
+            && !self.config.broken(Mutation::SignsWithoutModels)
+        {
             return self.hold(missing);
         }
         self.round.signing = None;
-        let (message, frame) = self.seal(self.round.number, 0, Body::Inclusion { sheet: root });
-        self.send(self.view.lead, &message, &frame);
+        let (message, frame) =
+            self.config
+                .seal(self.round.number, 0, Body::Inclusion { sheet: root });
+        self.out.send(self.view.lead, &message, &frame);
     }
 
     /// Fetches models to keep them, one request at a time.
     fn hold(&mut self, entries: Vec<Entry>) {
         if !std::mem::replace(&mut self.round.models.fetching, true) {
-            let (round, holders) = (self.round.number, self.holders());
+            let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
             self.out.push(Effect::Hold {
                 round,
                 entries,
@@ -109,18 +145,10 @@ impl Member {
             Err(WorkError::Unavailable) => self.round.signing = None,
             Err(WorkError::Refused(reason)) => {
                 self.round.signing = None;
-                self.refuse(self.view.lead, round, Refusal::Work(reason));
+                self.out
+                    .refuse(self.view.lead, round, Refusal::Work(reason));
             }
         }
-    }
-
-    /// Whether this member's entry is among these, unchanged.
-    pub(super) fn listed(&self, entries: &[Entry]) -> bool {
-        self.round.own.entry().is_some_and(|own| {
-            entries
-                .binary_search_by(|entry| entry.id.cmp(&own.id))
-                .is_ok_and(|at| entries[at] == *own)
-        })
     }
 
     /// Whether this member's row of the sheet equals its losses bit by bit.
@@ -134,7 +162,7 @@ impl Member {
             .entry()
             .and_then(|own| sheet.position(&own.id));
         let mine = self.round.own.scoring.row(&sheet.entries);
-        self.broken(Mutation::ForgedScore)
+        self.config.broken(Mutation::ForgedScore)
             || own.zip(mine).is_some_and(|(at, mine)| {
                 mine.iter()
                     .zip(&rows[at])

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::participation::Journal;
-use super::{ByMember, Member, Mutation};
+use super::ballots::Ballots;
+use super::chain::Chain;
+use super::outbox::Outbox;
+use super::participation::{Journal, Participation};
+use super::round::Round;
+use super::{ByMember, Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Verdict};
 use crate::codec;
 use crate::effects::Effect;
@@ -68,17 +72,88 @@ impl Sync {
     }
 }
 
+/// Asking others what became final, and answering them. Borrows what that depends on.
+pub(super) struct Syncing<'a> {
+    config: &'a Config,
+    out: &'a mut Outbox,
+    chain: &'a mut Chain,
+    ballots: &'a Ballots,
+    view: &'a View,
+    round: &'a Round,
+    sync: &'a mut Sync,
+    participation: &'a Participation,
+}
+
 impl Member {
+    /// Lends what questions and answers depend on.
+    pub(super) fn syncing(&mut self) -> Syncing<'_> {
+        Syncing {
+            config: &self.config,
+            out: &mut self.out,
+            chain: &mut self.chain,
+            ballots: &self.ballots,
+            view: &self.view,
+            round: &self.round,
+            sync: &mut self.sync,
+            participation: &self.participation,
+        }
+    }
+
+    /// Takes over what an answer proves: final blocks that continue this member's chain, and
+    /// certificates of later views.
+    pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
+        if !self.syncing().takes(sender, &response) {
+            return;
+        }
+        let own = response.yours.map(|own| own.message());
+        if !self.participation.listening() {
+            // Before anything is signed, and whatever has become final since: a journal that lacks
+            // something that this member signed is an older copy.
+            own.iter().for_each(|own| self.own_key().look_at(own));
+        }
+        let before = self.syncing().missing_from();
+        let known = self.chain.tip.view;
+        let blocks: Vec<_> = response
+            .blocks
+            .into_iter()
+            .filter(|block| block.view > known)
+            .collect();
+        if let Some(proof) = response.proof
+            && proves(&blocks, &self.chain.tip.hash, &proof)
+        {
+            self.advance(blocks, proof);
+        }
+        let ancestors = self.syncing().keep_missing(response.missing);
+        // Asks again only if this answer had something new, even if it announces more.
+        let ancestors = ancestors && self.chain.missing().is_some();
+        self.make_unresolved_final();
+        let mut highest = 0;
+        for certificate in response.certificates.into_iter().chain(response.highest) {
+            highest = certificate.view.max(highest);
+            self.add_certificate(certificate);
+        }
+        let more = response.more && self.syncing().missing_from() > before;
+        self.sync.catching_up = ancestors || more;
+        own.iter().for_each(|own| self.own_key().look_at(own));
+        self.participation.answered(sender, highest, response.more);
+        self.try_to_take_part();
+        if self.sync.catching_up {
+            self.syncing().ask(sender);
+        }
+    }
+}
+
+impl Syncing<'_> {
     /// Answers a member that asks what became final after view `after`, how views ended from `from`
     /// on, and which blocks lead to `missing`.
-    pub(super) fn answer_sync_request(
+    pub(super) fn answer(
         &mut self,
         asker: MemberIndex,
         (after, from): (u64, u64),
         missing: Option<Hash>,
         nonce: u64,
     ) {
-        if asker == self.me() {
+        if asker == self.config.me {
             return;
         }
         let room = envelope::limit(&self.config.epoch) / 2;
@@ -116,64 +191,34 @@ impl Member {
             certificates,
             yours: self.signed_by(asker).and_then(Reminder::of),
         };
-        let (_, frame) = self.seal(0, 0, Body::SyncResponse(Box::new(response)));
+        let (_, frame) = self
+            .config
+            .seal(0, 0, Body::SyncResponse(Box::new(response)));
         self.out.push(Effect::Send { to: asker, frame });
     }
 
     /// The newest message that a member is known to have signed and must not forget.
     fn signed_by(&self, member: MemberIndex) -> Option<&Message> {
         let vote = self.ballots.last_of(member);
-        let proposal = self.proposed_by(member);
+        let proposal = self.view.proposed_by(member);
         let contribution = || self.round.contributed(member);
         vote.or(proposal).or_else(contribution)
     }
 
-    /// Takes over what an answer proves: final blocks that continue this member's chain, and
-    /// certificates of later views.
-    pub(super) fn receive_sync_response(&mut self, sender: MemberIndex, response: SyncResponse) {
+    /// Whether this answers a question of this member, which is not open any more then.
+    fn takes(&mut self, sender: MemberIndex, response: &SyncResponse) -> bool {
         let answers = self.sync.asked.get(&sender) == Some(&response.nonce);
-        if !answers && !self.broken(Mutation::UnaskedAnswer) {
-            return;
+        if !answers && !self.config.broken(Mutation::UnaskedAnswer) {
+            return false;
         }
         self.sync.asked.remove(&sender);
         self.sync.catching_up = false;
-        let own = response.yours.map(|own| own.message());
-        if !self.participation.listening() {
-            // Before anything is signed, and whatever has become final since: a journal that lacks
-            // something that this member signed is an older copy.
-            own.iter().for_each(|own| self.look_at_own(own));
-        }
-        let before = self.missing_from();
-        let known = self.chain.tip.view;
-        let blocks: Vec<_> = response
-            .blocks
-            .into_iter()
-            .filter(|block| block.view > known)
-            .collect();
-        if let Some(proof) = response.proof
-            && proves(&blocks, &self.chain.tip.hash, &proof)
-        {
-            self.advance(blocks, proof);
-        }
-        let ancestors = self.take_missing(response.missing);
-        let mut highest = 0;
-        for certificate in response.certificates.into_iter().chain(response.highest) {
-            highest = certificate.view.max(highest);
-            self.add_certificate(certificate);
-        }
-        // Asks again only if this answer had something new, even if it announces more.
-        self.sync.catching_up = ancestors || response.more && self.missing_from() > before;
-        own.iter().for_each(|own| self.look_at_own(own));
-        self.participation.answered(sender, highest, response.more);
-        self.try_to_take_part();
-        if self.sync.catching_up {
-            self.ask(sender);
-        }
+        true
     }
 
-    /// Takes blocks between the last final block here and a later final one, as long as each is the
-    /// one that is missing. Gives whether some were taken and others are still missing.
-    fn take_missing(&mut self, blocks: Vec<Block>) -> bool {
+    /// Keeps blocks between the last final block here and a later final one, as long as each is the
+    /// one that is missing. Gives whether there were some.
+    fn keep_missing(&mut self, blocks: Vec<Block>) -> bool {
         let mut taken = false;
         for block in blocks {
             let hash = block.hash();
@@ -183,19 +228,40 @@ impl Member {
             self.chain.keep(hash, block);
             taken = true;
         }
-        if self.chain.missing().is_some() {
-            return taken;
-        }
-        if let Some(waiting) = self.chain.unresolved.take() {
-            self.make_final(waiting);
-        }
-        false
+        taken
     }
 
     /// What is missing here: everything after the last final view, and certificates from the first
     /// later view of which none is known.
     fn missing_from(&self) -> (u64, u64) {
         (self.chain.tip.view, self.chain.first_unknown())
+    }
+
+    /// Whether this member only listens and needs an answer of `peer` now.
+    fn needs_answer_of(&self, peer: MemberIndex) -> bool {
+        if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
+            return false;
+        }
+        let Participation::KeyCheck { answers } = &self.participation else {
+            return true;
+        };
+        // Votes, proposals and contributions may have reached only the leads of these views.
+        let view = self.view.number;
+        let leads = [view, view + 1].map(|view| self.chain.lead(&self.config.epoch, view));
+        let under_way = answers.len() + self.sync.asked.len();
+        under_way <= self.config.epoch.roster.faulty() || leads.contains(&peer)
+    }
+
+    /// Whether no answer of `peer` is needed for taking part.
+    fn answered_by(&self, peer: MemberIndex) -> bool {
+        let quorum = self.config.epoch.roster.quorum();
+        self.participation.is_answered_by(peer, quorum)
+    }
+
+    /// A member has everything that is missing here.
+    pub(super) fn is_behind(&mut self, peer: MemberIndex) {
+        self.sync.catching_up = true;
+        self.ask_if_useful(peer);
     }
 
     /// A member can be reached: asks it, if this member is catching up and no question is open, or
@@ -217,7 +283,7 @@ impl Member {
 
     /// Asks the member after the one that was asked last.
     fn ask_next(&mut self) {
-        let others = self.others();
+        let others = self.config.others();
         let after = |peer: &&MemberIndex| Some(**peer) > self.sync.last;
         let next = others.iter().find(after).or(others.first()).copied();
         if let Some(peer) = next {
@@ -232,7 +298,7 @@ impl Member {
 
     /// Asks for final blocks, and for certificates of view `from` and later ones.
     pub(super) fn ask_from(&mut self, peer: MemberIndex, from: u64) {
-        if peer == self.me() {
+        if peer == self.config.me {
             return;
         }
         self.sync.last = Some(peer);
@@ -261,7 +327,7 @@ impl Member {
         self.sync.asked.insert(peer, nonce);
         // A nonce that is open already may have gone to anybody.
         let to = match open {
-            Some(_) => self.others().into_iter().collect(),
+            Some(_) => self.config.others().into_iter().collect(),
             None => BTreeSet::from([peer]),
         };
         let (after, from, missing) = asks;
@@ -271,7 +337,7 @@ impl Member {
             missing,
             nonce,
         };
-        let (_, frame) = self.seal(0, 0, body);
+        let (_, frame) = self.config.seal(0, 0, body);
         self.sync.question = Some(Question {
             asks,
             nonce,
@@ -282,10 +348,10 @@ impl Member {
     }
 
     /// Once per beat: asks again for what is missing.
-    pub(super) fn repeat_questions(&mut self) {
+    pub(super) fn repeat(&mut self) {
         if self.participation.listening() {
             // Questions and answers may be lost: all whose answer is needed are asked.
-            for peer in self.others() {
+            for peer in self.config.others() {
                 if !self.answered_by(peer) {
                     self.ask(peer);
                 }

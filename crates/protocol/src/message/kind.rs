@@ -1,84 +1,259 @@
-//! The kinds of messages, and whether a kind belongs to a round or to a view.
+//! The kinds of messages. Everything that depends on the kind alone stands in one declaration of each.
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a message. Its number stands in the signed header, in front of the body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[repr(u8)]
-pub enum Kind {
+use super::Body;
+
+/// Defines the kinds of messages, in the order of their numbers. A kind with a [`Body`] in brackets is
+/// signed by its sender; the others prove what they say by the signatures in them, whoever sends them.
+///
+/// | field | says |
+/// |---|---|
+/// | `since` | the first message format that has the kind |
+/// | `scope` | what the header names: `ROUND`, `VIEW`, `ROUND_AND_VIEW` or `NEITHER` |
+/// | `path` | `Direct`: to single members, never by gossip; or `Gossip` |
+/// | `of_lead` | whether the lead of its view alone may send it |
+/// | `binds` | whether its sender must never forget it (R5) |
+/// | `checks` | the signatures to check: see [`Checks`] |
+/// | `allowance` | how many an honest member sends: see [`Allowance`] |
+macro_rules! kinds {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $(($body:ident))? = $number:literal {
+            since: $since:literal,
+            scope: $scope:ident,
+            path: $path:ident,
+            of_lead: $of_lead:literal,
+            binds: $binds:literal,
+            checks: $checks:ident,
+            allowance: $allowance:ident $(($($limit:literal),*))?,
+        }
+    )*) => {
+        /// The kind of a message. Its number stands in the signed header, in front of the body.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[repr(u8)]
+        pub enum Kind {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl Kind {
+            /// All kinds, in the order of their numbers, which count from 1.
+            pub const ALL: [Self; [$($number),*].len()] = [$(Self::$name,)*];
+
+            /// What was declared of this kind.
+            const fn declared(self) -> Declared {
+                match self {
+                    $(Self::$name => Declared {
+                        since: $since,
+                        scope: Scope::$scope,
+                        path: KindPath::$path,
+                        of_lead: $of_lead,
+                        binds: $binds,
+                        checks: Checks::$checks,
+                        allowance: Allowance::$allowance $(($($limit),*))?,
+                    },)*
+                }
+            }
+
+            /// Whether messages of this kind are signed by their sender. The others prove what they
+            /// say by the signatures in them, whoever sends them.
+            pub const fn has_sender(self) -> bool {
+                match self {
+                    $($(Self::$name => $body::HAS_SENDER,)?)*
+                    _ => false,
+                }
+            }
+        }
+
+        impl Body {
+            /// All bodies are signed by the sender of the message.
+            const HAS_SENDER: bool = true;
+
+            /// The kind of the message that has this body.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $($($body::$name { .. } => Kind::$name,)?)*
+                }
+            }
+        }
+
+        /// The numbers count from 1 in the order of the declarations.
+        const _: () = {
+            let numbers = [$($number),*];
+            let mut at = 0;
+            while at < numbers.len() {
+                assert!(numbers[at] == at + 1, "the kinds are not in the order of their numbers");
+                at += 1;
+            }
+        };
+    };
+}
+
+kinds! {
     /// [`Body::Contribution`](super::Body::Contribution).
-    Contribution = 1,
+    Contribution(Body) = 1 {
+        since: 1, scope: ROUND, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: EachView,
+    }
     /// [`Body::Receipt`](super::Body::Receipt).
-    Receipt = 2,
+    Receipt(Body) = 2 {
+        since: 1, scope: VIEW, path: Direct, of_lead: true, binds: false,
+        checks: One, allowance: EachView,
+    }
     /// [`Body::Bundle`](super::Body::Bundle).
-    Bundle = 3,
+    Bundle(Body) = 3 {
+        since: 1, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
+        checks: One, allowance: EachSheet,
+    }
     /// [`Body::Scores`](super::Body::Scores).
-    Scores = 4,
+    Scores(Body) = 4 {
+        since: 1, scope: ROUND, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: EachSheet,
+    }
     /// [`Body::Sheet`](super::Body::Sheet).
-    Sheet = 5,
+    Sheet(Body) = 5 {
+        since: 1, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
+        checks: One, allowance: EachSheet,
+    }
     /// [`Body::Inclusion`](super::Body::Inclusion).
-    Inclusion = 6,
+    Inclusion(Body) = 6 {
+        since: 1, scope: ROUND, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: EachSheet,
+    }
     /// [`Body::Proposal`](super::Body::Proposal).
-    Proposal = 7,
+    Proposal(Body) = 7 {
+        since: 1, scope: VIEW, path: Gossip, of_lead: true, binds: true,
+        checks: MembersAndQuorum, allowance: EachView,
+    }
     /// [`Body::Notarize`](super::Body::Notarize).
-    Notarize = 8,
+    Notarize(Body) = 8 {
+        since: 1, scope: VIEW, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: Votes,
+    }
     /// [`Body::Finalize`](super::Body::Finalize).
-    Finalize = 9,
+    Finalize(Body) = 9 {
+        since: 1, scope: VIEW, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: Votes,
+    }
     /// [`Body::Nullify`](super::Body::Nullify).
-    Nullify = 10,
+    Nullify(Body) = 10 {
+        since: 1, scope: VIEW, path: Gossip, of_lead: false, binds: true,
+        checks: One, allowance: Votes,
+    }
     /// [`Body::Progress`](super::Body::Progress).
-    Progress = 11,
+    Progress(Body) = 11 {
+        since: 1, scope: VIEW, path: Gossip, of_lead: true, binds: false,
+        checks: One, allowance: EachView,
+    }
     /// [`Body::SyncRequest`](super::Body::SyncRequest).
-    SyncRequest = 12,
+    SyncRequest(Body) = 12 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 2, 8),
+    }
     /// [`Body::SyncResponse`](super::Body::SyncResponse).
-    SyncResponse = 13,
+    SyncResponse(Body) = 13 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: Held, allowance: Elsewhere,
+    }
     /// A [`Certificate`](crate::certificate::Certificate), signed by its voters and not as a whole.
-    Certificate = 14,
+    Certificate = 14 {
+        since: 1, scope: VIEW, path: Gossip, of_lead: false, binds: false,
+        checks: Quorum, allowance: Elsewhere,
+    }
     /// [`Evidence`](crate::evidence::Evidence), signed by the accused and not as a whole.
-    Evidence = 15,
+    Evidence = 15 {
+        since: 1, scope: NEITHER, path: Gossip, of_lead: false, binds: false,
+        checks: Two, allowance: Elsewhere,
+    }
     /// [`Body::Complete`](super::Body::Complete).
-    Complete = 16,
+    Complete(Body) = 16 {
+        since: 1, scope: ROUND, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 1, 8),
+    }
     /// [`Body::Amendment`](super::Body::Amendment).
-    Amendment = 17,
+    Amendment(Body) = 17 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 2, 16),
+    }
+    // Up to 20 at once: 4 that stand and 16 that were withdrawn.
     /// [`Body::Approval`](super::Body::Approval).
-    Approval = 18,
+    Approval(Body) = 18 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 8, 64),
+    }
     /// A [`Passage`](super::Passage), signed by its voters and not as a whole.
-    Passage = 19,
+    Passage = 19 {
+        since: 1, scope: NEITHER, path: Gossip, of_lead: false, binds: false,
+        checks: Held, allowance: Elsewhere,
+    }
     /// [`Body::Standing`](super::Body::Standing).
-    Standing = 20,
+    Standing(Body) = 20 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 2, 16),
+    }
     /// [`Body::Confirmation`](super::Body::Confirmation).
-    Confirmation = 21,
+    Confirmation(Body) = 21 {
+        since: 1, scope: NEITHER, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(0, 2, 16),
+    }
     /// [`Body::Nothing`](super::Body::Nothing).
-    Nothing = 22,
+    Nothing(Body) = 22 {
+        since: 2, scope: ROUND, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: Fixed(1, 1, 8),
+    }
+}
+
+/// What is declared of a kind.
+struct Declared {
+    since: u8,
+    scope: Scope,
+    path: KindPath,
+    of_lead: bool,
+    binds: bool,
+    checks: Checks,
+    allowance: Allowance,
+}
+
+/// The way by which messages of a kind reach others.
+#[derive(PartialEq, Eq)]
+enum KindPath {
+    /// To single members.
+    Direct,
+    /// To all, who pass them on.
+    Gossip,
+}
+
+/// The signatures that opening a message of a kind has to check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// That of its sender.
+    One,
+    /// Those of two messages of one member.
+    Two,
+    /// A quorum of votes.
+    Quorum,
+    /// Those of the members that are included, and a quorum of votes for the parent.
+    MembersAndQuorum,
+    /// As many as its bytes can hold.
+    Held,
+}
+
+/// How many messages of a kind an honest member sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allowance {
+    /// A few in a view, and again with every beat.
+    EachView,
+    /// As `EachView`, and again after each reissue of the sheet.
+    EachSheet,
+    /// A few in a view; with every beat those of all views since the last final block.
+    Votes,
+    /// So many in a view, in a beat, and at once.
+    Fixed(u64, u64, u64),
+    /// Counted by another budget.
+    Elsewhere,
 }
 
 impl Kind {
-    /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 22] = [
-        Self::Contribution,
-        Self::Receipt,
-        Self::Bundle,
-        Self::Scores,
-        Self::Sheet,
-        Self::Inclusion,
-        Self::Proposal,
-        Self::Notarize,
-        Self::Finalize,
-        Self::Nullify,
-        Self::Progress,
-        Self::SyncRequest,
-        Self::SyncResponse,
-        Self::Certificate,
-        Self::Evidence,
-        Self::Complete,
-        Self::Amendment,
-        Self::Approval,
-        Self::Passage,
-        Self::Standing,
-        Self::Confirmation,
-        Self::Nothing,
-    ];
-
     /// The kind of that number, if there is one.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
@@ -86,44 +261,38 @@ impl Kind {
 
     /// The first message format that has this kind.
     pub fn since(self) -> u8 {
-        match self {
-            Self::Nothing => 2,
-            _ => 1,
-        }
-    }
-
-    /// Whether messages of this kind are signed by their sender. The others prove what they say by
-    /// the signatures in them, whoever sends them.
-    pub fn has_sender(self) -> bool {
-        !matches!(self, Self::Certificate | Self::Evidence | Self::Passage)
+        self.declared().since
     }
 
     /// Whether messages of this kind belong to a round, and whether they belong to a view.
     pub fn scope(self) -> Scope {
-        let (round, view) = match self {
-            Self::Contribution
-            | Self::Scores
-            | Self::Inclusion
-            | Self::Complete
-            | Self::Nothing => (true, false),
-            Self::Bundle | Self::Sheet => (true, true),
-            Self::Receipt
-            | Self::Proposal
-            | Self::Notarize
-            | Self::Finalize
-            | Self::Nullify
-            | Self::Progress
-            | Self::Certificate => (false, true),
-            Self::SyncRequest
-            | Self::SyncResponse
-            | Self::Evidence
-            | Self::Amendment
-            | Self::Approval
-            | Self::Passage
-            | Self::Standing
-            | Self::Confirmation => (false, false),
-        };
-        Scope { round, view }
+        self.declared().scope
+    }
+
+    /// Whether messages of this kind go to single members, and never by gossip.
+    pub fn is_private(self) -> bool {
+        self.declared().path == KindPath::Direct
+    }
+
+    /// Whether the lead of its view alone may send a message of this kind.
+    pub fn is_of_lead(self) -> bool {
+        self.declared().of_lead
+    }
+
+    /// Whether a message of this kind binds its sender, who must never forget it (R5): with another one
+    /// of the same header it may be [evidence](crate::evidence) of a fault.
+    pub fn binds(self) -> bool {
+        self.declared().binds
+    }
+
+    /// The signatures that opening a message of this kind has to check.
+    pub(crate) fn checks(self) -> Checks {
+        self.declared().checks
+    }
+
+    /// How many messages of this kind an honest member sends.
+    pub(crate) fn allowance(self) -> Allowance {
+        self.declared().allowance
     }
 }
 
@@ -139,6 +308,15 @@ pub struct Scope {
 }
 
 impl Scope {
+    const ROUND: Self = Self::new(true, false);
+    const VIEW: Self = Self::new(false, true);
+    const ROUND_AND_VIEW: Self = Self::new(true, true);
+    const NEITHER: Self = Self::new(false, false);
+
+    const fn new(round: bool, view: bool) -> Self {
+        Self { round, view }
+    }
+
     /// Whether a header may hold this round and this view.
     pub fn allows(self, round: u64, view: u64) -> bool {
         (round != 0) == self.round && (view != 0) == self.view

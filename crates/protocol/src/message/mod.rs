@@ -18,6 +18,7 @@ use crate::roster::MemberIndex;
 pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery};
 pub use change::{Amendment, Approval, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
+pub(crate) use kind::{Allowance, Checks};
 pub use kind::{Kind, Scope};
 pub use passage::Passage;
 pub use standing::{Confirmation, Standing};
@@ -127,31 +128,6 @@ impl Body {
             Verdict::Nullified => Self::Nullify,
             Verdict::Notarised(block) => Self::Notarize { block, checked },
             Verdict::Final(block) => Self::Finalize { block },
-        }
-    }
-
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Contribution(_) => Kind::Contribution,
-            Self::Receipt { .. } => Kind::Receipt,
-            Self::Bundle(_) => Kind::Bundle,
-            Self::Scores(_) => Kind::Scores,
-            Self::Sheet(_) => Kind::Sheet,
-            Self::Inclusion { .. } => Kind::Inclusion,
-            Self::Proposal(_) => Kind::Proposal,
-            Self::Notarize { .. } => Kind::Notarize,
-            Self::Finalize { .. } => Kind::Finalize,
-            Self::Nullify => Kind::Nullify,
-            Self::Progress { .. } => Kind::Progress,
-            Self::SyncRequest { .. } => Kind::SyncRequest,
-            Self::SyncResponse(_) => Kind::SyncResponse,
-            Self::Complete => Kind::Complete,
-            Self::Amendment(_) => Kind::Amendment,
-            Self::Approval { .. } => Kind::Approval,
-            Self::Standing(_) => Kind::Standing,
-            Self::Confirmation(_) => Kind::Confirmation,
-            Self::Nothing => Kind::Nothing,
         }
     }
 }

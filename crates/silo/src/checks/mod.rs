@@ -13,7 +13,7 @@ use methods::Params;
 use methods::params::{LargestAbs, Reading};
 use protocol::envelope::{self, Known, Opened};
 use protocol::identity::{Claim, Strict, Verifier};
-use protocol::{Epoch, Hash};
+use protocol::{Epoch, Frame, Hash};
 
 pub(crate) use cache::Shared;
 use cache::{BytesCache, HashCache, ResultCache, SignatureCache};
@@ -83,11 +83,11 @@ impl Checks {
     }
 
     /// Caches the signature of a message that a silo of this process has just signed.
-    pub(crate) fn signed(&self, epoch: &Epoch, frame: &[u8]) {
+    pub(crate) fn signed(&self, epoch: &Epoch, frame: &Frame) {
         if !self.cached {
             return;
         }
-        if let Some((member, message, signature)) = envelope::claimed(frame)
+        if let Some((member, message, signature)) = frame.claimed()
             && let Some(signer) = epoch.roster.key(member)
         {
             let claim = Claim {
@@ -101,16 +101,16 @@ impl Checks {
 
     /// The contents of a frame, opened once for all silos of the process, as by a silo that knows no
     /// certificates yet. None without the cache, and for frames that do not open.
-    pub(crate) fn opened(&self, epoch: &Epoch, frame: &Bytes) -> Option<Arc<Opened>> {
+    pub(crate) fn opened(&self, epoch: &Epoch, frame: &Frame) -> Option<Arc<Opened>> {
         if !self.cached {
             return None;
         }
-        if let Some(opened) = self.frames.get(frame) {
+        if let Some(opened) = self.frames.get(frame.bytes()) {
             return Some(opened);
         }
         let opened = Arc::new(envelope::open(epoch, self, &Known::default(), frame).ok()?);
         let round = self.round.load(Ordering::Relaxed);
-        self.frames.insert(frame, opened.clone(), round);
+        self.frames.insert(frame.bytes(), opened.clone(), round);
         Some(opened)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::MemberIndex;
-use protocol::message::{Kind, Message};
+use protocol::message::Message;
 
 use super::super::faults::JournalLoss;
 use super::Simulator;
@@ -27,10 +27,7 @@ impl Simulator<'_> {
         let hidden = self.options.faults.journal_loss == JournalLoss::Hidden;
         let run = &self.epochs[self.nodes[to].epoch];
         let sender = MemberIndex(run.nodes[message.sender.at()] as u16);
-        let binds = matches!(
-            message.body.kind(),
-            Kind::Contribution | Kind::Proposal | Kind::Notarize | Kind::Finalize | Kind::Nullify
-        );
+        let binds = message.body.kind().binds();
         let listener = &self.nodes[to];
         if hidden && binds && listener.byzantine.is_none() && self.losing_journals.contains(&sender)
         {

@@ -1,6 +1,7 @@
 //! Messages without a signature of their sender: what they hold proves them.
 
 use super::*;
+use crate::frame::HEADER;
 
 #[test]
 fn a_message_that_proves_itself_names_no_sender_and_has_no_signature() {

@@ -1,16 +1,16 @@
 //! Collecting contributions: receipts, and closing the set with a bundle.
 
 use crate::effects::Effect;
+use crate::member::Mutation;
 use crate::member::inbox::Admission;
-use crate::member::{Member, Mutation};
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::WorkError;
 
-use super::Stage;
+use super::{Leading, Stage};
 
-impl Member {
+impl Leading<'_> {
     /// Checks contributions, gives receipts, and closes the set when it is time.
     pub(super) fn collect_contributions(&mut self) {
         let Some(plan) = self.round.plan().cloned() else {
@@ -40,7 +40,7 @@ impl Member {
             let from = message.sender;
             if let Some(reason) = self.objection(&message, contribution) {
                 self.round.inbox.admissions.insert(from, Admission::Refused);
-                self.refuse(from, plan.round, reason);
+                self.out.refuse(from, plan.round, reason);
                 continue;
             }
             match self.round.inbox.admissions.get(&from) {
@@ -69,12 +69,13 @@ impl Member {
     fn objection(&self, message: &Message, contribution: &Contribution) -> Option<Refusal> {
         let plan = self.round.plan()?;
         let fields = &contribution.fields;
-        if !self.round.participates(message.sender) && !self.broken(Mutation::UninvitedContribution)
+        if !self.round.participates(message.sender)
+            && !self.config.broken(Mutation::UninvitedContribution)
         {
             return Some(Refusal::NotAParticipant(message.sender));
         }
         let (got, ours) = (contribution.plan, plan.plan);
-        if got != ours && !self.broken(Mutation::ContributionOfAnyPlan) {
+        if got != ours && !self.config.broken(Mutation::ContributionOfAnyPlan) {
             return Some(Refusal::WrongPlan { got, ours });
         }
         let (got, limit) = (fields.size, self.config.epoch.charter.blob_limit);
@@ -82,7 +83,7 @@ impl Member {
             return Some(Refusal::ModelTooLarge { got, limit });
         }
         let needed = plan.blob_size;
-        if got != needed && !self.broken(Mutation::ModelOfAnySize) {
+        if got != needed && !self.config.broken(Mutation::ModelOfAnySize) {
             return Some(Refusal::ModelSize { got, needed });
         }
         let shown = self.config.epoch.charter.names_shown;
@@ -96,7 +97,7 @@ impl Member {
             fields.weight?,
             self.config.epoch.roster.rows(message.sender),
         );
-        let admitted = got <= most || self.broken(Mutation::ContributionOfAnyRows);
+        let admitted = got <= most || self.config.broken(Mutation::ContributionOfAnyRows);
         (!admitted).then_some(Refusal::TooManyRows { got, most })
     }
 
@@ -113,7 +114,7 @@ impl Member {
             return;
         }
         let admission = match result {
-            Err(WorkError::Refused(_)) if self.broken(Mutation::BadModelAdmitted) => {
+            Err(WorkError::Refused(_)) if self.config.broken(Mutation::BadModelAdmitted) => {
                 Admission::Usable
             }
             Ok(()) => {
@@ -123,7 +124,7 @@ impl Member {
             }
             Err(WorkError::Unavailable) => Admission::Retry,
             Err(WorkError::Refused(reason)) => {
-                self.refuse(from, round, Refusal::Work(reason));
+                self.out.refuse(from, round, Refusal::Work(reason));
                 Admission::Refused
             }
         };
@@ -147,13 +148,13 @@ impl Member {
             return;
         };
         let body = Body::Receipt { entry: entry.id };
-        let (message, frame) = self.seal(0, self.view.number, body);
-        self.send(member, &message, &frame);
+        let (message, frame) = self.config.seal(0, self.view.number, body);
+        self.out.send(member, &message, &frame);
     }
 
     /// A contribution came again: its author seems to lack the receipt.
     pub(in crate::member) fn repeat_receipt(&mut self, member: MemberIndex) {
-        if member != self.me() {
+        if member != self.config.me {
             self.give_receipt(member);
         }
     }
@@ -169,24 +170,28 @@ impl Member {
             .participants()
             .iter()
             .filter(|member| !lead.receipts.contains_key(member) && !refused(member))
-            .filter(|member| !self.sits_out(**member));
-        if lead.receipts.len() < self.fewest() && !self.broken(Mutation::ClosesWithTooFew) {
+            .filter(|member| !self.timing().waiting().sits_out(**member));
+        if lead.receipts.len() < self.round.fewest(self.config)
+            && !self.config.broken(Mutation::ClosesWithTooFew)
+        {
             return false;
         }
         if lead.receipts.is_empty() {
             // A round without entries leaves the models as they are: only after D and patience.
-            return self.now >= self.view.entered + self.phase_time() && self.patience_over();
+            return self.now >= self.view.entered + self.timing().phase()
+                && self.timing().waiting().patience_over();
         }
         if missing.clone().next().is_none() {
             return true;
         }
-        if self.broken(Mutation::ClosesAtOnce) {
+        if self.config.broken(Mutation::ClosesAtOnce) {
             return true;
         }
-        if self.now < self.view.entered + self.phase_time() {
+        if self.now < self.view.entered + self.timing().phase() {
             return false;
         }
-        missing.all(|&member| self.excused(member)) || self.patience_over()
+        missing.all(|&member| self.timing().waiting().excused(member))
+            || self.timing().waiting().patience_over()
     }
 
     /// Sends the bundle. Without cross-evaluation it is the sheet too.
@@ -195,7 +200,7 @@ impl Member {
         let body = Body::Bundle(Bundle {
             entries: entries.clone(),
         });
-        let (message, frame) = self.seal(round, view, body);
+        let (message, frame) = self.config.seal(round, view, body);
         if cross_evaluate {
             self.set_stage(Stage::Scoring {
                 entries,
@@ -207,6 +212,6 @@ impl Member {
                 scores: None,
             });
         }
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 }

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::certificate::Certificate;
-use crate::effects::{Case, Effect, Record, WorkError};
+use crate::effects::{Case, Effect, WorkError};
 use crate::hash::Hash;
-use crate::member::{Inclusions, Member, Mutation};
-use crate::message::{Block, Body, Content, Learning, Proposal, Sheet};
+use crate::member::{Inclusions, Mutation};
+use crate::message::{Content, Learning, Sheet};
 
-use super::{Lead, Stage, sheet_body};
+use super::{Draft, Lead, Leading, Stage, sheet_body};
 use crate::refusal::Refusal;
 
-impl Member {
+impl Leading<'_> {
     /// Takes over a sheet that was proposed in an earlier view, with its inclusions, so that no member
     /// has to contribute, score or sign again. Allowed if it covers every receipt given in this
     /// view, its entries are enough, and all of its models are here. Otherwise contributions are
@@ -25,24 +24,24 @@ impl Member {
             .receipts
             .values()
             .all(|entry| sheet.position(&entry.id).is_some())
-            || self.broken(Mutation::TakeOverUncovered);
+            || self.config.broken(Mutation::TakeOverUncovered);
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
         let here = self.round.models.missing(&sheet.entries).is_empty()
-            || self.broken(Mutation::TakeOverWithoutModels);
-        if !covered || !here || !self.enough(&authors) {
+            || self.config.broken(Mutation::TakeOverWithoutModels);
+        if !covered || !here || !self.timing().waiting().enough(&authors) {
             return false;
         }
         let root = sheet.root();
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.seal(round, view, sheet_body(&sheet));
-        self.publish(message, frame);
+        let (message, frame) = self.config.seal(round, view, sheet_body(&sheet));
+        self.out.publish(message, frame);
         self.decide(sheet, root, inclusions);
         true
     }
 
     /// Starts to decide on a sheet that all of its authors signed for.
     pub(super) fn decide(&mut self, sheet: Arc<Sheet>, root: Hash, inclusions: Inclusions) {
-        let holders = self.holders();
+        let holders = self.config.holders(self.view.lead);
         let round = self.round.number;
         self.out.push(Effect::Decide {
             round,
@@ -57,8 +56,17 @@ impl Member {
     }
 
     /// A decision was made.
-    pub(in crate::member) fn decided(&mut self, root: Hash, result: Result<Vec<u8>, WorkError>) {
-        let Some(lead) = &mut self.lead else { return };
+    ///
+    /// # Errors
+    /// Why this member votes against its own view: there is no decision.
+    pub(in crate::member) fn decided(
+        &mut self,
+        root: Hash,
+        result: Result<Vec<u8>, WorkError>,
+    ) -> Result<(), Refusal> {
+        let Some(lead) = &mut self.lead else {
+            return Ok(());
+        };
         let stage = std::mem::replace(&mut lead.stage, Stage::Over);
         let Stage::Deciding {
             sheet,
@@ -67,7 +75,7 @@ impl Member {
         } = stage
         else {
             lead.stage = stage;
-            return;
+            return Ok(());
         };
         if own != root {
             lead.stage = Stage::Deciding {
@@ -75,7 +83,7 @@ impl Member {
                 root: own,
                 inclusions,
             };
-            return;
+            return Ok(());
         }
         let round = self.round.number;
         match result {
@@ -89,23 +97,27 @@ impl Member {
                     inclusions,
                 };
                 if !self.round.cases.outcomes.contains_key(&id) {
-                    let holders = self.holders();
+                    let holders = self.config.holders(self.view.lead);
                     self.out.push(Effect::Settle { case, holders });
                 }
+                Ok(())
             }
-            Err(error) => self.work_failed("decide", error),
+            Err(error) => Err(self.work_failed("decide", error)),
         }
     }
 
     /// Work on a sheet failed: this member does not take over that sheet again, and votes against
-    /// its own view.
-    fn work_failed(&mut self, work: &'static str, error: WorkError) {
+    /// its own view for this reason.
+    fn work_failed(&mut self, work: &'static str, error: WorkError) -> Refusal {
         self.round.proposed = None;
-        self.vote_nullify(Refusal::CouldNot { work, error });
+        Refusal::CouldNot { work, error }
     }
 
-    /// Proposes the round once its outcome is computed.
-    pub(super) fn propose_settled(&mut self) {
+    /// Drafts the block of the round once its outcome is computed.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view: there is no outcome.
+    pub(super) fn propose_settled(&mut self) -> Result<Option<Draft>, Refusal> {
         let Some(Lead {
             stage:
                 Stage::Settling {
@@ -117,21 +129,21 @@ impl Member {
             ..
         }) = &self.lead
         else {
-            return;
+            return Ok(None);
         };
         let Some(result) = self.round.cases.outcomes.get(id).cloned() else {
-            return;
+            return Ok(None);
         };
         let (case, id, sheet, inclusions) = (case.clone(), *id, *root, inclusions.clone());
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.set_stage(Stage::Over);
-                return self.work_failed("compute the outcome", error);
+                return Err(self.work_failed("compute the outcome", error));
             }
         };
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
-            return;
+            return Ok(None);
         };
         // This member made the decision itself, so it need not check it.
         self.round.cases.accepted.insert(id);
@@ -144,7 +156,7 @@ impl Member {
             outcome,
         };
         let mut parent = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        if self.broken(Mutation::RoundFromNotarised)
+        if self.config.broken(Mutation::RoundFromNotarised)
             && let Some(notarised) = self.chain.newest_notarised().cloned()
         {
             parent = (
@@ -152,45 +164,12 @@ impl Member {
                 Some(notarised),
             );
         }
-        self.propose(Content::Learning(learning), parent.0, parent.1);
-    }
-
-    /// Proposes a block. It is durable before anybody sees it (R5).
-    pub(in crate::member) fn propose(
-        &mut self,
-        content: Content,
-        parent: Hash,
-        proof: Option<Certificate>,
-    ) {
-        let view = self.view.number;
-        let from = proof.as_ref().map_or(0, |proof| proof.view);
-        let unproven = self.broken(Mutation::SkippedWithoutProof);
-        if self.chain.gap(from, view).is_some() && !unproven {
-            self.set_stage(Stage::Over);
-            return self.vote_nullify(Refusal::ViewsUnknown);
-        }
-        let skipped = self.chain.last_skipped(from, view);
-        let block = Block {
-            epoch: self.config.epoch.id,
-            view,
-            parent,
+        let (parent, proof) = parent;
+        let content = Content::Learning(learning);
+        Ok(Some(Draft {
             content,
-        };
-        let proposal = Proposal {
-            block,
-            parent: proof,
-            skipped,
-        };
-        let (message, frame) = self.seal(0, view, Body::Proposal(Box::new(proposal)));
-        if !self.broken(Mutation::ProposalNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Proposed(message.clone())));
-        }
-        self.ballots.remember(message.clone(), frame.clone());
-        self.set_stage(Stage::Voting {
-            message: message.clone(),
-            frame: frame.clone(),
-        });
-        self.publish(message, frame);
+            parent,
+            proof,
+        }))
     }
 }

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use crate::effects::{Effect, Report};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::member::{ByMember, Member, Mutation};
+use crate::member::timers::Timing;
+use crate::member::{ByMember, Mutation};
 use crate::message::{Body, Entry, Message, Scores, Sheet};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-use super::{Lead, Stage};
+use super::{Lead, Leading, Stage};
 
-impl Member {
+impl Leading<'_> {
     /// Waits for the inclusions of a sheet.
     pub(super) fn start_including(&mut self, sheet: Sheet) {
         let root = sheet.root();
         let sheet = Arc::new(sheet);
-        self.keep_sheet(root, sheet.clone());
+        self.round
+            .keep_sheet(self.config, self.view, root, sheet.clone());
         self.round.sheets.need(&root);
         let (since, signed) = (self.now, BTreeMap::new());
         self.set_stage(Stage::Including {
@@ -38,26 +40,31 @@ impl Member {
         let ascending = scores.losses.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let finite = scores.losses.iter().all(|(_, loss)| loss.is_finite());
         // Before the plan is known there are no participants, and so no scores.
-        if !ascending || !finite || scores.losses.len() > self.participants() {
-            return self.refuse(sender, round, Refusal::Scores);
+        if !ascending || !finite || scores.losses.len() > self.round.participants().len() {
+            return self.out.refuse(sender, round, Refusal::Scores);
         }
         self.round.inbox.scores.insert(sender, scores);
     }
 
     /// Sends the sheet once all scores are here, or those missing are not waited for any longer.
-    pub(super) fn collect_scores(&mut self) {
+    ///
+    /// # Errors
+    /// Why this member votes against its own view: too many scores are missing.
+    pub(super) fn collect_scores(&mut self) -> Result<(), Refusal> {
         let Some(Lead {
             stage: Stage::Scoring { entries, since },
             ..
         }) = &self.lead
         else {
-            return;
+            return Ok(());
         };
         let (entries, since) = (entries.clone(), *since);
-        let Some(lead) = &self.lead else { return };
-        let patient = self.now < self.scores_due(&entries, since);
+        let Some(lead) = &self.lead else {
+            return Ok(());
+        };
+        let patient = self.now < self.timing().scores_due(&entries, since);
         if self.round.inbox.scores.len() < entries.len() && patient {
-            return;
+            return Ok(());
         }
         let scored = |entry: &Entry| {
             let author = lead.receipts.iter().find(|(_, own)| own.id == entry.id)?.0;
@@ -73,17 +80,17 @@ impl Member {
         };
         let rows: Vec<_> = entries.iter().filter_map(scored).collect();
         if rows.len() < entries.len() && patient {
-            return;
+            return Ok(());
         }
         let kept: Vec<_> = rows.iter().map(|(entry, _)| entry.clone()).collect();
-        if kept.len() < entries.len() && !self.leave_out(&entries, &kept, Omission::Scores) {
-            return;
+        if kept.len() < entries.len() {
+            self.leave_out(&entries, &kept, Omission::Scores)?;
         }
         let mut scores: Vec<Vec<f64>> = rows
             .iter()
             .filter_map(|(_, scores)| scores.row(&kept))
             .collect();
-        if self.broken(Mutation::ForgedScore)
+        if self.config.broken(Mutation::ForgedScore)
             && let Some(score) = scores.first_mut().and_then(|row| row.first_mut())
         {
             *score += 1.0;
@@ -92,16 +99,138 @@ impl Member {
             entries: kept,
             scores: Some(scores),
         });
+        Ok(())
     }
 
     /// Sends the sheet.
     pub(super) fn issue_sheet(&mut self, sheet: Sheet) {
         let (round, view) = (self.round.number, self.view.number);
-        let (message, frame) = self.seal(round, view, Body::Sheet(sheet.clone()));
+        let (message, frame) = self.config.seal(round, view, Body::Sheet(sheet.clone()));
         self.start_including(sheet);
-        self.publish(message, frame);
+        self.out.publish(message, frame);
     }
 
+    /// Leaves out the authors of entries that are not `kept`.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view: that is not allowed.
+    fn leave_out(
+        &mut self,
+        entries: &[Entry],
+        kept: &[Entry],
+        reason: Omission,
+    ) -> Result<(), Refusal> {
+        let fewest = self.round.fewest(self.config);
+        let most = self.config.epoch.roster.faulty() + 1;
+        let unlimited = self.config.broken(Mutation::LeavesOutEndlessly);
+        let Some(lead) = &mut self.lead else {
+            return Ok(());
+        };
+        let staying = lead.authors(kept);
+        let members: Vec<_> = lead
+            .authors(entries)
+            .into_iter()
+            .filter(|member| !staying.contains(member))
+            .collect();
+        lead.reissues += 1;
+        let many = lead.reissues > most && !unlimited;
+        if kept.len() < fewest || many {
+            lead.stage = Stage::Over;
+            let missing = members.len();
+            return Err(Refusal::TooFewLeft { missing, reason });
+        }
+        let (view, round) = (self.view.number, self.round.number);
+        self.out.push(Effect::Report(Report::LeftOut {
+            view,
+            round,
+            members,
+            reason,
+        }));
+        Ok(())
+    }
+
+    /// An author's signature over the sheet.
+    pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
+        let Some(lead) = &mut self.lead else { return };
+        if message.round != self.round.number {
+            return;
+        }
+        if let Stage::Including {
+            root,
+            signed,
+            sheet: full,
+            ..
+        } = &mut lead.stage
+            && *root == sheet
+            && lead
+                .receipts
+                .get(&message.sender)
+                .is_some_and(|own| full.position(&own.id).is_some())
+        {
+            signed.insert(message.sender, message.signature);
+        }
+    }
+
+    /// Decides once all inclusions are here, or issues the sheet again without those missing.
+    ///
+    /// # Errors
+    /// Why this member votes against its own view: too many inclusions are missing.
+    pub(super) fn collect_inclusions(&mut self) -> Result<(), Refusal> {
+        let Some(Lead {
+            stage:
+                Stage::Including {
+                    sheet,
+                    root,
+                    since,
+                    signed,
+                },
+            ..
+        }) = &self.lead
+        else {
+            return Ok(());
+        };
+        let short = usize::from(self.config.broken(Mutation::InclusionMissing));
+        let waiting = self.now < self.timing().inclusions_due(&sheet.entries, signed, *since);
+        if signed.len() + short < sheet.entries.len() && waiting {
+            return Ok(());
+        }
+        let (sheet, root, signed) = (sheet.clone(), *root, signed.clone());
+        if signed.len() + short >= sheet.entries.len() {
+            let inclusions = signed.into_iter().collect();
+            self.decide(sheet, root, inclusions);
+            return Ok(());
+        }
+        let Some(lead) = &self.lead else {
+            return Ok(());
+        };
+        let kept: Vec<_> = sheet
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| {
+                lead.receipts
+                    .iter()
+                    .any(|(m, own)| own.id == entry.id && signed.contains_key(m))
+            })
+            .map(|(at, _)| at)
+            .collect();
+        let entries: Vec<_> = kept.iter().map(|&at| sheet.entries[at].clone()).collect();
+        self.leave_out(&sheet.entries, &entries, Omission::Inclusion)?;
+        match &sheet.scores {
+            None => self.issue_bundle(entries, false),
+            Some(rows) => {
+                let scores = kept
+                    .iter()
+                    .map(|&i| kept.iter().map(|&j| rows[i][j]).collect());
+                let scores = Some(scores.collect());
+                self.issue_sheet(Sheet { entries, scores });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Timing<'_> {
     /// When missing scores are not waited for any longer.
     pub(super) fn scores_due(&self, entries: &[Entry], since: Time) -> Time {
         let silent = |member: &MemberIndex| {
@@ -131,120 +260,12 @@ impl Member {
         owes: impl Fn(&MemberIndex) -> bool,
         since: Time,
     ) -> Time {
-        let authors = self.lead.as_ref().map(|lead| lead.authors(entries));
+        let authors = self.lead.map(|lead| lead.authors(entries));
         let mut owing = authors.into_iter().flatten().filter(owes);
-        let phase = self.phase_time();
-        match owing.all(|member| self.excused(member)) {
+        let phase = self.phase();
+        match owing.all(|member| self.waiting().excused(member)) {
             true => since + phase,
             false => since + phase.max(self.config.epoch.patience()),
-        }
-    }
-
-    /// Leaves out the authors of entries that are not `kept`; false if that is not allowed, and this
-    /// member has voted against its view instead.
-    fn leave_out(&mut self, entries: &[Entry], kept: &[Entry], reason: Omission) -> bool {
-        let fewest = self.fewest();
-        let most = self.config.epoch.roster.faulty() + 1;
-        let unlimited = self.broken(Mutation::LeavesOutEndlessly);
-        let Some(lead) = &mut self.lead else {
-            return false;
-        };
-        let staying = lead.authors(kept);
-        let members: Vec<_> = lead
-            .authors(entries)
-            .into_iter()
-            .filter(|member| !staying.contains(member))
-            .collect();
-        lead.reissues += 1;
-        let many = lead.reissues > most && !unlimited;
-        if kept.len() < fewest || many {
-            lead.stage = Stage::Over;
-            let missing = members.len();
-            self.vote_nullify(Refusal::TooFewLeft { missing, reason });
-            return false;
-        }
-        let (view, round) = (self.view.number, self.round.number);
-        self.out.push(Effect::Report(Report::LeftOut {
-            view,
-            round,
-            members,
-            reason,
-        }));
-        true
-    }
-
-    /// An author's signature over the sheet.
-    pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
-        let Some(lead) = &mut self.lead else { return };
-        if message.round != self.round.number {
-            return;
-        }
-        if let Stage::Including {
-            root,
-            signed,
-            sheet: full,
-            ..
-        } = &mut lead.stage
-            && *root == sheet
-            && lead
-                .receipts
-                .get(&message.sender)
-                .is_some_and(|own| full.position(&own.id).is_some())
-        {
-            signed.insert(message.sender, message.signature);
-        }
-    }
-
-    /// Decides once all inclusions are here, or issues the sheet again without those missing.
-    pub(super) fn collect_inclusions(&mut self) {
-        let Some(Lead {
-            stage:
-                Stage::Including {
-                    sheet,
-                    root,
-                    since,
-                    signed,
-                },
-            ..
-        }) = &self.lead
-        else {
-            return;
-        };
-        let short = usize::from(self.broken(Mutation::InclusionMissing));
-        let waiting = self.now < self.inclusions_due(&sheet.entries, signed, *since);
-        if signed.len() + short < sheet.entries.len() && waiting {
-            return;
-        }
-        let (sheet, root, signed) = (sheet.clone(), *root, signed.clone());
-        if signed.len() + short >= sheet.entries.len() {
-            let inclusions = signed.into_iter().collect();
-            return self.decide(sheet, root, inclusions);
-        }
-        let Some(lead) = &self.lead else { return };
-        let kept: Vec<_> = sheet
-            .entries
-            .iter()
-            .enumerate()
-            .filter(|(_, entry)| {
-                lead.receipts
-                    .iter()
-                    .any(|(m, own)| own.id == entry.id && signed.contains_key(m))
-            })
-            .map(|(at, _)| at)
-            .collect();
-        let entries: Vec<_> = kept.iter().map(|&at| sheet.entries[at].clone()).collect();
-        if !self.leave_out(&sheet.entries, &entries, Omission::Inclusion) {
-            return;
-        }
-        match &sheet.scores {
-            None => self.issue_bundle(entries, false),
-            Some(rows) => {
-                let scores = kept
-                    .iter()
-                    .map(|&i| kept.iter().map(|&j| rows[i][j]).collect());
-                let scores = Some(scores.collect());
-                self.issue_sheet(Sheet { entries, scores });
-            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What follows when blocks become final: adoption, the next round, completion.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::Verdict;
 use crate::effects::{FinalRound, WorkError};

@@ -1,7 +1,7 @@
 //! Changes of the agreement: approvals, proposals of a change, and the end of the epoch.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::{ChangeError, PassageError};

@@ -1,7 +1,7 @@
 //! Answers to members that catch up.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::sync::{answers, away, chain, proof, response, sends, two_rounds, up};
 use super::table::epoch;
 use crate::certificate::{Certificate, Verdict};

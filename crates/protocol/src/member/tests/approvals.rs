@@ -1,9 +1,9 @@
 //! What members say of amendments: which word counts, what is full, what is objected to, new keys, and
 //! members that are paused or stand by.
 
-use super::super::*;
 use super::amendments::{admitting, approval, approve, longer, word};
 use super::one::*;
+use super::prelude::*;
 use super::sync::{answers, two_rounds, up};
 use super::table::{epoch, epoch_with, key};
 use crate::certificate::{Checked, Verdict};

@@ -1,7 +1,7 @@
 //! Levels of verification: what auditors and others do before they vote, and which notarisations count.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::{Epoch, Verification};

@@ -1,7 +1,7 @@
 //! Timers, and how many refusals are reported.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::message::Phase;
 
@@ -32,7 +32,7 @@ fn progress(one: &mut One, view: u64) -> Vec<Effect> {
 
 #[test]
 pub(super) fn d_doubles_with_every_failed_view_up_to_sixteen_times() {
-    let phase = |failed| after(failed, 100).member.phase_time();
+    let phase = |failed| after(failed, 100).member.timing().phase();
     let phases = [0, 1, 2, 3, 4, 5, 6].map(phase);
     let half_beats = [1, 2, 4, 8, 16, 16, 16];
     let expected = half_beats.map(|n| Duration::from_millis(500) * n);
@@ -57,14 +57,14 @@ pub(super) fn a_lead_is_voted_down_after_silence_of_three_beats_or_twice_d() {
 pub(super) fn a_final_round_resets_d() {
     let mut one = One::follower(4).signed();
     one.skip(1);
-    assert_eq!(one.member.phase_time(), seconds(1));
+    assert_eq!(one.member.timing().phase(), seconds(1));
     let mut proposal = one.proposal(2, &one.all());
     proposal.skipped = vec![one.certificate(1, crate::certificate::Verdict::Nullified)];
     one.propose(2, &proposal);
     let block = proposal.block.hash();
     one.add_certificate(&one.certificate(2, crate::certificate::Verdict::Final(block)));
     assert_eq!(one.member.view(), 3);
-    assert_eq!(one.member.phase_time(), Duration::from_millis(500));
+    assert_eq!(one.member.timing().phase(), Duration::from_millis(500));
 }
 
 #[test]
@@ -153,7 +153,7 @@ pub(super) fn d_follows_the_qth_smallest_round_trip() {
     let up = |one: &mut One, peer, millis| {
         let round_trip = Duration::from_millis(millis);
         one.step(Input::Up { peer, round_trip });
-        one.member.phase_time().as_millis()
+        one.member.timing().phase().as_millis()
     };
     // The member itself counts with a round trip of zero.
     assert_eq!(up(&mut one, x, 10), 500);
@@ -222,15 +222,19 @@ pub(super) fn a_member_that_misses_rounds_is_excused_for_twice_as_long_each_time
         let round = one.member.round();
         one.plan();
         one.train();
-        if !one.member.excused(slow) {
+        if !one.member.timing().waiting().excused(slow) {
             waited.push(round);
         }
-        assert_eq!(one.member.excused(dead), round > 1, "round {round}");
+        assert_eq!(
+            one.member.timing().waiting().excused(dead),
+            round > 1,
+            "round {round}"
+        );
         let authors = one.all().into_iter().filter(|by| !absent.contains(by));
         one.finish_round(&authors.collect::<Vec<_>>());
     }
     assert_eq!(waited, [1, 3, 7]);
     // A member that contributed is waited for in the next round.
     one.step(Input::Time);
-    assert!(one.member.excused(slow));
+    assert!(one.member.timing().waiting().excused(slow));
 }

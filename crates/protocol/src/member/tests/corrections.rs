@@ -1,8 +1,8 @@
 //! Institutions that name the wrong members as lost and correct themselves.
 
-use super::super::*;
 use super::amendments::longer;
 use super::one::*;
+use super::prelude::*;
 use super::recovery::{confirming, over, recover};
 use crate::certificate::Verdict;
 use crate::effects::OwnConfirmation;

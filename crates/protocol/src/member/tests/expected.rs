@@ -1,7 +1,7 @@
 //! The effects that tests expect of the member under test.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use crate::certificate::{Certificate, Checked};
 use crate::evidence::Evidence;
 use crate::message::{Block, Phase, Proposal};

@@ -1,6 +1,6 @@
 //! Whole small federations, on the simulated table of `table.rs`.
 
-use super::super::*;
+use super::prelude::*;
 use super::table::{Table, key};
 use crate::certificate::Checked;
 use crate::charter::Epoch;
@@ -167,7 +167,7 @@ fn a_restarted_member_keeps_its_votes() {
     assert_eq!(member.view(), 1);
     let another = Hash::of(b"another block");
     effects.clear();
-    member.vote_notarize(another, Checked::Structure);
+    member.voting().notarize(another, Checked::Structure);
     assert!(effects.is_empty() && member.out.is_empty());
 }
 

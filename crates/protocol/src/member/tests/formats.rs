@@ -1,8 +1,8 @@
 //! Formats of messages: which one is in force, and members whose program does not speak a new one.
 
-use super::super::*;
 use super::amendments::{approval, approve};
 use super::one::*;
+use super::prelude::*;
 use super::table::{epoch, key};
 use crate::certificate::{Checked, Verdict};
 use crate::change::ChangeError;
@@ -104,9 +104,9 @@ fn the_epoch_says_which_format_its_messages_have() {
     let sealed =
         |epoch: &Epoch| envelope::seal(epoch, &key(2), 0, 4, MemberIndex(2), Body::Nullify).1;
     assert_eq!(sealed(&new)[0], VERSION + 1);
-    assert!(envelope::open(&new, &Strict, &Known::default(), &sealed(&new)).is_ok());
+    assert!(envelope::open(&new, &Strict, &Known::default(), sealed(&new)).is_ok());
     let (found, agreed) = (VERSION, VERSION + 1);
-    let why = envelope::open(&new, &Strict, &Known::default(), &sealed(&old)).unwrap_err();
+    let why = envelope::open(&new, &Strict, &Known::default(), sealed(&old)).unwrap_err();
     assert_eq!(why, OpenError::Format { found, agreed });
     assert_eq!(
         why.to_string(),
@@ -115,6 +115,6 @@ fn the_epoch_says_which_format_its_messages_have() {
     // A message of a later epoch in a newer format is still known to be of another epoch.
     let mut later = new;
     later.id = Hash::of(b"later");
-    assert!(envelope::is_of_other_epoch(&old, &sealed(&later)));
-    assert_eq!(envelope::epoch_of(&sealed(&later)), Some(later.id));
+    assert!(envelope::is_of_other_epoch(&old, sealed(&later)));
+    assert_eq!(envelope::epoch_of(sealed(&later)), Some(later.id));
 }

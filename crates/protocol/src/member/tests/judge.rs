@@ -1,7 +1,7 @@
 //! Judging proposals: which are voted for (R1), and which are refused (R2).
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::effects::Case;
@@ -117,7 +117,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     assert_eq!(one.hear_lead(3, bundle.clone()), []);
     assert_eq!(one.hear_lead(3, bundle), []);
     // Only the last message of a kind is kept.
-    assert_eq!(one.member.early.len(), 2);
+    assert_eq!(one.member.view.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
     let hold = Effect::Hold {

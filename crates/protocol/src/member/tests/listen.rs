@@ -1,7 +1,7 @@
 //! Members that only listen: new members, and members without their journal (R5).
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::sync::{answers, chain, proof, up};
 use super::table::epoch;
 use crate::certificate::Verdict;

@@ -19,6 +19,7 @@ mod nothing;
 mod one;
 mod outcome;
 mod outdated;
+mod prelude;
 mod propose;
 mod recovery;
 mod refusals;

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use super::super::*;
+use super::prelude::*;
 use super::table::{BLOB, epoch, key, trained};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::{Epoch, Verification};

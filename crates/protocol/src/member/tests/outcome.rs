@@ -1,9 +1,9 @@
 //! Judging proposals (R1): enough entries, the member's own entry among them, and an outcome that
 //! equals the claimed one.
 
-use super::super::*;
 use super::judge::{checks, settles};
 use super::one::*;
+use super::prelude::*;
 use crate::certificate::Verdict;
 use crate::effects::WorkError;
 use crate::message::{Bundle, Phase, Proposal, Sheet};
@@ -59,7 +59,7 @@ pub(super) fn an_excused_member_does_not_count_as_missing() {
     let check = checks(one.case(&proposal), one.holders(1));
     // A link that is down does not excuse by itself.
     assert_eq!(one.step(Input::Down { peer }), []);
-    one.member.absences.set(peer, 0);
+    one.member.presence.absences.set(peer, 0);
     assert_eq!(one.step(Input::Time), [check]);
 }
 
@@ -74,7 +74,7 @@ pub(super) fn of_few_participants_none_may_be_missing_unless_excused() {
         one.train();
         one.hear_lead(1, one.bundle(&[one.me]));
         if excused {
-            one.member.absences.set(other, 2);
+            one.member.presence.absences.set(other, 2);
         }
         let proposal = one.proposal(1, &[one.me]);
         let check = checks(one.case(&proposal), one.holders(1));
@@ -88,7 +88,7 @@ pub(super) fn a_round_without_entries_waits_for_patience_though_all_are_excused(
     let mut one = One::follower(4);
     let peer = one.epoch.lead(2);
     one.plan_with(|plan| plan.participants = Some(vec![peer]));
-    one.member.absences.set(peer, 2);
+    one.member.presence.absences.set(peer, 2);
     one.hear_lead(1, one.bundle(&[]));
     let proposal = one.proposal(1, &[]);
     assert_eq!(one.propose(1, &proposal), []);

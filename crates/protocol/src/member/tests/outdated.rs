@@ -1,7 +1,7 @@
 //! Members whose journal lacks something that their key has signed: an older copy was put back.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::sync::{answers, chain, proof, up};
 use super::table::epoch;
 use crate::certificate::Verdict;

@@ -1,9 +1,9 @@
 //! Going on without members that are gone for good: standings, the recovery that follows from them,
 //! and members that were declared lost.
 
-use super::super::*;
 use super::amendments::longer;
 use super::one::*;
+use super::prelude::*;
 use super::table::key;
 use crate::certificate::Verdict;
 use crate::change::{ChangeError, PassageError};

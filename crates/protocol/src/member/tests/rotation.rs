@@ -1,7 +1,7 @@
 //! Rotations under which the lead of a view follows from the final rounds.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::{Table, epoch_with};
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::{Epoch, Rotation};

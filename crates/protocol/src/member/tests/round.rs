@@ -1,7 +1,7 @@
 //! A member's own part of a round: plan, training, contribution, scores, signatures.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::sheet::scores;
 use super::table::{BLOB, epoch};
 use crate::certificate::Verdict;

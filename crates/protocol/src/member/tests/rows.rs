@@ -1,8 +1,8 @@
 //! Rows that contributions claim: bounded by what their authors declared in the agreement.
 
-use super::super::*;
 use super::judge::checks;
 use super::one::*;
+use super::prelude::*;
 use super::table::{epoch_declaring, key};
 use crate::certificate::Verdict;
 use crate::charter::{Charter, Epoch, Genesis};

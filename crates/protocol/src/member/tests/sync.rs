@@ -1,7 +1,7 @@
 //! Catching up: questions, and what is taken from answers.
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch;
 use crate::certificate::{Certificate, Verdict};
 use crate::effects::FinalRound;
@@ -326,8 +326,8 @@ fn a_member_that_answered_is_asked_with_a_new_nonce() {
     let answer = two_rounds(&one);
     answers(&mut one, x, answer);
     let from = one.member.chain.first_unknown();
-    one.member.ask_from(y, from);
-    one.member.ask_from(x, from);
+    one.member.syncing().ask_from(y, from);
+    one.member.syncing().ask_from(x, from);
     let asked = &one.member.sync.asked;
     assert_eq!((asked[&y], asked[&x]), (one.nonce(1), one.nonce(2)));
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use super::super::*;
+use super::prelude::*;
 use crate::charter::{Charter, Epoch, Genesis, Rotation, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Claim, PublicKey, SecretKey, Strict, Verifier};

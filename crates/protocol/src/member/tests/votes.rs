@@ -1,7 +1,7 @@
 //! Votes, certificates made of them, and evidence (R1–R3, R5).
 
-use super::super::*;
 use super::one::*;
+use super::prelude::*;
 use super::table::epoch;
 use crate::certificate::{Checked, Verdict};
 use crate::evidence::Evidence;
@@ -128,7 +128,7 @@ fn a_quorum_of_votes_for_one_block_makes_a_certificate() {
     assert_eq!(votes(&mut one, z, 1, notarize(a)), []);
     // Its own is the third one for that block.
     let own = one.sealed(one.me, 0, 1, notarize(a)).0;
-    one.member.loopback.push_back(own);
+    one.member.out.deliver_to_self(own);
     let mut voters = vec![one.me, x, z];
     voters.sort_unstable();
     let notarised = one.certificate_by(1, Verdict::Notarised(a), &voters);
@@ -215,8 +215,8 @@ fn votes_of_past_and_distant_views_are_not_kept() {
     for view in [1 + 2 * 4, 1 + 2 * 4 + 1] {
         assert_eq!(votes(&mut one, x, view, Body::Nullify), []);
     }
-    assert!(one.member.ballots.voted(9, x));
-    assert!(!one.member.ballots.voted(10, x));
+    assert!(one.member.ballots.voters(9).contains(&x));
+    assert!(!one.member.ballots.voters(10).contains(&x));
 }
 
 #[test]
@@ -459,7 +459,7 @@ fn an_empty_block_that_is_final_makes_its_parent_final() {
     assert_eq!((one.member.round(), one.member.chain.learned.view), (2, 1));
     // D counts views since the learning block: empty blocks do not reset it.
     assert_eq!(one.member.view(), 3);
-    assert_eq!(one.member.phase_time(), Duration::from_secs(1));
+    assert_eq!(one.member.timing().phase(), Duration::from_secs(1));
 }
 
 #[test]

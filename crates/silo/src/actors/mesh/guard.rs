@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use protocol::budget::{self, Admitted, Budget, Denied, Path};
+use protocol::budget::{Admitted, Budget, Denied, Path};
 use protocol::envelope::{OpenError, Opened};
 use protocol::message::Kind;
-use protocol::{Epoch, MemberIndex, Time};
+use protocol::{Epoch, Frame, MemberIndex, Time};
 
 use crate::notice::Notice;
 use crate::run_state::Counters;
@@ -56,8 +56,8 @@ impl Guard {
     }
 
     /// Counts a frame that this silo sends: a sync request entitles the member to an answer.
-    pub(super) fn sent(&mut self, to: MemberIndex, frame: &[u8]) {
-        if budget::kind(frame) == Some(Kind::SyncRequest) {
+    pub(super) fn sent(&mut self, to: MemberIndex, frame: &Frame) {
+        if frame.kind() == Some(Kind::SyncRequest) {
             self.budget.asked(to);
         }
     }
@@ -68,7 +68,7 @@ impl Guard {
         now: Time,
         from: MemberIndex,
         path: Path,
-        frame: &[u8],
+        frame: &Frame,
     ) -> Result<Admitted, Denied> {
         let position = self.counters.position();
         self.budget.at(position.view, position.last_final);

@@ -11,7 +11,7 @@ use actix::fut::wrap_future;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use bytes::Bytes;
 use protocol::net::Command;
-use protocol::{Epoch, Hash};
+use protocol::{Epoch, Frame, Hash};
 use tokio::sync::mpsc;
 
 use guard::Guard;
@@ -157,10 +157,11 @@ impl Handler<Outgoing> for MeshActor {
         let mut lost = 0;
         for command in commands {
             if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
-                self.opener.checks.signed(&self.opener.epoch, frame);
-            }
-            if let Command::Send { to, frame } = &command {
-                self.guard.borrow_mut().sent(*to, frame);
+                let frame = Frame::from(frame);
+                self.opener.checks.signed(&self.opener.epoch, &frame);
+                if let Command::Send { to, .. } = &command {
+                    self.guard.borrow_mut().sent(*to, &frame);
+                }
             }
             lost += u64::from(!self.command(command));
         }

@@ -11,7 +11,7 @@ use protocol::budget::{Denied, Path};
 use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::identity::{Claim, Verifier};
 use protocol::net::{Acceptance, Command, Event};
-use protocol::{Hash, Input, MemberIndex, Time};
+use protocol::{Frame, Hash, Input, MemberIndex, Time};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::guard::{Consequence, Guard};
@@ -68,7 +68,7 @@ impl Pump {
                 ticket,
             } => {
                 self.counters.add(|counts| counts.received += 1);
-                self.receive(from, frame, ticket).await
+                self.receive(from, frame.into(), ticket).await
             }
             // Guests are no members of this epoch.
             Event::Up { peer, .. } | Event::Down { peer } if self.is_guest(peer) => None,
@@ -97,7 +97,7 @@ impl Pump {
     async fn receive(
         &self,
         from: MemberIndex,
-        frame: Bytes,
+        frame: Frame,
         ticket: Option<u64>,
     ) -> Option<Incoming> {
         let path = match ticket {
@@ -105,7 +105,7 @@ impl Pump {
             None => Path::Direct,
         };
         let now = self.clock.now();
-        if envelope::is_of_other_epoch(&self.opener.epoch, &frame) {
+        if frame.is_of_other_epoch(&self.opener.epoch) {
             let admitted = self.guard.borrow_mut().admit_elsewhere(now, from);
             if let Err(denied) = admitted {
                 return self.deny(from, ticket, denied);
@@ -155,12 +155,12 @@ impl Pump {
 
     /// Answers a frame of another epoch: with the proof that it is over, or, if it is not known, with
     /// a question that its members answer with the way there. About once a beat for each neighbour.
-    fn answer_epoch(&self, now: Time, to: MemberIndex, frame: &[u8]) {
+    fn answer_epoch(&self, now: Time, to: MemberIndex, frame: &Frame) {
         let epoch = &self.opener.epoch;
         if !self.guard.borrow_mut().may_answer(now, to) {
             return;
         }
-        let id = envelope::epoch_of(frame);
+        let id = frame.epoch();
         let mut former = self.opener.former.iter();
         let former = former.find(|(known, _)| Some(*known) == id);
         let frame = former.map_or_else(|| envelope::hail(epoch), |(_, passage)| passage.clone());
@@ -168,14 +168,14 @@ impl Pump {
     }
 
     /// Opens a frame. Also returns how many signatures were checked for it.
-    async fn open(&self, frame: Bytes) -> Option<(Result<Opened, OpenError>, u64)> {
+    async fn open(&self, frame: Frame) -> Option<(Result<Opened, OpenError>, u64)> {
         let Opener {
             epoch,
             checks,
             pool,
             ..
         } = self.opener.clone();
-        let signatures = envelope::cost(&epoch, &frame);
+        let signatures = frame.cost(epoch.roster.len(), epoch.roster.quorum());
         let shared = checks.opened(&epoch, &frame);
         if signatures <= INLINE {
             let opened = match shared {

@@ -1,0 +1,9 @@
+//! Whole rounds: with known answers, with every kind of forged message, and with broken formulas.
+
+mod broken;
+mod golden;
+mod oracles;
+mod reference;
+mod refusals;
+mod rounds;
+mod world;

@@ -1,0 +1,232 @@
+//! What follows from certificates and final blocks (R3, R4).
+
+use super::adoption::Adoption;
+use super::ballots::Ballots;
+use super::chain::{Chain, hashes};
+use super::entries::Waiting;
+use super::outbox::Outbox;
+use super::presence::Presence;
+use super::round::Round;
+use super::{Config, Member, Mutation};
+use crate::certificate::{Certificate, Verdict};
+use crate::effects::{Effect, FinalRound, Record, Report};
+use crate::envelope;
+use crate::hash::Hash;
+use crate::message::{Block, Passage};
+use crate::time::Time;
+
+/// The chain, and what follows from its final blocks. Borrows what that depends on.
+pub(super) struct Extending<'a> {
+    config: &'a Config,
+    now: Time,
+    out: &'a mut Outbox,
+    chain: &'a mut Chain,
+    ballots: &'a mut Ballots,
+    round: &'a mut Round,
+    adoption: &'a mut Adoption,
+    presence: &'a mut Presence,
+}
+
+impl Member {
+    /// Lends what follows from certificates and final blocks.
+    pub(super) fn extending(&mut self) -> Extending<'_> {
+        Extending {
+            config: &self.config,
+            now: self.now,
+            out: &mut self.out,
+            chain: &mut self.chain,
+            ballots: &mut self.ballots,
+            round: &mut self.round,
+            adoption: &mut self.adoption,
+            presence: &mut self.presence,
+        }
+    }
+
+    /// A new certificate: publishes it and follows it (R3).
+    pub(super) fn add_certificate(&mut self, certificate: Certificate) {
+        if !self.extending().insert(&certificate) {
+            return;
+        }
+        self.own_key().look_for_vote(&certificate);
+        self.extending().publish(&certificate);
+        let view = certificate.view;
+        match certificate.verdict {
+            Verdict::Nullified if self.config.broken(Mutation::NullifiedViewGoesOn) => {}
+            Verdict::Nullified => self.leave(view, certificate),
+            Verdict::Notarised(block) => {
+                self.extending().adopt_notarised(block);
+                if !self.config.broken(Mutation::FinalizeWithheld) {
+                    self.voting().finalize(view, block);
+                }
+                self.leave(view, certificate);
+            }
+            Verdict::Final(_) => self.make_final(certificate),
+        }
+    }
+
+    /// A block and its ancestors are final. If some are unknown, they are asked for first.
+    pub(super) fn make_final(&mut self, proof: Certificate) {
+        let after_tip = proof.view > self.chain.tip.view;
+        let Some(hash) = proof.verdict.block().filter(|_| after_tip) else {
+            return;
+        };
+        let Ok(blocks) = self.chain.path(hash) else {
+            let last = self.chain.unresolved.as_ref();
+            if last.is_none_or(|old| old.view < proof.view) {
+                self.chain.unresolved = Some(proof.clone());
+                self.syncing().ask_for_ancestors();
+            }
+            return self.leave(proof.view, proof);
+        };
+        self.advance(blocks, proof);
+    }
+
+    /// Makes a block final that may have waited for its ancestors.
+    pub(super) fn make_unresolved_final(&mut self) {
+        if self.chain.missing().is_none()
+            && let Some(waiting) = self.chain.unresolved.take()
+        {
+            self.make_final(waiting);
+        }
+    }
+
+    /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
+    /// by (R4).
+    pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
+        self.extending().announce(&blocks, &proof);
+        self.own_key().look_for_signatures(&blocks, &proof);
+        if let Some(passage) = self.extending().extend(blocks, proof) {
+            return self.end_epoch(passage);
+        }
+        self.contributing().report_lateness();
+        if self.extending().begin_round() && self.amending().waits() {
+            self.amending().choose();
+        }
+        self.try_to_take_part();
+        self.follow_tip();
+        // A later final block may have waited for these ancestors.
+        if let Some(waiting) = self.chain.unresolved.take() {
+            self.make_final(waiting);
+        }
+    }
+}
+
+impl Extending<'_> {
+    /// Adds a certificate; false if it proves nothing new, or lacks the votes of auditors.
+    fn insert(&mut self, certificate: &Certificate) -> bool {
+        let audited = self.chain.is_audited(&self.config.epoch, certificate);
+        (audited || self.config.broken(Mutation::AuditorsIgnored))
+            && self.chain.insert(certificate.clone(), self.now)
+    }
+
+    /// Publishes and reports a certificate.
+    fn publish(&mut self, certificate: &Certificate) {
+        let frame = envelope::seal_certificate(&self.config.epoch, certificate);
+        if !self.config.broken(Mutation::CertificateUnpublished) {
+            self.out.push(Effect::Publish { frame });
+        }
+        let report = Report::Certified(certificate.clone());
+        self.out.push(Effect::Report(report));
+    }
+
+    /// Under the mutation of that name alone: adopts what is only notarised.
+    fn adopt_notarised(&mut self, block: Hash) {
+        if !self.config.broken(Mutation::NotarisedAdopted) {
+            return;
+        }
+        if let Some(learning) = self.chain.block(&block).and_then(Block::learning) {
+            self.adoption.waiting.push(FinalRound {
+                round: learning.round,
+                block,
+                outcome: learning.outcome,
+                position: None,
+            });
+        }
+    }
+
+    /// Records that blocks are final, and reports their rounds, which wait to be adopted.
+    fn announce(&mut self, blocks: &[Block], proof: &Certificate) {
+        let epoch = &self.config.epoch;
+        let mut turns = self.chain.turns.clone();
+        self.out.push(Effect::Persist(Record::Final {
+            blocks: blocks.to_vec(),
+            proof: proof.clone(),
+        }));
+        for (block, hash) in blocks.iter().zip(hashes(blocks, proof)) {
+            let Some(learning) = block.learning() else {
+                continue;
+            };
+            let own = self.round.own.entry();
+            let position = own
+                .filter(|_| learning.round == self.round.number)
+                .and_then(|entry| {
+                    self.round
+                        .sheets
+                        .get(&learning.sheet)
+                        .and_then(|sheet| sheet.position(&entry.id))
+                });
+            self.adoption.waiting.push(FinalRound {
+                round: learning.round,
+                block: hash,
+                outcome: learning.outcome,
+                position,
+            });
+            let authors = learning.inclusions.iter().map(|(member, _)| *member);
+            let authors: Vec<_> = authors.collect();
+            let lead = turns.lead(epoch, block.view);
+            turns.advance(epoch, block.view, &authors);
+            self.out.push(Effect::Report(Report::Final {
+                round: learning.round,
+                view: block.view,
+                lead,
+                block: hash,
+                authors,
+            }));
+            let sheet = self.round.sheets.get(&learning.sheet);
+            if let Some((entry, total)) = sheet.and_then(|sheet| sheet.heaviest()) {
+                self.out.push(Effect::Report(Report::HeavyEntry {
+                    round: learning.round,
+                    rows: entry.fields.weight.unwrap_or(0),
+                    total,
+                    member: entry.fields.member,
+                }));
+            }
+        }
+    }
+
+    /// Moves the tip over final blocks. Gives the proof that the epoch is over, if they end it.
+    fn extend(&mut self, blocks: Vec<Block>, proof: Certificate) -> Option<Passage> {
+        let passage = Passage::among(&blocks, &proof);
+        self.chain.advance(&self.config.epoch, blocks, proof);
+        if passage.is_some() {
+            return passage;
+        }
+        let tip = self.chain.tip.view;
+        self.ballots.forget(tip);
+        self.chain.unresolved.take_if(|proof| proof.view <= tip);
+        None
+    }
+
+    /// Goes on to the round after the last final one; false if that is under way.
+    fn begin_round(&mut self) -> bool {
+        let next = self.chain.learned.round + 1;
+        if next <= self.round.number {
+            return false;
+        }
+        if next == self.round.number + 1 {
+            let waiting = Waiting {
+                config: self.config,
+                now: self.now,
+                round: self.round,
+                presence: self.presence,
+            };
+            let participants = self.round.participants().iter().copied();
+            let waited_for: Vec<_> = participants.filter(|&by| !waiting.excused(by)).collect();
+            let absences = &mut self.presence.absences;
+            absences.waited(self.round.number, &waited_for);
+        }
+        self.presence.absences.returned(&self.chain.learned.authors);
+        self.round.advance_to(next, self.now);
+        true
+    }
+}

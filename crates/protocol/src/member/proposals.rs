@@ -1,0 +1,61 @@
+//! Receiving proposals: the first one of a view is kept to be judged.
+
+use super::judge::Judged;
+use super::{Member, Mutation};
+use crate::evidence::Evidence;
+use crate::hash::Hash;
+use crate::message::{Block, Body, Message};
+use crate::refusal::Refusal;
+
+impl Member {
+    /// A proposal by the lead of its view.
+    pub(super) fn proposal(&mut self, message: Message) {
+        let Body::Proposal(proposal) = &message.body else {
+            return;
+        };
+        let block = proposal.block.hash();
+        if let Some(judged) = &self.view.judged {
+            if judged.block == block {
+                return;
+            }
+            if let Some(evidence) = Evidence::of(&judged.message, &message)
+                && !self.config.broken(Mutation::ContradictionTolerated)
+            {
+                let reason = Refusal::Contradiction(evidence.charge());
+                self.accuse(evidence);
+                self.out.refuse(message.sender, 0, reason.clone());
+                self.voting().nullify(reason);
+            }
+            if !self.config.broken(Mutation::NotarizeTwice) {
+                return;
+            }
+        }
+        let structure = structure(&proposal.block, message.view, self.config.epoch.id);
+        let structure = structure.or_else(|why| self.config.unless(Mutation::BlockMisplaced, why));
+        if structure.is_ok() {
+            self.chain.keep(block, proposal.block.clone());
+        }
+        if let Some(waiting) = self.chain.unresolved.take() {
+            self.make_final(waiting);
+        }
+        if message.view != self.view.number {
+            return;
+        }
+        let voted = self.ballots.has_notarized(message.view)
+            && !self.config.broken(Mutation::NotarizeTwice);
+        let sender = message.sender;
+        self.view.judged = Some(Judged::new(message, block, voted || structure.is_err()));
+        if let Err(reason) = structure {
+            self.out.refuse(sender, 0, reason.clone());
+            self.voting().nullify(reason);
+        }
+    }
+}
+
+/// Checks that a block names the view and the epoch of its proposal.
+fn structure(block: &Block, view: u64, epoch: Hash) -> Result<(), Refusal> {
+    if block.view != view || block.epoch != epoch {
+        return Err(Refusal::BlockMisplaced);
+    }
+    Ok(())
+}

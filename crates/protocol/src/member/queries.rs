@@ -1,0 +1,44 @@
+//! What the surroundings of a member may ask it.
+
+use super::{Member, Mutation};
+use crate::envelope::Known;
+use crate::hash::Hash;
+use crate::roster::MemberIndex;
+
+impl Member {
+    /// What this member has verified, for [`envelope::open`](crate::envelope::open).
+    pub fn known(&self) -> Known {
+        Known {
+            accused: self.accused.clone(),
+            ..self.chain.known()
+        }
+    }
+
+    /// Whether a member may have this blob of this member now. Until the bundle is here, only the lead of
+    /// the view may have this member's own model.
+    pub fn may_serve(&self, by: MemberIndex, blob: &Hash) -> bool {
+        self.round.own.may_serve(blob)
+            || by == self.view.lead
+            || self.config.broken(Mutation::ModelGivenEarly)
+    }
+
+    /// The current view.
+    pub fn view(&self) -> u64 {
+        self.view.number
+    }
+
+    /// The lead of the current view, as far as this member knows the final rounds.
+    pub fn lead_now(&self) -> MemberIndex {
+        self.view.lead
+    }
+
+    /// The round under way; one more than the charter's rounds when all are final.
+    pub fn round(&self) -> u64 {
+        self.round.number
+    }
+
+    /// Whether the last round is final and adopted.
+    pub fn complete(&self) -> bool {
+        self.completion.reached
+    }
+}

@@ -1,0 +1,70 @@
+//! Restarting with the records of the journal.
+
+use super::round::Round;
+use super::{Member, Mutation};
+use crate::certificate::Verdict;
+use crate::effects::Record;
+
+impl Member {
+    /// Takes back the records of the journal. Gives the last round that was adopted.
+    pub(super) fn restore(&mut self, records: Vec<Record>) -> u64 {
+        let mut applied = 0;
+        let mut own = None;
+        for record in records {
+            match record {
+                Record::Final { .. } if self.config.broken(Mutation::FinalForgotten) => {}
+                Record::Final { blocks, proof } => {
+                    self.chain.advance(&self.config.epoch, blocks, proof);
+                }
+                Record::Certified(_) if self.config.broken(Mutation::CertificatesForgotten) => {}
+                Record::Certified(certificate) => {
+                    if matches!(certificate.verdict, Verdict::Final(_)) {
+                        // A final block is recorded like this while an ancestor is missing.
+                        self.chain.unresolved = Some(certificate.clone());
+                    }
+                    self.chain.insert(certificate, self.now);
+                }
+                Record::Block(block) => self.chain.keep(block.hash(), block),
+                Record::Vote(message) => {
+                    if !self.config.broken(Mutation::VotesForgotten) {
+                        self.ballots.restore(&self.config.epoch, message);
+                    }
+                }
+                Record::Proposed(_) if self.config.broken(Mutation::ProposalForgotten) => {}
+                Record::Proposed(message) => self.ballots.restore(&self.config.epoch, message),
+                Record::Contributed(_) if self.config.broken(Mutation::ContributionForgotten) => {}
+                Record::Contributed(message) => own = Some(message),
+                Record::Applied { .. } if self.config.broken(Mutation::AdoptionForgotten) => {}
+                Record::Applied { round } => applied = round,
+                Record::Standing(_) if self.config.broken(Mutation::StandingForgotten) => {}
+                Record::Standing(message) => self.recoveries.restore(message),
+                Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
+                Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
+                Record::Outdated(what) => self.own_key().stop_signing(what),
+            }
+        }
+        let tip = self.chain.tip.view;
+        self.chain.unresolved.take_if(|proof| proof.view <= tip);
+        self.round = Round::new(self.chain.learned.round + 1, self.now);
+        if let Some(message) = own.filter(|message| message.round == self.round.number) {
+            self.contributing().restore(message);
+        }
+        applied
+    }
+
+    /// Enters the first view, or the one in which this member stopped.
+    pub(super) fn begin(&mut self, applied: u64) {
+        if applied >= self.config.last_round() {
+            self.adopting().all_rounds_applied();
+        }
+        let view = (self.chain.tip.view + 1)
+            .max(self.chain.highest() + 1)
+            .max(self.ballots.highest());
+        self.enter(view);
+        self.adoption.applied = applied;
+        if applied < self.chain.learned.round {
+            let missing = self.chain.final_rounds(&self.config.epoch, applied);
+            self.adoption.waiting = missing;
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How long phases and views may take, and when a member has to look again.
+
+use std::time::Duration;
+
+use super::chain::Chain;
+use super::entries::Waiting;
+use super::lead::Lead;
+use super::presence::Presence;
+use super::round::Round;
+use super::{Config, Member, Mutation, View};
+use crate::refusal::Refusal;
+use crate::time::Time;
+
+/// The spans of the present view. Borrows what they depend on.
+#[derive(Clone, Copy)]
+pub(super) struct Timing<'a> {
+    pub(super) config: &'a Config,
+    pub(super) now: Time,
+    pub(super) chain: &'a Chain,
+    pub(super) view: &'a View,
+    pub(super) round: &'a Round,
+    pub(super) presence: &'a Presence,
+    pub(super) lead: Option<&'a Lead>,
+}
+
+impl<'a> Timing<'a> {
+    /// Whom the round waits for.
+    pub(super) fn waiting(&self) -> Waiting<'a> {
+        Waiting {
+            config: self.config,
+            now: self.now,
+            round: self.round,
+            presence: self.presence,
+        }
+    }
+
+    /// D, the time that one phase of the view may take.
+    pub(super) fn phase(&self) -> Duration {
+        let failed = match self.config.broken(Mutation::PhasesStayShort) {
+            true => 0,
+            false => self.chain.failed_views(self.view.number),
+        };
+        self.presence.phase_time(failed)
+    }
+
+    /// The silence span: how long a lead may go without progress.
+    pub(super) fn silence(&self) -> Duration {
+        (3 * self.config.epoch.beat()).max(2 * self.phase())
+    }
+
+    /// How long a view may take, even if its lead sends progress.
+    pub(super) fn view_timeout(&self) -> Duration {
+        let epoch = &self.config.epoch;
+        let phases = epoch.roster.faulty() as u32 + 4;
+        // Contributions, scores and inclusions may each be waited for until patience is over.
+        let least = 3 * epoch.patience() + phases * self.phase();
+        (epoch.beat() * epoch.charter.view_timeout).max(least)
+    }
+
+    /// Why to vote against the view now: its lead is silent or too slow (R2).
+    pub(super) fn lead_fails(&self) -> Option<Refusal> {
+        let lead = || self.config.epoch.roster.name(self.view.lead).to_owned();
+        let (silence, timeout) = (self.silence(), self.view_timeout());
+        let silent = self.now >= self.view.last_progress + silence;
+        if silent && !self.config.broken(Mutation::SilenceTolerated) {
+            let lead = lead();
+            return Some(Refusal::Silent { lead, silence });
+        }
+        let slow = self.now >= self.view.entered + timeout;
+        let refused = slow && !self.config.broken(Mutation::SlownessTolerated);
+        refused.then(|| Refusal::Slow {
+            lead: lead(),
+            timeout,
+        })
+    }
+
+    /// When to judge a waiting proposal again: when patience is over.
+    pub(super) fn judge_deadline(&self) -> Option<Time> {
+        self.view.judged.as_ref()?;
+        Some(self.round.started + self.config.epoch.patience())
+    }
+}
+
+impl Member {
+    /// The spans of the present view.
+    pub(super) fn timing(&self) -> Timing<'_> {
+        Timing {
+            config: &self.config,
+            now: self.now,
+            chain: &self.chain,
+            view: &self.view,
+            round: &self.round,
+            presence: &self.presence,
+            lead: self.lead.as_ref(),
+        }
+    }
+}
+
+impl View {
+    /// A Progress message of the lead. One with an old counter shows no progress: anybody may have
+    /// sent it again.
+    pub(super) fn progressed(&mut self, config: &Config, now: Time, counter: u64) {
+        if self.progress_counter.is_none_or(|last| counter > last)
+            || config.broken(Mutation::OldProgressCounts)
+        {
+            self.progress_counter = Some(counter);
+            self.last_progress = now;
+        }
+    }
+}

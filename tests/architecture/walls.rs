@@ -1,0 +1,124 @@
+//! The walls inside a member: its methods are few, and no file reaches many of its fields.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::rust_files;
+
+/// Most methods of `Member` itself. What a rule does belongs to a struct that borrows what the rule
+/// depends on.
+const METHODS: usize = 59;
+/// Most fields of `Member` that one file may reach.
+const FIELDS: usize = 8;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/protocol/src/member")
+}
+
+/// The files of the state machine with their texts, without its tests.
+fn files() -> BTreeMap<PathBuf, String> {
+    let tests = folder().join("tests");
+    let files = rust_files(&folder()).into_iter();
+    let files = files.filter(|file| !file.starts_with(&tests));
+    let read = |file: PathBuf| {
+        let text = fs::read_to_string(&file).expect("a file of this repository can be read");
+        let code = text.lines().filter(|line| !line.trim().starts_with("//"));
+        let code = code.collect::<Vec<_>>().join("\n");
+        (file, code)
+    };
+    files.map(read).collect()
+}
+
+/// The names of the fields of a struct that is defined in this text.
+fn fields(text: &str, definition: &str) -> BTreeSet<String> {
+    let (_, rest) = text
+        .split_once(definition)
+        .expect("the struct is defined there");
+    let (body, _) = rest.split_once("\n}").expect("the definition ends");
+    let names = body.lines().filter_map(|line| line.trim().split_once(':'));
+    names
+        .map(|(name, _)| name.trim_start_matches("pub(super) ").to_owned())
+        .collect()
+}
+
+/// The methods in all `impl Member` blocks of a text.
+fn methods(text: &str) -> usize {
+    let blocks = text.split("\nimpl Member {").skip(1);
+    let bodies = blocks.filter_map(|block| block.split("\n}").next());
+    let is_method = |line: &&str| {
+        let line = line.strip_prefix("    ").unwrap_or_default();
+        let line = match line.strip_prefix("pub") {
+            Some(public) => public.split_once(' ').map_or("", |(_, rest)| rest),
+            None => line,
+        };
+        line.starts_with("fn ") || line.starts_with("const fn ")
+    };
+    bodies
+        .map(|body| body.lines().filter(is_method).count())
+        .sum()
+}
+
+/// The fields of these names that a text reaches by `self.`.
+fn reached(text: &str, fields: &BTreeSet<String>) -> BTreeSet<String> {
+    // A chain of calls may stand on several lines.
+    let dense: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut found = BTreeSet::new();
+    for (at, receiver) in dense.match_indices("self.") {
+        let rest = &dense[at + receiver.len()..];
+        let of_name = |c: char| c.is_alphanumeric() || c == '_';
+        let end = rest.find(|c| !of_name(c)).unwrap_or(rest.len());
+        let (name, rest) = rest.split_at(end);
+        if fields.contains(name) && !rest.starts_with('(') {
+            found.insert(name.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_member_has_few_methods_of_its_own() {
+    let count: usize = files().values().map(|text| methods(text)).sum();
+    assert!(
+        count > 10,
+        "this test finds the methods of a member: {count}"
+    );
+    assert!(
+        count <= METHODS,
+        "`Member` has {count} methods, at most {METHODS} are allowed: give a rule a struct that borrows \
+         what it depends on, as `Judging` does"
+    );
+}
+
+#[test]
+fn no_file_reaches_more_than_eight_fields_of_a_member() {
+    let files = files();
+    let fields = fields(&files[&folder().join("mod.rs")], "pub struct Member {");
+    assert!(fields.contains("chain") && fields.contains("out"));
+    for (file, text) in &files {
+        let reached = reached(text, &fields);
+        assert!(
+            reached.len() <= FIELDS,
+            "{} reaches {} fields of `Member`, at most {FIELDS} are allowed: {reached:?}",
+            file.display(),
+            reached.len()
+        );
+    }
+}
+
+#[test]
+fn methods_and_fields_are_counted_as_they_stand() {
+    let text = "struct A;\n\nimpl Member {\n    /// One.\n    pub(super) fn one(&self) {\n        \
+                self.chain\n            .tip(self.view());\n    }\n\n    fn two(&mut self) {\n        \
+                self.lead = self.out.x;\n    }\n}\n\nimpl Other {\n    fn three() {}\n}\n";
+    assert_eq!(methods(text), 2);
+    let names = ["chain", "view", "lead", "out", "x"];
+    let names = names.map(str::to_owned).into();
+    let found: Vec<_> = reached(text, &names).into_iter().collect();
+    assert_eq!(found, ["chain", "lead", "out"]);
+    let definition = "pub struct Member {\n    chain: Chain,\n    over: bool,\n}\n";
+    let found: Vec<_> = fields(definition, "pub struct Member {")
+        .into_iter()
+        .collect();
+    assert_eq!(found, ["chain", "over"]);
+}
