@@ -449,7 +449,7 @@ fn run_epoch(
         owed,
         epoch: epoch.clone(),
     };
-    let beat = epoch.beat();
+    let (beat, print_work) = (epoch.beat(), output.clone());
     let ended = silo::block_on(inner, async move {
         let surroundings = Surroundings {
             network,
@@ -460,7 +460,7 @@ fn run_epoch(
             feed,
             origin: tokio::time::Instant::now(),
         };
-        run_silo(role, surroundings, watch, signal, beat).await
+        run_silo(role, surroundings, watch, signal, (beat, print_work)).await
     });
     reporter.end(&ending, GOODBYE);
     goodbye(outer, logged, mesh.ended);
@@ -473,11 +473,23 @@ async fn run_silo(
     surroundings: Surroundings,
     mut watch: Watch,
     mut signal: Signal,
-    beat: Duration,
+    (beat, output): (Duration, Output),
 ) -> Result<Ended, NodeError> {
     let began = Instant::now();
     let mut handle = role.spawn(surroundings)?;
-    watch.health.runs(handle.activities());
+    let activities = handle.activities();
+    activities.heard_by(move |activity, took| {
+        let work = activity.name().to_owned();
+        let event = match took {
+            None => NodeEvent::WorkBegins { work },
+            Some(took) => NodeEvent::WorkEnds {
+                work,
+                seconds: took.as_secs_f64(),
+            },
+        };
+        output.print(SystemTime::now(), began.elapsed().as_secs_f64(), event, "");
+    });
+    watch.health.runs(activities);
     let mut tick = interval(beat.clamp(Duration::from_millis(50), Duration::from_secs(1)));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let why = loop {
