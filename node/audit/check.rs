@@ -101,34 +101,13 @@ pub fn check(
             false => CheckError::Nothing(state.to_owned()),
         });
     }
-    let path = folder.join(HEAD);
-    let head = file::read(&path, file::CONFIGURATION).ok();
-    let head = head.and_then(|bytes| serde_json::from_slice::<Head>(&bytes).ok());
-    let head = head.ok_or_else(|| wrong(format!("{HEAD} is missing or cannot be read")))?;
-    let key = head.signer();
-    let owner = key.and_then(|key| Some((key, name_of(epoch, journal.as_ref(), &key)?)));
-    let owner = owner.filter(|_| head.federation == hex(&epoch.federation));
-    let Some((key, silo)) = owner else {
-        let what = format!("{HEAD} is not signed by a member of the federation");
-        return Err(wrong(what));
-    };
+    let (head, key, silo) = signed(&folder, epoch, journal.as_ref()).map_err(wrong)?;
     let mut marks = vec![Mark::of(&head, "the silo signed")];
     let mut notes = Vec::new();
     let mut named = None;
-    match &journal {
-        None => notes.push(
-            "there is no journal beside it, so an older copy of the log would not be noticed".into(),
-        ),
-        Some(journal) if journal.log.is_empty() => notes.push(
-            "the journal beside it names no line of it, so an older copy of the log would not be noticed"
-                .into(),
-        ),
-        Some(journal) => {
-            let head = Head::read(&journal.log, &epoch.federation, &key);
-            let head = head.ok_or_else(|| {
-                let why = "the journal beside it names a log that this silo did not sign";
-                wrong(why.into())
-            })?;
+    match named_by(journal.as_ref(), epoch, &key).map_err(wrong)? {
+        Named::Nothing(why) => notes.push(why.into()),
+        Named::Line(head) => {
             named = Some(head.lines);
             marks.push(Mark::of(&head, "the journal beside it names"));
         }
@@ -161,6 +140,53 @@ pub fn check(
         }
     }
     log.end().map_err(wrong)
+}
+
+/// The head that the silo signed, its key and its name.
+fn signed(
+    folder: &Path,
+    epoch: &Epoch,
+    journal: Option<&Snapshot>,
+) -> Result<(Head, PublicKey, String), String> {
+    let path = folder.join(HEAD);
+    let head = file::read(&path, file::CONFIGURATION).ok();
+    let head = head.and_then(|bytes| serde_json::from_slice::<Head>(&bytes).ok());
+    let head = head.ok_or_else(|| format!("{HEAD} is missing or cannot be read"))?;
+    let key = head.signer();
+    let owner = key.and_then(|key| Some((key, name_of(epoch, journal, &key)?)));
+    let owner = owner.filter(|_| head.federation == hex(&epoch.federation));
+    let Some((key, silo)) = owner else {
+        return Err(format!(
+            "{HEAD} is not signed by a member of the federation"
+        ));
+    };
+    Ok((head, key, silo))
+}
+
+/// What the journal names of the log beside it.
+enum Named {
+    /// No line, for this reason.
+    Nothing(&'static str),
+    /// The last line when this head was signed.
+    Line(Head),
+}
+
+/// What the journal names of the log of the silo with this key.
+fn named_by(journal: Option<&Snapshot>, epoch: &Epoch, key: &PublicKey) -> Result<Named, String> {
+    match journal {
+        None => Ok(Named::Nothing(
+            "there is no journal beside it, so an older copy of the log would not be noticed",
+        )),
+        Some(journal) if journal.log.is_empty() => Ok(Named::Nothing(
+            "the journal beside it names no line of it, so an older copy of the log would not be noticed",
+        )),
+        Some(journal) => {
+            let head = Head::read(&journal.log, &epoch.federation, key);
+            let head =
+                head.ok_or("the journal beside it names a log that this silo did not sign")?;
+            Ok(Named::Line(head))
+        }
+    }
 }
 
 /// The name of the silo with this key, in the first agreement or in one that the changes in the journal

@@ -89,6 +89,67 @@ pub struct AuditLog {
     signed: Option<Instant>,
 }
 
+/// What a log has when it is opened.
+struct Kept {
+    /// Its files, as in [`AuditLog::files`].
+    files: Vec<(u64, Option<(u64, Hash)>)>,
+    /// Bytes in the newest file.
+    size: u64,
+    /// Number of lines, and the hash of the last.
+    last: (u64, Hash),
+    /// Numbers of the lines that are not those that the silo signed.
+    changed: BTreeSet<u64>,
+}
+
+impl Kept {
+    /// Reads the files of a log, and cuts off what a crash left of a line. `before` stands for the line
+    /// before the first.
+    fn read(folder: &Path, heads: &[Head], before: Hash) -> Result<Self, LogError> {
+        let mut changed = BTreeSet::new();
+        let mut files = Vec::new();
+        let mut last = (0, before);
+        let mut size = 0;
+        let found = files_in(folder).map_err(|why| at(folder, why))?;
+        for (nth, &number) in found.iter().enumerate() {
+            let path = folder.join(name(number));
+            let bytes = file::read(&path, file::DATA).map_err(|why| at(&path, why))?;
+            // A crash may have left a part of a line.
+            let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+            let whole = whole.map_or(0, |at| at + 1);
+            let newest = nth + 1 == found.len();
+            if newest && whole < bytes.len() {
+                let cut = OpenOptions::new().write(true).open(&path);
+                let cut = cut.and_then(|file| file.set_len(whole as u64));
+                cut.map_err(|why| at(&path, why))?;
+            }
+            for head in heads {
+                let line = line_of(&bytes[..whole], head.lines);
+                if line.is_some_and(|line| hex(&Hash::of(line)) != head.hash) {
+                    changed.insert(head.lines);
+                }
+            }
+            if let Some(line) = last_line(&bytes[..whole]) {
+                let read: Line = serde_json::from_slice(line).map_err(|why| LogError::Last {
+                    file: path.clone(),
+                    why: why.to_string(),
+                })?;
+                last = (read.line, Hash::of(line));
+            }
+            size = whole as u64;
+            files.push((number, (!newest).then_some(last)));
+        }
+        if files.is_empty() {
+            files.push((1, None));
+        }
+        Ok(Self {
+            files,
+            size,
+            last,
+            changed,
+        })
+    }
+}
+
 impl AuditLog {
     /// Opens the log of the silo with this key in a state folder, or begins one, and notes that the node
     /// started. Where the log is not the one that the silo signed last, or that the journal names with
@@ -129,6 +190,7 @@ impl AuditLog {
         Self::open_with(state, (federation, key), Sizes::default(), None, event).map(drop)
     }
 
+    /// Opens or begins the log, and notes why.
     fn open_with(
         state: &Path,
         (federation, key): (Hash, &SecretKey),
@@ -143,42 +205,12 @@ impl AuditLog {
         let heads = kept.iter().chain(&noted);
         let heads = heads.filter_map(|bytes| Head::read(bytes, &federation, &public));
         let heads: Vec<Head> = heads.collect();
-        let mut changed = BTreeSet::new();
-        let mut files = Vec::new();
-        let mut last = (0, start(&federation, &public));
-        let mut size = 0;
-        let found = files_in(&folder).map_err(|why| at(&folder, why))?;
-        for (nth, &number) in found.iter().enumerate() {
-            let path = folder.join(name(number));
-            let bytes = file::read(&path, file::DATA).map_err(|why| at(&path, why))?;
-            // A crash may have left a part of a line.
-            let whole = bytes.iter().rposition(|byte| *byte == b'\n');
-            let whole = whole.map_or(0, |at| at + 1);
-            let newest = nth + 1 == found.len();
-            if newest && whole < bytes.len() {
-                let cut = OpenOptions::new().write(true).open(&path);
-                let cut = cut.and_then(|file| file.set_len(whole as u64));
-                cut.map_err(|why| at(&path, why))?;
-            }
-            for head in &heads {
-                let line = line_of(&bytes[..whole], head.lines);
-                if line.is_some_and(|line| hex(&Hash::of(line)) != head.hash) {
-                    changed.insert(head.lines);
-                }
-            }
-            if let Some(line) = last_line(&bytes[..whole]) {
-                let read: Line = serde_json::from_slice(line).map_err(|why| LogError::Last {
-                    file: path.clone(),
-                    why: why.to_string(),
-                })?;
-                last = (read.line, Hash::of(line));
-            }
-            size = whole as u64;
-            files.push((number, (!newest).then_some(last)));
-        }
-        if files.is_empty() {
-            files.push((1, None));
-        }
+        let Kept {
+            files,
+            size,
+            last,
+            changed,
+        } = Kept::read(&folder, &heads, start(&federation, &public))?;
         let newest = files.last().map_or(1, |(number, _)| *number);
         let path = folder.join(name(newest));
         let file = append(&path).map_err(|why| at(&path, why))?;
@@ -198,26 +230,32 @@ impl AuditLog {
             folder,
         };
         let signed = heads.iter().map(|head| head.lines).max();
-        let missing = signed.unwrap_or(0).saturating_sub(log.last.0);
-        if missing > 0 {
-            log.findings.push(format!(
-                "the last {missing} lines of the audit log are gone: an older copy of it was put back, or a power \
-                 cut took them"
-            ));
-            log.add(Event::Missing { lines: missing });
-        }
-        for signed in changed {
-            log.findings.push(format!(
-                "line {signed} of the audit log is not the one that this node wrote: another log was put back, or \
-                 it was changed"
-            ));
-            log.add(Event::Changed { signed });
-        }
+        log.find(signed.unwrap_or(0), changed);
         log.add(why);
         log.flush().map_err(|why| at(&path, why))?;
         log.sign(true)
             .map_err(|why| at(&log.folder.join(HEAD), why))?;
         Ok(log)
+    }
+
+    /// Notes what is wrong with the log, whose line of this number was signed: lines that are gone, and
+    /// those that were `changed`.
+    fn find(&mut self, signed: u64, changed: BTreeSet<u64>) {
+        let missing = signed.saturating_sub(self.last.0);
+        if missing > 0 {
+            self.findings.push(format!(
+                "the last {missing} lines of the audit log are gone: an older copy of it was put back, or a power \
+                 cut took them"
+            ));
+            self.add(Event::Missing { lines: missing });
+        }
+        for signed in changed {
+            self.findings.push(format!(
+                "line {signed} of the audit log is not the one that this node wrote: another log was put back, or \
+                 it was changed"
+            ));
+            self.add(Event::Changed { signed });
+        }
     }
 
     /// What was wrong with the log when it was opened, in sentences.

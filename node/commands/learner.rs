@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use formatting::numbers;
-use learn::external::{Described, Held, Initial, MOST_HELD, TensorRole};
+use learn::external::{Described, Held, Initial, MOST_HELD, TensorConfig, TensorRole};
 
 use super::CommandError;
 use crate::cli::{DescribeLearner, Learner};
@@ -20,6 +20,18 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
     let described = Described::ask(&options.config(), &options.silo);
     let described = described.map_err(|error| CommandError::Failed(error.to_string()))?;
     let mut out = io::stdout().lock();
+    remarks(&mut out, &described, &options.silo)?;
+    writeln!(out, "[task.external]")?;
+    keys(&mut out, &described)?;
+    writeln!(out, "tensors = [")?;
+    for tensor in &described.tensors {
+        writeln!(out, "    {},", in_toml(tensor))?;
+    }
+    Ok(writeln!(out, "]")?)
+}
+
+/// Prints what the program has at this silo, as comments.
+fn remarks(out: &mut impl Write, described: &Described, silo: &str) -> io::Result<()> {
     let [train, validation, test] = described.rows;
     let plural = |count: usize, what: &str| numbers::plural(count, what);
     writeln!(
@@ -34,7 +46,7 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             "number"
         ),
         plural(described.tensors.len(), "tensor"),
-        options.silo,
+        silo,
     )?;
     writeln!(
         out,
@@ -59,7 +71,11 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
             },
         )?;
     }
-    writeln!(out, "[task.external]")?;
+    Ok(())
+}
+
+/// Prints the keys of the task before its tensors.
+fn keys(out: &mut impl Write, described: &Described) -> io::Result<()> {
     if let Some(digest) = &described.frozen {
         writeln!(
             out,
@@ -87,24 +103,24 @@ fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
     if !described.classes.is_empty() {
         writeln!(out, "classes = {:?}", described.classes)?;
     }
-    writeln!(out, "tensors = [")?;
-    for tensor in &described.tensors {
-        let role = match tensor.role {
-            TensorRole::Weight => "weight",
-            TensorRole::Bias => "bias",
-            TensorRole::Buffer => "buffer",
-        };
-        let initial = match &tensor.initial {
-            Initial::Constant(0.0) => String::new(),
-            Initial::Constant(value) => format!(", initial = {value:?}"),
-            Initial::Drawn(drawn) => format!(", initial = {{ uniform = {:?} }}", drawn.uniform),
-            Initial::Held(Held::Program) => ", initial = \"program\"".into(),
-        };
-        writeln!(
-            out,
-            "    {{ name = {:?}, shape = {:?}, role = {role:?}{initial} }},",
-            tensor.name, tensor.shape
-        )?;
-    }
-    Ok(writeln!(out, "]")?)
+    Ok(())
+}
+
+/// A tensor as an inline table.
+fn in_toml(tensor: &TensorConfig) -> String {
+    let role = match tensor.role {
+        TensorRole::Weight => "weight",
+        TensorRole::Bias => "bias",
+        TensorRole::Buffer => "buffer",
+    };
+    let initial = match &tensor.initial {
+        Initial::Constant(0.0) => String::new(),
+        Initial::Constant(value) => format!(", initial = {value:?}"),
+        Initial::Drawn(drawn) => format!(", initial = {{ uniform = {:?} }}", drawn.uniform),
+        Initial::Held(Held::Program) => ", initial = \"program\"".into(),
+    };
+    format!(
+        "{{ name = {:?}, shape = {:?}, role = {role:?}{initial} }}",
+        tensor.name, tensor.shape
+    )
 }

@@ -48,18 +48,7 @@ pub(super) fn join(
     let me = signed.epoch.roster.position(&key.public());
     let me = me.ok_or_else(|| failed("the key cannot be a member's"))?;
 
-    let after = match changes {
-        0 => String::new(),
-        changes => format!(", after {}", numbers::plural(changes as usize, "change")),
-    };
-    let with = match way {
-        Way::In => "",
-        Way::Rekey => ", with this key",
-        Way::Admit(_) => ", with this institution in it",
-    };
-    let header = format!("This federation runs. Its agreement in force{after}{with}:");
-    say(&[header, String::new()])?;
-    say(&words(&signed))?;
+    show(&signed, changes, &way)?;
     let rows = own_rows_of(options)?;
     let joining = Joining {
         agreement: &signed,
@@ -81,7 +70,6 @@ pub(super) fn join(
         .ok_or_else(|| failed("nothing was signed: the clock of this machine is not plausible"))?;
     keep(&consent, &joined.consent, "")?;
     let mut out = io::stdout().lock();
-    let rows = options.rows;
     match way {
         Way::In => {}
         Way::Rekey => {
@@ -103,7 +91,7 @@ pub(super) fn join(
                 name,
                 key: key.public(),
                 addresses,
-                rows,
+                rows: options.rows,
                 fit,
                 federation,
                 contents,
@@ -115,13 +103,34 @@ pub(super) fn join(
             writeln!(out, "  rota federation admit {}", request.token(key))?;
         }
     }
+    Ok(next(&mut out, &config)?)
+}
+
+/// Prints the agreement that is signed, in words.
+fn show(signed: &Agreement, changes: u64, way: &Way) -> Result<(), CommandError> {
+    let after = match changes {
+        0 => String::new(),
+        changes => format!(", after {}", numbers::plural(changes as usize, "change")),
+    };
+    let with = match way {
+        Way::In => "",
+        Way::Rekey => ", with this key",
+        Way::Admit(_) => ", with this institution in it",
+    };
+    let header = format!("This federation runs. Its agreement in force{after}{with}:");
+    say(&[header, String::new()])?;
+    say(&words(signed))
+}
+
+/// Prints what the institution does next.
+fn next(out: &mut impl Write, config: &str) -> io::Result<()> {
     writeln!(out, "Next:")?;
     writeln!(out, "  rota check --config {config}")?;
     writeln!(out, "  rota run --config {config} --wait-for-admission")?;
     let line = "The node has to run while the members decide: they approve only an institution whose node \
                 has answered them. If the agreement is changed otherwise before that, the node says so, and \
                 contributes after `rota federation sign`.";
-    Ok(writeln!(out, "{}", wrapped(line))?)
+    writeln!(out, "{}", wrapped(line))
 }
 
 /// The institution's name, how it comes to be in the agreement, and the text of that one.

@@ -33,16 +33,50 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
         return Err(failed(why.into()));
     }
     let rest = remaining(epoch, &lost).map_err(|why| failed(why.to_string()))?;
-    let (round, view) = newest(&institution.state, epoch)?;
+    let newest = newest(&institution.state, epoch)?;
+    explain(epoch, (&rest, &lost), newest)?;
+    if options.abandon {
+        let mut out = io::stdout().lock();
+        let text = "--abandon: this node goes back on what it has confirmed. If a member whose confirmation it \
+                    lacks is not gone, that one may have gone on, and there are two federations.";
+        writeln!(out, "{}", wrapped(text))?;
+    }
+    if !agreed(&options.here, "Sign it")? {
+        return Ok(());
+    }
+    Wish::of(&institution.state, epoch).ask(&names, options.abandon)?;
+    let mut out = io::stdout().lock();
+    let next = next(rest.len(), &names);
+    let me = epoch.roster.name(institution.me);
+    writeln!(
+        out,
+        "{}",
+        wrapped(&format!(
+            "{me} goes on without {}. {next}",
+            said(epoch, &lost)
+        ))
+    )?;
+    Ok(())
+}
+
+/// The names of members, for people.
+fn said(epoch: &Epoch, members: &[MemberIndex]) -> String {
+    let names: Vec<_> = members
+        .iter()
+        .map(|member| epoch.roster.name(*member))
+        .collect();
+    names.join(", ")
+}
+
+/// Prints what a recovery means, before it is signed: who goes on, from which round, and what can go
+/// wrong.
+fn explain(
+    epoch: &Epoch,
+    (rest, lost): (&[MemberIndex], &[MemberIndex]),
+    (round, view): (u64, u64),
+) -> Result<(), CommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     let line = |out: &mut BufWriter<_>, text: &str| writeln!(out, "{}", wrapped(text));
-    let of = |members: &[MemberIndex]| -> String {
-        let names: Vec<_> = members
-            .iter()
-            .map(|member| epoch.roster.name(*member))
-            .collect();
-        names.join(", ")
-    };
     line(
         &mut out,
         &format!(
@@ -50,8 +84,8 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
             epoch.charter.name,
             rest.len(),
             epoch.roster.len(),
-            of(&rest),
-            of(&lost)
+            said(epoch, rest),
+            said(epoch, lost)
         ),
     )?;
     line(
@@ -84,37 +118,22 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
              it lost its journal.",
         )?;
     }
-    out.flush()?;
-    drop(out);
-    if options.abandon {
-        let mut out = io::stdout().lock();
-        let text = "--abandon: this node goes back on what it has confirmed. If a member whose confirmation it \
-                    lacks is not gone, that one may have gone on, and there are two federations.";
-        writeln!(out, "{}", wrapped(text))?;
-    }
-    if !agreed(&options.here, "Sign it")? {
-        return Ok(());
-    }
-    Wish::of(&institution.state, epoch).ask(&names, options.abandon)?;
-    let mut out = io::stdout().lock();
-    let next = match &rest[..] {
-        [_] => "Its node goes on alone as soon as it runs; `rota federation admit` lets others in again."
+    Ok(out.flush()?)
+}
+
+/// What the other members and the node do next, where so many members remain.
+fn next(rest: usize, lost: &[String]) -> String {
+    match rest {
+        1 => "Its node goes on alone as soon as it runs; `rota federation admit` lets others in again."
             .to_owned(),
         _ => {
-            let lost: String = names.iter().map(|name| format!(" --lost {name}")).collect();
+            let lost: String = lost.iter().map(|name| format!(" --lost {name}")).collect();
             format!(
                 "Its node signs at once if it runs, otherwise when it starts. The others that remain sign with \
                  `rota recover{lost}`; when all have, their nodes confirm it to each other and go on."
             )
         }
-    };
-    let me = epoch.roster.name(institution.me);
-    writeln!(
-        out,
-        "{}",
-        wrapped(&format!("{me} goes on without {}. {next}", of(&lost)))
-    )?;
-    Ok(())
+    }
 }
 
 /// The last final round in the journal, and the view of the last final block of the epoch.

@@ -214,6 +214,19 @@ pub enum NodeEvent {
         /// The member.
         member: String,
     },
+    /// A piece of work begins: training, checking models, computing an outcome and the like.
+    WorkBegins {
+        /// Which: "train", "evaluate", "decide", "check", "settle", "apply", "admit", "hold", "keep" or
+        /// "plan".
+        work: String,
+    },
+    /// It is over.
+    WorkEnds {
+        /// Which.
+        work: String,
+        /// Seconds that it took.
+        seconds: f64,
+    },
     /// This silo cannot contribute to a round.
     TrainingFailed {
         /// The round.

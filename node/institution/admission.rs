@@ -11,7 +11,7 @@ use protocol::envelope::{self, Known, Opened};
 use protocol::identity::Strict;
 use protocol::message::Passage;
 use protocol::net::{Command, Event};
-use protocol::{Epochs, Hash, MemberIndex};
+use protocol::{Epochs, Hash, MemberIndex, PublicKey};
 use tokio::runtime::Runtime;
 use tokio::time::interval;
 
@@ -36,6 +36,34 @@ pub(super) fn wait(
     (mut signal, follow): (Signal, Option<Hash>),
     output: &Output,
 ) -> Result<Option<Vec<Passage>>, NodeError> {
+    let mut mesh = connect(institution, runtime)?;
+    let key = institution.key.public();
+    let line = format!(
+        "the key {key} is not in the agreement of {}: waiting until its members admit it, with \
+         `rota federation admit NAME {key} ADDRESS`",
+        institution.agreement.epoch.charter.name
+    );
+    let event = NodeEvent::WaitsForAdmission {
+        key: key.to_string(),
+    };
+    output.print(SystemTime::now(), 0.0, event, &line);
+    let mut followed = Followed {
+        key,
+        follow,
+        now: epochs.now.clone(),
+        passages: Vec::new(),
+        told: BTreeSet::new(),
+    };
+    let admitted = runtime.block_on(ask(&mut mesh, &mut followed, &mut signal, output));
+    drop((mesh.commands, mesh.events));
+    runtime.block_on(async {
+        let _ = tokio::time::timeout(Duration::from_secs(5), mesh.ended).await;
+    });
+    Ok(admitted.then_some(followed.passages))
+}
+
+/// Starts the network of an institution that is in no agreement yet.
+fn connect(institution: &Institution, runtime: &Runtime) -> Result<mesh::Handle, NodeError> {
     let first = &institution.agreement.epoch;
     let key = institution.key.public();
     let mut roster = institution.roster.clone();
@@ -53,69 +81,81 @@ pub(super) fn wait(
     config.last_retry = PAUSE * 5;
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let secret = institution.key.to_bytes();
-    let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
-    let line = format!(
-        "the key {key} is not in the agreement of {}: waiting until its members admit it, with \
-         `rota federation admit NAME {key} ADDRESS`",
-        first.charter.name
-    );
-    let event = NodeEvent::WaitsForAdmission {
-        key: key.to_string(),
-    };
-    output.print(SystemTime::now(), 0.0, event, &line);
-    let mut now = epochs.now.clone();
-    let mut passages = Vec::new();
-    let mut told = BTreeSet::new();
-    let admitted = runtime.block_on(async {
-        let mut tick = interval(PAUSE);
-        let mut up = Vec::new();
-        loop {
-            tokio::select! {
-                _ = signal.received() => return Ok::<_, NodeError>(false),
-                _ = tick.tick() => {
-                    for &to in &up {
-                        let frame = envelope::hail(&now);
-                        let _ = mesh.commands.try_send(Command::Send { to, frame });
+    Ok(runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?)
+}
+
+/// How far an institution follows the members' proofs that epochs are over.
+struct Followed {
+    key: PublicKey,
+    /// The recovery to follow.
+    follow: Option<Hash>,
+    /// The newest epoch that it knows.
+    now: Arc<Epoch>,
+    /// The proofs that led there.
+    passages: Vec<Passage>,
+    /// The recoveries that were printed because they are not followed.
+    told: BTreeSet<Hash>,
+}
+
+impl Followed {
+    /// Follows the proof in a frame, if one is in it. Returns whether the institution is a member now.
+    fn follow(&mut self, frame: &[u8], output: &Output) -> bool {
+        let Some((passage, next)) = passed(&self.now, frame) else {
+            return false;
+        };
+        let id = next.id;
+        if let Some(line) = unfollowed(&self.now, &passage, id, self.follow) {
+            if self.told.insert(id) {
+                let event = NodeEvent::RecoveryMet {
+                    recovery: format!("{id:#}"),
+                };
+                output.print(SystemTime::now(), 0.0, event, &line);
+            }
+            return false;
+        }
+        self.passages.push(passage);
+        self.now = next;
+        self.now.roster.position(&self.key).is_some()
+    }
+}
+
+/// Asks the members that can be reached until the institution is one of them. Returns whether it is; it
+/// is not after a signal.
+async fn ask(
+    mesh: &mut mesh::Handle,
+    followed: &mut Followed,
+    signal: &mut Signal,
+    output: &Output,
+) -> bool {
+    let mut tick = interval(PAUSE);
+    let mut up = Vec::new();
+    loop {
+        tokio::select! {
+            _ = signal.received() => return false,
+            _ = tick.tick() => {
+                for &to in &up {
+                    let frame = envelope::hail(&followed.now);
+                    let _ = mesh.commands.try_send(Command::Send { to, frame });
+                }
+            }
+            event = mesh.events.recv() => match event {
+                None => return false,
+                Some(Event::Up { peer, .. }) if !up.contains(&peer) => up.push(peer),
+                Some(Event::Down { peer }) => up.retain(|other| *other != peer),
+                Some(Event::Received { frame, .. }) => {
+                    if followed.follow(&frame, output) {
+                        return true;
                     }
                 }
-                event = mesh.events.recv() => match event {
-                    None => return Ok(false),
-                    Some(Event::Up { peer, .. }) if !up.contains(&peer) => up.push(peer),
-                    Some(Event::Down { peer }) => up.retain(|other| *other != peer),
-                    Some(Event::Received { frame, .. }) => {
-                        if let Some((passage, next)) = passed(&now, &frame) {
-                            let id = next.id;
-                            if let Some(line) = unfollowed(&now, &passage, id, follow) {
-                                if told.insert(id) {
-                                    let event = NodeEvent::RecoveryMet {
-                                        recovery: format!("{id:#}"),
-                                    };
-                                    output.print(SystemTime::now(), 0.0, event, &line);
-                                }
-                                continue;
-                            }
-                            passages.push(passage);
-                            now = next;
-                            if now.roster.position(&key).is_some() {
-                                return Ok(true);
-                            }
-                        }
-                    }
-                    // It has no blobs.
-                    Some(Event::Wanted { blobs, ticket, .. }) => {
-                        let blobs = vec![None; blobs.len()];
-                        let _ = mesh.commands.try_send(Command::Serve { ticket, blobs });
-                    }
-                    Some(_) => {}
-                },
-            }
+                // It has no blobs.
+                Some(Event::Wanted { blobs, ticket, .. }) => {
+                    let blobs = vec![None; blobs.len()];
+                    let _ = mesh.commands.try_send(Command::Serve { ticket, blobs });
+                }
+                Some(_) => {}
+            },
         }
-    })?;
-    drop((mesh.commands, mesh.events));
-    runtime.block_on(async {
-        let _ = tokio::time::timeout(Duration::from_secs(5), mesh.ended).await;
-    });
-    Ok(admitted.then_some(passages))
+    }
 }
 
 /// What to print of a recovery that is not followed: its members went on without a quorum, so whoever

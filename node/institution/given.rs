@@ -108,16 +108,8 @@ pub(super) fn fetch(
     let Some(wish) = missing(institution)? else {
         return Ok(true);
     };
-    let epoch = &institution.agreement.epoch;
     let runtime = runtime()?;
-    let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
-    config.epoch = epoch.id;
-    config.guests = present.guests.clone();
-    config.discovery = epoch.charter.discovery;
-    config.frame = envelope::limit(epoch);
-    (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
-    let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
-    let mut mesh = runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?;
+    let mut mesh = connect(present, &runtime)?;
     let (hash, bytes) = (wish.hash, wish.limit);
     let line = format!(
         "asks the other members for the model that the federation starts from (hash {hash}, {bytes} bytes)"
@@ -127,49 +119,7 @@ pub(super) fn fetch(
         bytes,
     };
     output.print(SystemTime::now(), 0.0, event.clone(), &line);
-    let found = runtime.block_on(async {
-        let mut tick = interval(PAUSE);
-        let mut up: Vec<MemberIndex> = Vec::new();
-        let (mut asking, mut said) = (false, Instant::now());
-        loop {
-            tokio::select! {
-                _ = signal.received() => return None,
-                _ = tick.tick() => {
-                    if !asking && !up.is_empty() {
-                        let (blobs, from) = (vec![wish], up.clone());
-                        asking = mesh.commands.try_send(Command::Fetch { blobs, from }).is_ok();
-                    }
-                    if said.elapsed() >= REMINDER {
-                        said = Instant::now();
-                        let line = format!(
-                            "still has no model to start from: none of the {} members that can be reached has \
-                             it; the proposer's node does, or ask for the file start.safetensors",
-                            up.len()
-                        );
-                        output.print(SystemTime::now(), 0.0, event.clone(), &line);
-                    }
-                }
-                event = mesh.events.recv() => match event {
-                    None => return None,
-                    Some(Event::Up { peer, .. }) if !up.contains(&peer) => up.push(peer),
-                    Some(Event::Down { peer }) => up.retain(|other| *other != peer),
-                    Some(Event::Missing { .. }) => asking = false,
-                    Some(Event::Fetched { blobs }) => {
-                        let model = blobs.into_iter().find(|(hash, _)| *hash == wish.hash);
-                        if let Some((_, model)) = model {
-                            return Some(model);
-                        }
-                    }
-                    // It has no blobs.
-                    Some(Event::Wanted { blobs, ticket, .. }) => {
-                        let blobs = vec![None; blobs.len()];
-                        let _ = mesh.commands.try_send(Command::Serve { ticket, blobs });
-                    }
-                    Some(_) => {}
-                },
-            }
-        }
-    });
+    let found = runtime.block_on(ask(&mut mesh, wish, signal, (event, output)));
     drop((mesh.commands, mesh.events));
     runtime.block_on(async {
         let _ = tokio::time::timeout(GOODBYE, mesh.ended).await;
@@ -185,6 +135,71 @@ pub(super) fn fetch(
     };
     output.print(SystemTime::now(), 0.0, event, &line);
     Ok(true)
+}
+
+/// Starts a network that is there for the model only.
+fn connect(present: &Present, runtime: &Runtime) -> Result<mesh::Handle, NodeError> {
+    let institution = &present.institution;
+    let epoch = &institution.agreement.epoch;
+    let mut config = mesh::Config::new(epoch.federation, institution.listen.clone());
+    config.epoch = epoch.id;
+    config.guests = present.guests.clone();
+    config.discovery = epoch.charter.discovery;
+    config.frame = envelope::limit(epoch);
+    (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
+    let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
+    Ok(runtime.block_on(mesh::spawn(runtime.handle(), config, secret, roster))?)
+}
+
+/// Asks the members that can be reached until one gives the model; `None` after a signal. While nobody
+/// has it, the event is printed again and again.
+async fn ask(
+    mesh: &mut mesh::Handle,
+    wish: BlobRequest,
+    signal: &mut Signal,
+    (event, output): (NodeEvent, &Output),
+) -> Option<Bytes> {
+    let mut tick = interval(PAUSE);
+    let mut up: Vec<MemberIndex> = Vec::new();
+    let (mut asking, mut said) = (false, Instant::now());
+    loop {
+        tokio::select! {
+            _ = signal.received() => return None,
+            _ = tick.tick() => {
+                if !asking && !up.is_empty() {
+                    let (blobs, from) = (vec![wish], up.clone());
+                    asking = mesh.commands.try_send(Command::Fetch { blobs, from }).is_ok();
+                }
+                if said.elapsed() >= REMINDER {
+                    said = Instant::now();
+                    let line = format!(
+                        "still has no model to start from: none of the {} members that can be reached has \
+                         it; the proposer's node does, or ask for the file start.safetensors",
+                        up.len()
+                    );
+                    output.print(SystemTime::now(), 0.0, event.clone(), &line);
+                }
+            }
+            event = mesh.events.recv() => match event {
+                None => return None,
+                Some(Event::Up { peer, .. }) if !up.contains(&peer) => up.push(peer),
+                Some(Event::Down { peer }) => up.retain(|other| *other != peer),
+                Some(Event::Missing { .. }) => asking = false,
+                Some(Event::Fetched { blobs }) => {
+                    let model = blobs.into_iter().find(|(hash, _)| *hash == wish.hash);
+                    if let Some((_, model)) = model {
+                        return Some(model);
+                    }
+                }
+                // It has no blobs.
+                Some(Event::Wanted { blobs, ticket, .. }) => {
+                    let blobs = vec![None; blobs.len()];
+                    let _ = mesh.commands.try_send(Command::Serve { ticket, blobs });
+                }
+                Some(_) => {}
+            },
+        }
+    }
 }
 
 /// The model of a blob whose hash is the agreed one.

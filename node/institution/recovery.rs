@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io};
 
-use protocol::{Epoch, MemberIndex, Report, Time};
+use protocol::{Epoch, Hash, MemberIndex, Report, Time};
 use silo::Notice;
 
 use super::config::Institution;
@@ -136,24 +136,11 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
             let (gone, by) = (names(epoch, lost), names(epoch, signed));
             let own = signed.contains(&institution.me);
             let advice = match (own, signed.len() < *needed) {
-                (false, _) => {
-                    let each = lost
-                        .iter()
-                        .map(|lost| format!(" --lost {}", quoted(epoch.roster.name(*lost))));
-                    let each: String = each.collect();
-                    format!("; if they are gone for good, `rota recover{each}` signs it here too")
-                }
+                (false, _) => sign_here(epoch, lost),
                 (true, true) => "; this node does nothing more in the present epoch. If these are not the \
                                  members that are gone, `rota recover` with the right ones corrects it"
                     .to_owned(),
-                (true, false) => format!(
-                    "; {} of {needed} have confirmed that these are all signatures ({})",
-                    confirmed.len(),
-                    match confirmed.is_empty() {
-                        true => "none yet".into(),
-                        false => names(epoch, confirmed),
-                    }
-                ),
+                (true, false) => so_many_confirmed(epoch, confirmed, *needed),
             };
             let risk = match notarised {
                 Some(view) => format!(
@@ -176,39 +163,72 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
             };
             Some((event, line))
         }
-        Report::RecoveryHeld { confirmed, awaits } => {
-            let (gone, open) = (names(epoch, confirmed), names(epoch, awaits));
-            let line = format!(
-                "warning: this node cannot sign the correction yet: it has confirmed to go on without {gone}, \
-                 and {open} may have confirmed the same. It signs as soon as one of them has corrected itself \
-                 too; if they confirm, it goes on as confirmed. If {open} will never come back, name them as \
-                 lost too: `rota recover --abandon --lost ...`"
-            );
-            let event = NodeEvent::RecoveryHeld {
-                confirmed_without: gone,
-                awaits: open,
-            };
-            Some((event, line))
-        }
+        Report::RecoveryHeld { confirmed, awaits } => Some(held(epoch, confirmed, awaits)),
         Report::LeftBehind {
             recovery,
             by,
             round,
-        } => {
-            let by = names(epoch, by);
-            let line = format!(
-                "warning: {by} declared this institution lost and went on without it after round {round} \
-                 (recovery {recovery:#}). This node does not follow by itself. If they are right, ask them \
-                 to admit it again, and start it with `rota run --follow-recovery {recovery:#} \
-                 --wait-for-admission`"
-            );
-            let event = NodeEvent::LeftBehind {
-                by,
-                round: *round,
-                recovery: format!("{recovery:#}"),
-            };
-            Some((event, line))
-        }
+        } => Some(left_behind(epoch, recovery, by, *round)),
         _ => None,
     }
+}
+
+/// What an institution can do that has not signed a recovery without these members.
+fn sign_here(epoch: &Epoch, lost: &[MemberIndex]) -> String {
+    let each = lost
+        .iter()
+        .map(|lost| format!(" --lost {}", quoted(epoch.roster.name(*lost))));
+    let each: String = each.collect();
+    format!("; if they are gone for good, `rota recover{each}` signs it here too")
+}
+
+/// Who has confirmed that all signatures of a recovery are there.
+fn so_many_confirmed(epoch: &Epoch, confirmed: &[MemberIndex], needed: usize) -> String {
+    format!(
+        "; {} of {needed} have confirmed that these are all signatures ({})",
+        confirmed.len(),
+        match confirmed.is_empty() {
+            true => "none yet".into(),
+            false => names(epoch, confirmed),
+        }
+    )
+}
+
+/// A correction that this node cannot sign yet: it has confirmed to go on without others, and so may
+/// have those that it awaits.
+fn held(epoch: &Epoch, confirmed: &[MemberIndex], awaits: &[MemberIndex]) -> (NodeEvent, String) {
+    let (gone, open) = (names(epoch, confirmed), names(epoch, awaits));
+    let line = format!(
+        "warning: this node cannot sign the correction yet: it has confirmed to go on without {gone}, \
+         and {open} may have confirmed the same. It signs as soon as one of them has corrected itself \
+         too; if they confirm, it goes on as confirmed. If {open} will never come back, name them as \
+         lost too: `rota recover --abandon --lost ...`"
+    );
+    let event = NodeEvent::RecoveryHeld {
+        confirmed_without: gone,
+        awaits: open,
+    };
+    (event, line)
+}
+
+/// A recovery in which these members declared this institution lost.
+fn left_behind(
+    epoch: &Epoch,
+    recovery: &Hash,
+    by: &[MemberIndex],
+    round: u64,
+) -> (NodeEvent, String) {
+    let by = names(epoch, by);
+    let line = format!(
+        "warning: {by} declared this institution lost and went on without it after round {round} \
+         (recovery {recovery:#}). This node does not follow by itself. If they are right, ask them \
+         to admit it again, and start it with `rota run --follow-recovery {recovery:#} \
+         --wait-for-admission`"
+    );
+    let event = NodeEvent::LeftBehind {
+        by,
+        round,
+        recovery: format!("{recovery:#}"),
+    };
+    (event, line)
 }

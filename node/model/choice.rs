@@ -13,7 +13,7 @@ use protocol::MemberIndex;
 
 use super::ModelError;
 use super::held::{Held, HeldRound};
-use super::notes::{self, Noted};
+use super::notes::{self, Noted, Served};
 use crate::equipment::Equipment;
 use formatting::numbers;
 
@@ -75,48 +75,13 @@ pub fn choose(
         }) = notes::served(folder)?
         && note.round == round.round
     {
-        let gate = Gate {
-            layout: equipment.plain.learner.layout(),
-            norm: f64::INFINITY,
-        };
-        let model = gate.admit(model.into()).map_err(|error| ModelError::Blob {
-            hash: round.outcome,
-            round: round.round,
-            why: error.to_string(),
-        })?;
-        let about = format!(
-            "The model that {silo} serves after round {}: {}",
-            round.round,
-            note.candidate.words()
-        );
-        let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
-        let coalition = coalition.filter(|_| !note.candidate.is_own());
-        return Ok(Chosen {
-            origin: origin(agreement, round, coalition, &silo, "served", about),
-            held_out: note.held_out.or_else(|| equipment.held_out(&model)),
-            model,
-            comparison: note.measured,
-            served: Some(note.candidate),
-        });
+        return served((note, model), round, agreement, &silo, equipment);
     }
     let equipped = &equipment.equipped;
     let models = held.models(round, &equipped.layout())?;
     let initial = equipped.initial_personal(agreement.seed);
     let personal = personal_of(held, round, equipment, initial)?;
-    let asked = match choice.which {
-        Which::Coalition(Some(number)) => match number.checked_sub(1) {
-            Some(at) if (at as usize) < models.len() => Some(at),
-            _ => {
-                return Err(ModelError::NoCoalition {
-                    coalition: number,
-                    round: round.round,
-                    of: models.len(),
-                });
-            }
-        },
-        Which::Served | Which::Coalition(None) => Some(round.coalition),
-        Which::Global => None,
-    };
+    let asked = asked(choice.which, round, models.len())?;
     let mean = match asked {
         None => mean_of_coalitions(&models, &round.assignment),
         Some(_) => None,
@@ -126,7 +91,77 @@ pub fn choose(
     let model = mean.as_ref().or(models.get(at as usize));
     let model = model.and_then(|model| equipped.deployed(model, &personal));
     let model = model.ok_or(ModelError::Several(agreement.strategy.name()))?;
-    let (which, about) = match (asked, choice.which) {
+    let (which, about) = described(choice.which, asked, round, models.len(), &silo);
+    Ok(Chosen {
+        origin: origin(agreement, round, asked, &silo, which, about),
+        held_out: equipment.held_out(&model),
+        model,
+        comparison: Vec::new(),
+        served: None,
+    })
+}
+
+/// The model that the silo chose to serve after a round, with its note.
+fn served(
+    (note, model): (Served, Vec<u8>),
+    round: &HeldRound,
+    agreement: &Agreement,
+    silo: &str,
+    equipment: &Equipment,
+) -> Result<Chosen, ModelError> {
+    let gate = Gate {
+        layout: equipment.plain.learner.layout(),
+        norm: f64::INFINITY,
+    };
+    let model = gate.admit(model.into()).map_err(|error| ModelError::Blob {
+        hash: round.outcome,
+        round: round.round,
+        why: error.to_string(),
+    })?;
+    let about = format!(
+        "The model that {silo} serves after round {}: {}",
+        round.round,
+        note.candidate.words()
+    );
+    let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
+    let coalition = coalition.filter(|_| !note.candidate.is_own());
+    Ok(Chosen {
+        origin: origin(agreement, round, coalition, silo, "served", about),
+        held_out: note.held_out.or_else(|| equipment.held_out(&model)),
+        model,
+        comparison: note.measured,
+        served: Some(note.candidate),
+    })
+}
+
+/// The coalition whose model is meant, from 0, of `of` coalitions; `None` for the mean of all.
+fn asked(which: Which, round: &HeldRound, of: usize) -> Result<Option<u32>, ModelError> {
+    Ok(match which {
+        Which::Coalition(Some(number)) => match number.checked_sub(1) {
+            Some(at) if (at as usize) < of => Some(at),
+            _ => {
+                return Err(ModelError::NoCoalition {
+                    coalition: number,
+                    round: round.round,
+                    of,
+                });
+            }
+        },
+        Which::Served | Which::Coalition(None) => Some(round.coalition),
+        Which::Global => None,
+    })
+}
+
+/// The kind of a model that was not chosen to be served, and a sentence about it without a full stop.
+/// `asked` is its coalition, from 0, of `of` coalitions.
+fn described(
+    which: Which,
+    asked: Option<u32>,
+    round: &HeldRound,
+    of: usize,
+    silo: &str,
+) -> (&'static str, String) {
+    match (asked, which) {
         (None, _) => (
             "global",
             format!(
@@ -135,7 +170,6 @@ pub fn choose(
             ),
         ),
         (Some(at), which) => {
-            let of = models.len();
             let own = at == round.coalition;
             let whose = match own {
                 true => format!("which {silo} belongs to"),
@@ -154,14 +188,7 @@ pub fn choose(
                 ),
             )
         }
-    };
-    Ok(Chosen {
-        origin: origin(agreement, round, asked, &silo, which, about),
-        held_out: equipment.held_out(&model),
-        model,
-        comparison: Vec::new(),
-        served: None,
-    })
+    }
 }
 
 /// The silo's personal state of a round. A node keeps only that of the last one; for an earlier round

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::document::*;
 
-pub(crate) fn status() -> Status {
-    let round = |round: u64, lead: &str, coalitions: u64, mae: f64| Round {
+/// An adopted round with this lead, so many coalitions, and this held-out error.
+fn round(round: u64, lead: &str, coalitions: u64, mae: f64) -> Round {
+    Round {
         round,
         time: format!("2026-03-01T10:0{round}:00.000Z"),
         view: Some(round),
@@ -33,8 +34,12 @@ pub(crate) fn status() -> Status {
             work: BTreeMap::from([("train".into(), 8.5), ("settle".into(), 0.4)]),
             leading: BTreeMap::new(),
         }),
-    };
-    let peer = |member: u16, name: &str| Peer {
+    }
+}
+
+/// Another member that is connected.
+fn peer(member: u16, name: &str) -> Peer {
+    Peer {
         name: name.into(),
         member,
         connected: true,
@@ -45,7 +50,11 @@ pub(crate) fn status() -> Status {
         attempts: 0,
         problem: None,
         complete: false,
-    };
+    }
+}
+
+/// The status of the silo `north`.
+pub(crate) fn status() -> Status {
     Status {
         format: FORMAT,
         time: "2026-03-01T10:02:30.000Z".into(),

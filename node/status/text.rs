@@ -17,8 +17,28 @@ pub fn text(status: &Status) -> String {
             status.federation.members
         ),
         String::new(),
-        row("round", &position(status)),
     ];
+    learning(status, &mut lines);
+    node(status, &mut lines);
+    lines.push(String::new());
+    members(status, &mut lines);
+    if !status.warnings.is_empty() {
+        lines.push(String::new());
+        lines.push("Warnings:".to_owned());
+        let warning = status.warnings.iter();
+        lines.extend(warning.map(|warning| format!("  {}  {}", warning.time, warning.text)));
+    }
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(plain(&line).trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Adds the lines about the round under way and the last one that was adopted.
+fn learning(status: &Status, lines: &mut Vec<String>) {
+    lines.push(row("round", &position(status)));
     if !status.complete {
         lines.push(row("phase", &phase(status)));
     }
@@ -41,6 +61,10 @@ pub fn text(status: &Status) -> String {
             &format!("{} (round {})", held_out.text(), round.round),
         ));
     }
+}
+
+/// Adds the lines about the process, its disk and its traffic.
+fn node(status: &Status, lines: &mut Vec<String>) {
     let since = ago(status, &status.node.started);
     lines.push(row(
         "node",
@@ -66,7 +90,10 @@ pub fn text(status: &Status) -> String {
             bytes(traffic.fetched_bytes)
         ),
     ));
-    lines.push(String::new());
+}
+
+/// Adds the lines about the connections to the other members.
+fn members(status: &Status, lines: &mut Vec<String>) {
     lines.push(format!(
         "Members: {} of {} others are connected, and a round needs {}",
         status.connected(),
@@ -79,18 +106,6 @@ pub fn text(status: &Status) -> String {
         let name = &peer.name;
         lines.push(format!("  {name:width$}  {}", state(status, peer)));
     }
-    if !status.warnings.is_empty() {
-        lines.push(String::new());
-        lines.push("Warnings:".to_owned());
-        let warning = status.warnings.iter();
-        lines.extend(warning.map(|warning| format!("  {}  {}", warning.time, warning.text)));
-    }
-    let mut text = String::new();
-    for line in lines {
-        text.push_str(plain(&line).trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn row(name: &str, value: &str) -> String {

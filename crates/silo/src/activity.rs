@@ -124,10 +124,21 @@ impl fmt::Display for Activity {
 #[derive(Debug, Clone, Default)]
 pub struct Activities(Arc<Mutex<Inner>>);
 
-#[derive(Debug)]
+/// Is told that work of a kind begins, or that it is over and how long it took.
+pub type HearWork = dyn Fn(Activity, Option<Duration>) + Send;
+
+/// Requests of one kind of work that are not answered.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    requests: u32,
+    began: Instant,
+    /// Since when their time is not yet part of what was spent.
+    counted: Instant,
+}
+
 struct Inner {
-    /// Requests of each kind that are not answered, and since when the kind is counted.
-    open: BTreeMap<Activity, (u32, Instant)>,
+    open: BTreeMap<Activity, Open>,
+    hear: Option<Box<HearWork>>,
     progress: Option<Progress>,
     /// Since when `spent` counts.
     since: Instant,
@@ -136,10 +147,20 @@ struct Inner {
     busy: Option<Instant>,
 }
 
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner")
+            .field("open", &self.open)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Inner {
     fn default() -> Self {
         Self {
             open: BTreeMap::new(),
+            hear: None,
             progress: None,
             since: Instant::now(),
             spent: Spent::default(),
@@ -164,8 +185,11 @@ pub struct Spent {
 impl Inner {
     /// Work of a kind is over: its time counts.
     fn close(&mut self, activity: Activity, now: Instant) {
-        if let Some((_, since)) = self.open.remove(&activity) {
-            *self.spent.work.entry(activity).or_default() += now - since;
+        if let Some(open) = self.open.remove(&activity) {
+            *self.spent.work.entry(activity).or_default() += now - open.counted;
+            if let Some(hear) = &self.hear {
+                hear(activity, Some(now - open.began));
+            }
         }
         if self.open.is_empty()
             && let Some(since) = self.busy.take()
@@ -186,6 +210,11 @@ impl Activities {
         self.inner().progress
     }
 
+    /// From now on `hear` is told of the begin and the end of every piece of work. It must not wait.
+    pub fn heard_by(&self, hear: impl Fn(Activity, Option<Duration>) + Send + 'static) {
+        self.inner().hear = Some(Box::new(hear));
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         // No code panics while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -195,12 +224,21 @@ impl Activities {
     pub(crate) fn begin(&self, activity: Activity) {
         let (mut inner, now) = (self.inner(), Instant::now());
         // A silo asks for an adoption again until it has happened; the repetition is no more work.
-        let (open, _) = inner.open.entry(activity).or_insert((0, now));
-        *open = match activity {
+        let fresh = Open {
+            requests: 0,
+            began: now,
+            counted: now,
+        };
+        let open = inner.open.entry(activity).or_insert(fresh);
+        let begins = open.requests == 0;
+        open.requests = match activity {
             Activity::Apply => 1,
-            _ => *open + 1,
+            _ => open.requests + 1,
         };
         inner.busy.get_or_insert(now);
+        if let (true, Some(hear)) = (begins, &inner.hear) {
+            hear(activity, None);
+        }
         if activity == Activity::Train {
             inner.progress = None;
         }
@@ -213,9 +251,9 @@ impl Activities {
             // Requests of a round that is over are not answered.
             let open: Vec<Activity> = inner.open.keys().copied().collect();
             open.into_iter().for_each(|open| inner.close(open, now));
-        } else if let Some((open, _)) = inner.open.get_mut(&activity) {
-            *open -= 1;
-            if *open == 0 {
+        } else if let Some(open) = inner.open.get_mut(&activity) {
+            open.requests -= 1;
+            if open.requests == 0 {
                 inner.close(activity, now);
             }
         }
@@ -230,11 +268,16 @@ impl Activities {
     pub fn take_spent(&self) -> Spent {
         let (mut inner, now) = (self.inner(), Instant::now());
         // What is under way counts as far as it has come.
-        let open: Vec<(Activity, u32)> = inner.open.iter().map(|(of, (n, _))| (*of, *n)).collect();
-        for (activity, count) in open {
-            inner.close(activity, now);
-            inner.open.insert(activity, (count, now));
-            inner.busy.get_or_insert(now);
+        let Inner {
+            open, spent, busy, ..
+        } = &mut *inner;
+        for (activity, open) in open {
+            *spent.work.entry(*activity).or_default() += now - open.counted;
+            open.counted = now;
+        }
+        if let Some(since) = busy {
+            spent.busy += now - *since;
+            *since = now;
         }
         let whole = now - std::mem::replace(&mut inner.since, now);
         Spent {
@@ -305,6 +348,36 @@ mod tests {
         };
         assert_eq!(work.take_spent(), expected);
         assert_eq!(work.take_spent(), Spent::default());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn begin_and_end_of_every_piece_of_work_are_told_with_the_time_it_took() {
+        let (work, second) = (Activities::default(), Duration::from_secs(1));
+        let heard = Arc::<Mutex<Vec<_>>>::default();
+        let hearing = heard.clone();
+        work.heard_by(move |activity, took| {
+            let mut heard = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+            heard.push((activity, took));
+        });
+        work.begin(Activity::Train);
+        advance(second).await;
+        // Asking for what was spent ends no piece.
+        let _ = work.take_spent();
+        // Several requests of one kind at once are one piece.
+        work.begin(Activity::Admit);
+        work.begin(Activity::Admit);
+        advance(second).await;
+        work.end(Activity::Admit);
+        work.end(Activity::Train);
+        work.end(Activity::Admit);
+        let heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = [
+            (Activity::Train, None),
+            (Activity::Admit, None),
+            (Activity::Train, Some(2 * second)),
+            (Activity::Admit, Some(second)),
+        ];
+        assert_eq!(*heard, expected);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::federation::{addresses, examined, tried};
 use crate::institution::typed::{shown, typed};
 use crate::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
 use agreement::{Agreement, Request, read_configuration};
+use protocol::PublicKey;
 use protocol::message::Amendment;
 
 use super::{CommandError, wrapped};
@@ -41,29 +42,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             here,
         } => {
             let standing = Standing::of(&here.config)?;
-            let text = match (Request::is_meant(name), key) {
-                (true, None) if address.is_empty() && rows.is_none() => standing.requested(name)?,
-                (true, _) => {
-                    return Err(CommandError::Usage(
-                        "a request says key, address and rows itself: give nothing behind it"
-                            .into(),
-                    ));
-                }
-                (false, None) => {
-                    return Err(CommandError::Usage(format!(
-                        "the key of {name} is missing: give the line that it sends (`rota federation \
-                         join` prints it), or its name, key and address"
-                    )));
-                }
-                (false, Some(key)) => {
-                    let mut all = Vec::new();
-                    for address in address {
-                        all.extend(addresses(address).map_err(CommandError::Usage)?);
-                    }
-                    let text = standing.agreement.admitting(name, *key, *rows, all);
-                    text.map_err(failed)?
-                }
-            };
+            let text = standing.admitting(name, *key, address, *rows)?;
             standing.propose_text(text, here)
         }
         Amend::Evict { name, here } => {
@@ -122,6 +101,35 @@ impl Standing {
             agreement: institution.agreement.clone(),
             institution,
         })
+    }
+
+    /// The text of the agreement with another institution: the one whose request `name` is, or one of
+    /// this name with the key, the addresses and the rows given.
+    fn admitting(
+        &self,
+        name: &str,
+        key: Option<PublicKey>,
+        address: &[String],
+        rows: Option<u64>,
+    ) -> Result<String, CommandError> {
+        match (Request::is_meant(name), key) {
+            (true, None) if address.is_empty() && rows.is_none() => self.requested(name),
+            (true, _) => Err(CommandError::Usage(
+                "a request says key, address and rows itself: give nothing behind it".into(),
+            )),
+            (false, None) => Err(CommandError::Usage(format!(
+                "the key of {name} is missing: give the line that it sends (`rota federation \
+                 join` prints it), or its name, key and address"
+            ))),
+            (false, Some(key)) => {
+                let mut all = Vec::new();
+                for address in address {
+                    all.extend(addresses(address).map_err(CommandError::Usage)?);
+                }
+                let text = self.agreement.admitting(name, key, rows, all);
+                text.map_err(failed)
+            }
+        }
     }
 
     /// The text of the agreement with the institution that sent this line, and the line.

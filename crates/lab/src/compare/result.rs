@@ -221,24 +221,51 @@ impl UnitResult {
         };
         self.subgroups = trial.subgroups().to_vec();
         self.round = round.unwrap_or(last).min(last);
-        let names = trial.names();
-        let members = trial.members();
         let honest = trial.honest();
-        let is_honest = |place: usize| honest.get(place).copied().unwrap_or(true);
-        let key = metrics.first().map_or("loss", |metric| metric.key());
-        let higher = metrics
-            .first()
-            .is_some_and(|metric| metric.higher_is_better());
-        let chosen: Vec<Option<MeasuredModel>> = (0..names.len())
-            .map(|place| match is_honest(place) {
+        let chosen: Vec<Option<MeasuredModel>> = (0..trial.names().len())
+            .map(|place| match is_honest(&honest, place) {
                 true => trial.measured(place, self.round),
                 false => None,
             })
             .collect();
+        let all = self.follow(metrics.first(), trial, (&chosen, &honest));
+        let higher = metrics
+            .first()
+            .is_some_and(|metric| metric.higher_is_better());
+        self.best_round = self.best(last, higher);
+        self.memory = trial.memory(self.round);
+        let graph = trial.graph(self.round);
+        self.graph = graph.map(|edges| among_honest(&edges, &honest));
+        let unusable = trial.unusable(&chosen[..trial.members()]);
+        self.add_silos(trial, (&chosen, &honest), all.get(&self.best_round));
+        let members = honest.iter().filter(|honest| **honest).count();
+        if let Some((place, reason)) = unusable.first().filter(|_| 2 * unusable.len() >= members) {
+            self.failed = Some(format!(
+                "the models of {} of {members} silos are of no use after round {}: at {}, {reason}",
+                unusable.len(),
+                self.round,
+                trial.names()[*place],
+            ));
+        }
+        self.failed = self.failed.take().or_else(|| trial.failure());
+        self.memory.retain(|_, value| value.is_finite());
+        chosen
+    }
+
+    /// Adds the course of a metric over all rounds. Returns the metrics of every silo by round, empty for
+    /// those that are not honest.
+    fn follow(
+        &mut self,
+        metric: Option<&MetricName>,
+        trial: &Trial,
+        (chosen, honest): (&[Option<MeasuredModel>], &[bool]),
+    ) -> BTreeMap<u64, Vec<Values>> {
+        let members = trial.members();
+        let key = metric.map_or("loss", |metric| metric.key());
         let mut all: BTreeMap<u64, Vec<Values>> = BTreeMap::new();
-        for &round in &rounds {
+        for round in trial.rounds() {
             let each = chosen.iter().enumerate().map(|(place, chosen)| {
-                if !is_honest(place) {
+                if !is_honest(honest, place) {
                     return Values::new();
                 }
                 let values = match round == self.round {
@@ -263,10 +290,15 @@ impl UnitResult {
                 bytes: trial.bytes(round),
                 inside: mean(&each[..members]),
                 outside: mean(&each[members..]),
-                coalitions: of_honest(trial.coalitions(round), &honest),
+                coalitions: of_honest(trial.coalitions(round), honest),
             });
             all.insert(round, each);
         }
+        all
+    }
+
+    /// The round of the course that is best on test rows; the last one where none has a value.
+    fn best(&self, last: u64, higher: bool) -> u64 {
         let mut best = (last, None::<f64>);
         for point in &self.curve {
             // Where silos are outside, they are what the papers choose the round by.
@@ -280,43 +312,34 @@ impl UnitResult {
                 }
             }
         }
-        self.best_round = best.0;
-        self.memory = trial.memory(self.round);
-        let graph = trial.graph(self.round);
-        self.graph = graph.map(|edges| among_honest(&edges, &honest));
-        let best = |place: usize| {
-            let silos = all.get(&self.best_round);
-            let values = silos.and_then(|silos| silos.get(place));
-            values.cloned().unwrap_or_default()
-        };
-        let unusable = trial.unusable(&chosen[..members]);
-        let named = names.into_iter().zip(&chosen).enumerate();
-        for (place, (name, chosen)) in named.filter(|(place, _)| is_honest(*place)) {
+        best.0
+    }
+
+    /// Adds the results of the honest silos, with their metrics after the best round.
+    fn add_silos(
+        &mut self,
+        trial: &Trial,
+        (chosen, honest): (&[Option<MeasuredModel>], &[bool]),
+        best: Option<&Vec<Values>>,
+    ) {
+        let named = trial.names().into_iter().zip(chosen).enumerate();
+        for (place, (name, chosen)) in named.filter(|(place, _)| is_honest(honest, *place)) {
             let model = chosen.as_ref().map(ModelResult::of);
             let (values, rows) = model.map_or_else(Default::default, |own| (own.values, own.rows));
-            let mut best = best(place);
+            let mut best = best
+                .and_then(|silos| silos.get(place))
+                .cloned()
+                .unwrap_or_default();
             best.retain(|_, value| value.is_finite());
             self.silos.push(SiloResult {
                 name,
-                outside: place >= members,
+                outside: place >= trial.members(),
                 values,
                 best,
                 rows,
                 served: None,
             });
         }
-        let members = honest.iter().filter(|honest| **honest).count();
-        if let Some((place, reason)) = unusable.first().filter(|_| 2 * unusable.len() >= members) {
-            self.failed = Some(format!(
-                "the models of {} of {members} silos are of no use after round {}: at {}, {reason}",
-                unusable.len(),
-                self.round,
-                trial.names()[*place],
-            ));
-        }
-        self.failed = self.failed.take().or_else(|| trial.failure());
-        self.memory.retain(|_, value| value.is_finite());
-        chosen
     }
 
     /// Lets every silo choose what it serves: the strategy's model of the chosen round, or one that it
@@ -328,8 +351,7 @@ impl UnitResult {
         alone: &[Arc<Option<OwnModels>>],
     ) {
         let honest = trial.honest();
-        let is_honest = |place: &usize| honest.get(*place).copied().unwrap_or(true);
-        let places = (0..chosen.len()).filter(is_honest);
+        let places = (0..chosen.len()).filter(|place| is_honest(&honest, *place));
         for (place, silo) in places.zip(&mut self.silos) {
             let (Some(Some(strategys)), Some(Some(own))) =
                 (chosen.get(place), alone.get(place).map(|own| &**own))
@@ -344,6 +366,11 @@ impl UnitResult {
             });
         }
     }
+}
+
+/// Whether the silo at this place is honest; silos outside are.
+fn is_honest(honest: &[bool], place: usize) -> bool {
+    honest.get(place).copied().unwrap_or(true)
 }
 
 /// What belongs to the honest members.

@@ -112,61 +112,23 @@ impl Runs<'_> {
             return Ok(Some((scenario(&points[0], None)?, None, None)));
         }
         if !tune.every_seed && unit.seed > 0 {
-            let first = Unit {
-                seed: 0,
-                ..unit.clone()
-            };
-            let Some(first) = (self.first)(&first)? else {
+            let Some((point, round)) = self.chosen_first(&points, unit, result)? else {
                 return Ok(None);
             };
-            let point = points.iter().find(|point| json(point) == first.point);
-            let Some(point) = point.filter(|_| first.failed.is_none()) else {
-                result.tried = first.tried;
-                return Ok(None);
-            };
-            (result.point, result.near) = (first.point, first.near);
             let validation = (!tune.again).then_some(tune.validation);
-            return Ok(Some((
-                scenario(point, validation)?,
-                Some(first.round),
-                None,
-            )));
+            return Ok(Some((scenario(point, validation)?, Some(round), None)));
         }
         let mut best: Option<(Best, usize, Trial)> = None;
         for (at, point) in points.iter().enumerate() {
             let held_out = scenario(point, Some(tune.validation))?;
-            let mut tried = Tried {
-                point: json(point),
-                round: None,
-                near: None,
-                value: None,
-                failed: None,
-            };
-            match self.train(&held_out, entry)? {
-                Ok(trial) => {
-                    result.seconds.0 += trial.seconds;
-                    result.trainings.0 += trainings(&trial);
-                    match best_round(&trial, tune.by, Split::Validation) {
-                        Some(found) => {
-                            tried.round = Some(found.round);
-                            tried.near = Some(found.near);
-                            tried.value = Some(found.value);
-                            let ahead = |(before, ..): &(Best, usize, Trial)| {
-                                better(tune.by, found.value, before.value)
-                            };
-                            if best.as_ref().is_none_or(ahead) {
-                                best = Some((found, at, trial));
-                            }
-                        }
-                        None => {
-                            let why = trial.failure();
-                            tried.failed = Some(why.unwrap_or_else(|| undecided(&trial, tune.by)));
-                        }
-                    }
+            if let Some((found, trial)) = self.attempt(&held_out, entry, point, result)? {
+                let ahead = |(before, ..): &(Best, usize, Trial)| {
+                    better(tune.by, found.value, before.value)
+                };
+                if best.as_ref().is_none_or(ahead) {
+                    best = Some((found, at, trial));
                 }
-                Err(why) => tried.failed = Some(why),
             }
-            result.tried.push(tried);
         }
         let Some((found, at, trial)) = best else {
             return Ok(None);
@@ -182,6 +144,71 @@ impl Runs<'_> {
                 Some(trial),
             ),
         }))
+    }
+
+    /// The settings and the round that the first seed chose for all; `None` where no settings gave it a
+    /// model.
+    fn chosen_first<'p>(
+        &self,
+        points: &'p [Point],
+        unit: &Unit,
+        result: &mut UnitResult,
+    ) -> Result<Option<(&'p Point, u64)>, RunError> {
+        let first = Unit {
+            seed: 0,
+            ..unit.clone()
+        };
+        let Some(first) = (self.first)(&first)? else {
+            return Ok(None);
+        };
+        let point = points.iter().find(|point| json(point) == first.point);
+        let Some(point) = point.filter(|_| first.failed.is_none()) else {
+            result.tried = first.tried;
+            return Ok(None);
+        };
+        (result.point, result.near) = (first.point, first.near);
+        Ok(Some((point, first.round)))
+    }
+
+    /// Trains with settings, and notes how good their best round is on validation rows; `None` where none
+    /// is.
+    fn attempt(
+        &self,
+        held_out: &Scenario,
+        entry: &Entry,
+        point: &Point,
+        result: &mut UnitResult,
+    ) -> Result<Option<(Best, Trial)>, RunError> {
+        let by = self.experiment.tune.by;
+        let mut tried = Tried {
+            point: json(point),
+            round: None,
+            near: None,
+            value: None,
+            failed: None,
+        };
+        let mut best = None;
+        match self.train(held_out, entry)? {
+            Ok(trial) => {
+                result.seconds.0 += trial.seconds;
+                result.trainings.0 += trainings(&trial);
+                match best_round(&trial, by, Split::Validation) {
+                    Some(found) => {
+                        tried.round = Some(found.round);
+                        tried.near = Some(found.near);
+                        tried.value = Some(found.value);
+                        best = Some((found, trial));
+                    }
+                    None => {
+                        let why = trial.failure();
+                        tried.failed = Some(why.unwrap_or_else(|| undecided(&trial, by)));
+                    }
+                }
+            }
+            Err(why) => tried.failed = Some(why),
+        }
+        result.tried.push(tried);
+        Ok(best)
     }
 }
 

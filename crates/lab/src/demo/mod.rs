@@ -13,7 +13,7 @@ use learn::external::LearnerConfig;
 use learn::schema::TargetColumn;
 use learn::{DataError, TaskConfig};
 use mesh::Transport;
-use methods::Split;
+use methods::{Params, Split};
 use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
 
@@ -151,11 +151,7 @@ pub fn files(
     let text = agreement.to_toml().map_err(DemoError::Toml)?;
     write(&folder.join(FEDERATION), &text)?;
     let start = study.proposed.as_ref().and_then(|one| one.model.as_ref());
-    if let Some(start) = start {
-        let file = folder.join(START);
-        let written = fs::write(&file, start.document());
-        written.map_err(|reason| DemoError::Write { path: file, reason })?;
-    }
+    start.map_or(Ok(()), |start| write_start(folder, start))?;
     let mut members = Vec::new();
     for (at, (silo, config)) in silos.iter().zip(&federation.members).enumerate() {
         let own = folder.join(names(silos.iter().map(|silo| silo.name.as_str()), at));
@@ -204,6 +200,13 @@ pub fn files(
             "the written agreement is read back with another id".into(),
         )),
     }
+}
+
+/// Writes the model that the federation starts from beside the agreement.
+fn write_start(folder: &Path, start: &Params) -> Result<(), DemoError> {
+    let file = folder.join(START);
+    let written = fs::write(&file, start.document());
+    written.map_err(|reason| DemoError::Write { path: file, reason })
 }
 
 /// The program of the silo at this position, to be started in a folder of its own.

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::rotation::{self, Deployment, Experiment, Findings, LabOptions, Laboratory, Trial};
-use learn::DataError;
+use learn::{DataError, Study};
 use protocol::charter::Rotation;
 use simulations::{RunError, Scenario};
 
@@ -143,28 +143,9 @@ impl DeployError {
 pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
     let experiment = plan.experiment;
     let scenario = &experiment.scenario;
-    if !scenario.outside.is_empty() {
-        let what =
-            "`outside` names silos that take no part; a deployment runs all of them: remove it";
-        return Err(DeployError::Refused(format!("{}: {what}", scenario.file)));
-    }
-    let data = plan.data.as_deref();
-    let study = scenario.study(data);
-    let study = study.map_err(|error| DeployError::Run(RunError::Data(error)))?;
+    let study = silos(scenario, plan.data.as_deref())?;
     let names: Vec<String> = study.silos.iter().map(|silo| silo.name.clone()).collect();
-    if !(2..=MOST).contains(&names.len()) {
-        return Err(DeployError::Refused(format!(
-            "a deployment runs 2 to {MOST} nodes, and {} has {} silos: choose with --silos",
-            scenario.file,
-            names.len()
-        )));
-    }
-    let faults = experiment.faults(names.len());
-    let nodes = faults::Where {
-        on_hosts: !plan.hosts.is_empty(),
-        network: plan.network,
-    };
-    let faults = faults::check(&faults, &names, nodes)?;
+    let faults = planned(&plan, &names)?;
     (plan.say)("simulating the same experiment first");
     let simulated = rotation::rotation(
         experiment,
@@ -233,6 +214,35 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
         }),
         ..all
     })
+}
+
+/// The silos of a scenario, where processes can be their nodes.
+fn silos(scenario: &Scenario, data: Option<&Path>) -> Result<Study, DeployError> {
+    if !scenario.outside.is_empty() {
+        let what =
+            "`outside` names silos that take no part; a deployment runs all of them: remove it";
+        return Err(DeployError::Refused(format!("{}: {what}", scenario.file)));
+    }
+    let study = scenario.study(data);
+    let study = study.map_err(|error| DeployError::Run(RunError::Data(error)))?;
+    if !(2..=MOST).contains(&study.silos.len()) {
+        return Err(DeployError::Refused(format!(
+            "a deployment runs 2 to {MOST} nodes, and {} has {} silos: choose with --silos",
+            scenario.file,
+            study.silos.len()
+        )));
+    }
+    Ok(study)
+}
+
+/// The faults of the experiment, where the nodes of these names can have them.
+fn planned(plan: &Plan<'_>, names: &[String]) -> Result<Vec<faults::Planned>, DeployError> {
+    let faults = plan.experiment.faults(names.len());
+    let nodes = faults::Where {
+        on_hosts: !plan.hosts.is_empty(),
+        network: plan.network,
+    };
+    faults::check(&faults, names, nodes)
 }
 
 /// One run: a rotation and a seed.

@@ -77,59 +77,16 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
             .collect(),
         None => stops(nodes, ended, &place),
     };
-    let (mut events, mut rounds) = (Vec::new(), BTreeMap::<u64, Round>::new());
-    let (mut nullified, mut metrics) = (BTreeSet::new(), Vec::new());
+    let mut found = Found::default();
     for (node, line) in lines() {
-        let at = line.at - began;
-        match &line.event {
-            NodeEvent::View { view, lead, round } => {
-                events.extend(place(lead).map(|lead| Event::Entered {
-                    at,
-                    view: *view,
-                    lead,
-                    round: *round,
-                }));
-            }
-            NodeEvent::Nullified { view, .. } => {
-                nullified.insert(*view);
-            }
-            NodeEvent::Final {
-                view,
-                round,
-                lead,
-                authors,
-                contributors,
-                ..
-            } => {
-                let (view, round) = (*view, *round);
-                let Some(lead) = place(lead) else { continue };
-                events.push(Event::Final {
-                    at,
-                    round,
-                    view,
-                    lead,
-                });
-                let contributors = contributors.iter().filter_map(|name| place(name));
-                let known = rounds.entry(round).or_insert(Round {
-                    round,
-                    view,
-                    lead,
-                    at,
-                    authors: *authors as u64,
-                    contributors: contributors.collect(),
-                });
-                known.at = known.at.min(at);
-            }
-            NodeEvent::Adopted {
-                round,
-                held_out: Some(held_out),
-                ..
-            } => {
-                metrics.extend(metric(held_out, place(&node.log.silo), *round));
-            }
-            _ => {}
-        }
+        found.take(node, &line.event, line.at - began, &place);
     }
+    let Found {
+        mut events,
+        rounds,
+        nullified,
+        metrics,
+    } = found;
     for stop in &stops {
         events.push(Event::Stopped {
             at: stop.at - began,
@@ -156,6 +113,78 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
         rounds: rounds.into_values().collect(),
         metrics,
         silos,
+    }
+}
+
+/// What the lines of all nodes say together.
+#[derive(Default)]
+struct Found {
+    events: Vec<Event>,
+    /// The rounds that became final.
+    rounds: BTreeMap<u64, Round>,
+    /// The views that were nullified.
+    nullified: BTreeSet<u64>,
+    metrics: Vec<Metric>,
+}
+
+impl Found {
+    /// Takes an event of a node, so many seconds after the first of all. `place` gives a silo's position.
+    fn take(
+        &mut self,
+        node: &NodeLog,
+        event: &NodeEvent,
+        at: f64,
+        place: &dyn Fn(&str) -> Option<usize>,
+    ) {
+        match event {
+            NodeEvent::View { view, lead, round } => {
+                self.events.extend(place(lead).map(|lead| Event::Entered {
+                    at,
+                    view: *view,
+                    lead,
+                    round: *round,
+                }));
+            }
+            NodeEvent::Nullified { view, .. } => {
+                self.nullified.insert(*view);
+            }
+            NodeEvent::Final {
+                view,
+                round,
+                lead,
+                authors,
+                contributors,
+                ..
+            } => {
+                let (view, round) = (*view, *round);
+                let Some(lead) = place(lead) else { return };
+                self.events.push(Event::Final {
+                    at,
+                    round,
+                    view,
+                    lead,
+                });
+                let contributors = contributors.iter().filter_map(|name| place(name));
+                let known = self.rounds.entry(round).or_insert(Round {
+                    round,
+                    view,
+                    lead,
+                    at,
+                    authors: *authors as u64,
+                    contributors: contributors.collect(),
+                });
+                known.at = known.at.min(at);
+            }
+            NodeEvent::Adopted {
+                round,
+                held_out: Some(held_out),
+                ..
+            } => {
+                self.metrics
+                    .extend(metric(held_out, place(&node.log.silo), *round));
+            }
+            _ => {}
+        }
     }
 }
 

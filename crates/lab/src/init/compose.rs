@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use learn::propose::{Wishes, propose};
+use learn::propose::{Proposal, Wishes, propose};
 use learn::schema::MissingRule;
 use learn::{DataError, TaskConfig};
 use methods::strategy::STRATEGIES;
@@ -256,33 +256,11 @@ fn of_tables(
     // Also checks that the files can be read, before anything is asked.
     let mut proposal = propose(files, &wishes)?;
     if let (None, Some(ask)) = (&wishes.target, ask.as_deref_mut()) {
-        let last = proposal
-            .schema
-            .target
-            .name
-            .iter()
-            .next()
-            .unwrap_or_default();
-        let last = last.to_owned();
-        let target = ask.ask("Column to predict", Some(&last), |answer| {
-            let wishes = Wishes {
-                target: Some(answer.to_owned()),
-                ..wishes.clone()
-            };
-            propose(files, &wishes).map_err(|error| error.to_string())?;
-            Ok(answer.to_owned())
-        })?;
-        wishes.target = Some(target);
+        wishes.target = Some(target(&proposal, files, &wishes, ask)?);
         proposal = propose(files, &wishes)?;
     }
     if let Some(missing) = wanted.missing {
-        for feature in &mut proposal.schema.features {
-            if feature.missing == MissingRule::Refuse {
-                // There is no median of categories.
-                let category = feature.levels.is_some() && missing == MissingRule::Median;
-                feature.missing = if category { MissingRule::Mean } else { missing };
-            }
-        }
+        fill_in(&mut proposal, missing);
     }
     let name = proposal
         .schema
@@ -303,20 +281,7 @@ fn of_tables(
         for line in described(&proposal) {
             writeln!(ask.output, "{line}")?;
         }
-        if wanted.name.is_none() {
-            let name = ask.ask("Name of the federation", Some(&name), text_of)?;
-            table.insert("name".into(), name.into());
-        }
-        if wanted.strategy.is_none() {
-            let question = "Strategy (`rota strategies` lists them)";
-            let name = ask.ask(question, Some("fedavg"), strategy)?;
-            table.insert("strategy".into(), training(&name));
-        }
-        if wanted.rounds.is_none() {
-            let usual = table.get("rounds").map(Value::to_string);
-            let rounds = ask.ask("Rounds", usual.as_deref(), number)?;
-            table.insert("rounds".into(), integer(rounds)?);
-        }
+        ask_what_is_missing(&mut table, wanted, &name, ask)?;
     }
     let task = table.get_mut("task").and_then(|task| task.get_mut("table"));
     if let Some(task) = task.and_then(Value::as_table_mut) {
@@ -345,6 +310,65 @@ fn of_tables(
         left_out: proposal.left_out,
         says,
     })
+}
+
+/// The column to predict, as a person names it.
+fn target(
+    proposal: &Proposal,
+    files: &[PathBuf],
+    wishes: &Wishes,
+    ask: &mut Ask<'_>,
+) -> io::Result<String> {
+    let last = proposal
+        .schema
+        .target
+        .name
+        .iter()
+        .next()
+        .unwrap_or_default();
+    ask.ask("Column to predict", Some(last), |answer| {
+        let wishes = Wishes {
+            target: Some(answer.to_owned()),
+            ..wishes.clone()
+        };
+        propose(files, &wishes).map_err(|error| error.to_string())?;
+        Ok(answer.to_owned())
+    })
+}
+
+/// Lets features take missing values by this rule, where they refused them.
+fn fill_in(proposal: &mut Proposal, missing: MissingRule) {
+    for feature in &mut proposal.schema.features {
+        if feature.missing == MissingRule::Refuse {
+            // There is no median of categories.
+            let category = feature.levels.is_some() && missing == MissingRule::Median;
+            feature.missing = if category { MissingRule::Mean } else { missing };
+        }
+    }
+}
+
+/// Asks for the name, the strategy and the rounds that no option gives, and puts them into the scenario.
+fn ask_what_is_missing(
+    table: &mut Table,
+    wanted: &Wanted,
+    name: &str,
+    ask: &mut Ask<'_>,
+) -> Result<(), ComposeError> {
+    if wanted.name.is_none() {
+        let name = ask.ask("Name of the federation", Some(name), text_of)?;
+        table.insert("name".into(), name.into());
+    }
+    if wanted.strategy.is_none() {
+        let question = "Strategy (`rota strategies` lists them)";
+        let name = ask.ask(question, Some("fedavg"), strategy)?;
+        table.insert("strategy".into(), training(&name));
+    }
+    if wanted.rounds.is_none() {
+        let usual = table.get("rounds").map(Value::to_string);
+        let rounds = ask.ask("Rounds", usual.as_deref(), number)?;
+        table.insert("rounds".into(), integer(rounds)?);
+    }
+    Ok(())
 }
 
 /// With the options that replace what a scenario says.

@@ -32,6 +32,52 @@ pub fn scenario(
         text.push_str(line);
         text.push('\n');
     };
+    let common = matches!(proposal.target(), Target::Number { .. });
+    write_head(&mut line, scenario, common);
+    line("");
+    write_task(&mut line, proposal, common);
+    line("");
+    line("[task.table.data.rows]");
+    let first = &proposal.formats[0];
+    let several = proposal.formats.iter().any(|format| format != first);
+    write_files(&mut line, proposal, files, scenario, several);
+    if let Some(column) = &wishes.silo_column {
+        line(&format!("silo-column = {}", quoted(column)));
+    }
+    if let Some(count) = wishes.pretend_silos {
+        line(&format!(
+            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
+        ));
+    }
+    line(&format!(
+        "silo-rows = {silo_rows}        # smaller silos are left out"
+    ));
+    write_ignored(&mut line, proposal);
+    if !several {
+        line(&format!("format = {}", format_table(first)));
+    }
+    line("");
+    line("[task.table.schema]");
+    line(&format!(
+        "min-rows = {}          # an institution with fewer may not take part",
+        proposal.schema.min_rows
+    ));
+    line("");
+    write_target(&mut line, proposal);
+    for feature in &proposal.schema.features {
+        line("");
+        write_feature(&mut line, feature, proposal);
+    }
+    line("");
+    line("[strategy]");
+    line("name = \"fedavg\"        # `rota strategies` lists the others");
+    line("training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }");
+    text
+}
+
+/// Writes where the scenario comes from, its name, and its rounds: one more where the silos agree on a
+/// `common` scale first.
+fn write_head(line: &mut dyn FnMut(&str), scenario: &Path, common: bool) {
     let stem = scenario
         .file_stem()
         .map_or_else(|| "mine".into(), |stem| stem.to_string_lossy());
@@ -45,12 +91,14 @@ pub fn scenario(
     line(&format!("#   rota simulate {}", scenario.display()));
     line(&format!("name = {}", quoted(&stem)));
     line("seed = 1");
-    let common = matches!(proposal.target(), Target::Number { .. });
     match common {
         true => line("rounds = 11           # the first agrees on a common scale"),
         false => line("rounds = 10"),
     }
-    line("");
+}
+
+/// Writes the model, the metric, and how rows are scaled and split.
+fn write_task(line: &mut dyn FnMut(&str), proposal: &Proposal, common: bool) {
     line("[task.table]");
     let (model, metric, why) = model(proposal);
     line(&format!("model = {model}   # {why}"));
@@ -66,11 +114,17 @@ pub fn scenario(
             quoted(column)
         )),
     }
-    line("");
-    line("[task.table.data.rows]");
+}
+
+/// Writes the files, each with its format where there are `several` formats.
+fn write_files(
+    line: &mut dyn FnMut(&str),
+    proposal: &Proposal,
+    files: &[PathBuf],
+    scenario: &Path,
+    several: bool,
+) {
     let folder = scenario.parent().unwrap_or(Path::new(""));
-    let first = &proposal.formats[0];
-    let several = proposal.formats.iter().any(|format| format != first);
     let entry = |(file, format): (&PathBuf, &Format)| {
         let path = relative(file, folder);
         let mut entry = format!("{{ path = {}", quoted(&path.to_string_lossy()));
@@ -93,17 +147,10 @@ pub fn scenario(
             line("]");
         }
     }
-    if let Some(column) = &wishes.silo_column {
-        line(&format!("silo-column = {}", quoted(column)));
-    }
-    if let Some(count) = wishes.pretend_silos {
-        line(&format!(
-            "pretend-silos = {count}     # the rows are dealt in turn, to try a federation out"
-        ));
-    }
-    line(&format!(
-        "silo-rows = {silo_rows}        # smaller silos are left out"
-    ));
+}
+
+/// Writes the columns that are left out, with the reasons.
+fn write_ignored(line: &mut dyn FnMut(&str), proposal: &Proposal) {
     let group = proposal.group.as_ref().map(|(column, _)| column);
     let ignored = proposal
         .left_out
@@ -118,16 +165,10 @@ pub fn scenario(
         }
         line("]");
     }
-    if !several {
-        line(&format!("format = {}", format_table(first)));
-    }
-    line("");
-    line("[task.table.schema]");
-    line(&format!(
-        "min-rows = {}          # an institution with fewer may not take part",
-        proposal.schema.min_rows
-    ));
-    line("");
+}
+
+/// Writes the target, and between which numbers columns lie.
+fn write_target(line: &mut dyn FnMut(&str), proposal: &Proposal) {
     line("[task.table.schema.target]");
     let target = &proposal.schema.target;
     line(&format!("name = {}", names(&target.name)));
@@ -156,17 +197,9 @@ pub fn scenario(
             line(&format!("{} = [{low:?}, {high:?}]", quoted(name)));
         }
     }
-    for feature in &proposal.schema.features {
-        line("");
-        write_feature(&mut line, feature, proposal);
-    }
-    line("");
-    line("[strategy]");
-    line("name = \"fedavg\"        # `rota strategies` lists the others");
-    line("training = { epochs = 5, batch = 16, optimiser = { name = \"sgd\", rate = 0.02 } }");
-    text
 }
 
+/// Writes a feature.
 fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal: &Proposal) {
     line("[[task.table.schema.feature]]");
     let first = feature.name.iter().next().unwrap_or_default();

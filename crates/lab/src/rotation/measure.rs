@@ -40,19 +40,7 @@ pub(super) fn trial(
             })
     };
     let views = timeline(reports(), end);
-    let stops: Vec<Lost> = recorded
-        .stops
-        .iter()
-        .map(|stop| {
-            let at = stop.at.as_secs_f64();
-            let back = stop.back.map(|after| at + after.as_secs_f64());
-            Lost {
-                at,
-                member: stop.member.at(),
-                back: back.filter(|&back| back < end),
-            }
-        })
-        .collect();
+    let stops = stops(recorded, end);
     let mut events: Vec<Event> = reports()
         .filter_map(|(at, _, report)| event(at.elapsed().as_secs_f64(), report))
         .collect();
@@ -107,6 +95,23 @@ pub(super) fn trial(
         curve: curve.collect(),
         views,
     })
+}
+
+/// When members stopped, and when they were back before the end.
+fn stops(recorded: &RunRecord, end: f64) -> Vec<Lost> {
+    recorded
+        .stops
+        .iter()
+        .map(|stop| {
+            let at = stop.at.as_secs_f64();
+            let back = stop.back.map(|after| at + after.as_secs_f64());
+            Lost {
+                at,
+                member: stop.member.at(),
+                back: back.filter(|&back| back < end),
+            }
+        })
+        .collect()
 }
 
 fn event(at: f64, report: &Report) -> Option<Event> {

@@ -69,54 +69,19 @@ pub(crate) fn build(
     let all = adopted_models(&recorded.notices);
     let n = study.silos.len();
     let finals = last_adopted(&all, n);
-    let messages = recorded.traffic.iter().map(|sent| sent.messages).sum();
-    let blobs = recorded.traffic.iter().map(|sent| sent.blobs).sum();
+    let (messages, blobs) = reports.sent();
     let newcomers = newcomers(scenario, whole, participation, federation, &all, threads)?;
     let rounds = reports.rounds(&all);
     let timeline = reports.timeline(&rounds);
-    let after = scenario.strategy.standardise.into();
+    let first = scenario.strategy.standardise.into();
     let compared = compare(
         scenario,
         study,
-        |member| reports.trainings(member, after),
+        |member| reports.trainings(member, first),
         results,
         threads,
     )?;
-    let mut notes = study.notes.clone();
-    if let Some(stop) = scenario.strategy.stop
-        && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
-    {
-        notes.push(format!(
-            "the federation ended with round {} of {}, because its models got no better on validation rows \
-             for {} round(s) (`stop`); the last outcome has those of the best round",
-            last.round, scenario.rounds, stop.patience
-        ));
-    }
-    if every(all.len()) > 1 {
-        notes.push(format!(
-            "curves show the held-out metric of one round in {} and of the last, because all silos and \
-             rounds together have {} models",
-            every(all.len()),
-            all.len()
-        ));
-    }
-    notes.extend(references.notes.clone());
-    notes.extend(references.failed.iter().map(|(kind, reason)| {
-        format!(
-            "{} cannot be compared: its training failed {reason}",
-            kind.words()
-        )
-    }));
-    notes.extend(recorded.linkage.as_ref().and_then(Linkage::sentence));
-    notes.extend(heavy_note(&recorded.notices, federation));
-    notes.extend(reports.late());
-    if study.silos.len() == 1 {
-        notes.push(
-            "there is one silo, so nothing is learned from others: give a file for each silo, name \
-             the column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
-                .to_owned(),
-        );
-    }
+    let notes = notes(scenario, study, &reports, references, (&rounds, all.len()));
     Ok(Summary {
         scenario: scenario.name.clone(),
         seed: scenario.seed,
@@ -125,18 +90,13 @@ pub(crate) fn build(
         events: recorded.events,
         invariants: recorded.invariants.clone(),
         seconds: recorded.seconds,
-        virtual_seconds: (recorded.mesh == Mesh::VIRTUAL)
-            .then(|| recorded.ended.elapsed().as_secs_f64()),
+        virtual_seconds: reports.virtual_seconds(),
         reference_seconds: 0.0,
         bytes: messages + blobs,
         bytes_messages: messages,
         bytes_blobs: blobs,
         strategy: scenario.strategy.name().into(),
-        metric: MetricInfo {
-            name: study.metric.name.key().into(),
-            unit: study.metric.unit.clone(),
-            higher_is_better: study.metric.name.higher_is_better(),
-        },
+        metric: metric(study),
         second_metric: compared.second_metric,
         settings: settings(scenario, study),
         usable: compared.usable,
@@ -159,18 +119,70 @@ pub(crate) fn build(
         nullified: reports.nullified(),
         curves: curves(study, &reports, &all, &finals, threads)?,
         timeline,
-        traffic: federation
-            .epoch
-            .roster
-            .silos()
-            .iter()
-            .zip(&recorded.traffic)
-            .map(|(silo, &sent)| SiloTraffic {
-                silo: silo.name.clone(),
-                sent,
-            })
-            .collect(),
+        traffic: reports.traffic(),
     })
+}
+
+/// What to know about the results, in sentences: of a run with these rounds, in which so many models were
+/// adopted in all.
+fn notes(
+    scenario: &Scenario,
+    study: &Study,
+    reports: &Reports<'_>,
+    references: &References,
+    (rounds, adopted): (&[RoundInfo], usize),
+) -> Vec<String> {
+    let mut notes = study.notes.clone();
+    if let Some(stop) = scenario.strategy.stop
+        && let Some(last) = rounds.last().filter(|last| last.round < scenario.rounds)
+    {
+        notes.push(format!(
+            "the federation ended with round {} of {}, because its models got no better on validation rows \
+             for {} round(s) (`stop`); the last outcome has those of the best round",
+            last.round, scenario.rounds, stop.patience
+        ));
+    }
+    if every(adopted) > 1 {
+        notes.push(format!(
+            "curves show the held-out metric of one round in {} and of the last, because all silos and \
+             rounds together have {} models",
+            every(adopted),
+            adopted
+        ));
+    }
+    notes.extend(references.notes.clone());
+    notes.extend(references.failed.iter().map(|(kind, reason)| {
+        format!(
+            "{} cannot be compared: its training failed {reason}",
+            kind.words()
+        )
+    }));
+    notes.extend(
+        reports
+            .recorded
+            .linkage
+            .as_ref()
+            .and_then(Linkage::sentence),
+    );
+    notes.extend(heavy_note(&reports.recorded.notices, reports.federation));
+    notes.extend(reports.late());
+    if study.silos.len() == 1 {
+        notes.push(
+            "there is one silo, so nothing is learned from others: give a file for each silo, name \
+             the column that tells them apart (`silo-column`), or deal the rows to `pretend-silos`"
+                .to_owned(),
+        );
+    }
+    notes
+}
+
+/// The metric that reports compare.
+fn metric(study: &Study) -> MetricInfo {
+    MetricInfo {
+        name: study.metric.name.key().into(),
+        unit: study.metric.unit.clone(),
+        higher_is_better: study.metric.name.higher_is_better(),
+    }
 }
 
 fn settings(scenario: &Scenario, study: &Study) -> Settings {
@@ -255,6 +267,35 @@ struct Reports<'a> {
 impl Reports<'_> {
     fn name(&self, member: MemberIndex) -> String {
         self.federation.epoch.roster.name(member).into()
+    }
+
+    /// Seconds of virtual time that the run took, where time was virtual.
+    fn virtual_seconds(&self) -> Option<f64> {
+        let recorded = self.recorded;
+        (recorded.mesh == Mesh::VIRTUAL).then(|| recorded.ended.elapsed().as_secs_f64())
+    }
+
+    /// Bytes of messages, and of blobs, that all silos sent.
+    fn sent(&self) -> (u64, u64) {
+        let traffic = || self.recorded.traffic.iter();
+        let messages = traffic().map(|sent| sent.messages).sum();
+        let blobs = traffic().map(|sent| sent.blobs).sum();
+        (messages, blobs)
+    }
+
+    /// What every silo sent.
+    fn traffic(&self) -> Vec<SiloTraffic> {
+        self.federation
+            .epoch
+            .roster
+            .silos()
+            .iter()
+            .zip(&self.recorded.traffic)
+            .map(|(silo, &sent)| SiloTraffic {
+                silo: silo.name.clone(),
+                sent,
+            })
+            .collect()
     }
 
     /// The learners of the silos, wrapped by the strategy.

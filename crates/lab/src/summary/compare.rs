@@ -46,18 +46,7 @@ pub(super) fn compare(
     let members = results.iter().filter(|one| one.member.is_some()).count();
     let targets: Vec<_> = results.iter().map(|one| one.targets.as_ref()).collect();
     let constants = constants(&targets, members);
-    // It is one of the references; without them, only what they are measured by.
-    let referenced = |one: &SiloResult| one.models.contains_key(&ModelKind::Local);
-    if results.iter().any(referenced) {
-        for (result, constant) in results.iter_mut().zip(&constants) {
-            let measured = constant
-                .as_ref()
-                .map(|one| Ok(Measured::of_metrics(one.metrics.clone())));
-            result
-                .models
-                .extend(measured.map(|one| (ModelKind::Constant, one)));
-        }
-    }
+    add_constants(&mut results, &constants);
     let reasons: Vec<Vec<(ModelKind, String)>> = results
         .iter()
         .zip(&constants)
@@ -92,37 +81,8 @@ pub(super) fn compare(
     }
     let infos = results.into_iter().zip(gains.silos);
     let infos = infos.map(|(result, gains)| {
-        let value = |model| result.value(model, metric.name.key());
-        let second = |model| result.value(model, second?);
-        let rows = |model: ModelKind| -> Option<&RowResults> {
-            result.models.get(&model)?.as_ref().ok()?.rows.as_deref()
-        };
-        let (local, coalition) = (rows(ModelKind::Local), rows(ModelKind::Coalition));
-        SiloInfo {
-            outside: result.member.is_none(),
-            samples: result.rows.train,
-            test_samples: result.rows.test,
-            trainings: result.member.map_or(0, &trainings),
-            local: value(ModelKind::Local),
-            global: value(ModelKind::Global),
-            global_equal: value(ModelKind::GlobalEqual),
-            own_intercept: value(ModelKind::OwnIntercept),
-            constant: value(ModelKind::Constant),
-            coalition: value(ModelKind::Coalition),
-            coalition_index: result.coalition_index,
-            model: result.model.map(|hash| format!("{hash:#}")),
-            pooled: value(ModelKind::Pooled),
-            second: SecondMetric {
-                local: second(ModelKind::Local),
-                global: second(ModelKind::Global),
-                coalition: second(ModelKind::Coalition),
-            },
-            gains,
-            classes: coalition.and_then(|adopted| class_results(adopted, local)),
-            name: result.name,
-            served: result.served,
-            local_tuned: result.tuned,
-        }
+        let trained = result.member.map_or(0, &trainings);
+        info(result, gains, trained, (metric.name.key(), second))
     });
     Ok(Compared {
         silos: infos.collect(),
@@ -134,6 +94,62 @@ pub(super) fn compare(
         unusable,
         usable,
     })
+}
+
+/// Adds the constant as a model of every silo, where there are references.
+fn add_constants(results: &mut [SiloResult], constants: &[Option<Constant>]) {
+    // It is one of the references; without them, only what they are measured by.
+    let referenced = |one: &SiloResult| one.models.contains_key(&ModelKind::Local);
+    if results.iter().any(referenced) {
+        for (result, constant) in results.iter_mut().zip(constants) {
+            let measured = constant
+                .as_ref()
+                .map(|one| Ok(Measured::of_metrics(one.metrics.clone())));
+            result
+                .models
+                .extend(measured.map(|one| (ModelKind::Constant, one)));
+        }
+    }
+}
+
+/// A silo in the summary, by the first metric and, where there is one, the second.
+fn info(
+    result: SiloResult,
+    gains: Vec<Gain>,
+    trainings: usize,
+    (metric, second): (&str, Option<&str>),
+) -> SiloInfo {
+    let value = |model| result.value(model, metric);
+    let second = |model| result.value(model, second?);
+    let rows = |model: ModelKind| -> Option<&RowResults> {
+        result.models.get(&model)?.as_ref().ok()?.rows.as_deref()
+    };
+    let (local, coalition) = (rows(ModelKind::Local), rows(ModelKind::Coalition));
+    SiloInfo {
+        outside: result.member.is_none(),
+        samples: result.rows.train,
+        test_samples: result.rows.test,
+        trainings,
+        local: value(ModelKind::Local),
+        global: value(ModelKind::Global),
+        global_equal: value(ModelKind::GlobalEqual),
+        own_intercept: value(ModelKind::OwnIntercept),
+        constant: value(ModelKind::Constant),
+        coalition: value(ModelKind::Coalition),
+        coalition_index: result.coalition_index,
+        model: result.model.map(|hash| format!("{hash:#}")),
+        pooled: value(ModelKind::Pooled),
+        second: SecondMetric {
+            local: second(ModelKind::Local),
+            global: second(ModelKind::Global),
+            coalition: second(ModelKind::Coalition),
+        },
+        gains,
+        classes: coalition.and_then(|adopted| class_results(adopted, local)),
+        name: result.name,
+        served: result.served,
+        local_tuned: result.tuned,
+    }
 }
 
 /// The means of every model over the members at which it is of use.

@@ -96,54 +96,16 @@ pub(super) fn silo_results(
     let n = participation.members.len();
     let finals = last_adopted(&adopted_models(&recorded.notices), n);
     let newest = finals.iter().flatten().max_by_key(|adopted| adopted.round);
-    let initial = federation.members[0].initial_seed;
-    let first = 1 + u64::from(scenario.strategy.standardise);
-    let plain = &*study.silos[0].learner;
-    let alone = Alone {
-        start: match newest {
-            Some(adopted) => alone_start(plain, initial, &adopted.model.0),
-            None => plain.initial(initial),
-        },
-        initial,
-        task: Task::Train(scenario.strategy.training.clone()),
-        seed: federation.seed,
-        rounds: first..=scenario.rounds,
-    };
-    // This comes first, because every silo is compared with it.
-    let pooled = study.pooled.as_ref().filter(|_| references.wanted);
-    let pooled = pooled.map(|pooled| {
-        let (learner, alone) = (pooled(&participation.members), alone.clone());
-        move || model_of_all_rows(&*learner, &alone, |_| ())
-    });
-    let pooled = threads.all(pooled).map_err(RunError::Setup)?;
-    let pooled = pooled.into_iter().next();
-    let mut failed = references.failed.clone();
-    if let Some(Err(error)) = &pooled {
-        failed.insert(ModelKind::Pooled, error.to_string());
-    }
-    let work = participation
-        .members
-        .iter()
-        .map(|&at| Effort::work(&*study.silos[at].learner, &alone));
-    let effort = Effort::within(work.sum());
-    let context = Arc::new(Context {
-        key: study.metric.name.key(),
-        alone,
-        folds: scenario.serve.folds,
-        reference: references.wanted,
-        effort,
-        itself: references.itself.or_else(|| {
-            let weight = scenario.strategy.plain_average();
-            weight.map(|weight| match weight {
-                WeightRule::Exact => ModelKind::Global,
-                WeightRule::Equal => ModelKind::GlobalEqual,
-            })
-        }),
-        pooled: pooled.and_then(Result::ok),
-        failed,
-        last: newest.cloned(),
-        radius: scenario.charter.radius.clone(),
-    });
+    let context = Context::new(
+        scenario,
+        study,
+        participation,
+        federation,
+        references,
+        newest,
+        threads,
+    )?;
+    let context = Arc::new(context);
     let members = participation.members.iter().map(|&at| (at, true));
     let others = participation.others.iter().map(|&at| (at, false));
     let strategy = &federation.members[0].strategy;
@@ -247,6 +209,68 @@ impl Average {
 }
 
 impl Context {
+    /// Trains the model of all rows, where it is wanted, and puts together what is shared. `newest` is the
+    /// newest model that a member adopted.
+    fn new(
+        scenario: &Scenario,
+        study: &Study,
+        participation: &Participation,
+        federation: &Federation,
+        references: &References,
+        newest: Option<&AdoptedModel>,
+        threads: &Arc<Threads>,
+    ) -> Result<Self, RunError> {
+        let initial = federation.members[0].initial_seed;
+        let first = 1 + u64::from(scenario.strategy.standardise);
+        let plain = &*study.silos[0].learner;
+        let alone = Alone {
+            start: match newest {
+                Some(adopted) => alone_start(plain, initial, &adopted.model.0),
+                None => plain.initial(initial),
+            },
+            initial,
+            task: Task::Train(scenario.strategy.training.clone()),
+            seed: federation.seed,
+            rounds: first..=scenario.rounds,
+        };
+        // This comes first, because every silo is compared with it.
+        let pooled = study.pooled.as_ref().filter(|_| references.wanted);
+        let pooled = pooled.map(|pooled| {
+            let (learner, alone) = (pooled(&participation.members), alone.clone());
+            move || model_of_all_rows(&*learner, &alone, |_| ())
+        });
+        let pooled = threads.all(pooled).map_err(RunError::Setup)?;
+        let pooled = pooled.into_iter().next();
+        let mut failed = references.failed.clone();
+        if let Some(Err(error)) = &pooled {
+            failed.insert(ModelKind::Pooled, error.to_string());
+        }
+        let work = participation
+            .members
+            .iter()
+            .map(|&at| Effort::work(&*study.silos[at].learner, &alone));
+        let effort = Effort::within(work.sum());
+        Ok(Self {
+            key: study.metric.name.key(),
+            alone,
+            folds: scenario.serve.folds,
+            reference: references.wanted,
+            effort,
+            itself: references.itself.or_else(|| {
+                let weight = scenario.strategy.plain_average();
+                weight.map(|weight| match weight {
+                    WeightRule::Exact => ModelKind::Global,
+                    WeightRule::Equal => ModelKind::GlobalEqual,
+                })
+            }),
+            pooled: pooled.and_then(Result::ok),
+            failed,
+            last: newest.cloned(),
+            radius: scenario.charter.radius.clone(),
+        })
+    }
+
+    /// Measures the models of one silo.
     fn measure(
         &self,
         plain: &Arc<dyn Learner>,
@@ -276,37 +300,12 @@ impl Context {
             let personal = plain.initial_personal(self.alone.initial);
             measured(plain, &(model.clone(), personal))
         };
-        let global = self
-            .last
-            .as_ref()
-            .and_then(|last| mean_of_coalitions(&last.state.models, &last.assignment));
         let served = match (&local, &own) {
             (Some(local), Some(coalition)) if self.folds > 0 => {
-                let comparison = Comparison {
-                    plain: &**plain,
-                    equipped: &**equipped,
-                    alone: &alone,
-                    local,
-                    coalition,
-                    members,
-                    global: global.as_ref().zip(Some(self.entries())),
-                    folds: self.folds,
-                }
-                .serve();
-                let learner = match comparison.candidate.is_own() {
-                    true => plain,
-                    false => equipped,
-                };
-                let of_served = measured(learner, &comparison.model);
-                let metric = of_served.as_ref().ok();
-                let metric = metric.and_then(|served| served.metrics.get(self.key).copied());
-                models.insert(ModelKind::Served, of_served);
-                Some(ServedInfo {
-                    candidate: comparison.candidate,
-                    on: comparison.on,
-                    metric,
-                    measured: comparison.measured,
-                })
+                let learners = (plain, equipped);
+                let (served, measured) = self.serve(learners, &alone, local, (coalition, members));
+                models.insert(ModelKind::Served, measured);
+                Some(served)
             }
             _ => None,
         };
@@ -341,6 +340,46 @@ impl Context {
             served,
             tuned,
         }
+    }
+
+    /// Lets a silo choose what it serves: its own model, that of its coalition with so many members, or the
+    /// mean of all coalitions.
+    fn serve(
+        &self,
+        (plain, equipped): (&Arc<dyn Learner>, &Arc<dyn Learner>),
+        alone: &Alone,
+        local: &Local,
+        (coalition, members): (&OwnModel, usize),
+    ) -> (ServedInfo, Result<Measured, String>) {
+        let global = self
+            .last
+            .as_ref()
+            .and_then(|last| mean_of_coalitions(&last.state.models, &last.assignment));
+        let comparison = Comparison {
+            plain: &**plain,
+            equipped: &**equipped,
+            alone,
+            local,
+            coalition,
+            members,
+            global: global.as_ref().zip(Some(self.entries())),
+            folds: self.folds,
+        }
+        .serve();
+        let learner = match comparison.candidate.is_own() {
+            true => plain,
+            false => equipped,
+        };
+        let of_served = measured(learner, &comparison.model);
+        let metric = of_served.as_ref().ok();
+        let metric = metric.and_then(|served| served.metrics.get(self.key).copied());
+        let served = ServedInfo {
+            candidate: comparison.candidate,
+            on: comparison.on,
+            metric,
+            measured: comparison.measured,
+        };
+        (served, of_served)
     }
 
     fn alone_with(&self, seed: u64) -> Alone {

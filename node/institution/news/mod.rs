@@ -1,5 +1,7 @@
 //! Turns what a silo reports into lines for its operator, and measures adopted models on its own rows.
 
+mod reported;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,27 +9,22 @@ use std::time::SystemTime;
 
 use methods::{Params, Split};
 use protocol::accusation::Lineage;
-use protocol::certificate::Verdict;
-use protocol::{Epoch, Hash, MemberIndex, Report, Time};
+use protocol::{Epoch, Hash, MemberIndex, Time};
 use silo::Notice;
 
 use super::health::Health;
 use super::late::Late;
 use super::output::Output;
 use super::weights::Weights;
-use super::{usage, waiting};
 use crate::equipment::Equipment;
-use crate::events::{NodeEvent, phase_name};
+use crate::events::NodeEvent;
 use crate::model::Held;
 use crate::status::document::HeldOut;
-use crate::verify::EvidenceFile;
 
 /// Seconds from which a round's line says what they were spent on.
 const LONG: f64 = 5.0;
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
-/// Views whose leads are remembered.
-const LEADS: usize = 64;
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
@@ -211,203 +208,6 @@ impl News {
             self.health.measured(last.round, held_out);
         }
         self.output.print(self.now, 0.0, event, &line);
-    }
-
-    /// A view ended without a block.
-    fn replaced(&mut self, at: Time, view: u64) {
-        let lead = |view| self.leads.get(&view).map(|&lead| self.name(lead));
-        let (old, new) = (lead(view), lead(view + 1));
-        let event = NodeEvent::Nullified {
-            view,
-            lead: old.map(str::to_owned),
-        };
-        let line = match (old, new) {
-            (Some(old), Some(new)) => format!(
-                "round {:>4}   view {view:>4}   lead {old} was replaced before the round was final; {new} leads now",
-                self.round,
-            ),
-            // This member was never in that view.
-            _ => String::new(),
-        };
-        self.print(at, event, line);
-    }
-
-    fn report(&mut self, at: Time, report: &Report) {
-        match report {
-            Report::Entered { view, lead, round } => {
-                self.round = *round;
-                self.leads.insert(*view, *lead);
-                while self.leads.len() > LEADS {
-                    self.leads.pop_first();
-                }
-                if let Some(view) = self.nullified.take() {
-                    self.replaced(at, view);
-                }
-                let event = NodeEvent::View {
-                    view: *view,
-                    lead: self.named(*lead),
-                    round: *round,
-                };
-                self.print(at, event, String::new());
-            }
-            Report::Leading { view, round, phase } => {
-                let event = NodeEvent::Leading {
-                    view: *view,
-                    round: *round,
-                    phase: phase_name(*phase).into(),
-                };
-                self.print(at, event, String::new());
-            }
-            Report::Nullifying { view, reason } => {
-                // For people it is in the log.
-                let event = NodeEvent::Nullifying {
-                    view: *view,
-                    reason: reason.to_string(),
-                };
-                self.print(at, event, String::new());
-            }
-            Report::Certified(certificate) if certificate.verdict == Verdict::Nullified => {
-                let view = certificate.view;
-                // Who leads next is known with the next view, which follows at once.
-                match self.leads.keys().next_back() == Some(&view) {
-                    true => self.nullified = Some(view),
-                    false => self.replaced(at, view),
-                }
-            }
-            Report::Certified(certificate)
-                if matches!(certificate.verdict, Verdict::Notarised(_)) =>
-            {
-                let view = certificate.view;
-                self.print(at, NodeEvent::Notarised { view }, String::new());
-            }
-            Report::Refused {
-                member,
-                round,
-                reason,
-            } => self.warn(at, *member, *round, &reason.to_string()),
-            Report::Final {
-                round,
-                view,
-                lead,
-                block,
-                authors,
-            } => {
-                if authors.contains(&self.health.me()) {
-                    self.late.in_time();
-                }
-                let event = NodeEvent::Final {
-                    round: *round,
-                    view: *view,
-                    lead: self.named(*lead),
-                    block: format!("{block:#}"),
-                    authors: authors.len(),
-                    contributors: authors.iter().map(|by| self.named(*by)).collect(),
-                    left_out: self
-                        .epoch
-                        .roster
-                        .members()
-                        .filter(|member| !authors.contains(member))
-                        .map(|member| self.named(member))
-                        .collect(),
-                    cpu_seconds: usage::cpu_seconds(),
-                };
-                self.print(at, event, String::new());
-                self.finals.push(Finality {
-                    round: *round,
-                    view: *view,
-                    lead: *lead,
-                    block: *block,
-                    authors: authors.len(),
-                });
-            }
-            Report::HeavyEntry {
-                round,
-                rows,
-                total,
-                member,
-            } => {
-                let of = (*rows, *total);
-                let (event, line) = self.weights.heavy(*round, of, *member);
-                let line = line.map(|line| format!("warning: {line}"));
-                self.print(at, event, line.unwrap_or_default());
-            }
-            Report::TrainingFailed { round, reason } => {
-                let line = format!(
-                    "warning: this institution contributes nothing to round {round}: {reason}"
-                );
-                let event = NodeEvent::TrainingFailed {
-                    round: *round,
-                    reason: reason.to_string(),
-                };
-                self.print(at, event, line);
-            }
-            Report::Late { round, ready, over } => {
-                let (event, line) = self.late.missed(&self.epoch, *round, *ready, *over);
-                self.print(at, event, line);
-            }
-            Report::Nothing { member, round } => {
-                let member = self.named(*member);
-                let line = format!(
-                    "{member} contributes nothing to round {round}, so nobody waits for it"
-                );
-                let round = *round;
-                self.print(at, NodeEvent::Nothing { member, round }, line);
-            }
-            Report::Complete { last } => {
-                let line = match self.epoch.charter.rounds {
-                    rounds if rounds == *last => format!("all {rounds} rounds are done"),
-                    rounds => format!(
-                        "the federation ends with round {last} of {rounds}: its models get no better on \
-                         the members' validation rows"
-                    ),
-                };
-                self.print(at, NodeEvent::Finished { rounds: *last }, line);
-            }
-            Report::MemberComplete { member } => {
-                let member = self.named(*member);
-                self.print(at, NodeEvent::MemberFinished { member }, String::new());
-            }
-            Report::KeyUsedBefore => {
-                let line = "this institution's key has signed things in this federation, and its \
-                            journal was empty: its state was lost, or another process uses the key";
-                let event = NodeEvent::KeyUsedBefore { why: line.into() };
-                self.print(at, event, format!("warning: {line}"));
-            }
-            Report::KeyElsewhere => {
-                let line = waiting::DOUBLED;
-                let event = NodeEvent::KeyElsewhere { why: line.into() };
-                self.print(at, event, format!("warning: {line}"));
-            }
-            Report::Outdated(what) => {
-                let line = waiting::outdated(*what);
-                let event = NodeEvent::JournalOutdated {
-                    kind: format!("{:?}", what.kind).to_lowercase(),
-                    round: what.round,
-                    view: what.view,
-                    why: line.clone(),
-                };
-                self.print(at, event, format!("warning: {line}"));
-            }
-            Report::Fault(evidence) => {
-                let (member, charge) = (self.named(evidence.member), evidence.charge());
-                let kept = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
-                let kept = kept.keep(&self.state);
-                let kept = kept.map_err(|why| tracing::warn!("evidence is not kept: {why}"));
-                let kept = kept.ok().map(|path| path.display().to_string());
-                let proof = match &kept {
-                    Some(path) => format!("; the proof is in {path}, for `rota verify`"),
-                    None => String::new(),
-                };
-                let line = format!("{member} broke the rules: {charge}{proof}");
-                let event = NodeEvent::Fault {
-                    member,
-                    charge: charge.to_string(),
-                    evidence: kept,
-                };
-                self.print(at, event, line);
-            }
-            _ => {}
-        }
     }
 
     /// The metrics of a model on the own held-out rows; `None` if there are none.

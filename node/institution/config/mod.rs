@@ -1,5 +1,7 @@
 //! `silo.toml`, checked: the configuration of one institution's node.
 
+mod read;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use agreement::{Agreement, ConfigError, Consent, Routine, Source, read_configura
 use learn::data::{Format, OwnRows};
 use learn::external::LearnerConfig;
 use learn::schema::LocalNames;
-use learn::{DataError, DeviceChoice, TaskConfig};
+use learn::{DataError, DeviceChoice};
 use mesh::Contact;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
@@ -21,7 +23,6 @@ use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::{GivenStart, find_start};
-use crate::status::http;
 
 /// The configuration of one institution's node, with the agreement and the key that it names.
 #[derive(Clone)]
@@ -175,136 +176,6 @@ impl Configured {
         Self::read(file, Some(learner))
     }
 
-    fn read(file: &Path, own: Option<Arc<dyn Learner>>) -> Result<Self, ConfigError> {
-        let text = read_configuration(file)?;
-        let name = file.display().to_string();
-        let source = Source {
-            file: &name,
-            text: &text,
-        };
-        let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
-        source.check_format(FORMAT).map_err(ConfigError::At)?;
-        let raw: SiloFile =
-            toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
-        let beside = file.parent().unwrap_or(Path::new(""));
-        let mut learner = raw.learner;
-        if let Some(learner) = &mut learner {
-            let refused = |error: DataError| {
-                ConfigError::At(source.at(source.span("learner"), error.to_string()))
-            };
-            if own.is_some() {
-                let what = "is not used: this node has a learner of its own; remove it";
-                return Err(wrong("learner", what));
-            }
-            learner.check().map_err(refused)?;
-            learner.resolve(beside);
-        }
-        let program = learner.map(OwnLearner::Program);
-        let learner = own.map(OwnLearner::Here).or(program);
-        let device = DeviceChoice {
-            name: raw.device,
-            slots: raw.device_slots,
-        };
-        if let Err(error) = device.check() {
-            let what = format!("`device`: {error}");
-            return Err(ConfigError::At(source.at(source.span("device"), what)));
-        }
-        if let Err(error) = raw.radius.validate() {
-            return Err(wrong("radius", &error.to_string()));
-        }
-        if let Err(what) = raw.serve.check() {
-            let what = format!("is {}, it {what}", raw.serve.folds);
-            return Err(wrong("serve.folds", &what));
-        }
-        let listen = raw
-            .listen
-            .iter()
-            .map(|address| ("listen".to_owned(), address));
-        let peers = raw.peer.iter().enumerate().flat_map(|(nth, peer)| {
-            let path = format!("peer.{nth}.addresses");
-            peer.addresses
-                .iter()
-                .map(move |address| (path.clone(), address))
-        });
-        for (path, address) in listen.chain(peers) {
-            mesh::check(address).map_err(|error| wrong(&path, &format!("holds {error}")))?;
-        }
-        let http = raw.http.as_ref().map(|http| http::address(&http.listen));
-        let http = http.transpose();
-        let http =
-            http.map_err(|error| wrong("http.listen", &format!("in [http] is refused: {error}")))?;
-        let federation = beside.join(&raw.federation);
-        let agreement = agreement_in(&federation)?;
-        let data = match (&agreement.task, &learner) {
-            (TaskConfig::External(_), None) => {
-                let what = "is missing: the models of this federation are trained by programs of the \
-                            members. Write one, such as learner = [\"python3\", \"learner.py\"]";
-                return Err(wrong("learner", what));
-            }
-            (TaskConfig::External(_), Some(_)) if raw.data.is_empty() => Data::Program,
-            (TaskConfig::External(_), Some(_)) => {
-                let what =
-                    "is not used: with [task.external] the program reads its own rows; remove it";
-                return Err(wrong("data", what));
-            }
-            _ => raw.data.validate(beside, &wrong)?,
-        };
-        let roster = &agreement.epoch.roster;
-        let mut contacts: Vec<_> = roster
-            .members()
-            .zip(roster.silos())
-            .zip(&agreement.addresses)
-            .map(|((member, silo), addresses)| Contact {
-                member,
-                key: silo.key,
-                addresses: addresses.clone(),
-            })
-            .collect();
-        let mut named = vec![false; contacts.len()];
-        for (nth, peer) in raw.peer.into_iter().enumerate() {
-            let at = roster
-                .silos()
-                .iter()
-                .position(|silo| silo.name == peer.name);
-            let Some(at) = at else {
-                let names: Vec<_> = roster.silos().iter().map(|silo| &*silo.name).collect();
-                let what = format!(
-                    "is {:?}, which is not in the roster of {}; there are {}",
-                    peer.name,
-                    federation.display(),
-                    names.join(", ")
-                );
-                return Err(wrong(&format!("peer.{nth}.name"), &what));
-            };
-            // What is written here takes the place of what the agreement says.
-            if !std::mem::replace(&mut named[at], true) {
-                contacts[at].addresses.clear();
-            }
-            contacts[at].addresses.extend(peer.addresses);
-        }
-        Ok(Self {
-            identity: beside.join(&raw.identity),
-            consent: beside.join(raw.consent.unwrap_or_else(|| CONSENT.into())),
-            policy: raw.policy.approve,
-            federation,
-            state: beside.join(raw.state),
-            listen: raw.listen,
-            reachable: raw.reachable,
-            relay: raw.relay,
-            http,
-            roster: contacts,
-            seed: raw.seed,
-            radius: raw.radius,
-            serve: raw.serve,
-            start_model: raw.start_model.map(|path| beside.join(path)),
-            learner,
-            device,
-            data,
-            folder: beside.into(),
-            agreement,
-        })
-    }
-
     /// The folder of the agreement.
     pub fn agreed_in(&self) -> &Path {
         self.federation.parent().unwrap_or(Path::new(""))
@@ -424,42 +295,6 @@ impl Institution {
         found
             .map(Some)
             .map_err(|error| DataError::Config(error.to_string()))
-    }
-}
-
-impl DataTable {
-    fn validate(
-        self,
-        beside: &Path,
-        wrong: &dyn Fn(&str, &str) -> ConfigError,
-    ) -> Result<Data, ConfigError> {
-        match (self.share, self.rows) {
-            (None, Some(rows)) if self.folder.is_none() => Ok(Data::Rows(rows)),
-            (None, Some(_)) => {
-                let what = "goes with `share`: paths of files are relative to this file";
-                Err(wrong("data.folder", what))
-            }
-            (Some(share), None) => {
-                let parts = share.split_once(" of ").and_then(|(silo, of)| {
-                    Some((silo.trim().parse().ok()?, of.trim().parse().ok()?))
-                });
-                let (silo, of) = parts
-                    .filter(|&(silo, of): &(usize, usize)| 1 <= silo && silo <= of)
-                    .ok_or_else(|| {
-                        let what = format!("is {share:?}, it must be like \"3 of 8\"");
-                        wrong("data.share", &what)
-                    })?;
-                Ok(Data::Share {
-                    silo,
-                    of,
-                    folder: self.folder.map(|folder| beside.join(folder)),
-                })
-            }
-            _ => Err(wrong(
-                "data",
-                "needs either `rows`, this silo's own rows, or `share`, such as \"3 of 8\"",
-            )),
-        }
     }
 }
 

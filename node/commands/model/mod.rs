@@ -1,5 +1,7 @@
 //! `rota model`: lists, shows and exports the models of a node, and predicts with one.
 
+mod list;
+
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +9,7 @@ use std::time::SystemTime;
 
 use crate::equipment::Equipment;
 use crate::institution::{Data, Institution, SetupError, present};
-use crate::model::{self, Choice, Held, ModelError, Which};
+use crate::model::{self, Choice, Held, ModelError};
 use formatting::numbers;
 use learn::data::Format;
 use learn::export::{self, BadRows, Card, Output, Predictor};
@@ -15,7 +17,7 @@ use learn::schema::LocalNames;
 use learn::{DataError, TaskConfig};
 use methods::Params;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{CommandError, quietly, vacant, wrapped};
 use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};
@@ -23,7 +25,7 @@ use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel
 /// Runs a subcommand.
 pub fn run(command: &Model) -> Result<(), CommandError> {
     match command {
-        Model::List { config, json } => list(config, *json),
+        Model::List { config, json } => list::list(config, *json),
         Model::Show(options) => show(options),
         Model::Export(options) => export(options),
         Model::Predict(options) => predict(options),
@@ -101,135 +103,6 @@ fn why_again(error: &DataError) -> DataError {
 /// The time in UTC, as RFC 3339 has it.
 fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
-}
-
-fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
-    let node = Node::load(config)?;
-    let epoch = &node.institution.agreement.epoch;
-    let silo = epoch.roster.name(node.institution.me);
-    let mut rounds = Vec::new();
-    let mut lines = Vec::new();
-    for round in &node.held.rounds {
-        let mut models = Vec::new();
-        for (number, held) in (1u32..).zip(&round.models) {
-            let choice = Choice {
-                which: Which::Coalition(Some(number)),
-                round: Some(round.round),
-            };
-            // A blob may be missing, and some strategies have no single model.
-            let measured = node.choose(choice).ok().and_then(|chosen| chosen.held_out);
-            let own = round.coalition + 1 == number;
-            let metric = measured.as_ref().and_then(|measured| {
-                let value = measured.metrics.get(&measured.metric)?;
-                Some((measured, *value))
-            });
-            lines.push([
-                round.round.to_string(),
-                format!(
-                    "{number} of {}{}",
-                    round.models.len(),
-                    if own { " *" } else { "" }
-                ),
-                held.contributions.to_string(),
-                format!("{:.16}", format!("{:#}", held.hash)),
-                match (held.here, metric) {
-                    (false, _) => "missing".to_owned(),
-                    (true, None) => "–".to_owned(),
-                    (true, Some((_, value))) => {
-                        numbers::value(value, numbers::decimals(value).min(4))
-                    }
-                },
-            ]);
-            models.push(json!({
-                "coalition": number, "own": own, "contributions": held.contributions,
-                "hash": format!("{:#}", held.hash), "here": held.here, "held-out": measured,
-            }));
-        }
-        let certificate = round.certificate.map(|hash| format!("{hash:#}"));
-        rounds.push(json!({
-            "round": round.round, "block": format!("{:#}", round.block),
-            "outcome": format!("{:#}", round.outcome), "certificate": certificate,
-            "models": models,
-        }));
-    }
-    let served = model::served(&node.institution.state)?.map(|noted| noted.served);
-    let document = json!({
-        "federation": epoch.charter.name, "id": format!("{:#}", epoch.federation), "silo": silo,
-        "rounds-agreed": epoch.charter.rounds, "rounds": rounds, "serves": served,
-    });
-    if as_json {
-        return print_json(&document);
-    }
-    let metric = &node.equipment.metric;
-    let unit = match metric.unit.as_str() {
-        "" => String::new(),
-        unit => format!(" {unit}"),
-    };
-    let head = [
-        "round".to_owned(),
-        "coalition".into(),
-        "contributions".into(),
-        "model".into(),
-        match unit.trim() {
-            "" => format!("held-out {}", metric.name.key()),
-            unit => format!("held-out {} ({})", metric.name.key(), numbers::plain(unit)),
-        },
-    ];
-    let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(
-        out,
-        "{} in the federation {} ({:#})",
-        numbers::plain(silo),
-        numbers::plain(&epoch.charter.name),
-        epoch.federation
-    )?;
-    let last = node.held.rounds.last().map_or(0, |round| round.round);
-    writeln!(
-        out,
-        "the state holds the models of {}, the last of them after round {last} of {}; * is the own \
-         coalition's",
-        numbers::plural(node.held.rounds.len(), "round"),
-        epoch.charter.rounds
-    )?;
-    let widths: Vec<usize> = (0..head.len())
-        .map(|at| {
-            let cells = lines.iter().map(|line| line[at].chars().count());
-            cells.chain([head[at].chars().count()]).max().unwrap_or(0)
-        })
-        .collect();
-    for line in std::iter::once(&head).chain(&lines) {
-        let cells = line
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:width$}"));
-        writeln!(out, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
-    }
-    match served {
-        None => writeln!(
-            out,
-            "serves: not chosen yet; a node chooses after the last round"
-        )?,
-        Some(note) => {
-            let held_out = note.held_out.as_ref();
-            let value = held_out.and_then(|own| Some((own, own.metrics.get(&own.metric)?)));
-            let value = value.map(|(own, value)| {
-                let value = numbers::value(*value, numbers::decimals(*value).min(4));
-                let unit = numbers::plain(&unit);
-                format!(
-                    ", {} {value}{unit} on {} held-out rows",
-                    own.metric, own.rows
-                )
-            });
-            writeln!(
-                out,
-                "serves: {}, after round {}{}",
-                note.candidate.words(),
-                note.round,
-                value.unwrap_or_default()
-            )?;
-        }
-    }
-    Ok(out.flush()?)
 }
 
 fn show(options: &ShowModel) -> Result<(), CommandError> {

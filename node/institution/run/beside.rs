@@ -1,0 +1,126 @@
+//! What runs beside the silo of a node: the network, the status, and the reports to the operator.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use mesh::{Asker, Peers};
+use protocol::net::{Command, Event};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::super::asking::{Asking, Telling};
+use super::super::error::NodeError;
+use super::super::health::Health;
+use super::super::knocks;
+use super::super::news::News;
+use super::super::opening::{keep_in_force, serve_status};
+use super::super::output::Output;
+use super::super::reporter::{Ending, Reporter};
+use super::super::weaknesses::weaknesses;
+use super::connection::{announce, connect};
+use super::part::Part;
+use super::{Begin, network_runtime};
+use crate::status::socket;
+use crate::store::DiskBlobs;
+
+/// What runs beside a silo. A node that fails to start ends these in their order here.
+pub(super) struct Beside {
+    /// The end of the reports.
+    pub(super) ending: Ending,
+    pub(super) reporter: Reporter,
+    /// The sockets that serve the status.
+    pub(super) sockets: Vec<socket::Listening>,
+    pub(super) health: Arc<Health>,
+    /// What the network is told.
+    pub(super) commands: mpsc::Sender<Command>,
+    /// What the network tells.
+    pub(super) events: mpsc::Receiver<Event>,
+    /// What is known of the connections.
+    pub(super) peers: Peers,
+    /// Asks other members' nodes, as long as the network is there.
+    pub(super) _asker: Asker,
+    /// The end of the network.
+    pub(super) ended: JoinHandle<()>,
+    /// The threads of the network.
+    pub(super) runtime: Runtime,
+}
+
+impl Beside {
+    /// Connects the node, says what it is and what is weak about it, and serves its status. `warnings`
+    /// are those that were printed before.
+    ///
+    /// # Errors
+    /// [`NodeError`]: an address at which the node cannot listen.
+    pub(super) fn start(
+        begin: &Begin<'_>,
+        part: &Part,
+        blobs: &DiskBlobs,
+        mut warnings: Vec<String>,
+        output: &Output,
+    ) -> Result<Self, NodeError> {
+        let institution = &begin.present.institution;
+        let epoch = &institution.agreement.epoch;
+        let runtime = network_runtime()?;
+        let telling = Telling::default();
+        let mesh = connect(begin.present, &runtime, blobs.spool(), &telling)?;
+        announce(institution, &mesh.addresses, output);
+        output.begin();
+        if epoch.number > 0 {
+            keep_in_force(institution, output);
+        }
+        runtime.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
+        for (event, line) in weaknesses(&institution.agreement, institution.me, part.rows()) {
+            output.print(SystemTime::now(), 0.0, event, &format!("warning: {line}"));
+            warnings.push(line);
+        }
+        let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
+        let state = institution.state.clone();
+        let health = Health::new(epoch.clone(), institution.me, addresses, peers, state);
+        health.resumes(begin.rounds.clone());
+        telling.begins(&health);
+        let shown = institution.agreement.status;
+        let asking = Asking::new(health.clone(), mesh.asker.clone(), shown);
+        let now = SystemTime::now();
+        warnings.iter().for_each(|text| health.warning(now, text));
+        let address = begin.options.http.or(institution.http);
+        let sockets = serve_status(institution, address, (&health, &asking), &runtime, output)?;
+        let (reporter, ending) = report(begin, part, &health, output);
+        Ok(Self {
+            ending,
+            reporter,
+            sockets,
+            health,
+            commands: mesh.commands,
+            events: mesh.events,
+            peers: mesh.peers,
+            _asker: mesh.asker,
+            ended: mesh.ended,
+            runtime,
+        })
+    }
+}
+
+/// Starts the reports to the operator, from the round that the silo goes on from.
+fn report(
+    begin: &Begin<'_>,
+    part: &Part,
+    health: &Arc<Health>,
+    output: &Output,
+) -> (Reporter, Ending) {
+    let institution = &begin.present.institution;
+    let news = News::new(
+        output.clone(),
+        institution.agreement.epoch.clone(),
+        part.living.as_ref().map(|living| living.equipment.clone()),
+        health.clone(),
+        (
+            institution.state.clone(),
+            begin.present.lineage.clone(),
+            institution.agreement.max_weight,
+        ),
+    );
+    let held = begin.held.clone();
+    let goes_on = held.map(|held| (held, institution.agreement.seed));
+    Reporter::start(news, goes_on, output.clone())
+}

@@ -1,0 +1,125 @@
+//! The run of a node in one epoch, step by step.
+
+use std::sync::Arc;
+
+use silo::{Checks, Surroundings};
+use tokio::runtime;
+
+use super::super::amendments::Amendments;
+use super::super::audited;
+use super::super::error::NodeError;
+use super::super::given::{WithStart, fetch};
+use super::super::opening::print_note;
+use super::super::output::Output;
+use super::super::signals::Signal;
+use super::beside::Beside;
+use super::connection::Between;
+use super::part::Part;
+use super::running::{goodbye, run_silo};
+use super::shared::Shared;
+use super::{Begin, Ended, GOODBYE, network_runtime};
+use crate::pool::Workers;
+use crate::store::{self, Note, Opened};
+
+/// Runs a node in one epoch: it looks at what the institution signed and has, keeps that, connects, and
+/// runs its silo until the epoch or the node ends.
+///
+/// # Errors
+/// [`NodeError`]: why it did not start, or what stopped it.
+pub(super) fn run(
+    begin: Begin<'_>,
+    opened: Opened,
+    mut signal: Signal,
+    output: &Output,
+) -> Result<Ended, NodeError> {
+    // After a change the node runs without a signature, and contributes nothing.
+    let number = begin.present.institution.agreement.epoch.number;
+    if number == 0 && begin.first.is_first_member() {
+        begin.first.consented()?;
+    }
+    if !fetch(begin.present, network_runtime, &mut signal, output)? {
+        return Ok(Ended::Left);
+    }
+    let part = Part::of(begin.present)?;
+    let warnings = keep(&begin, &part, &opened.notes, output)?;
+    let beside = Beside::start(&begin, &part, &opened.blobs, warnings, output)?;
+    run_beside(&begin, &part, opened, beside, signal, output)
+}
+
+/// Keeps beside the journal what the epoch rests on. The warnings about the state folder, which are
+/// printed, come back.
+fn keep(
+    begin: &Begin<'_>,
+    part: &Part,
+    notes: &[Note],
+    output: &Output,
+) -> Result<Vec<String>, NodeError> {
+    let institution = &begin.present.institution;
+    let epoch = &institution.agreement.epoch;
+    Amendments::of(&institution.state).only_of(epoch.id, &begin.present.in_force);
+    match begin.first.agreement.to_toml() {
+        Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
+        Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
+    }
+    let mut warnings = Vec::new();
+    for note in notes {
+        warnings.push(print_note(output, note));
+    }
+    part.keep(institution)?;
+    Ok(warnings)
+}
+
+/// Runs the silo between its network, its journal and those who are told what it reports, and then ends
+/// what runs beside it. Where it fails, the sockets are gone before the state folder is free for another
+/// process.
+fn run_beside(
+    begin: &Begin<'_>,
+    part: &Part,
+    opened: Opened,
+    beside: Beside,
+    signal: Signal,
+    output: &Output,
+) -> Result<Ended, NodeError> {
+    let institution = &begin.present.institution;
+    let epoch = &institution.agreement.epoch;
+    let member = part.member(institution, begin.options.follow_recovery)?;
+    let serving = part.serving(institution, begin.held.as_ref());
+    let columns = part.columns(institution);
+    let role = part.role(begin.present, member, begin.lost);
+    let shared = Shared::of(begin, part, serving);
+    let (health, reporter) = (beside.health, beside.reporter);
+    let between = Between {
+        log: audited::open(institution, opened.journal.log_note(), (output, &health))?,
+        leaving: shared.leaving.clone(),
+        reporter: reporter.clone(),
+        peers: beside.peers.clone(),
+    };
+    let wires = (beside.commands, beside.events);
+    let (network, logged) = between.join(institution, &beside.runtime, wires);
+    let feed = shared
+        .told(begin, columns, (&health, &reporter), output)
+        .feed();
+    let watch = shared.watch(begin, part, (health, &reporter), beside.sockets);
+    let start = part.start();
+    let pool = Workers::all_cores();
+    let inner = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let Opened { journal, blobs, .. } = opened;
+    let (beat, print_work) = (epoch.beat(), output.clone());
+    let ended = silo::block_on(inner, async move {
+        let surroundings = Surroundings {
+            network,
+            journal: Box::new(journal),
+            blobs: Arc::new(WithStart { blobs, start }),
+            pool,
+            checks: Checks::new(false),
+            feed,
+            origin: tokio::time::Instant::now(),
+        };
+        run_silo(role, surroundings, watch, signal, (beat, print_work)).await
+    });
+    reporter.end(&beside.ending, GOODBYE);
+    goodbye(beside.runtime, logged, beside.ended);
+    ended
+}

@@ -1,0 +1,104 @@
+//! What the silo's notices change, and what the node looks at with every tick.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use super::super::amendments::{Amendments, HeardOf};
+use super::super::columns::Columns;
+use super::super::health::Health;
+use super::super::leaving::Leaving;
+use super::super::output::Output;
+use super::super::recovery::{Recoveries, Wish};
+use super::super::reporter::Reporter;
+use super::super::serving::Serving;
+use super::super::signature::Owed;
+use super::super::unreachable::Unreachable;
+use super::super::waiting::Waiting;
+use super::super::watch::Watch;
+use super::part::Part;
+use super::told::Told;
+use super::{Begin, names};
+use crate::status::socket;
+
+/// What those who are told of a notice share with what is looked at with every tick.
+pub(super) struct Shared {
+    pub(super) leaving: Arc<Mutex<Leaving>>,
+    waiting: Arc<Mutex<Waiting>>,
+    /// What chooses the model that is served, where the node learns.
+    serving: Option<Serving>,
+}
+
+impl Shared {
+    /// The shared state of a node that begins an epoch now.
+    pub(super) fn of(begin: &Begin<'_>, part: &Part, serving: Option<Serving>) -> Self {
+        let epoch = &begin.present.institution.agreement.epoch;
+        let leaving = Leaving::new(epoch, begin.options.grace, Instant::now());
+        let owed = part.owed.as_ref().map(Owed::line);
+        let waiting = Waiting::new(epoch).with(part.bystander.clone(), owed);
+        Self {
+            leaving: Arc::new(Mutex::new(leaving)),
+            waiting: Arc::new(Mutex::new(waiting)),
+            serving,
+        }
+    }
+
+    /// Who is told of a notice.
+    pub(super) fn told(
+        &self,
+        begin: &Begin<'_>,
+        columns: Option<Columns>,
+        (health, reporter): (&Arc<Health>, &Reporter),
+        output: &Output,
+    ) -> Told {
+        let institution = &begin.present.institution;
+        Told {
+            leaving: self.leaving.clone(),
+            waiting: self.waiting.clone(),
+            health: health.clone(),
+            reporter: reporter.clone(),
+            serving: self.serving.clone(),
+            heard_of: HeardOf {
+                amendments: Amendments::of(&institution.state),
+                institution: institution.clone(),
+                output: output.clone(),
+            },
+            recoveries: Recoveries {
+                institution: institution.clone(),
+                output: output.clone(),
+            },
+            columns,
+            output: output.clone(),
+        }
+    }
+
+    /// What the node looks at with every tick.
+    pub(super) fn watch(
+        self,
+        begin: &Begin<'_>,
+        part: &Part,
+        (health, reporter): (Arc<Health>, &Reporter),
+        sockets: Vec<socket::Listening>,
+    ) -> Watch {
+        let institution = &begin.present.institution;
+        let epoch = institution.agreement.epoch.clone();
+        Watch {
+            leaving: self.leaving,
+            until_done: begin.options.until_done,
+            waiting: self.waiting,
+            serving: self.serving,
+            health,
+            reporter: reporter.clone(),
+            unreachable: Unreachable::default(),
+            sockets,
+            names: names(&epoch),
+            amendments: Amendments::of(&institution.state),
+            given: BTreeMap::new(),
+            unused: BTreeSet::new(),
+            wish: Wish::of(&institution.state, &epoch),
+            wanted: None,
+            owed: part.owed.clone(),
+            epoch,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Who is told what a silo reports.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
+
+use protocol::Time;
+use silo::{Feed, Notice};
+
+use super::super::amendments::HeardOf;
+use super::super::columns::Columns;
+use super::super::health::Health;
+use super::super::leaving::Leaving;
+use super::super::locked;
+use super::super::output::Output;
+use super::super::recovery::Recoveries;
+use super::super::reporter::Reporter;
+use super::super::serving::Serving;
+use super::super::waiting::Waiting;
+
+/// The parts of a node that the silo's notices are for.
+pub(super) struct Told {
+    pub(super) leaving: Arc<Mutex<Leaving>>,
+    pub(super) waiting: Arc<Mutex<Waiting>>,
+    pub(super) health: Arc<Health>,
+    pub(super) reporter: Reporter,
+    /// What chooses the model that is served, where the node learns.
+    pub(super) serving: Option<Serving>,
+    pub(super) heard_of: HeardOf,
+    pub(super) recoveries: Recoveries,
+    /// What warns of far columns, where the node learns.
+    pub(super) columns: Option<Columns>,
+    pub(super) output: Output,
+}
+
+impl Told {
+    /// The function that the silo calls with every notice.
+    pub(super) fn feed(mut self) -> Feed {
+        Box::new(move |at, notice| self.observe(at, notice))
+    }
+
+    fn observe(&mut self, at: Time, notice: &Notice) {
+        let now = SystemTime::now();
+        locked(&self.leaving).observe(notice, Instant::now());
+        locked(&self.waiting).observe(notice);
+        self.health.observe(now, notice);
+        self.reporter.notice(now, at, notice);
+        if let Some(serving) = &self.serving {
+            serving.observe(notice);
+        }
+        self.heard_of.observe(at, notice);
+        self.recoveries.observe(at, notice);
+        if let Some(columns) = &mut self.columns {
+            columns.notice(at.elapsed().as_secs_f64(), notice, &self.output);
+        }
+    }
+}
