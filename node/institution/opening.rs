@@ -21,9 +21,8 @@ use formatting::numbers;
 /// Name of the file with the agreement in force, once it has changed.
 pub(crate) const IN_FORCE: &str = "in-force.toml";
 
-/// Writes the agreement in force beside the journal, and says that it is another one.
-pub(super) fn keep_in_force(institution: &Institution, output: &Output) {
-    let epoch = &institution.agreement.epoch;
+/// Writes the agreement in force beside the journal.
+pub(super) fn keep_in_force(institution: &Institution) {
     let written = institution
         .agreement
         .to_toml()
@@ -32,6 +31,14 @@ pub(super) fn keep_in_force(institution: &Institution, output: &Output) {
         let kept = store::keep_file(&institution.state, IN_FORCE, text.as_bytes());
         kept.map_err(|error| error.to_string())
     });
+    if let Err(why) = written {
+        tracing::warn!("the agreement in force is not kept beside the journal: {why}");
+    }
+}
+
+/// Says that another agreement is in force than at the beginning.
+pub(super) fn print_in_force(institution: &Institution, output: &Output) {
+    let epoch = &institution.agreement.epoch;
     let file = institution.state.join(IN_FORCE);
     let line = format!(
         "{} of the agreement so far; the one in force is in {}",
@@ -43,9 +50,6 @@ pub(super) fn keep_in_force(institution: &Institution, output: &Output) {
         block: format!("{:#}", epoch.id),
     };
     output.print(SystemTime::now(), 0.0, event, &line);
-    if let Err(why) = written {
-        tracing::warn!("the agreement in force is not kept beside the journal: {why}");
-    }
 }
 
 /// Prints what was found and handled when the state folder was opened; gives the text.

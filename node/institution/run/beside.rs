@@ -14,7 +14,7 @@ use super::super::error::NodeError;
 use super::super::health::Health;
 use super::super::knocks;
 use super::super::news::News;
-use super::super::opening::{keep_in_force, serve_status};
+use super::super::opening::{keep_in_force, print_in_force, serve_status};
 use super::super::output::Output;
 use super::super::reporter::{Ending, Reporter};
 use super::super::weaknesses::weaknesses;
@@ -64,10 +64,15 @@ impl Beside {
         let runtime = network_runtime()?;
         let telling = Telling::default();
         let mesh = connect(begin.present, &runtime, blobs.spool(), &telling)?;
+        // Whoever reads that it runs may read the agreement in force from the state folder.
+        let changed = epoch.number > 0;
+        if changed {
+            keep_in_force(institution);
+        }
         announce(institution, &mesh.addresses, output);
         output.begin();
-        if epoch.number > 0 {
-            keep_in_force(institution, output);
+        if changed {
+            print_in_force(institution, output);
         }
         runtime.spawn(knocks::print(mesh.notices, epoch.clone(), output.clone()));
         for (event, line) in weaknesses(&institution.agreement, institution.me, part.rows()) {
