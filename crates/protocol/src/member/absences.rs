@@ -1,8 +1,6 @@
 //! Members that took no part in recent rounds, and how long they are excused (not waited for).
 
 use super::ByMember;
-use super::own::{Contributing, Lateness};
-use crate::effects::{Effect, Report};
 use crate::roster::MemberIndex;
 
 /// The members without a contribution in the last final round that waited for them.
@@ -51,27 +49,5 @@ impl Absences {
     pub(super) fn set(&mut self, member: MemberIndex, until: u64) {
         let missed = 1;
         self.0.insert(member, Absence { missed, until });
-    }
-}
-
-impl Contributing<'_> {
-    /// The round under way became final: reports if this member's contribution came too late for it.
-    pub(super) fn report_lateness(&mut self) {
-        let me = self.config.me;
-        if self.chain.learned.round != self.round.number {
-            return;
-        }
-        if self.chain.learned.authors.binary_search(&me).is_ok() || self.participation.listening() {
-            return;
-        }
-        let started = self.round.started;
-        let ready = match self.round.own.lateness() {
-            None => return,
-            Some(Lateness::NotReady) => None,
-            Some(Lateness::Ready(at)) => Some(at - started),
-        };
-        let (round, over) = (self.round.number, self.now - started);
-        let late = Report::Late { round, ready, over };
-        self.out.push(Effect::Report(late));
     }
 }

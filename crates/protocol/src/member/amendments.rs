@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::approvals::{Approvals, KEPT, Word};
 use super::chain::Chain;
-use super::lead::Draft;
 use super::outbox::Outbox;
+use super::stage::Draft;
 use super::{ByMember, Config, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;

@@ -1,40 +1,29 @@
-//! Votes: this member's own, and those that it collects into certificates (R1–R3, R5).
+//! This member's own votes and proposals, and the votes that it collects (R1–R3, R5).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::chain::Chain;
-use super::lead::Draft;
-use super::outbox::Outbox;
-use super::participation::Participation;
-use super::{ByMember, Config, Member, Mutation, View};
-use crate::certificate::{Certificate, Checked, Verdict, Vote};
-use crate::charter::{Epoch, Verification};
-use crate::effects::{Effect, Record, Report};
+use super::ByMember;
+use crate::charter::Epoch;
 use crate::envelope;
-use crate::evidence::Evidence;
-use crate::hash::Hash;
-use crate::message::{Block, Body, Message, Proposal};
-use crate::refusal::Refusal;
+use crate::message::{Body, Message};
 use crate::roster::MemberIndex;
-use crate::time::Time;
 
 /// Votes and proposals of views after the last final block.
 #[derive(Default)]
 pub(super) struct Ballots {
-    own: BTreeMap<u64, Own>,
-    tallies: BTreeMap<u64, Tally>,
+    pub(super) own: BTreeMap<u64, Own>,
+    pub(super) tallies: BTreeMap<u64, Tally>,
 }
 
 /// What this member signed in a view. Everything here is durable before it is sent.
 #[derive(Default)]
-struct Own {
-    notarize: Option<(Message, Bytes)>,
-    finalize: Option<(Message, Bytes)>,
-    nullify: Option<(Message, Bytes)>,
-    proposal: Option<(Message, Bytes)>,
+pub(super) struct Own {
+    pub(super) notarize: Option<(Message, Bytes)>,
+    pub(super) finalize: Option<(Message, Bytes)>,
+    pub(super) nullify: Option<(Message, Bytes)>,
+    pub(super) proposal: Option<(Message, Bytes)>,
 }
 
 impl Own {
@@ -52,10 +41,10 @@ impl Own {
 
 /// The first vote of each kind that every member cast in a view.
 #[derive(Default)]
-struct Tally {
-    notarize: ByMember<Message>,
-    finalize: ByMember<Message>,
-    nullify: ByMember<Message>,
+pub(super) struct Tally {
+    pub(super) notarize: ByMember<Message>,
+    pub(super) finalize: ByMember<Message>,
+    pub(super) nullify: ByMember<Message>,
 }
 
 impl Ballots {
@@ -119,386 +108,5 @@ impl Ballots {
     pub(super) fn forget(&mut self, tip: u64) {
         self.own.retain(|view, _| *view > tip);
         self.tallies.retain(|view, _| *view > tip);
-    }
-}
-
-/// Voting and counting votes. Borrows what that depends on.
-pub(super) struct Voting<'a> {
-    config: &'a Config,
-    now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    ballots: &'a mut Ballots,
-    view: &'a View,
-    participation: &'a Participation,
-    /// Nothing is left to agree on.
-    at_rest: bool,
-}
-
-/// What follows from a vote that was counted.
-pub(super) struct Counted {
-    /// A contradiction to an earlier vote of its sender.
-    pub(super) fault: Option<Evidence>,
-    /// What it votes for.
-    pub(super) verdict: Verdict,
-}
-
-impl Member {
-    /// Lends what voting depends on.
-    pub(super) fn voting(&mut self) -> Voting<'_> {
-        let at_rest = self.at_rest();
-        Voting {
-            config: &self.config,
-            now: self.now,
-            out: &mut self.out,
-            chain: &self.chain,
-            ballots: &mut self.ballots,
-            view: &self.view,
-            participation: &self.participation,
-            at_rest,
-        }
-    }
-
-    /// Votes against the view if its lead broke a rule, and reports that.
-    pub(super) fn against_lead(&mut self, round: u64, rules: Result<(), Refusal>) {
-        if let Err(reason) = rules {
-            self.out.refuse(self.view.lead, round, reason.clone());
-            self.voting().nullify(reason);
-        }
-    }
-
-    /// A vote of any member.
-    pub(super) fn receive_vote(&mut self, message: Message) {
-        let view = message.view;
-        let Some(Counted { fault, verdict }) = self.voting().count(message) else {
-            return;
-        };
-        if let Some(evidence) = fault {
-            self.accuse(evidence);
-        }
-        if let Some(certificate) = self.voting().certificate(view, verdict) {
-            self.add_certificate(certificate);
-        }
-    }
-}
-
-impl Voting<'_> {
-    /// Votes Notarize, at most once per view (R1).
-    pub(super) fn notarize(&mut self, block: Hash, checked: Checked) {
-        let view = self.view.number;
-        let once = self.ballots.has_notarized(view) && !self.config.broken(Mutation::NotarizeTwice);
-        if self.participation.listening() || once {
-            return;
-        }
-        if let Some(block) = self.chain.block(&block).cloned() {
-            self.out.push(Effect::Persist(Record::Block(block)));
-        }
-        self.cast(view, Body::Notarize { block, checked });
-    }
-
-    /// Votes Finalize, unless this member voted Nullify in that view (R2, R3).
-    pub(super) fn finalize(&mut self, view: u64, block: Hash) {
-        let against =
-            self.ballots.has_nullified(view) && !self.config.broken(Mutation::FinalizeAfterNullify);
-        let done = self
-            .ballots
-            .own
-            .get(&view)
-            .is_some_and(|own| own.finalize.is_some());
-        if !(self.participation.listening() || against || done || view <= self.chain.tip.view) {
-            self.cast(view, Body::Finalize { block });
-        }
-    }
-
-    /// Votes against the current view, unless this member voted Finalize in it (R2).
-    pub(super) fn nullify(&mut self, reason: Refusal) {
-        let view = self.view.number;
-        let finalized = self
-            .ballots
-            .own
-            .get(&view)
-            .is_some_and(|own| own.finalize.is_some());
-        if self.participation.listening()
-            || self.at_rest
-            || self.ballots.has_nullified(view)
-            || finalized && !self.config.broken(Mutation::NullifyAfterFinalize)
-        {
-            return;
-        }
-        self.out
-            .push(Effect::Report(Report::Nullifying { view, reason }));
-        let (message, frame) = self.config.seal(0, view, Body::Nullify);
-        if !self.config.broken(Mutation::NullifyNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Vote(message.clone())));
-        }
-        self.ballots.remember(message.clone(), frame.clone());
-        self.out.publish(message, frame);
-    }
-
-    /// Signs a vote and sends it to the collectors.
-    fn cast(&mut self, view: u64, body: Body) {
-        let (message, frame) = self.config.seal(0, view, body);
-        if !self.config.broken(Mutation::VoteNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Vote(message.clone())));
-        }
-        self.ballots.remember(message.clone(), frame.clone());
-        for to in self.collectors(view) {
-            self.out.send(to, &message, &frame);
-        }
-    }
-
-    /// The collectors of a view, who make certificates of its votes.
-    fn collectors(&self, view: u64) -> Vec<MemberIndex> {
-        self.chain.turns.collectors(&self.config.epoch, view)
-    }
-
-    /// Proposes a block. It is durable before anybody sees it (R5).
-    /// `None` if it may not be proposed: this member votes against the view instead.
-    pub(super) fn propose(&mut self, draft: Draft) -> Option<(Message, Bytes)> {
-        let Draft {
-            content,
-            parent,
-            proof,
-        } = draft;
-        let view = self.view.number;
-        let from = proof.as_ref().map_or(0, |proof| proof.view);
-        let unproven = self.config.broken(Mutation::SkippedWithoutProof);
-        if self.chain.gap(from, view).is_some() && !unproven {
-            self.nullify(Refusal::ViewsUnknown);
-            return None;
-        }
-        let skipped = self.chain.last_skipped(from, view);
-        let block = Block {
-            epoch: self.config.epoch.id,
-            view,
-            parent,
-            content,
-        };
-        let proposal = Proposal {
-            block,
-            parent: proof,
-            skipped,
-        };
-        let (message, frame) = self
-            .config
-            .seal(0, view, Body::Proposal(Box::new(proposal)));
-        if !self.config.broken(Mutation::ProposalNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Proposed(message.clone())));
-        }
-        self.ballots.remember(message.clone(), frame.clone());
-        self.out.publish(message.clone(), frame.clone());
-        Some((message, frame))
-    }
-
-    /// This member's proposal in the present view.
-    pub(super) fn proposal(&self) -> Option<(Message, Bytes)> {
-        self.ballots.proposal(self.view.number).cloned()
-    }
-
-    /// The members that are known to have voted Notarize or Nullify in the present view.
-    pub(super) fn voters(&self) -> BTreeSet<MemberIndex> {
-        self.ballots.voters(self.view.number)
-    }
-
-    /// Counts a vote of any member; `None` if it is of no use.
-    fn count(&mut self, message: Message) -> Option<Counted> {
-        let (view, sender) = (message.view, message.sender);
-        let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
-        if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
-            return None;
-        }
-        let tally = self.ballots.tallies.entry(view).or_default();
-        let earlier = match &message.body {
-            Body::Notarize { .. } => tally.notarize.get(&sender),
-            Body::Finalize { .. } => tally.finalize.get(&sender).or(tally.nullify.get(&sender)),
-            _ => tally.finalize.get(&sender),
-        };
-        let fault = earlier.and_then(|earlier| Evidence::of(earlier, &message));
-        let votes = match &message.body {
-            Body::Notarize { .. } => &mut tally.notarize,
-            Body::Finalize { .. } => &mut tally.finalize,
-            _ => &mut tally.nullify,
-        };
-        votes.entry(sender).or_insert_with(|| message.clone());
-        let gave_up = message.body == Body::Nullify
-            && (view, sender) == (self.view.number, self.view.lead)
-            && self.view.judged.is_none();
-        if gave_up && sender != self.config.me && !self.config.broken(Mutation::GivingUpIgnored) {
-            let lead = self.config.epoch.roster.name(sender).to_owned();
-            self.nullify(Refusal::GaveUp { lead });
-        }
-        let verdict = match message.body {
-            Body::Notarize { block, .. } => Verdict::Notarised(block),
-            Body::Finalize { block } => Verdict::Final(block),
-            _ => Verdict::Nullified,
-        };
-        Some(Counted { fault, verdict })
-    }
-
-    /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives
-    /// within half a beat of the certificate was probably sent before its sender got it. Gives
-    /// whether the vote is of no use any more.
-    fn answer_late_vote(&mut self, message: &Message) -> bool {
-        let wanted = |certificate: &Certificate| match (&message.body, certificate.verdict) {
-            (_, Verdict::Final(_)) | (Body::Nullify, _) => true,
-            (Body::Notarize { .. }, _) => true,
-            (_, verdict) => verdict == Verdict::Nullified,
-        };
-        if self.at_rest && message.view > self.chain.tip.view && message.sender != self.config.me {
-            // This member sends nothing else any more that the voter could learn this from.
-            if let Some(proof) = &self.chain.tip.proof {
-                let frame = envelope::seal_certificate(&self.config.epoch, proof);
-                self.out.push(Effect::Send {
-                    to: message.sender,
-                    frame,
-                });
-            }
-            return true;
-        }
-        let pause = self.config.epoch.beat() / 2;
-        let known: Vec<_> = self
-            .chain
-            .of_view(message.view)
-            .into_iter()
-            .filter(|(certificate, _)| wanted(certificate))
-            .map(|(certificate, since)| (certificate.clone(), since))
-            .collect();
-        let late = known.iter().any(|(_, since)| self.now - *since > pause);
-        if late
-            && message.sender != self.config.me
-            && !self.config.broken(Mutation::LateVoteUnanswered)
-        {
-            for (certificate, _) in &known {
-                let frame = envelope::seal_certificate(&self.config.epoch, certificate);
-                self.out.push(Effect::Send {
-                    to: message.sender,
-                    frame,
-                });
-            }
-        }
-        // While the view is only notarised or nullified, Finalize votes still count.
-        known
-            .iter()
-            .any(|(certificate, _)| matches!(certificate.verdict, Verdict::Final(_)))
-    }
-
-    /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
-    fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
-        let mut quorum = self.config.epoch.roster.quorum();
-        if self.config.broken(Mutation::QuorumMinusOne) {
-            quorum -= 1;
-        }
-        if self.chain.has(view, verdict) {
-            return None;
-        }
-        let tally = self.ballots.tallies.get(&view)?;
-        let cast = match verdict {
-            Verdict::Notarised(_) => &tally.notarize,
-            Verdict::Final(_) => &tally.finalize,
-            Verdict::Nullified => &tally.nullify,
-        };
-        let mut votes: Vec<_> = cast
-            .iter()
-            .filter_map(|(&member, message)| {
-                let (block, checked) = match message.body {
-                    Body::Notarize { block, checked } => (Some(block), checked),
-                    Body::Finalize { block } => (Some(block), Checked::Structure),
-                    _ => (None, Checked::Structure),
-                };
-                (block == verdict.block()).then_some(Vote {
-                    member,
-                    checked,
-                    signature: message.signature,
-                })
-            })
-            .collect();
-        if votes.len() < quorum {
-            return None;
-        }
-        // Honest votes for an empty block or a change all say that there was no outcome to check. A false
-        // vote beside them must not make the certificate ask for auditors.
-        let plain = |vote: &Vote| vote.checked == Checked::Structure;
-        if votes.iter().filter(|vote| plain(vote)).count() >= quorum {
-            votes.retain(plain);
-        }
-        // Those of auditors first: a notarisation needs some of them.
-        let auditors = match verdict {
-            Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),
-            Verdict::Final(_) | Verdict::Nullified => Vec::new(),
-        };
-        let full = Checked::Outcome(Verification::Full);
-        votes.sort_by_key(|vote: &Vote| {
-            let audited = vote.checked == full && auditors.binary_search(&vote.member).is_ok();
-            (!audited, vote.member)
-        });
-        votes.truncate(quorum);
-        votes.sort_by_key(|vote| vote.member);
-        let votes: Arc<[Vote]> = votes.into();
-        Some(Certificate {
-            view,
-            verdict,
-            votes,
-        })
-    }
-
-    /// Once per beat: sends again the votes that no certificate has answered.
-    pub(super) fn repeat(&mut self) {
-        if self.participation.outdated() {
-            // They may contradict those that its journal does not hold.
-            return;
-        }
-        let current = self.view.lead;
-        let mut again = Vec::new();
-        for (&view, own) in &self.ballots.own {
-            let certified = self.chain.of_view(view);
-            let ended = |wanted: fn(&Verdict) -> bool| {
-                certified
-                    .iter()
-                    .any(|(certificate, _)| wanted(&certificate.verdict))
-            };
-            let mut to = self.collectors(view);
-            if !to.contains(&current) {
-                to.push(current);
-            }
-            if let Some(vote) = own.notarize.as_ref().filter(|_| !ended(|_| true)) {
-                again.push((to.clone(), vote.clone()));
-            }
-            let is_final = |verdict: &Verdict| matches!(verdict, Verdict::Final(_));
-            if let Some(vote) = own.finalize.as_ref().filter(|_| !ended(is_final)) {
-                again.push((to, vote.clone()));
-            }
-            if let Some(vote) = own.nullify.as_ref().filter(|_| !ended(|_| true)) {
-                // To this member too: a restart has emptied its tally.
-                again.push((self.config.epoch.roster.members().collect(), vote.clone()));
-            }
-        }
-        let stuck = self.ballots.has_nullified(self.view.number);
-        for (members, (message, frame)) in again {
-            for to in members {
-                self.out.send(to, &message, &frame);
-            }
-        }
-        if stuck {
-            // The best certificates bring members of other views to this one.
-            let mut best: Vec<_> = self.chain.tip.proof.iter().cloned().collect();
-            best.extend(self.chain.newest_notarised().cloned());
-            best.extend(
-                self.chain
-                    .nullification(self.view.number.saturating_sub(1))
-                    .cloned(),
-            );
-            for certificate in best {
-                let frame = envelope::seal_certificate(&self.config.epoch, &certificate);
-                for to in self.config.others() {
-                    self.out.push(Effect::Send {
-                        to,
-                        frame: frame.clone(),
-                    });
-                }
-            }
-        }
     }
 }

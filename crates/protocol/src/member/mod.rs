@@ -5,18 +5,23 @@
 //! |---|---|
 //! | `receive`, `queries` | who takes a message; what the surroundings may ask |
 //! | `round` | the round under way: its plan, and what the next four files keep of it |
-//! | `own` | `Contributing`, this member's own part: training, contributing, when others may have its model |
-//! | `scoring`, `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
+//! | `own` | how far this member's own part is: training, contributing, when others may have its model |
+//! | `scoring` | this member's losses of the round's entries |
 //! | `inbox` | contributions and scores of others, kept in case this member leads |
 //! | `sheets` | the sheets of the round that are kept |
+//! | `contributing` | `Contributing`: training, contributing, what others contribute |
+//! | `signing` | `Signing`: scoring the entries of a bundle, signing for a sheet |
 //! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
+//! | `stage` | how far this member is with leading the view |
 //! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
 //! | `proposals`, `judge` | `Judging`: whether to vote for a proposal (R1, R2) |
-//! | `ballots` | `Voting`: own votes and proposals, and votes collected into certificates (R1–R3, R5) |
+//! | `ballots` | own votes and proposals, and the votes of others (R1–R3, R5) |
+//! | `voting` | `Voting`: votes of this member, and certificates of all votes |
 //! | `chain` | final blocks and later certificates |
 //! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
 //! | `views` | entering and leaving views |
-//! | `adoption`, `completion` | `Adopting`: plans and outcomes (R4), and the end after the last round |
+//! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
+//! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
 //! | `amendments` | `Amending`: changes of the agreement |
 //! | `approvals` | what members say of amendments: the last word of each counts |
 //! | `ending` | the end of the epoch |
@@ -25,7 +30,8 @@
 //! | `presence` | which members can be reached, and how fast |
 //! | `absences` | members that are not waited for |
 //! | `sync` | `Syncing`: catching up with what became final elsewhere |
-//! | `participation` | `OwnKey`: only listening, while this member cannot know what it has signed (R5) |
+//! | `participation` | only listening, while this member cannot know what it has signed (R5) |
+//! | `own_key` | `OwnKey`: what this member's key has signed, compared with the journal |
 //! | `restart` | restarting with the records of the journal |
 //! | `clock`, `timers` | the beat; `Timing`, how long phases and views may take |
 //! | `reporting` | evidence, in bounded number |
@@ -40,6 +46,7 @@
 //! does not matter, and a message that was lost has the same effect when it is sent again.
 
 mod absences;
+mod adopting;
 mod adoption;
 mod amendments;
 mod approvals;
@@ -48,6 +55,7 @@ mod chain;
 mod clock;
 mod completion;
 mod config;
+mod contributing;
 mod ending;
 mod entries;
 mod finality;
@@ -56,6 +64,7 @@ mod judge;
 mod lead;
 mod outbox;
 mod own;
+mod own_key;
 mod participation;
 mod presence;
 mod proposals;
@@ -69,11 +78,13 @@ mod round;
 mod scoring;
 mod sheets;
 mod signing;
+mod stage;
 mod sync;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod views;
+mod voting;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -96,13 +107,13 @@ use ballots::Ballots;
 use chain::Chain;
 use completion::Completion;
 use judge::Judged;
-use lead::Lead;
 use outbox::Outbox;
 use participation::{Journal, Participation};
 use presence::Presence;
 use recoveries::Recoveries;
 use recovery::heeds;
 use round::Round;
+use stage::Lead;
 use sync::Sync;
 
 /// The state machine of one member: its whole behaviour towards the others.

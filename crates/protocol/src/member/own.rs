@@ -1,31 +1,17 @@
 //! This member's own part of a round: training, contributing, and when others may have its model.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 
-use super::chain::Chain;
-use super::outbox::Outbox;
-use super::participation::Participation;
-use super::round::Round;
 use super::scoring::Scoring;
-use super::{Config, Member, Mutation, View};
-use crate::effects::{Effect, Record, Report};
-use crate::envelope;
 use crate::hash::Hash;
-use crate::message::{Body, Contribution, Entry, Kind, METRIC_NAME, METRICS, Message};
-use crate::roster::MemberIndex;
-use crate::rotation::Setting as _;
+use crate::message::{Body, Entry, Message};
 use crate::time::Time;
 use crate::work::Trained;
-
-/// Beats after which a member says again that it has nothing.
-const AGAIN: u32 = 4;
 
 /// This member's own part of a round.
 #[derive(Default)]
 pub(super) struct OwnPart {
-    training: Training,
+    pub(super) training: Training,
     /// The bundle with this member's entry was seen: any member may have its model now.
     pub(super) model_released: bool,
     pub(super) scoring: Scoring,
@@ -33,7 +19,7 @@ pub(super) struct OwnPart {
 
 /// How far training is.
 #[derive(Default)]
-enum Training {
+pub(super) enum Training {
     #[default]
     Due,
     Running,
@@ -56,12 +42,12 @@ pub(super) enum Lateness {
 }
 
 /// A signed contribution, its bytes for the wire, and the entry that it becomes.
-struct Contributed {
-    message: Message,
-    frame: Bytes,
-    entry: Entry,
+pub(super) struct Contributed {
+    pub(super) message: Message,
+    pub(super) frame: Bytes,
+    pub(super) entry: Entry,
     /// When it was signed here, or found in the journal.
-    at: Time,
+    pub(super) at: Time,
 }
 
 impl OwnPart {
@@ -117,203 +103,6 @@ impl OwnPart {
                 own.message.round == round && a.same(b)
             }
             _ => false,
-        }
-    }
-}
-
-/// This member's part of the round under way. Borrows what that depends on.
-pub(super) struct Contributing<'a> {
-    pub(super) config: &'a Config,
-    pub(super) now: Time,
-    pub(super) out: &'a mut Outbox,
-    pub(super) chain: &'a Chain,
-    pub(super) view: &'a mut View,
-    pub(super) round: &'a mut Round,
-    pub(super) participation: &'a Participation,
-    /// The last round is adopted here.
-    pub(super) complete: bool,
-}
-
-impl Member {
-    /// Lends what this member's part of the round depends on.
-    pub(super) fn contributing(&mut self) -> Contributing<'_> {
-        Contributing {
-            config: &self.config,
-            now: self.now,
-            out: &mut self.out,
-            chain: &self.chain,
-            view: &mut self.view,
-            round: &mut self.round,
-            participation: &self.participation,
-            complete: self.completion.reached,
-        }
-    }
-}
-
-impl Contributing<'_> {
-    /// Takes back the contribution that was made durable before a restart.
-    pub(super) fn restore(&mut self, message: Message) {
-        let epoch = &self.config.epoch;
-        let Body::Contribution(contribution) = &message.body else {
-            return;
-        };
-        let entry = contribution.entry(&epoch.federation, self.round.number);
-        self.round.models.hold([entry.fields.blob]);
-        let frame = envelope::reseal(epoch, &message);
-        self.round.own.training = Training::Contributed(Box::new(Contributed {
-            message,
-            frame,
-            entry,
-            at: self.now,
-        }));
-    }
-
-    /// Starts to train, once the plan is known and names this member.
-    pub(super) fn train(&mut self) {
-        let Some(plan) = self.round.plan() else {
-            return;
-        };
-        let round = plan.round;
-        let may_train = !self.complete && !self.participation.lost_journal() && !self.config.paused;
-        let due = matches!(self.round.own.training, Training::Due);
-        if due && may_train && self.round.participates(self.config.me) {
-            self.round.own.training = Training::Running;
-            self.out.push(Effect::Train { round });
-        }
-    }
-
-    pub(super) fn trained(&mut self, round: u64, result: Result<Trained, String>) {
-        if round != self.round.number || !matches!(self.round.own.training, Training::Running) {
-            return;
-        }
-        self.round.own.training = match result {
-            Ok(trained) => Training::Finished(trained),
-            Err(reason) => {
-                let report = Report::TrainingFailed { round, reason };
-                self.out.push(Effect::Report(report));
-                Training::Failed {
-                    told: false,
-                    beats: 0,
-                }
-            }
-        };
-    }
-
-    /// Signs a finished training, unless this member only listens, and sends it to the lead.
-    pub(super) fn contribute(&mut self) {
-        if self.participation.listening() || self.complete || self.config.paused {
-            return;
-        }
-        let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
-            return;
-        };
-        let Training::Finished(trained) = &mut self.round.own.training else {
-            return;
-        };
-        let (fields, mut metrics) = (trained.fields.clone(), std::mem::take(&mut trained.metrics));
-        let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
-        metrics.retain(sane);
-        metrics.truncate(METRICS);
-        let (round, epoch) = (self.round.number, &self.config.epoch);
-        let nonce = self
-            .config
-            .key
-            .derive("nonce", &[&epoch.seed().0, &round.to_le_bytes()]);
-        let blob = fields.blob;
-        let contribution = Contribution {
-            plan,
-            fields,
-            nonce,
-            metrics,
-        };
-        let entry = contribution.entry(&epoch.federation, round);
-        let (message, frame) = self.config.seal(round, 0, Body::Contribution(contribution));
-        if !self.config.broken(Mutation::ContributionNotDurable) {
-            self.out
-                .push(Effect::Persist(Record::Contributed(message.clone())));
-        }
-        self.out
-            .push(Effect::Report(Report::Contributed { round, blob }));
-        self.round.models.hold([blob]);
-        self.round.own.training = Training::Contributed(Box::new(Contributed {
-            message,
-            frame,
-            entry,
-            at: self.now,
-        }));
-        self.send_contribution();
-    }
-
-    /// Sends the contribution to the lead of the view, unless the lead has given its receipt.
-    pub(super) fn send_contribution(&mut self) {
-        let Training::Contributed(own) = &self.round.own.training else {
-            return;
-        };
-        if self.view.receipt.is_none() && !self.participation.listening() && !self.complete {
-            let (message, frame) = (own.message.clone(), own.frame.clone());
-            if self.config.broken(Mutation::ContributionPublished) {
-                return self.out.publish(message, frame);
-            }
-            self.out.send(self.view.lead, &message, &frame);
-        }
-    }
-
-    /// Once per beat: sends the contribution again. While a block of the round may become final, its
-    /// lead knows whose it is, and the next one need not: only after D, the `phase`, that one may need it.
-    pub(super) fn repeat_contribution(&mut self, phase: Duration) {
-        let early = self.now < self.view.entered + phase;
-        let waits = early && self.chain.newest_notarised().is_some();
-        if self.view.lead != self.config.me && !waits {
-            self.send_contribution();
-        }
-    }
-
-    /// Tells the others, once, that nothing comes of a training that failed, so that nobody waits for it.
-    pub(super) fn say_nothing(&mut self) {
-        let silent = self.participation.listening() || self.complete;
-        let told = Training::Failed {
-            told: true,
-            beats: 0,
-        };
-        let untold = matches!(
-            self.round.own.training,
-            Training::Failed { told: false, .. }
-        );
-        let known = Kind::Nothing.since() <= self.config.epoch.format;
-        if untold && known && !silent && !self.config.broken(Mutation::NothingUnsaid) {
-            self.round.own.training = told;
-            self.has_nothing(self.config.me, self.round.number);
-            self.send_nothing(&self.config.others());
-        }
-    }
-
-    /// Once per beat: says it again every few beats.
-    pub(super) fn repeat_nothing(&mut self) {
-        if let Training::Failed { told: true, beats } = &mut self.round.own.training {
-            *beats += 1;
-            if beats.is_multiple_of(AGAIN) {
-                self.send_nothing(&self.config.others());
-            }
-        }
-    }
-
-    /// Says to these members that this one contributes nothing to this round, if that is so.
-    pub(super) fn send_nothing(&mut self, members: &[MemberIndex]) {
-        if !matches!(self.round.own.training, Training::Failed { told: true, .. }) {
-            return;
-        }
-        let (_, frame) = self.config.seal(self.round.number, 0, Body::Nothing);
-        let send = |&to: &MemberIndex| Effect::Send {
-            to,
-            frame: frame.clone(),
-        };
-        self.out.extend(members.iter().map(send));
-    }
-
-    /// The lead of the view has this member's model.
-    pub(super) fn receipt(&mut self, entry: Hash) {
-        if self.round.own.entry().is_some_and(|own| own.id == entry) {
-            self.view.receipt = Some(entry);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Receiving messages of members: which belong to the present view, and who takes them.
 
-use super::inbox::Again;
+use super::contributing::Again;
 use super::{Member, Mutation};
 use crate::message::{Body, Message};
 use crate::refusal::Refusal;

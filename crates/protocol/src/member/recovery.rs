@@ -8,9 +8,9 @@
 
 use super::adoption::Adoption;
 use super::chain::Chain;
-use super::lead::Lead;
 use super::outbox::Outbox;
 use super::recoveries::{Lost, Recoveries, Standings, Wanted};
+use super::stage::Lead;
 use super::{Config, Member, View};
 use crate::certificate::Verdict;
 use crate::change::ChangeError;

@@ -8,11 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Inclusions;
-use super::adoption::Adopting;
 use super::inbox::Inbox;
 use super::own::OwnPart;
 use super::sheets::Sheets;
-use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Entry, Message, Sheet};
 use crate::roster::MemberIndex;
@@ -24,7 +22,7 @@ pub(super) struct Round {
     pub(super) number: u64,
     /// When the last learning block became final here, or when this member started.
     pub(super) started: Time,
-    plan: Plan,
+    pub(super) plan: Plan,
     pub(super) own: OwnPart,
     pub(super) inbox: Inbox,
     pub(super) models: Models,
@@ -37,7 +35,7 @@ pub(super) struct Round {
 }
 
 /// The plan of a round.
-enum Plan {
+pub(super) enum Plan {
     /// The state that it follows from is not adopted yet.
     NotRequested,
     Requested,
@@ -131,30 +129,5 @@ impl Models {
     pub(super) fn missing(&self, entries: &[Entry]) -> Vec<Entry> {
         let missing = |entry: &&Entry| !self.held.contains(&entry.fields.blob);
         entries.iter().filter(missing).cloned().collect()
-    }
-}
-
-impl Adopting<'_> {
-    /// Requests the plan once the state that it follows from is adopted.
-    pub(super) fn request_plan(&mut self) {
-        let ready = self.adoption.applied + 1 == self.round.number;
-        if !ready || self.completion.reached || !matches!(self.round.plan, Plan::NotRequested) {
-            return;
-        }
-        self.round.plan = Plan::Requested;
-        let state = self.chain.learned.outcome;
-        self.out.push(Effect::Plan {
-            round: self.round.number,
-            state,
-        });
-    }
-
-    /// The plan of a round is known.
-    pub(super) fn planned(&mut self, plan: Planned) {
-        if plan.round == self.round.number {
-            let all = || self.config.epoch.roster.members().collect();
-            let participants = plan.participants.clone().unwrap_or_else(all);
-            self.round.plan = Plan::Known { plan, participants };
-        }
     }
 }

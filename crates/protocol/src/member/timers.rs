@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::chain::Chain;
 use super::entries::Waiting;
-use super::lead::Lead;
 use super::presence::Presence;
 use super::round::Round;
+use super::stage::Lead;
 use super::{Config, Member, Mutation, View};
 use crate::refusal::Refusal;
 use crate::time::Time;

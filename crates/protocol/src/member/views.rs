@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::chain::Chain;
-use super::lead::Lead;
+use super::stage::Lead;
 use super::{Config, Member, Mutation, View};
 use crate::certificate::Certificate;
 use crate::charter::Verification;

@@ -8,7 +8,8 @@ use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::WorkError;
 
-use super::{Leading, Stage};
+use super::Leading;
+use crate::member::stage::Stage;
 
 impl Leading<'_> {
     /// Checks contributions, gives receipts, and closes the set when it is time.

@@ -10,8 +10,7 @@ mod collect;
 mod propose;
 mod sheet;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
@@ -19,102 +18,14 @@ use super::chain::Chain;
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
+use super::stage::{Draft, Lead, Stage};
 use super::timers::Timing;
-use super::{ByMember, Config, Inclusions, Member, Mutation, View};
-use crate::certificate::Certificate;
+use super::{Config, Member, Mutation, View};
 use crate::effects::{Effect, Report};
-use crate::hash::Hash;
-use crate::identity::Signature;
-use crate::message::{Body, Bundle, Content, Entry, Message, Phase, Sheet};
+use crate::message::{Body, Bundle, Content, Message, Phase, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::Case;
-
-/// What a member keeps while it leads a view.
-pub(super) struct Lead {
-    stage: Stage,
-    /// The entries of members that got a receipt.
-    receipts: ByMember<Entry>,
-    /// How often members were left out in this view.
-    reissues: usize,
-    /// The counter of the next Progress message.
-    beats: u64,
-    /// The phase that was reported last.
-    reported: Option<Phase>,
-}
-
-enum Stage {
-    /// A notarised block has to become final first.
-    Waiting,
-    Collecting,
-    Scoring {
-        entries: Vec<Entry>,
-        since: Time,
-    },
-    Including {
-        sheet: Arc<Sheet>,
-        root: Hash,
-        since: Time,
-        signed: ByMember<Signature>,
-    },
-    Deciding {
-        sheet: Arc<Sheet>,
-        root: Hash,
-        inclusions: Inclusions,
-    },
-    Settling {
-        case: Case,
-        id: Hash,
-        root: Hash,
-        inclusions: Inclusions,
-    },
-    Voting {
-        message: Message,
-        frame: Bytes,
-    },
-    /// This lead has voted against its own view.
-    Over,
-}
-
-impl Lead {
-    pub(super) fn new() -> Self {
-        Self {
-            stage: Stage::Collecting,
-            receipts: BTreeMap::new(),
-            reissues: 0,
-            beats: 0,
-            reported: None,
-        }
-    }
-
-    fn phase(&self) -> Phase {
-        match self.stage {
-            Stage::Waiting => Phase::Waiting,
-            Stage::Collecting => Phase::Collecting,
-            Stage::Scoring { .. } => Phase::Scoring,
-            Stage::Including { .. } => Phase::Including,
-            Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
-            // In `Over` nothing more is sent, so the phase does not matter.
-            Stage::Voting { .. } | Stage::Over => Phase::Voting,
-        }
-    }
-
-    /// Whether it has proposed a block.
-    pub(super) fn proposed(&self) -> bool {
-        matches!(self.stage, Stage::Voting { .. })
-    }
-
-    /// The members whose entries these are.
-    fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
-        let listed = |entry: &Entry| entries.iter().any(|other| other.id == entry.id);
-        self.receipts
-            .iter()
-            .filter(|(_, entry)| listed(entry))
-            .map(|(&member, _)| member)
-            .collect()
-    }
-}
 
 /// Leading the view. Borrows what that depends on.
 pub(super) struct Leading<'a> {
@@ -126,14 +37,6 @@ pub(super) struct Leading<'a> {
     round: &'a mut Round,
     presence: &'a Presence,
     lead: &'a mut Option<Lead>,
-}
-
-/// A block that a lead is about to propose.
-pub(super) struct Draft {
-    pub(super) content: Content,
-    pub(super) parent: Hash,
-    /// The certificate of the parent.
-    pub(super) proof: Option<Certificate>,
 }
 
 impl Member {

@@ -7,7 +7,8 @@ use crate::hash::Hash;
 use crate::member::{Inclusions, Mutation};
 use crate::message::{Content, Learning, Sheet};
 
-use super::{Draft, Lead, Leading, Stage, sheet_body};
+use super::{Leading, sheet_body};
+use crate::member::stage::{Draft, Lead, Stage};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {

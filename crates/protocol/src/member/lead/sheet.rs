@@ -13,7 +13,8 @@ use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
-use super::{Lead, Leading, Stage};
+use super::Leading;
+use crate::member::stage::{Lead, Stage};
 
 impl Leading<'_> {
     /// Waits for the inclusions of a sheet.

@@ -1,0 +1,110 @@
+//! What a member keeps while it leads a view: how far it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{ByMember, Inclusions};
+use crate::certificate::Certificate;
+use crate::hash::Hash;
+use crate::identity::Signature;
+use crate::message::{Content, Entry, Message, Phase, Sheet};
+use crate::roster::MemberIndex;
+use crate::time::Time;
+use crate::work::Case;
+
+/// What a member keeps while it leads a view.
+pub(super) struct Lead {
+    pub(super) stage: Stage,
+    /// The entries of members that got a receipt.
+    pub(super) receipts: ByMember<Entry>,
+    /// How often members were left out in this view.
+    pub(super) reissues: usize,
+    /// The counter of the next Progress message.
+    pub(super) beats: u64,
+    /// The phase that was reported last.
+    pub(super) reported: Option<Phase>,
+}
+
+/// How far a lead is.
+pub(super) enum Stage {
+    /// A notarised block has to become final first.
+    Waiting,
+    Collecting,
+    Scoring {
+        entries: Vec<Entry>,
+        since: Time,
+    },
+    Including {
+        sheet: Arc<Sheet>,
+        root: Hash,
+        since: Time,
+        signed: ByMember<Signature>,
+    },
+    Deciding {
+        sheet: Arc<Sheet>,
+        root: Hash,
+        inclusions: Inclusions,
+    },
+    Settling {
+        case: Case,
+        id: Hash,
+        root: Hash,
+        inclusions: Inclusions,
+    },
+    Voting {
+        message: Message,
+        frame: Bytes,
+    },
+    /// This lead has voted against its own view.
+    Over,
+}
+
+impl Lead {
+    pub(super) fn new() -> Self {
+        Self {
+            stage: Stage::Collecting,
+            receipts: BTreeMap::new(),
+            reissues: 0,
+            beats: 0,
+            reported: None,
+        }
+    }
+
+    /// The phase that this lead is in.
+    pub(super) fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Waiting => Phase::Waiting,
+            Stage::Collecting => Phase::Collecting,
+            Stage::Scoring { .. } => Phase::Scoring,
+            Stage::Including { .. } => Phase::Including,
+            Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
+            // In `Over` nothing more is sent, so the phase does not matter.
+            Stage::Voting { .. } | Stage::Over => Phase::Voting,
+        }
+    }
+
+    /// Whether it has proposed a block.
+    pub(super) fn proposed(&self) -> bool {
+        matches!(self.stage, Stage::Voting { .. })
+    }
+
+    /// The members whose entries these are.
+    pub(super) fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
+        let listed = |entry: &Entry| entries.iter().any(|other| other.id == entry.id);
+        self.receipts
+            .iter()
+            .filter(|(_, entry)| listed(entry))
+            .map(|(&member, _)| member)
+            .collect()
+    }
+}
+
+/// A block that a lead is about to propose.
+pub(super) struct Draft {
+    pub(super) content: Content,
+    pub(super) parent: Hash,
+    /// The certificate of the parent.
+    pub(super) proof: Option<Certificate>,
+}
