@@ -14,7 +14,7 @@ use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
 use rota::protocol::charter::{Rotation, Verification};
-use rota::protocol::effects::{Planned, Trained};
+use rota::protocol::effects::{Answer, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
 use rota::protocol::message::{EntryFields, Sheet};
@@ -165,19 +165,19 @@ impl Work {
     /// Does one piece of work for a hospital and returns the result.
     fn run(&mut self, me: MemberIndex, effect: Effect) -> Result<Input, Box<dyn Error>> {
         Ok(match effect {
-            Effect::Plan { round, state } => {
+            Effect::Work(Request::Plan { round, state }) => {
                 self.state = state;
                 let plan: Plan = self.strategy.plan(&self.states[&state], round);
-                Input::Planned(Planned {
+                Input::Done(Answer::Planned(Planned {
                     round,
                     plan: Hash::of(&codec::encode(&plan)),
                     participants: None,
                     cross_evaluate: plan.cross_evaluate,
                     weights: plan.weights,
                     blob_size: self.layout.document_len() as u64,
-                })
+                }))
             }
-            Effect::Train { round } => {
+            Effect::Work(Request::Train { round }) => {
                 let days = DAYS[me.at()];
                 let model = Params::from_values(&self.layout, &[days.iter().sum::<f32>() / 5.0]);
                 let blob = Hash(model.hash());
@@ -190,30 +190,30 @@ impl Work {
                     weight: None,
                     member: None,
                 };
-                Input::Trained {
+                Input::Done(Answer::Trained {
                     round,
                     result: Ok(Trained {
                         fields,
                         metrics: Vec::new(),
                     }),
-                }
+                })
             }
-            Effect::Admit {
+            Effect::Work(Request::Admit {
                 round,
                 fields,
                 from,
-            } => Input::Admitted {
+            }) => Input::Done(Answer::Admitted {
                 round,
                 from,
                 fields,
                 result: Ok(()),
-            },
-            Effect::Hold { round, entries, .. } => Input::Held {
+            }),
+            Effect::Work(Request::Hold { round, entries, .. }) => Input::Done(Answer::Held {
                 round,
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result: Ok(()),
-            },
-            Effect::Evaluate { round, entries, .. } => {
+            }),
+            Effect::Work(Request::Evaluate { round, entries, .. }) => {
                 let loss = |blob: &Hash| {
                     let usual = self.blobs[blob].values()[0];
                     let off: f32 = DAYS[me.at()].iter().map(|day| (day - usual).abs()).sum();
@@ -222,53 +222,53 @@ impl Work {
                 let losses = entries
                     .iter()
                     .map(|e| (e.fields.blob, loss(&e.fields.blob)));
-                Input::Evaluated {
+                Input::Done(Answer::Evaluated {
                     round,
                     result: Ok(losses.collect()),
-                }
+                })
             }
-            Effect::Decide { round, sheet, .. } => {
+            Effect::Work(Request::Decide { round, sheet, .. }) => {
                 let decision =
                     self.strategy
                         .decide(&self.states[&self.state], &self.sheet(&sheet)?, round)?;
-                Input::Decided {
+                Input::Done(Answer::Decided {
                     sheet: sheet.root(),
                     result: Ok(codec::encode(&decision)),
-                }
+                })
             }
-            Effect::Check { case, .. } => {
+            Effect::Work(Request::Check { case, .. }) => {
                 let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
                 let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
                 self.strategy.check(state, &sheet, &decision, case.round)?;
-                Input::Checked {
+                Input::Done(Answer::Checked {
                     case: case.id(),
                     result: Ok(()),
-                }
+                })
             }
-            Effect::Settle { case, .. } => {
+            Effect::Work(Request::Settle { case, .. }) => {
                 let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
                 let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
                 let outcome = self.strategy.settle(state, &sheet, &decision, case.round)?;
                 let models: Vec<_> = outcome.state.models.iter().map(Params::hash).collect();
                 let hash = Hash::of(&codec::encode(&(&outcome.assignment, &models)));
                 self.states.insert(hash, outcome.state);
-                Input::Settled {
+                Input::Done(Answer::Settled {
                     case: case.id(),
                     result: Ok(hash),
-                }
+                })
             }
-            Effect::Apply { rounds, .. } => {
+            Effect::Work(Request::Apply { rounds, .. }) => {
                 let adopted = rounds
                     .last()
                     .ok_or("a final round is there to be adopted")?;
                 let models = &self.states[&adopted.outcome].models;
                 let usual: Vec<_> = models.iter().map(|model| model.values()[0]).collect();
                 println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
-                Input::Applied {
+                Input::Done(Answer::Applied {
                     round: adopted.round,
                     ends: false,
                     result: Ok(()),
-                }
+                })
             }
             other => return Err(format!("{other:?} is not work").into()),
         })

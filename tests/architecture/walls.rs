@@ -1,4 +1,5 @@
-//! The walls inside a member: its methods are few, and no file reaches many of its fields.
+//! The walls inside a member: its methods are few, and no file reaches many of its fields. What there
+//! is of each kind of message or of work is declared once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -104,6 +105,81 @@ fn no_file_reaches_more_than_eight_fields_of_a_member() {
             reached.len()
         );
     }
+}
+
+/// The files in these folders that list the kinds of something: they name most of the variants of one of
+/// these enums. Tests are left out.
+fn lists(defined_in: &str, enums: &[&str], folders: &[&str]) -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let definition = fs::read_to_string(root.join(defined_in)).expect("the file is there");
+    let variants = |name: &&str| {
+        let (_, rest) = definition
+            .split_once(&format!("pub enum {name} {{"))
+            .expect("the enum is defined there");
+        let (body, _) = rest.split_once("\n}").expect("the definition ends");
+        let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+        let lines = lines.filter(|line| line.starts_with(char::is_uppercase));
+        let variants: Vec<_> = lines
+            .map(|line| line.split([' ', '(', ',']).next().unwrap_or_default())
+            .map(|variant| format!("{name}::{variant}"))
+            .collect();
+        assert!(variants.len() > 5, "{name} has variants");
+        variants
+    };
+    let variants: Vec<_> = enums.iter().map(variants).collect();
+    let files = folders.iter().flat_map(|of| rust_files(&root.join(of)));
+    let mut found = Vec::new();
+    for file in files {
+        let path = file.strip_prefix(root).unwrap_or(&file);
+        let path = path.to_string_lossy().replace('\\', "/");
+        if path.contains("/tests") || path == defined_in {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("a file of this repository can be read");
+        let lists = |variants: &Vec<String>| {
+            let named = variants.iter().filter(|variant| text.contains(*variant));
+            2 * named.count() > variants.len()
+        };
+        if variants.iter().any(lists) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_new_kind_of_work_touches_four_places() {
+    let folders = ["crates/protocol/src", "crates/silo/src", "simulations/src"];
+    let listed = lists(
+        "crates/protocol/src/work.rs",
+        &["Request", "Answer"],
+        &folders,
+    );
+    let expected = [
+        "crates/protocol/src/member/answers.rs",
+        "crates/silo/src/actors/worker/mod.rs",
+        "simulations/src/bare/work.rs",
+    ];
+    assert_eq!(
+        listed, expected,
+        "beside its declaration a kind of work is listed where its answer is taken, where it is done, \
+         and where the simulator does it"
+    );
+}
+
+#[test]
+fn a_new_kind_of_message_is_declared_once_and_handled_once() {
+    let folders = ["crates/protocol/src", "crates/silo/src"];
+    let listed = lists("crates/protocol/src/message/mod.rs", &["Body"], &folders);
+    let expected = [
+        "crates/protocol/src/member/receive.rs",
+        "crates/protocol/src/message/kind.rs",
+    ];
+    assert_eq!(
+        listed, expected,
+        "what depends on the kind alone belongs to its declaration in `message/kind.rs`"
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use rota::protocol::message::{
     Amendment, Block, Body, Bundle, Content, Contribution, Entry, EntryFields, Learning, Message,
     Proposal, Sheet,
 };
-use rota::protocol::work::{Planned, Trained, WorkError};
+use rota::protocol::work::{Answer, Planned, Request, Trained, WorkError};
 use rota::protocol::{Epoch, Hash, Member, MemberIndex, Record, Time, codec};
 
 use super::engine::{Target, fuzz, gist};
@@ -184,18 +184,18 @@ impl World {
             false => Ok(()),
         };
         Some(match work {
-            Effect::Plan { round, state } => {
+            Effect::Work(Request::Plan { round, state }) => {
                 self.plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
-                Input::Planned(Planned {
+                Input::Done(Answer::Planned(Planned {
                     round,
                     plan: self.plan,
                     participants: fails.then(|| vec![MemberIndex(0), MemberIndex(2)]),
                     cross_evaluate: self.plan.0[0].is_multiple_of(2),
                     weights: false,
                     blob_size: 100,
-                })
+                }))
             }
-            Effect::Train { round } => Input::Trained {
+            Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {
                 round,
                 result: match fails {
                     true => Err("no rows".into()),
@@ -204,58 +204,58 @@ impl World {
                         metrics: Vec::new(),
                     }),
                 },
-            },
-            Effect::Admit {
+            }),
+            Effect::Work(Request::Admit {
                 round,
                 fields,
                 from,
-            } => Input::Admitted {
+            }) => Input::Done(Answer::Admitted {
                 round,
                 from,
                 fields,
                 result: failed(fails),
-            },
-            Effect::Evaluate { round, entries, .. } => {
+            }),
+            Effect::Work(Request::Evaluate { round, entries, .. }) => {
                 let mut losses: Vec<_> = entries
                     .iter()
                     .map(|entry| (entry.fields.blob, 0.5))
                     .collect();
                 losses.sort_by_key(|(blob, _)| *blob);
-                Input::Evaluated {
+                Input::Done(Answer::Evaluated {
                     round,
                     result: failed(fails).map(|()| losses),
-                }
+                })
             }
-            Effect::Hold { round, entries, .. } => Input::Held {
+            Effect::Work(Request::Hold { round, entries, .. }) => Input::Done(Answer::Held {
                 round,
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result: failed(fails),
-            },
-            Effect::Decide { sheet, .. } => Input::Decided {
+            }),
+            Effect::Work(Request::Decide { sheet, .. }) => Input::Done(Answer::Decided {
                 sheet: sheet.root(),
                 result: failed(fails).map(|()| vec![1]),
-            },
-            Effect::Check { case, .. } => Input::Checked {
+            }),
+            Effect::Work(Request::Check { case, .. }) => Input::Done(Answer::Checked {
                 case: case.id(),
                 result: match fails {
                     true => Err(WorkError::Refused("worse".into())),
                     false => Ok(()),
                 },
-            },
-            Effect::Settle { case, .. } => Input::Settled {
+            }),
+            Effect::Work(Request::Settle { case, .. }) => Input::Done(Answer::Settled {
                 case: case.id(),
                 result: failed(fails).map(|()| outcome(&case.sheet.root())),
-            },
-            Effect::Keep { round, outcome, .. } => Input::Kept {
+            }),
+            Effect::Work(Request::Keep { round, outcome, .. }) => Input::Done(Answer::Kept {
                 round,
                 outcome,
                 result: failed(fails),
-            },
-            Effect::Apply { rounds, .. } => Input::Applied {
+            }),
+            Effect::Work(Request::Apply { rounds, .. }) => Input::Done(Answer::Applied {
                 round: rounds.last()?.round,
                 ends: false,
                 result: failed(fails),
-            },
+            }),
             _ => return None,
         })
     }

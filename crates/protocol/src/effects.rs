@@ -1,6 +1,5 @@
 //! The inputs and effects of a member's state machine, the records of its journal, and its reports.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,13 +12,11 @@ use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
-use crate::message::{
-    Amendment, Block, Entry, EntryFields, Message, Passage, Phase, Sheet, Standing,
-};
+use crate::message::{Amendment, Block, Message, Passage, Phase, Standing};
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
-pub use crate::work::{Case, Planned, Trained, WorkError};
+pub use crate::work::{Answer, Case, FinalRound, Planned, Request, Trained, WorkError};
 
 /// Something that happened, for [`Member::step`](crate::Member::step).
 #[derive(Debug, Clone, PartialEq)]
@@ -38,82 +35,8 @@ pub enum Input {
         /// The member.
         peer: MemberIndex,
     },
-    /// Answer to [`Effect::Plan`].
-    Planned(Planned),
-    /// Answer to [`Effect::Train`].
-    Trained {
-        /// The round.
-        round: u64,
-        /// The contribution, or why there is none this round.
-        result: Result<Trained, String>,
-    },
-    /// Answer to [`Effect::Admit`].
-    Admitted {
-        /// The round.
-        round: u64,
-        /// The contribution's author.
-        from: MemberIndex,
-        /// The contribution's fields.
-        fields: EntryFields,
-        /// Whether the model is usable.
-        result: Result<(), WorkError>,
-    },
-    /// Answer to [`Effect::Evaluate`].
-    Evaluated {
-        /// The round.
-        round: u64,
-        /// Hash of each model and its loss.
-        result: Result<Vec<(Hash, f64)>, WorkError>,
-    },
-    /// Answer to [`Effect::Hold`].
-    Held {
-        /// The round.
-        round: u64,
-        /// The blobs asked for.
-        blobs: Vec<Hash>,
-        /// Whether all of them are kept here now.
-        result: Result<(), WorkError>,
-    },
-    /// Answer to [`Effect::Decide`].
-    Decided {
-        /// The sheet's root.
-        sheet: Hash,
-        /// The decision.
-        result: Result<Vec<u8>, WorkError>,
-    },
-    /// Answer to [`Effect::Check`].
-    Checked {
-        /// [`Case::id`].
-        case: Hash,
-        /// Whether the decision is acceptable.
-        result: Result<(), WorkError>,
-    },
-    /// Answer to [`Effect::Settle`].
-    Settled {
-        /// [`Case::id`].
-        case: Hash,
-        /// Hash of the outcome.
-        result: Result<Hash, WorkError>,
-    },
-    /// Answer to [`Effect::Keep`].
-    Kept {
-        /// The round.
-        round: u64,
-        /// Hash of the outcome.
-        outcome: Hash,
-        /// Whether it is here with all of its models, which have the agreed layout.
-        result: Result<(), WorkError>,
-    },
-    /// Answer to [`Effect::Apply`].
-    Applied {
-        /// The last round applied.
-        round: u64,
-        /// Whether the members' strategy ends the federation with it, before the last round of the
-        /// charter.
-        ends: bool,
-        /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
-        result: Result<(), WorkError>,
-    },
+    /// Answer to [`Effect::Work`].
+    Done(Answer),
     /// This member's institution approves an amendment. Comes again after a restart.
     Approve {
         /// The amendment.
@@ -169,80 +92,8 @@ pub enum Effect {
         /// A sealed envelope.
         frame: Bytes,
     },
-    /// Compute the plan of a round from the state before it. → [`Input::Planned`]
-    Plan {
-        /// The round.
-        round: u64,
-        /// Hash of the state: the last outcome, or the charter's `start` in the first round.
-        state: Hash,
-    },
-    /// Train as the plan says. → [`Input::Trained`]
-    Train {
-        /// The round.
-        round: u64,
-    },
-    /// As lead: fetch a contributed model from its author and check whether it is usable.
-    /// → [`Input::Admitted`]
-    Admit {
-        /// The round.
-        round: u64,
-        /// The contribution's fields.
-        fields: EntryFields,
-        /// The contribution's author.
-        from: MemberIndex,
-    },
-    /// Evaluate the models of these entries on this member's own data. → [`Input::Evaluated`]
-    Evaluate {
-        /// The round.
-        round: u64,
-        /// The entries that are not scored yet.
-        entries: Vec<Entry>,
-        /// Members that may have their models, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
-    /// Fetch the models of these entries and keep them until the round is over: a member that signs
-    /// for a sheet can give others all of it. → [`Input::Held`]
-    Hold {
-        /// The round.
-        round: u64,
-        /// The entries whose models are not kept yet.
-        entries: Vec<Entry>,
-        /// Members that may have them, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
-    /// As lead: make the decision. → [`Input::Decided`]
-    Decide {
-        /// The round.
-        round: u64,
-        /// The sheet to decide on.
-        sheet: Arc<Sheet>,
-        /// Members that may have its models, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
-    /// Check whether a decision is acceptable. → [`Input::Checked`]
-    Check {
-        /// The sheet and the decision.
-        case: Case,
-        /// Members that may have the models, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
-    /// Compute the outcome and keep it. → [`Input::Settled`]
-    Settle {
-        /// The sheet and the decision.
-        case: Case,
-        /// Members that may have the models, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
-    /// Fetch an outcome with its models and keep it, without computing it: a member that votes for it
-    /// can give it to others. → [`Input::Kept`]
-    Keep {
-        /// The round.
-        round: u64,
-        /// Hash of the outcome.
-        outcome: Hash,
-        /// Members that may have it, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
+    /// Do heavy work. → [`Input::Done`]
+    Work(Request),
     /// Report when nodes with these keys connect; takes the place of earlier ones. They are new in
     /// amendments that are known. → [`Input::Arrived`]
     Await {
@@ -251,33 +102,11 @@ pub enum Effect {
     },
     /// Write to the journal, durably.
     Persist(Record),
-    /// Adopt final outcomes: model, personal state, strategy state and round number, in one
-    /// transaction with a [`Record::Applied`]. → [`Input::Applied`]
-    Apply {
-        /// The rounds that became final, oldest first. Only the last outcome is adopted; a member
-        /// that was away passes over earlier ones.
-        rounds: Vec<FinalRound>,
-        /// Members that may have the last outcome, to be asked in this order.
-        holders: Vec<MemberIndex>,
-    },
     /// The epoch is over: the agreement has changed. This member does nothing more. One of the next
     /// epoch, which the passage leads to, takes its place if its key is in that roster.
     EpochOver(Box<Passage>),
     /// Show to people, or measure.
     Report(Report),
-}
-
-/// A learning round that became final.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FinalRound {
-    /// The round.
-    pub round: u64,
-    /// Hash of its block, by which the journal recognises an adoption.
-    pub block: Hash,
-    /// Hash of its outcome.
-    pub outcome: Hash,
-    /// Position of this member's entry in the sheet; `None` if it is not in it, or not known.
-    pub position: Option<usize>,
 }
 
 /// What a member writes to its journal because it must never forget it (R5).

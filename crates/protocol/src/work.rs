@@ -1,9 +1,14 @@
-//! What the protocol needs to know of the work that a silo does on models.
+//! The heavy work that a member asks for: requests, and their answers. The protocol knows of models only
+//! what stands here.
+//!
+//! A new kind of work is declared in this file: its request, its answer, its names, and how it is
+//! answered when it fails. The compiler then names the places where it is asked for, done, and answered.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::hash::Hash;
-use crate::message::{EntryFields, Sheet};
+use crate::message::{Entry, EntryFields, Sheet};
 use crate::roster::MemberIndex;
 
 /// Why work on models gave no result.
@@ -69,5 +74,334 @@ impl Case {
     /// The hash of round, root and decision, by which results name the case.
     pub fn id(&self) -> Hash {
         self.id
+    }
+}
+
+/// Something heavy to do, for [`Effect::Work`](crate::Effect::Work).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// Compute the plan of a round from the state before it. → [`Answer::Planned`]
+    Plan {
+        /// The round.
+        round: u64,
+        /// Hash of the state: the last outcome, or the charter's `start` in the first round.
+        state: Hash,
+    },
+    /// Train as the plan says. → [`Answer::Trained`]
+    Train {
+        /// The round.
+        round: u64,
+    },
+    /// As lead: fetch a contributed model from its author and check whether it is usable.
+    /// → [`Answer::Admitted`]
+    Admit {
+        /// The round.
+        round: u64,
+        /// The contribution's fields.
+        fields: EntryFields,
+        /// The contribution's author.
+        from: MemberIndex,
+    },
+    /// Evaluate the models of these entries on this member's own data. → [`Answer::Evaluated`]
+    Evaluate {
+        /// The round.
+        round: u64,
+        /// The entries that are not scored yet.
+        entries: Vec<Entry>,
+        /// Members that may have their models, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Fetch the models of these entries and keep them until the round is over: a member that signs
+    /// for a sheet can give others all of it. → [`Answer::Held`]
+    Hold {
+        /// The round.
+        round: u64,
+        /// The entries whose models are not kept yet.
+        entries: Vec<Entry>,
+        /// Members that may have them, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// As lead: make the decision. → [`Answer::Decided`]
+    Decide {
+        /// The round.
+        round: u64,
+        /// The sheet to decide on.
+        sheet: Arc<Sheet>,
+        /// Members that may have its models, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Check whether a decision is acceptable. → [`Answer::Checked`]
+    Check {
+        /// The sheet and the decision.
+        case: Case,
+        /// Members that may have the models, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Compute the outcome and keep it. → [`Answer::Settled`]
+    Settle {
+        /// The sheet and the decision.
+        case: Case,
+        /// Members that may have the models, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Fetch an outcome with its models and keep it, without computing it: a member that votes for it
+    /// can give it to others. → [`Answer::Kept`]
+    Keep {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: Hash,
+        /// Members that may have it, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Adopt final outcomes: model, personal state, strategy state and round number, in one
+    /// transaction with a [`Record::Applied`](crate::Record::Applied). → [`Answer::Applied`]
+    Apply {
+        /// The rounds that became final, oldest first. Only the last outcome is adopted; a member
+        /// that was away passes over earlier ones.
+        rounds: Vec<FinalRound>,
+        /// Members that may have the last outcome, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+}
+
+/// The result of heavy work, for [`Input::Done`](crate::Input::Done).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// Answer to [`Request::Plan`].
+    Planned(Planned),
+    /// Answer to [`Request::Train`].
+    Trained {
+        /// The round.
+        round: u64,
+        /// The contribution, or why there is none this round.
+        result: Result<Trained, String>,
+    },
+    /// Answer to [`Request::Admit`].
+    Admitted {
+        /// The round.
+        round: u64,
+        /// The contribution's author.
+        from: MemberIndex,
+        /// The contribution's fields.
+        fields: EntryFields,
+        /// Whether the model is usable.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Evaluate`].
+    Evaluated {
+        /// The round.
+        round: u64,
+        /// Hash of each model and its loss.
+        result: Result<Vec<(Hash, f64)>, WorkError>,
+    },
+    /// Answer to [`Request::Hold`].
+    Held {
+        /// The round.
+        round: u64,
+        /// The blobs asked for.
+        blobs: Vec<Hash>,
+        /// Whether all of them are kept here now.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Decide`].
+    Decided {
+        /// The sheet's root.
+        sheet: Hash,
+        /// The decision.
+        result: Result<Vec<u8>, WorkError>,
+    },
+    /// Answer to [`Request::Check`].
+    Checked {
+        /// [`Case::id`].
+        case: Hash,
+        /// Whether the decision is acceptable.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Settle`].
+    Settled {
+        /// [`Case::id`].
+        case: Hash,
+        /// Hash of the outcome.
+        result: Result<Hash, WorkError>,
+    },
+    /// Answer to [`Request::Keep`].
+    Kept {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome.
+        outcome: Hash,
+        /// Whether it is here with all of its models, which have the agreed layout.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Apply`].
+    Applied {
+        /// The last round applied.
+        round: u64,
+        /// Whether the members' strategy ends the federation with it, before the last round of the
+        /// charter.
+        ends: bool,
+        /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
+        result: Result<(), WorkError>,
+    },
+}
+
+/// A learning round that became final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinalRound {
+    /// The round.
+    pub round: u64,
+    /// Hash of its block, by which the journal recognises an adoption.
+    pub block: Hash,
+    /// Hash of its outcome.
+    pub outcome: Hash,
+    /// Position of this member's entry in the sheet; `None` if it is not in it, or not known.
+    pub position: Option<usize>,
+}
+
+/// Passes on the kinds of work to a macro: for each its request, its answer, its name in JSON and in
+/// traces, and what people read.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! work_kinds {
+    ($defines:ident) => {
+        $defines! {
+            /// Training.
+            Train, Trained: "train", "training";
+            /// Measuring the losses of contributed models on the member's own rows.
+            Evaluate, Evaluated: "evaluate", "evaluating models on its own rows";
+            /// As lead: choosing the decision.
+            Decide, Decided: "decide", "deciding";
+            /// Checking the lead's decision.
+            Check, Checked: "check", "checking the decision";
+            /// Computing the outcome of a decision.
+            Settle, Settled: "settle", "computing the outcome";
+            /// Adopting a final outcome, and fetching it where it is not here.
+            Apply, Applied: "apply", "adopting the outcome";
+            /// As lead: fetching and checking contributed models.
+            Admit, Admitted: "admit", "checking contributed models";
+            /// Fetching the models of a sheet.
+            Hold, Held: "hold", "fetching the round's models";
+            /// Fetching an outcome that others check.
+            Keep, Kept: "keep", "fetching the outcome";
+            /// Computing the plan of a round.
+            Plan, Planned: "plan", "planning";
+        }
+    };
+}
+
+macro_rules! define_kinds {
+    ($($(#[$doc:meta])* $request:ident, $answer:ident: $name:literal, $text:literal;)*) => {
+        /// A kind of work, the most important first.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum WorkKind {
+            $($(#[$doc])* $request,)*
+        }
+
+        impl WorkKind {
+            /// The name in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$request => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for WorkKind {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$request => $text,)*
+                })
+            }
+        }
+
+        impl Request {
+            /// The kind of this work.
+            pub fn kind(&self) -> WorkKind {
+                match self {
+                    $(Self::$request { .. } => WorkKind::$request,)*
+                }
+            }
+        }
+
+        impl Answer {
+            /// The kind of the work that this answers.
+            pub fn kind(&self) -> WorkKind {
+                match self {
+                    $(Self::$answer { .. } => WorkKind::$request,)*
+                }
+            }
+        }
+    };
+}
+
+work_kinds!(define_kinds);
+
+impl Request {
+    /// The round that this work belongs to.
+    pub fn round(&self) -> u64 {
+        match self {
+            Self::Plan { round, .. }
+            | Self::Train { round }
+            | Self::Admit { round, .. }
+            | Self::Evaluate { round, .. }
+            | Self::Hold { round, .. }
+            | Self::Keep { round, .. }
+            | Self::Decide { round, .. } => *round,
+            Self::Check { case, .. } | Self::Settle { case, .. } => case.round,
+            Self::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
+        }
+    }
+
+    /// The answer that this work failed; `None` for a plan, which every member can compute.
+    pub fn failed(&self, error: WorkError) -> Option<Answer> {
+        let round = self.round();
+        Some(match self {
+            Self::Plan { .. } => return None,
+            Self::Train { .. } => Answer::Trained {
+                round,
+                result: Err(match error {
+                    WorkError::Unavailable => "a blob that it needs is not available now".into(),
+                    WorkError::Refused(reason) => reason,
+                }),
+            },
+            Self::Admit { fields, from, .. } => Answer::Admitted {
+                round,
+                from: *from,
+                fields: fields.clone(),
+                result: Err(error),
+            },
+            Self::Evaluate { .. } => Answer::Evaluated {
+                round,
+                result: Err(error),
+            },
+            Self::Hold { entries, .. } => Answer::Held {
+                round,
+                blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
+                result: Err(error),
+            },
+            Self::Decide { sheet, .. } => Answer::Decided {
+                sheet: sheet.root(),
+                result: Err(error),
+            },
+            Self::Check { case, .. } => Answer::Checked {
+                case: case.id(),
+                result: Err(error),
+            },
+            Self::Settle { case, .. } => Answer::Settled {
+                case: case.id(),
+                result: Err(error),
+            },
+            Self::Apply { .. } => Answer::Applied {
+                round,
+                ends: false,
+                result: Err(error),
+            },
+            Self::Keep { outcome, .. } => Answer::Kept {
+                round,
+                outcome: *outcome,
+                result: Err(error),
+            },
+        })
     }
 }

@@ -2,123 +2,13 @@
 //! a training, and how long each kind of work took.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use methods::Progress;
-use protocol::{Effect, Input};
 use tokio::time::Instant;
 
-/// A kind of work in a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Activity {
-    /// Training.
-    Train,
-    /// Measuring the losses of contributed models on the silo's own rows.
-    Evaluate,
-    /// As lead: choosing the decision.
-    Decide,
-    /// Checking the lead's decision.
-    Check,
-    /// Computing the outcome of a decision.
-    Settle,
-    /// Adopting a final outcome, and fetching it where it is not here.
-    Apply,
-    /// As lead: fetching and checking contributed models.
-    Admit,
-    /// Fetching the models of a sheet.
-    Hold,
-    /// Fetching an outcome that others check.
-    Keep,
-    /// Computing the plan of a round.
-    Plan,
-}
-
-impl Activity {
-    /// The work that an effect asks for.
-    pub(crate) fn of(effect: &Effect) -> Option<Self> {
-        match effect {
-            Effect::Plan { .. } => Some(Self::Plan),
-            Effect::Train { .. } => Some(Self::Train),
-            Effect::Admit { .. } => Some(Self::Admit),
-            Effect::Evaluate { .. } => Some(Self::Evaluate),
-            Effect::Hold { .. } => Some(Self::Hold),
-            Effect::Decide { .. } => Some(Self::Decide),
-            Effect::Check { .. } => Some(Self::Check),
-            Effect::Settle { .. } => Some(Self::Settle),
-            Effect::Apply { .. } => Some(Self::Apply),
-            Effect::Keep { .. } => Some(Self::Keep),
-            Effect::Send { .. }
-            | Effect::Publish { .. }
-            | Effect::Await { .. }
-            | Effect::Persist(_)
-            | Effect::EpochOver(_)
-            | Effect::Report(_) => None,
-        }
-    }
-
-    /// The work that an input answers.
-    pub(crate) fn answered_by(input: &Input) -> Option<Self> {
-        match input {
-            Input::Planned(_) => Some(Self::Plan),
-            Input::Trained { .. } => Some(Self::Train),
-            Input::Admitted { .. } => Some(Self::Admit),
-            Input::Evaluated { .. } => Some(Self::Evaluate),
-            Input::Held { .. } => Some(Self::Hold),
-            Input::Decided { .. } => Some(Self::Decide),
-            Input::Checked { .. } => Some(Self::Check),
-            Input::Settled { .. } => Some(Self::Settle),
-            Input::Applied { .. } => Some(Self::Apply),
-            Input::Kept { .. } => Some(Self::Keep),
-            Input::Opened(_)
-            | Input::Up { .. }
-            | Input::Down { .. }
-            | Input::Approve { .. }
-            | Input::Withdraw { .. }
-            | Input::Arrived { .. }
-            | Input::Resume
-            | Input::KeyElsewhere
-            | Input::Recover { .. }
-            | Input::Time => None,
-        }
-    }
-}
-
-impl Activity {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Evaluate => "evaluate",
-            Self::Decide => "decide",
-            Self::Check => "check",
-            Self::Settle => "settle",
-            Self::Apply => "apply",
-            Self::Admit => "admit",
-            Self::Hold => "hold",
-            Self::Keep => "keep",
-            Self::Plan => "plan",
-        }
-    }
-}
-
-impl fmt::Display for Activity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Train => "training",
-            Self::Evaluate => "evaluating models on its own rows",
-            Self::Decide => "deciding",
-            Self::Check => "checking the decision",
-            Self::Settle => "computing the outcome",
-            Self::Apply => "adopting the outcome",
-            Self::Admit => "checking contributed models",
-            Self::Hold => "fetching the round's models",
-            Self::Keep => "fetching the outcome",
-            Self::Plan => "planning",
-        })
-    }
-}
+pub use protocol::work::WorkKind as Activity;
 
 /// The work under way. Clones share it; a silo keeps it up to date.
 #[derive(Debug, Clone, Default)]

@@ -93,18 +93,9 @@ impl Spans {
     pub(crate) fn begin(&self, activity: Activity) {
         let mut open = self.open.borrow_mut();
         let view = self.inside(&open.view);
-        open.work.entry(activity).or_insert_with(|| match activity {
-            Activity::Train => info_span!(parent: &view, "train"),
-            Activity::Evaluate => info_span!(parent: &view, "evaluate"),
-            Activity::Decide => info_span!(parent: &view, "decide"),
-            Activity::Check => info_span!(parent: &view, "check"),
-            Activity::Settle => info_span!(parent: &view, "settle"),
-            Activity::Apply => info_span!(parent: &view, "apply"),
-            Activity::Admit => info_span!(parent: &view, "admit"),
-            Activity::Hold => info_span!(parent: &view, "hold"),
-            Activity::Plan => info_span!(parent: &view, "plan"),
-            Activity::Keep => info_span!(parent: &view, "keep"),
-        });
+        open.work
+            .entry(activity)
+            .or_insert_with(|| span(&view, activity));
     }
 
     /// Closes the span of a piece of work.
@@ -112,3 +103,16 @@ impl Spans {
         self.open.borrow_mut().work.remove(&activity);
     }
 }
+
+macro_rules! define_span {
+    ($($(#[$doc:meta])* $request:ident, $answer:ident: $name:literal, $text:literal;)*) => {
+        /// The span of a piece of work. The name of a span is a literal.
+        fn span(view: &Span, activity: Activity) -> Span {
+            match activity {
+                $(Activity::$request => info_span!(parent: view, $name),)*
+            }
+        }
+    };
+}
+
+protocol::work_kinds!(define_span);

@@ -1,7 +1,7 @@
 //! Deaths for good, at moments of a round.
 
 use protocol::certificate::Verdict;
-use protocol::effects::{Effect, Report};
+use protocol::effects::{Effect, Report, Request};
 
 use crate::invariants::kind;
 use crate::moments::{Moment, StepCut};
@@ -16,7 +16,7 @@ pub(super) fn reached(moment: Moment, effect: &Effect, leads: bool) -> bool {
         (Moment::Sends(sent), Effect::Send { frame, .. } | Effect::Publish { frame }) => {
             kind(frame) == Some(sent)
         }
-        (Moment::Decides, Effect::Settle { .. }) => leads,
+        (Moment::Decides, Effect::Work(Request::Settle { .. })) => leads,
         (Moment::Notarised, Effect::Report(Report::Certified(certificate))) => {
             matches!(certificate.verdict, Verdict::Notarised(_))
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use protocol::effects::{Case, Effect, Input, Planned, Trained, WorkError};
+use protocol::effects::{Answer, Case, Planned, Request, Trained, WorkError};
 use protocol::message::EntryFields;
 use protocol::{Hash, MemberIndex};
 
@@ -76,12 +76,12 @@ pub(super) struct Store {
 }
 
 /// Draws how long a piece of work takes.
-pub(super) fn duration(random: &mut Random, effect: &Effect) -> Duration {
-    let (least, most) = match effect {
-        Effect::Train { .. } if random.chance(0.05) => (3_000, 12_000),
-        Effect::Train { .. } => (300, 1_500),
-        Effect::Evaluate { .. } | Effect::Decide { .. } => (50, 400),
-        Effect::Check { .. } | Effect::Settle { .. } => (20, 200),
+pub(super) fn duration(random: &mut Random, request: &Request) -> Duration {
+    let (least, most) = match request {
+        Request::Train { .. } if random.chance(0.05) => (3_000, 12_000),
+        Request::Train { .. } => (300, 1_500),
+        Request::Evaluate { .. } | Request::Decide { .. } => (50, 400),
+        Request::Check { .. } | Request::Settle { .. } => (20, 200),
         _ => (1, 20),
     };
     random.span(Duration::from_millis(least), Duration::from_millis(most))
@@ -92,9 +92,9 @@ pub(super) fn perform(
     (at, n): (usize, usize),
     store: &mut Store,
     options: &Options,
-    effect: &Effect,
+    request: &Request,
     fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
-) -> Option<Input> {
+) -> Option<Answer> {
     let get = |store: &mut Store, blob: &Hash, holders: &[MemberIndex]| {
         let here = store.blobs.contains(blob) || fetch(blob, holders);
         if here {
@@ -104,11 +104,11 @@ pub(super) fn perform(
             Err(WorkError::Unavailable)
         }
     };
-    Some(match effect {
-        &Effect::Plan { round, state } => {
+    Some(match request {
+        &Request::Plan { round, state } => {
             store.states.insert(round, state);
             let plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
-            Input::Planned(Planned {
+            Answer::Planned(Planned {
                 round,
                 plan,
                 participants: options.plans.participants(n, round, &state),
@@ -120,7 +120,7 @@ pub(super) fn perform(
                 blob_size: MODEL_BYTES,
             })
         }
-        &Effect::Train { round } => {
+        &Request::Train { round } => {
             let at = (at as u16).to_le_bytes();
             let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
             store.blobs.insert(blob);
@@ -131,7 +131,7 @@ pub(super) fn perform(
                 weight: None,
                 member: None,
             };
-            Input::Trained {
+            Answer::Trained {
                 round,
                 result: Ok(Trained {
                     fields,
@@ -139,20 +139,20 @@ pub(super) fn perform(
                 }),
             }
         }
-        Effect::Admit {
+        Request::Admit {
             round,
             fields,
             from,
         } => {
             let result = get(store, &fields.blob, &[*from]);
-            Input::Admitted {
+            Answer::Admitted {
                 round: *round,
                 from: *from,
                 fields: fields.clone(),
                 result,
             }
         }
-        Effect::Evaluate {
+        Request::Evaluate {
             round,
             entries,
             holders,
@@ -169,52 +169,52 @@ pub(super) fn perform(
             if let Ok(losses) = &mut losses {
                 losses.sort_by_key(|&(blob, _)| blob);
             }
-            Input::Evaluated {
+            Answer::Evaluated {
                 round: *round,
                 result: losses,
             }
         }
-        Effect::Hold {
+        Request::Hold {
             round,
             entries,
             holders,
         } => {
             let mut blobs = entries.iter().map(|entry| entry.fields.blob);
             let result = blobs.try_for_each(|blob| get(store, &blob, holders));
-            Input::Held {
+            Answer::Held {
                 round: *round,
                 blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                 result,
             }
         }
-        Effect::Decide { sheet, holders, .. } => {
+        Request::Decide { sheet, holders, .. } => {
             let root = sheet.root();
             let mut all = sheet.entries.iter();
             let result = all.try_for_each(|entry| get(store, &entry.fields.blob, holders));
-            Input::Decided {
+            Answer::Decided {
                 sheet: root,
                 result: result.map(|()| decision(&root)),
             }
         }
-        Effect::Check { case, .. } => {
+        Request::Check { case, .. } => {
             let right = acceptable(&case.decision, &case.sheet.root());
             let no = || WorkError::Refused("not the decision that this sheet asks for".into());
-            Input::Checked {
+            Answer::Checked {
                 case: case.id(),
                 result: if right { Ok(()) } else { Err(no()) },
             }
         }
-        Effect::Settle { case, holders } => {
+        Request::Settle { case, holders } => {
             let mut all = case.sheet.entries.iter();
             let result = all
                 .try_for_each(|entry| get(store, &entry.fields.blob, holders))
                 .and_then(|()| settle(store, case));
-            Input::Settled {
+            Answer::Settled {
                 case: case.id(),
                 result,
             }
         }
-        Effect::Keep {
+        Request::Keep {
             round,
             outcome,
             holders,
@@ -223,7 +223,7 @@ pub(super) fn perform(
             if here {
                 store.outcomes.insert(*outcome);
             }
-            Input::Kept {
+            Answer::Kept {
                 round: *round,
                 outcome: *outcome,
                 result: if here {
@@ -233,7 +233,7 @@ pub(super) fn perform(
                 },
             }
         }
-        Effect::Apply { rounds, holders } => {
+        Request::Apply { rounds, holders } => {
             let last = rounds.last()?;
             let here = store.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);
             if here {
@@ -244,19 +244,11 @@ pub(super) fn perform(
             } else {
                 Err(WorkError::Unavailable)
             };
-            Input::Applied {
+            Answer::Applied {
                 round: last.round,
                 ends: false,
                 result,
             }
-        }
-        Effect::Send { .. }
-        | Effect::Publish { .. }
-        | Effect::Await { .. }
-        | Effect::Persist(_)
-        | Effect::EpochOver(_)
-        | Effect::Report(_) => {
-            return None;
         }
     })
 }

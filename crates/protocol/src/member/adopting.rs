@@ -11,7 +11,7 @@ use super::stage::Lead;
 use super::{Config, Member, Mutation};
 use crate::effects::{Effect, FinalRound};
 use crate::refusal::Refusal;
-use crate::work::WorkError;
+use crate::work::{Request, WorkError};
 
 use super::round::Plan;
 use crate::effects::Report;
@@ -58,10 +58,10 @@ impl Adopting<'_> {
         let keepers = &self.chain.learned.keepers;
         let mut holders = self.config.others();
         holders.sort_by_key(|member| (!keepers.contains(member), !voters.contains(member)));
-        self.out.push(Effect::Apply {
+        self.out.push(Effect::Work(Request::Apply {
             rounds: self.adoption.waiting.clone(),
             holders,
-        });
+        }));
     }
 
     /// A beat has passed: models and outcomes that could not be fetched may be requested again.
@@ -103,10 +103,10 @@ impl Adopting<'_> {
         }
         self.round.plan = Plan::Requested;
         let state = self.chain.learned.outcome;
-        self.out.push(Effect::Plan {
+        self.out.push(Effect::Work(Request::Plan {
             round: self.round.number,
             state,
-        });
+        }));
     }
 
     /// The plan of a round is known.

@@ -14,7 +14,7 @@ use crate::message::{Body, Contribution, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 use crate::time::Time;
-use crate::work::Trained;
+use crate::work::{Request, Trained};
 
 use super::own::{Contributed, Lateness, Training};
 use crate::evidence::Evidence;
@@ -87,7 +87,7 @@ impl Contributing<'_> {
         let due = matches!(self.round.own.training, Training::Due);
         if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = Training::Running;
-            self.out.push(Effect::Train { round });
+            self.out.push(Effect::Work(Request::Train { round }));
         }
     }
 

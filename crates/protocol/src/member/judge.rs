@@ -17,7 +17,7 @@ use crate::recovery::RecoveryError;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::{Case, WorkError};
+use crate::work::{Case, Request, WorkError};
 
 /// The proposal of the current view, and how far judging it is.
 pub(super) struct Judged {
@@ -197,10 +197,12 @@ impl Judging<'_> {
                 }
                 if !self.round.cases.accepted.contains(&id) {
                     let holders = self.config.holders(self.view.lead);
-                    self.out.push(Effect::Check { case, holders });
+                    self.out
+                        .push(Effect::Work(Request::Check { case, holders }));
                 } else if !self.round.cases.outcomes.contains_key(&id) {
                     let holders = self.config.holders(self.view.lead);
-                    self.out.push(Effect::Settle { case, holders });
+                    self.out
+                        .push(Effect::Work(Request::Settle { case, holders }));
                 }
                 self.conclude(block, id)
             }
@@ -227,11 +229,11 @@ impl Judging<'_> {
         }
         self.set_state(State::Keeping { outcome });
         let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
-        self.out.push(Effect::Keep {
+        self.out.push(Effect::Work(Request::Keep {
             round,
             outcome,
             holders,
-        });
+        }));
         Ruling::Wait
     }
 

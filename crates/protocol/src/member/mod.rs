@@ -3,7 +3,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `receive`, `queries` | who takes a message; what the surroundings may ask |
+//! | `receive`, `answers`, `queries` | who takes a message or an answer; what the surroundings may ask |
 //! | `round` | the round under way: its plan, and what the next four files keep of it |
 //! | `own` | how far this member's own part is: training, contributing, when others may have its model |
 //! | `scoring` | this member's losses of the round's entries |
@@ -49,6 +49,7 @@ mod absences;
 mod adopting;
 mod adoption;
 mod amendments;
+mod answers;
 mod approvals;
 mod ballots;
 mod chain;
@@ -232,46 +233,7 @@ impl Member {
             Input::KeyElsewhere => self.own_key().elsewhere(),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),
-            Input::Planned(planned) => self.adopting().planned(planned),
-            Input::Trained { round, result } => self.contributing().trained(round, result),
-            Input::Admitted {
-                round,
-                from,
-                fields,
-                result,
-            } => self.leading().admitted(round, from, &fields, result),
-            Input::Evaluated { round, result } => {
-                let kept = self.signing().evaluated(round, result);
-                self.against_lead(round, kept);
-            }
-            Input::Held {
-                round,
-                blobs,
-                result,
-            } => self.signing().held(round, &blobs, result),
-            Input::Decided { sheet, result } => {
-                if let Err(reason) = self.leading().decided(sheet, result) {
-                    self.voting().nullify(reason);
-                }
-            }
-            Input::Checked { case, result } => {
-                let kept = self.judging().checked(case, result);
-                self.against_lead(self.round.number, kept);
-            }
-            Input::Settled { case, result } => self.judging().settled(case, result),
-            Input::Kept {
-                round,
-                outcome,
-                result,
-            } => {
-                let kept = self.judging().kept(round, outcome, result);
-                self.against_lead(round, kept);
-            }
-            Input::Applied {
-                round,
-                ends,
-                result,
-            } => self.adopting().applied(round, ends, result),
+            Input::Done(answer) => self.done(answer),
         }
         self.run_until_quiet();
         self.out.move_to(effects);

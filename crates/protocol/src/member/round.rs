@@ -51,7 +51,7 @@ pub(super) enum Plan {
 #[derive(Default)]
 pub(super) struct Models {
     held: BTreeSet<Hash>,
-    /// An [`Effect::Hold`] is not answered yet.
+    /// A [`Request::Hold`](crate::work::Request::Hold) is not answered yet.
     pub(super) fetching: bool,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Scoring {
     pub(super) losses: BTreeMap<Hash, f64>,
     /// The entries of a bundle whose scores the lead waits for.
     pub(super) requested: Option<Vec<Entry>>,
-    /// An [`Effect::Evaluate`] is not answered yet.
+    /// A [`Request::Evaluate`](crate::work::Request::Evaluate) is not answered yet.
     pub(super) evaluating: bool,
 }
 

@@ -13,7 +13,7 @@ use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::message::{Body, Bundle, Entry, Scores, Sheet};
 use crate::refusal::Refusal;
-use crate::work::WorkError;
+use crate::work::{Request, WorkError};
 
 /// Scoring the entries of a bundle, and signing for a sheet. Borrows what that depends on.
 pub(super) struct Signing<'a> {
@@ -91,11 +91,11 @@ impl Signing<'_> {
         if !missing.is_empty() {
             if !std::mem::replace(&mut scoring.evaluating, true) {
                 let holders = self.config.holders(self.view.lead);
-                self.out.push(Effect::Evaluate {
+                self.out.push(Effect::Work(Request::Evaluate {
                     round,
                     entries: missing,
                     holders,
-                });
+                }));
             }
             return;
         }
@@ -222,11 +222,11 @@ impl Signing<'_> {
     fn hold(&mut self, entries: Vec<Entry>) {
         if !std::mem::replace(&mut self.round.models.fetching, true) {
             let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
-            self.out.push(Effect::Hold {
+            self.out.push(Effect::Work(Request::Hold {
                 round,
                 entries,
                 holders,
-            });
+            }));
         }
     }
 

@@ -4,17 +4,18 @@ use actix::{Message, Recipient};
 use bytes::Bytes;
 use protocol::envelope::Known;
 use protocol::net::{BlobRequest, Command};
-use protocol::{Effect, Hash, Input, MemberIndex, Time};
+use protocol::work::{Answer, Request};
+use protocol::{Hash, Input, MemberIndex, Time};
 
 use crate::notice::Notice;
 use crate::record::Record;
 
-/// Silo → worker: an effect that is heavy work. Answered at most once, and not at all if its round
+/// Silo → worker: heavy work. Answered at most once, and not at all if its round
 /// is already over.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct WorkRequest {
-    pub(crate) effect: Effect,
+    pub(crate) request: Request,
     pub(crate) reply: Recipient<WorkResult>,
 }
 
@@ -29,17 +30,17 @@ pub(crate) struct WorkResult {
     pub(crate) retain: Option<(Vec<Hash>, u64)>,
     /// Notices to send once the records are durable.
     pub(crate) notices: Vec<Notice>,
-    /// The next input of the state machine, or the defect that stops the silo.
-    pub(crate) input: Result<Input, String>,
+    /// The answer for the state machine, or the defect that stops the silo.
+    pub(crate) answer: Result<Answer, String>,
 }
 
-impl From<Input> for WorkResult {
-    fn from(input: Input) -> Self {
+impl From<Answer> for WorkResult {
+    fn from(answer: Answer) -> Self {
         Self {
             records: Vec::new(),
             retain: None,
             notices: Vec::new(),
-            input: Ok(input),
+            answer: Ok(answer),
         }
     }
 }
@@ -51,7 +52,7 @@ impl WorkResult {
             records: Vec::new(),
             retain: None,
             notices: Vec::new(),
-            input: Err(why),
+            answer: Err(why),
         }
     }
 }

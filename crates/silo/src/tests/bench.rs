@@ -11,7 +11,8 @@ use bytes::Bytes;
 use methods::Params;
 use protocol::effects::Case;
 use protocol::message::{Contribution, Entry as SheetEntry, EntryFields, Sheet};
-use protocol::{Effect, Hash, Input, MemberIndex, codec};
+use protocol::work::{Answer, Request};
+use protocol::{Hash, MemberIndex, codec};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -96,9 +97,9 @@ impl Bench {
     }
 
     /// Sends a request and runs until all work has ended. Returns the results.
-    pub(super) async fn ask(&self, effect: Effect) -> Vec<WorkResult> {
+    pub(super) async fn ask(&self, request: Request) -> Vec<WorkResult> {
         self.worker.do_send(WorkRequest {
-            effect,
+            request,
             reply: self.address.clone().recipient(),
         });
         self.run_until_idle().await
@@ -110,8 +111,8 @@ impl Bench {
     }
 
     /// The input of the only result.
-    pub(super) async fn input(&self, effect: Effect) -> Input {
-        one(self.ask(effect).await).input.unwrap()
+    pub(super) async fn input(&self, request: Request) -> Answer {
+        one(self.ask(request).await).answer.unwrap()
     }
 
     /// Hashes fetched since the last call.
@@ -159,17 +160,17 @@ pub(super) fn entry(model: &Params) -> SheetEntry {
     .entry(&Hash::of(b""), 1)
 }
 
-pub(super) fn admit(fields: EntryFields) -> Effect {
-    Effect::Admit {
+pub(super) fn admit(fields: EntryFields) -> Request {
+    Request::Admit {
         round: 1,
         fields,
         from: MemberIndex(3),
     }
 }
 
-pub(super) fn evaluate(models: &[&Params]) -> Effect {
+pub(super) fn evaluate(models: &[&Params]) -> Request {
     let entries = models.iter().map(|model| entry(model)).collect();
-    Effect::Evaluate {
+    Request::Evaluate {
         round: 1,
         entries,
         holders: vec![MemberIndex(1), MemberIndex(0)],

@@ -2,7 +2,8 @@
 
 use protocol::effects::{FinalRound, WorkError};
 use protocol::message::EntryFields;
-use protocol::{Effect, Hash, Input, MemberIndex};
+use protocol::work::{Answer, Request};
+use protocol::{Hash, MemberIndex};
 
 use super::bench::*;
 use crate::Record;
@@ -29,11 +30,11 @@ fn blobs_are_fetched_once_and_pass_the_gate() {
         assert_eq!(from, [[MemberIndex(3)], [MemberIndex(1)]]);
         assert_eq!(bench.fetched(), [Hash(near.hash()), Hash(far.hash())]);
         bench.arrive(&near.document());
-        let answer = one(bench.run_until_idle().await).input.unwrap();
+        let answer = one(bench.run_until_idle().await).answer.unwrap();
         assert!(
             matches!(
                 answer,
-                Input::Admitted {
+                Answer::Admitted {
                     round: 1,
                     result: Ok(()),
                     ..
@@ -42,8 +43,8 @@ fn blobs_are_fetched_once_and_pass_the_gate() {
             "{answer:?}"
         );
         bench.arrive(&far.document());
-        let answer = one(bench.run_until_idle().await).input.unwrap();
-        let Input::Evaluated {
+        let answer = one(bench.run_until_idle().await).answer.unwrap();
+        let Answer::Evaluated {
             result: Err(WorkError::Refused(reason)),
             ..
         } = answer
@@ -52,7 +53,7 @@ fn blobs_are_fetched_once_and_pass_the_gate() {
         };
         assert!(reason.contains("norm"), "{reason}");
         // Now they are here.
-        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&near])).await else {
+        let Answer::Evaluated { result, .. } = bench.input(evaluate(&[&near])).await else {
             panic!()
         };
         assert_eq!(result, Ok(vec![(Hash(near.hash()), 4.5)]));
@@ -72,8 +73,8 @@ fn a_blob_that_no_member_has_is_unavailable_and_fetched_again_on_request() {
                 blobs: Vec::new(),
                 missing: vec![fields.blob],
             });
-            let answer = one(bench.run_until_idle().await).input.unwrap();
-            let Input::Admitted { result, .. } = answer else {
+            let answer = one(bench.run_until_idle().await).answer.unwrap();
+            let Answer::Admitted { result, .. } = answer else {
                 panic!("{answer:?}")
             };
             assert_eq!(result, Err(WorkError::Unavailable));
@@ -102,7 +103,7 @@ fn invalid_fields_are_refused_without_fetching() {
             },
         ];
         for fields in bad {
-            let Input::Admitted { result, .. } = bench.input(admit(fields)).await else {
+            let Answer::Admitted { result, .. } = bench.input(admit(fields)).await else {
                 panic!()
             };
             assert!(matches!(result, Err(WorkError::Refused(_))), "{result:?}");
@@ -126,12 +127,12 @@ fn a_panic_is_a_refusal_and_the_worker_continues() {
             .blobs
             .put(Hash(fine.hash()), fine.document())
             .unwrap();
-        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&trap])).await else {
+        let Answer::Evaluated { result, .. } = bench.input(evaluate(&[&trap])).await else {
             panic!()
         };
         let panicked = "a job panicked: a value is above the limit".to_owned();
         assert_eq!(result, Err(WorkError::Refused(panicked)));
-        let Input::Evaluated { result, .. } = bench.input(evaluate(&[&fine])).await else {
+        let Answer::Evaluated { result, .. } = bench.input(evaluate(&[&fine])).await else {
             panic!()
         };
         assert_eq!(result, Ok(vec![(Hash(fine.hash()), 0.5)]));
@@ -150,8 +151,8 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             let bench = Bench::new(f64::INFINITY);
             let holders = vec![MemberIndex(1)];
             // The training of the round, which gives the weight 0.
-            let trained = bench.input(Effect::Train { round: 1 }).await;
-            let Input::Trained {
+            let trained = bench.input(Request::Train { round: 1 }).await;
+            let Answer::Trained {
                 result: Ok(trained),
                 ..
             } = trained
@@ -167,11 +168,11 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
                         .put(Hash(model.hash()), model.document())
                         .unwrap();
                 }
-                let settle = Effect::Settle {
+                let settle = Request::Settle {
                     case: case.clone(),
                     holders: holders.clone(),
                 };
-                let Input::Settled {
+                let Answer::Settled {
                     result: Ok(hash), ..
                 } = bench.input(settle).await
                 else {
@@ -187,7 +188,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
                 outcome: hash,
                 position: None,
             }];
-            let apply = Effect::Apply { rounds, holders };
+            let apply = Request::Apply { rounds, holders };
             let mut answers = bench.ask(apply.clone()).await;
             if !settles {
                 // The document, then its model; asking again meanwhile changes nothing.
@@ -228,8 +229,8 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             let again = one(bench.ask(apply).await);
             assert!(again.records.is_empty());
             assert!(matches!(
-                again.input,
-                Ok(Input::Applied {
+                again.answer,
+                Ok(Answer::Applied {
                     round: 1,
                     ends: false,
                     result: Ok(())
@@ -274,7 +275,7 @@ fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
                     position: None,
                 }
             });
-        let apply = Effect::Apply {
+        let apply = Request::Apply {
             rounds: rounds.to_vec(),
             holders: Vec::new(),
         };
@@ -292,20 +293,20 @@ fn work_of_a_later_round_is_unavailable_and_of_an_earlier_one_dropped() {
         let bench = Bench::new(f64::INFINITY);
         let mut ahead = case(&[model(1.0)]);
         ahead.round = 2;
-        let check = Effect::Check {
+        let check = Request::Check {
             case: ahead.clone(),
             holders: vec![MemberIndex(1)],
         };
-        let Input::Checked { case, result } = bench.input(check).await else {
+        let Answer::Checked { case, result } = bench.input(check).await else {
             panic!()
         };
         assert_eq!((case, result), (ahead.id(), Err(WorkError::Unavailable)));
-        assert!(bench.ask(Effect::Train { round: 0 }).await.is_empty());
+        assert!(bench.ask(Request::Train { round: 0 }).await.is_empty());
         // A plan on another outcome than the adopted one is a defect.
-        let plan = Effect::Plan {
+        let plan = Request::Plan {
             round: 1,
             state: Hash::of(b"something else"),
         };
-        assert!(one(bench.ask(plan).await).input.is_err());
+        assert!(one(bench.ask(plan).await).answer.is_err());
     });
 }

@@ -305,14 +305,14 @@ impl Simulator<'_> {
                 }
                 _ => Ok(()),
             },
-            work => {
-                let takes = work::duration(&mut self.random, &work);
+            Effect::Work(request) => {
+                let takes = work::duration(&mut self.random, &request);
                 self.schedule(
                     takes,
                     Event::Work {
                         node: at,
                         restarts,
-                        effect: work,
+                        request,
                     },
                 );
                 Ok(())

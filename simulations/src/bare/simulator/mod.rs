@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::effects::{Effect, Input};
+use protocol::effects::{Input, Request};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
 use protocol::message::{Amendment, Change};
@@ -123,7 +123,7 @@ enum Event {
     Work {
         node: usize,
         restarts: u32,
-        effect: Effect,
+        request: Request,
     },
     Fault(ScriptedFault),
     Restart(usize),
@@ -306,11 +306,11 @@ impl<'a> Simulator<'a> {
             Event::Work {
                 node,
                 restarts,
-                effect,
+                request,
             } => {
                 self.trace.update(&[2, node as u8]);
                 if self.nodes[node].restarts == restarts {
-                    self.work(node, &effect)
+                    self.work(node, &request)
                 } else {
                     Ok(())
                 }

@@ -1,6 +1,6 @@
 //! The work that members request: training, checking, fetching.
 
-use protocol::effects::{Effect, Input};
+use protocol::effects::{Answer, Input, Request};
 use protocol::{Hash, MemberIndex, Record};
 
 use crate::byzantine::ByzantineMember;
@@ -10,7 +10,7 @@ use super::{FailureKind, Simulator, violated};
 
 impl Simulator<'_> {
     /// Performs a piece of work when its time has passed.
-    pub(super) fn work(&mut self, at: usize, effect: &Effect) -> Result<(), FailureKind> {
+    pub(super) fn work(&mut self, at: usize, request: &Request) -> Result<(), FailureKind> {
         let me = self.me(at);
         let n = self.epoch_of(at).roster.len();
         let mut store = std::mem::take(&mut self.nodes[at].store);
@@ -19,13 +19,13 @@ impl Simulator<'_> {
             byzantine.is_some_and(|byzantine| byzantine.claims_blob(blob))
                 || holders.iter().any(|&holder| self.serves(holder, at, blob))
         };
-        let input = work::perform((at, n), &mut store, self.options, effect, &fetch);
+        let answer = work::perform((at, n), &mut store, self.options, request, &fetch);
         self.nodes[at].store = store;
-        let Some(mut input) = input else {
+        let Some(mut answer) = answer else {
             return Ok(());
         };
-        match (&mut input, effect) {
-            (Input::Planned(planned), _) => {
+        match (&mut answer, request) {
+            (Answer::Planned(planned), _) => {
                 let byzantine = self.nodes[at].byzantine.as_ref();
                 let invited = byzantine.is_some_and(ByzantineMember::claims_invitation);
                 if let (Some(some), true) = (&mut planned.participants, invited) {
@@ -35,11 +35,11 @@ impl Simulator<'_> {
                     self.ended.faults += 1;
                 }
             }
-            (Input::Trained { round, .. }, _) if self.nodes[at].byzantine.is_none() => {
+            (Answer::Trained { round, .. }, _) if self.nodes[at].byzantine.is_none() => {
                 self.ended.trainings[*round as usize - 1] += 1;
             }
             (
-                Input::Decided {
+                Answer::Decided {
                     result: Ok(decision),
                     ..
                 },
@@ -50,12 +50,12 @@ impl Simulator<'_> {
                 }
             }
             (
-                Input::Applied {
+                Answer::Applied {
                     round,
                     result: Ok(()),
                     ..
                 },
-                Effect::Apply { rounds, .. },
+                Request::Apply { rounds, .. },
             ) => {
                 let now = self.now;
                 let applied = self.monitor(at).applied(now, me, rounds);
@@ -66,7 +66,7 @@ impl Simulator<'_> {
             }
             _ => {}
         }
-        self.feed(at, input)
+        self.feed(at, Input::Done(answer))
     }
 
     /// Whether a member serves a blob to a node that requests it now.

@@ -6,7 +6,7 @@ use crate::member::inbox::Admission;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
-use crate::work::WorkError;
+use crate::work::{Request, WorkError};
 
 use super::Leading;
 use crate::member::stage::Stage;
@@ -50,11 +50,11 @@ impl Leading<'_> {
                 // author that only copied the hash cannot give it.
                 None => {
                     self.round.inbox.admissions.insert(from, Admission::Pending);
-                    self.out.push(Effect::Admit {
+                    self.out.push(Effect::Work(Request::Admit {
                         round: plan.round,
                         fields: contribution.fields.clone(),
                         from,
-                    });
+                    }));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::effects::{Case, Effect, WorkError};
+use crate::effects::{Case, Effect, Request, WorkError};
 use crate::hash::Hash;
 use crate::member::{Inclusions, Mutation};
 use crate::message::{Content, Learning, Sheet};
@@ -44,11 +44,11 @@ impl Leading<'_> {
     pub(super) fn decide(&mut self, sheet: Arc<Sheet>, root: Hash, inclusions: Inclusions) {
         let holders = self.config.holders(self.view.lead);
         let round = self.round.number;
-        self.out.push(Effect::Decide {
+        self.out.push(Effect::Work(Request::Decide {
             round,
             sheet: sheet.clone(),
             holders,
-        });
+        }));
         self.set_stage(Stage::Deciding {
             sheet,
             root,
@@ -99,7 +99,8 @@ impl Leading<'_> {
                 };
                 if !self.round.cases.outcomes.contains_key(&id) {
                     let holders = self.config.holders(self.view.lead);
-                    self.out.push(Effect::Settle { case, holders });
+                    self.out
+                        .push(Effect::Work(Request::Settle { case, holders }));
                 }
                 Ok(())
             }

@@ -20,11 +20,11 @@ fn finished(rounds: u64) -> One {
 }
 
 fn applied(one: &mut One, round: u64, result: Result<(), WorkError>) -> Vec<Effect> {
-    one.step(Input::Applied {
+    one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
         result,
-    })
+    }))
 }
 
 /// The request to adopt the outcome of round 1.
@@ -37,10 +37,10 @@ fn adopts(one: &One) -> Effect {
         outcome: outcome(),
         position: contribution,
     }];
-    Effect::Apply {
+    Effect::Work(Request::Apply {
         rounds,
         holders: one.others(),
-    }
+    })
 }
 
 impl One {
@@ -125,11 +125,11 @@ fn complete_of_another_member_is_reported_once_and_a_member_that_lags_asks_it() 
 #[test]
 fn a_strategy_may_end_the_federation_before_the_last_round_of_the_charter() {
     let mut one = finished(5);
-    let ended = Input::Applied {
+    let ended = Input::Done(Answer::Applied {
         round: 1,
         ends: true,
         result: Ok(()),
-    };
+    });
     let complete = Effect::Report(Report::Complete { last: 1 });
     assert_eq!(one.step(ended), [complete]);
     assert!(one.member.complete());
@@ -168,10 +168,10 @@ fn a_restarted_member_adopts_the_final_rounds_that_it_had_not_adopted() {
     let start = Start::Kept(vec![kept.clone(), Record::Block(block.clone())]);
     let (next, effects) = One::start(one.epoch.clone(), one.me, start);
     assert!(next.member.chain.block(&block.hash()).is_none());
-    let apply = Effect::Apply {
+    let apply = Effect::Work(Request::Apply {
         rounds,
         holders: one.others(),
-    };
+    });
     assert_eq!(effects, [next.entered(2, 2), apply]);
     // With the adoption in the journal it goes on with the next round.
     let start = Start::Kept(vec![kept, Record::Applied { round: 1 }]);
@@ -216,5 +216,7 @@ fn voters_for_an_outcome_are_asked_for_it_first() {
     let mut asked = one.others();
     asked.retain(|&m| m != last);
     asked.push(last);
-    assert!(matches!(effects.last(), Some(Effect::Apply { holders, .. }) if *holders == asked));
+    assert!(
+        matches!(effects.last(), Some(Effect::Work(Request::Apply { holders, .. })) if *holders == asked)
+    );
 }

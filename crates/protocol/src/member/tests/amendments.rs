@@ -539,7 +539,7 @@ fn the_next_epoch_goes_on_from_the_last_outcome_with_views_from_1() {
     let config = Config::new(next.clone(), newcomer, key(99), SEED);
     Member::new(config, Start::Kept(Vec::new()), two.now, &mut effects);
     let fetches = |effect: &Effect| {
-        matches!(effect, Effect::Apply { rounds, .. }
+        matches!(effect, Effect::Work(Request::Apply { rounds, .. })
             if rounds.len() == 1 && rounds[0].round == 1 && rounds[0].outcome == outcome())
     };
     assert!(effects.iter().any(fetches), "{effects:?}");

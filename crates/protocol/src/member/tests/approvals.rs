@@ -306,7 +306,9 @@ fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing
     let works = |effect: &Effect| {
         matches!(
             effect,
-            Effect::Plan { .. } | Effect::Train { .. } | Effect::Apply { .. }
+            Effect::Work(Request::Plan { .. })
+                | Effect::Work(Request::Train { .. })
+                | Effect::Work(Request::Apply { .. })
         )
     };
     assert!(!effects.iter().any(works), "{effects:?}");
@@ -338,7 +340,7 @@ fn a_member_that_cannot_live_under_the_agreement_votes_on_changes_and_on_nothing
 fn a_paused_member_contributes_nothing_until_its_institution_has_signed() {
     let mut one = One::follower(4);
     one.member.config.paused = true;
-    let trains = |effects: &[Effect]| effects.contains(&Effect::Train { round: 1 });
+    let trains = |effects: &[Effect]| effects.contains(&Effect::Work(Request::Train { round: 1 }));
     assert!(!trains(&one.plan()));
     assert!(!trains(&one.pass(3_000)));
     // It votes on changes all the same.

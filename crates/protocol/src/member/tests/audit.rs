@@ -26,19 +26,19 @@ fn signed(auditor: bool) -> One {
 }
 
 fn keep(one: &One) -> Effect {
-    Effect::Keep {
+    Effect::Work(Request::Keep {
         round: 1,
         outcome: outcome(),
         holders: one.holders(1),
-    }
+    })
 }
 
 fn kept(one: &mut One, result: Result<(), WorkError>) -> Vec<Effect> {
-    one.step(Input::Kept {
+    one.step(Input::Done(Answer::Kept {
         round: 1,
         outcome: outcome(),
         result,
-    })
+    }))
 }
 
 #[test]
@@ -46,11 +46,17 @@ fn an_auditor_fetches_the_models_and_checks_and_others_sign_at_once() {
     let mut one = signed(true);
     let bundle = one.bundle(&one.all());
     let effects = one.hear_lead(1, bundle);
-    assert!(matches!(effects[..], [Effect::Hold { .. }]), "{effects:?}");
+    assert!(
+        matches!(effects[..], [Effect::Work(Request::Hold { .. })]),
+        "{effects:?}"
+    );
     one.hold_all();
     let proposal = one.proposal(1, &one.all());
     let effects = one.propose(1, &proposal);
-    assert!(matches!(effects[..], [Effect::Check { .. }]), "{effects:?}");
+    assert!(
+        matches!(effects[..], [Effect::Work(Request::Check { .. })]),
+        "{effects:?}"
+    );
     one.check(&proposal, Ok(()));
     let votes = one.notarizes(&proposal.block, CHECKED);
     assert_eq!(one.settle(&proposal, Ok(outcome())), votes);

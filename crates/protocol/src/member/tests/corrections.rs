@@ -247,11 +247,11 @@ fn votes_under_way_are_not_counted_after_a_standing() {
     }
     let lost = one.first_others(2);
     assert_eq!(one.step(recover(&lost)), []);
-    one.step(Input::Applied {
+    one.step(Input::Done(Answer::Applied {
         round: 1,
         ends: false,
         result: Err(WorkError::Unavailable),
-    });
+    }));
     // A change is about to become final with this member's vote.
     let mut change = one.changing(view, &longer(&one.epoch), &one.all());
     change.skipped.clear();

@@ -48,7 +48,7 @@ impl One {
     }
 
     pub(super) fn plans(&self, round: u64, state: Hash) -> Effect {
-        Effect::Plan { round, state }
+        Effect::Work(Request::Plan { round, state })
     }
 
     pub(super) fn contributes(&self, to: MemberIndex) -> Effect {

@@ -15,11 +15,11 @@ fn learning(proposal: &mut Proposal) -> &mut Learning {
 }
 
 pub(super) fn checks(case: Case, holders: Vec<MemberIndex>) -> Effect {
-    Effect::Check { case, holders }
+    Effect::Work(Request::Check { case, holders })
 }
 
 pub(super) fn settles(case: Case, holders: Vec<MemberIndex>) -> Effect {
-    Effect::Settle { case, holders }
+    Effect::Work(Request::Settle { case, holders })
 }
 
 /// A member that holds the sheet of all members refuses a proposal of view 1 with this change.
@@ -120,7 +120,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
     assert_eq!(one.member.view.early.len(), 2);
     let effects = one.skip(2);
     let entered = one.leaves_by(&one.certificate(2, Verdict::Nullified));
-    let hold = Effect::Hold {
+    let hold = Effect::Work(Request::Hold {
         round: 1,
         entries: one
             .entries(&one.all())
@@ -128,7 +128,7 @@ pub(super) fn messages_of_a_later_lead_are_kept_until_its_view_begins() {
             .filter(|entry| *entry != one.entry(one.me))
             .collect(),
         holders: one.holders(3),
-    };
+    });
     let contributes = one.contributes(one.epoch.lead(3));
     assert_eq!(effects, [entered, vec![contributes, hold]].concat());
     assert_eq!(one.member.view.receipt, Some(one.entry(one.me).id));

@@ -8,11 +8,11 @@ use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, Phase, Sco
 
 pub(super) fn admits(one: &One, from: MemberIndex) -> Effect {
     let (round, fields) = (one.member.round(), one.trained(from).fields);
-    Effect::Admit {
+    Effect::Work(Request::Admit {
         round,
         fields,
         from,
-    }
+    })
 }
 
 pub(super) fn receipt(one: &One, to: MemberIndex, view: u64) -> Effect {
@@ -63,7 +63,7 @@ pub(super) fn admitted_contributions_get_receipts_and_the_last_one_closes_the_se
     // Contributions before the plan are kept.
     let early = Body::Contribution(one.contribution(x));
     assert_eq!(one.hear(x, 1, 0, early), []);
-    let train = Effect::Train { round: 1 };
+    let train = Effect::Work(Request::Train { round: 1 });
     assert_eq!(one.plan(), [train, admits(&one, x)]);
     assert_eq!(one.admit(x, Ok(())), [receipt(&one, x, 1)]);
     let own = one.train();
@@ -168,10 +168,12 @@ pub(super) fn a_model_that_two_members_contribute_is_admitted_for_each_of_them()
         weight: Some(weight),
         ..one.trained(x).fields
     };
-    let admit = |one: &One, weight, from| Effect::Admit {
-        round: 1,
-        fields: say(one, weight),
-        from,
+    let admit = |one: &One, weight, from| {
+        Effect::Work(Request::Admit {
+            round: 1,
+            fields: say(one, weight),
+            from,
+        })
     };
     // Three members contribute the same model. It is fetched from each, because two of them may
     // only have copied its hash.
@@ -182,12 +184,12 @@ pub(super) fn a_model_that_two_members_contribute_is_admitted_for_each_of_them()
     }
     let mut answer = |from, weight, result| {
         let (round, fields) = (1, say(&one, weight));
-        one.step(Input::Admitted {
+        one.step(Input::Done(Answer::Admitted {
             round,
             from,
             fields,
             result,
-        })
+        }))
     };
     let refusal = answer(y, 7, Err(no("false")));
     assert_eq!(refusal, [refused(y, 1, Refusal::Work("false".into()))]);
@@ -240,12 +242,12 @@ pub(super) fn a_model_that_could_not_be_fetched_is_requested_again_after_a_beat(
     assert_eq!([one.at(1000), one.at(1001)].concat(), [progress, again]);
     // The result for another round is ignored.
     let (round, fields, result) = (2, one.trained(late).fields, Ok(()));
-    let other = Input::Admitted {
+    let other = Input::Done(Answer::Admitted {
         round,
         from: late,
         fields,
         result,
-    };
+    });
     assert_eq!(one.step(other), []);
 }
 
@@ -265,12 +267,15 @@ pub(super) fn contributions_of_earlier_rounds_are_refused_once_and_later_ones_ke
     let reason = Refusal::StaleContribution { got: 1, now: 2 };
     assert_eq!(one.hear(x, 1, 0, old.clone()), [refused(x, 2, reason)]);
     assert_eq!(one.hear(x, 1, 0, old), []);
-    let admit = Effect::Admit {
+    let admit = Effect::Work(Request::Admit {
         round: 2,
         fields: next.fields,
         from: y,
-    };
-    assert_eq!(one.plan(), [Effect::Train { round: 2 }, admit]);
+    });
+    assert_eq!(
+        one.plan(),
+        [Effect::Work(Request::Train { round: 2 }), admit]
+    );
 }
 
 #[test]
@@ -405,11 +410,11 @@ pub(super) fn an_empty_set_is_closed_after_patience_and_needs_no_signatures() {
     one.plan_with(|plan| plan.participants = Some(vec![x]));
     one.step(Input::Down { peer: x });
     assert_eq!(one.pass(19_999), collecting(&one, 1..=19));
-    let decide = Effect::Decide {
+    let decide = Effect::Work(Request::Decide {
         round: 1,
         sheet: one.sheet(&[]).into(),
         holders: one.others(),
-    };
+    });
     let mut expected = closes(&one, &[]);
     expected.push(decide);
     expected.push(one.leading_report(1, Phase::Deciding));

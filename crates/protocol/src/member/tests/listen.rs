@@ -59,7 +59,7 @@ fn a_new_member_takes_part_after_f_plus_1_answers_without_reminder() {
     assert_eq!(up(&mut one, z), []);
     assert_eq!(up(&mut one, x), []);
     // It trains meanwhile, and contributes then.
-    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+    assert_eq!(one.plan(), [Effect::Work(Request::Train { round: 1 })]);
     assert_eq!(one.train(), []);
     let answer = one.answer(1);
     assert_eq!(answers(&mut one, x, answer.clone()), []);
@@ -310,7 +310,7 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     assert!(effects.contains(&Effect::Report(Report::TakingPart)));
     assert!(!one.member.participation.listening());
     // From now on it trains and contributes.
-    assert!(effects.contains(&Effect::Train { round: 1 }));
+    assert!(effects.contains(&Effect::Work(Request::Train { round: 1 })));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::message::Phase;
 fn fails(one: &mut One) -> Vec<Effect> {
     one.plan();
     let (round, result) = (one.member.round(), Err("no data".to_owned()));
-    one.step(Input::Trained { round, result })
+    one.step(Input::Done(Answer::Trained { round, result }))
 }
 
 fn report(one: &One) -> Effect {
@@ -108,10 +108,10 @@ fn members_do_not_wait_for_patience_where_those_that_are_missing_have_nothing() 
     let (mut one, proposal) = three_of_five();
     // One may be missing anyway.
     let peer = one.epoch.lead(3);
-    let check = Effect::Check {
+    let check = Effect::Work(Request::Check {
         case: one.case(&proposal),
         holders: one.holders(1),
-    };
+    });
     assert_eq!(hears(&mut one, peer, 1), [known(peer, 1), check]);
 }
 

@@ -172,24 +172,24 @@ impl One {
             blob_size: BLOB,
         };
         change(&mut planned);
-        self.step(Input::Planned(planned))
+        self.step(Input::Done(Answer::Planned(planned)))
     }
 
     pub(super) fn train(&mut self) -> Vec<Effect> {
         let result = Ok(self.trained(self.me));
         let round = self.member.round.number;
-        self.step(Input::Trained { round, result })
+        self.step(Input::Done(Answer::Trained { round, result }))
     }
 
     /// It holds the models of these members.
     pub(super) fn hold(&mut self, members: &[MemberIndex]) -> Vec<Effect> {
         let (round, result) = (self.member.round.number, Ok(()));
         let blobs = members.iter().map(|&member| blob(member)).collect();
-        self.step(Input::Held {
+        self.step(Input::Done(Answer::Held {
             round,
             blobs,
             result,
-        })
+        }))
     }
 
     pub(super) fn hold_all(&mut self) -> Vec<Effect> {
@@ -203,12 +203,12 @@ impl One {
         result: Result<(), WorkError>,
     ) -> Vec<Effect> {
         let (round, fields) = (self.member.round.number, self.trained(member).fields);
-        self.step(Input::Admitted {
+        self.step(Input::Done(Answer::Admitted {
             round,
             from: member,
             fields,
             result,
-        })
+        }))
     }
 
     /// A member contributes, and its model is usable.
@@ -224,7 +224,7 @@ impl One {
         result: Result<(), WorkError>,
     ) -> Vec<Effect> {
         let case = self.case(proposal).id();
-        self.step(Input::Checked { case, result })
+        self.step(Input::Done(Answer::Checked { case, result }))
     }
 
     pub(super) fn settle(
@@ -233,7 +233,7 @@ impl One {
         result: Result<Hash, WorkError>,
     ) -> Vec<Effect> {
         let case = self.case(proposal).id();
-        self.step(Input::Settled { case, result })
+        self.step(Input::Done(Answer::Settled { case, result }))
     }
 
     /// Time jumps to this millisecond.
@@ -270,11 +270,11 @@ impl One {
         self.has_cast(&proof);
         let mut effects = self.add_certificate(&proof);
         let (round, result) = (self.member.round.number - 1, Ok(()));
-        effects.extend(self.step(Input::Applied {
+        effects.extend(self.step(Input::Done(Answer::Applied {
             round,
             ends: false,
             result,
-        }));
+        })));
         effects
     }
 

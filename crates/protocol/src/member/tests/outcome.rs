@@ -248,7 +248,7 @@ pub(super) fn a_member_missing_in_the_last_round_is_excused_in_the_next() {
 pub(super) fn models_that_were_fetched_to_check_a_proposal_are_held() {
     let mut one = One::follower(4).contributed();
     let hold = one.hear_lead(1, one.bundle(&one.all()));
-    assert!(matches!(hold[..], [Effect::Hold { .. }]));
+    assert!(matches!(hold[..], [Effect::Work(Request::Hold { .. })]));
     let proposal = one.proposal(1, &one.all());
     one.propose(1, &proposal);
     let effects = one.check(&proposal, Ok(()));

@@ -7,7 +7,7 @@ pub(super) use std::time::Duration;
 pub(super) use bytes::Bytes;
 
 pub(super) use super::super::*;
-pub(super) use crate::effects::{Effect, Input, Record, Report};
+pub(super) use crate::effects::{Answer, Effect, Input, Record, Report, Request};
 pub(super) use crate::envelope::{self, Known, Opened};
 pub(super) use crate::hash::Hash;
 pub(super) use crate::message::{Body, Kind, Message};

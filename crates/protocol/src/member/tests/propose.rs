@@ -16,12 +16,12 @@ fn case(one: &One, authors: &[MemberIndex]) -> Case {
 
 fn decided(one: &mut One, result: Result<Vec<u8>, WorkError>) -> Vec<Effect> {
     let sheet = one.sheet(&one.all()).root();
-    one.step(Input::Decided { sheet, result })
+    one.step(Input::Done(Answer::Decided { sheet, result }))
 }
 
 fn settled(one: &mut One, result: Result<Hash, WorkError>) -> Vec<Effect> {
     let case = case(one, &one.all()).id();
-    one.step(Input::Settled { case, result })
+    one.step(Input::Done(Answer::Settled { case, result }))
 }
 
 /// Takes the lead of a view to the decision: all authors have signed.
@@ -58,13 +58,13 @@ pub(super) fn after_the_decision_the_outcome_is_computed_and_the_proposal_durabl
  {
     let mut one = with(4, 0);
     deciding(&mut one, 1);
-    let settle = Effect::Settle {
+    let settle = Effect::Work(Request::Settle {
         case: case(&one, &one.all()),
         holders: one.others(),
-    };
+    });
     // A decision on another sheet is ignored.
     let (sheet, result) = (Hash::of(b"another"), Ok(b"decision".to_vec()));
-    assert_eq!(one.step(Input::Decided { sheet, result }), []);
+    assert_eq!(one.step(Input::Done(Answer::Decided { sheet, result })), []);
     let ours = Ok(b"decision".to_vec());
     assert_eq!(decided(&mut one, ours.clone()), [settle]);
     assert_eq!(decided(&mut one, ours), []);
@@ -149,16 +149,16 @@ pub(super) fn a_proposal_carries_the_certificate_of_the_last_final_block() {
         one.hear(other, 2, 0, Body::Inclusion { sheet: root });
     }
     let result = Ok(b"decision".to_vec());
-    one.step(Input::Decided {
+    one.step(Input::Done(Answer::Decided {
         sheet: root,
         result,
-    });
+    }));
     let proposal = one.proposal(2, &one.all());
     assert!(proposal.parent.is_some());
     let decision = b"decision".to_vec().into();
     let case = Case::new(2, root, sheet.into(), decision).id();
     let result = Ok(outcome());
-    let effects = one.step(Input::Settled { case, result });
+    let effects = one.step(Input::Done(Answer::Settled { case, result }));
     assert_eq!(effects, proposes(&one, 2, &proposal, CHECKED));
 }
 
@@ -223,11 +223,11 @@ pub(super) fn a_sheet_that_was_proposed_is_taken_over_with_its_inclusions() {
     expected.extend([
         one.progress(2, Phase::Collecting, 0),
         one.publishes(1, 2, one.bundle(&one.all())),
-        Effect::Decide {
+        Effect::Work(Request::Decide {
             round: 1,
             sheet: one.sheet(&one.all()).into(),
             holders: one.others(),
-        },
+        }),
         one.leading_report(2, Phase::Deciding),
     ]);
     assert_eq!(one.add_certificate(&nullified), expected);
@@ -264,11 +264,11 @@ pub(super) fn receipts_of_a_past_round_do_not_count() {
     let proof = one.certificate(1, Verdict::Final(proposal.block.hash()));
     one.add_certificate(&proof);
     let (round, result) = (1, Ok(()));
-    one.step(Input::Applied {
+    one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
         result,
-    });
+    }));
     one.plan();
     let body = Body::Contribution(one.contribution(x));
     assert_eq!(one.hear(x, 2, 0, body), [admits(&one, x)]);
@@ -290,11 +290,11 @@ pub(super) fn a_sheet_whose_models_are_not_all_here_is_not_taken_over() {
     let mut one = proposed(false);
     let mut expected = collects(&one);
     // It still fetches them, so that it can serve them to others.
-    let hold = Effect::Hold {
+    let hold = Effect::Work(Request::Hold {
         round: 1,
         entries: one.entries(&one.others()),
         holders: one.others(),
-    };
+    });
     expected.insert(expected.len() - 2, hold);
     assert_eq!(one.skip(1), expected);
 }

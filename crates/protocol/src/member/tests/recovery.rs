@@ -153,7 +153,7 @@ fn a_member_signs_its_standing_durably_and_does_nothing_more_in_the_epoch() {
     assert!(
         !effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Plan { .. }))
+            .any(|effect| matches!(effect, Effect::Work(Request::Plan { .. })))
     );
     assert_eq!(two.step(recover(&lost)), expected[2..]);
     assert_eq!(two.propose(1, &proposal), []);
@@ -189,7 +189,7 @@ fn one_of_two_goes_on_alone_from_the_last_final_round() {
     let member = Member::new(config, start, Time::ZERO, &mut effects);
     let (round, state) = (2, checkpoint.outcome);
     assert!(
-        effects.contains(&Effect::Plan { round, state }),
+        effects.contains(&Effect::Work(Request::Plan { round, state })),
         "{effects:?}"
     );
     assert_eq!(member.lead_now(), MemberIndex(0));
@@ -285,7 +285,10 @@ fn a_member_declared_lost_is_told_once_and_goes_on_as_before() {
     assert_eq!(gone.read(&frame), [left_behind]);
     assert_eq!(gone.read(&frame), []);
     assert!(!gone.member.epoch_over());
-    assert!(gone.plan().contains(&Effect::Train { round: 1 }));
+    assert!(
+        gone.plan()
+            .contains(&Effect::Work(Request::Train { round: 1 }))
+    );
     // Its institution may say that it follows.
     let mut gone = One::of(one.epoch.clone(), lost);
     let mut id = passage.blocks[0].hash();
@@ -308,10 +311,12 @@ fn a_round_whose_models_nobody_has_is_named_and_done_again() {
     let lost = one.others();
     // Its outcome is being fetched, which may still succeed.
     assert_eq!(one.step(recover(&lost)), []);
-    let unavailable = || Input::Applied {
-        round: 1,
-        ends: false,
-        result: Err(WorkError::Unavailable),
+    let unavailable = || {
+        Input::Done(Answer::Applied {
+            round: 1,
+            ends: false,
+            result: Err(WorkError::Unavailable),
+        })
     };
     let mut passage = None;
     for second in 1..12 {

@@ -52,11 +52,11 @@ fn a_final_round_gives_the_view_that_has_begun_back_to_its_lead() {
     assert_eq!((one.member.view(), one.member.lead_now()), (2, order[0]));
     // The contribution to round 2 goes to it.
     let (round, result) = (1, Ok(()));
-    one.step(Input::Applied {
+    one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
         result,
-    });
+    }));
     one.plan();
     let effects = one.train();
     let contribution = one.contributes(order[0]);
@@ -80,11 +80,11 @@ fn an_empty_block_of_the_member_that_led_before_its_parent_was_known_to_be_final
     assert_eq!(one.hear(order[3], 0, 2, body(&empty)), []);
     // A learning block of the former lead is not the lead's.
     let (round, result) = (1, Ok(()));
-    one.step(Input::Applied {
+    one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
         result,
-    });
+    }));
     one.plan();
     let learning = one.proposal(2, &one.all());
     assert_eq!(one.hear(order[1], 0, 2, body(&learning)), []);
@@ -112,11 +112,11 @@ fn a_member_that_proposed_before_the_view_got_another_lead_proposes_nothing_else
         assert_eq!(proposed(&one.pass(2500)), 1);
         let mut effects = one.add_certificate(&last);
         let (round, result) = (1, Ok(()));
-        effects.extend(one.step(Input::Applied {
+        effects.extend(one.step(Input::Done(Answer::Applied {
             round,
             ends: false,
             result,
-        }));
+        })));
         one.plan();
         effects.extend(one.train());
         let others = one.others();

@@ -9,11 +9,11 @@ use crate::effects::WorkError;
 use crate::message::{Bundle, Entry, Phase, Sheet};
 
 fn holds(one: &One, entries: Vec<Entry>, view: u64) -> Effect {
-    Effect::Hold {
+    Effect::Work(Request::Hold {
         round: 1,
         entries,
         holders: one.holders(view),
-    }
+    })
 }
 
 fn signs(one: &One, sheet: &Sheet, view: u64) -> Effect {
@@ -40,10 +40,10 @@ pub(super) fn a_round_is_planned_trained_once_and_contributed_durably() {
     let mut one = One::follower(4);
     // The plan of another round is ignored.
     assert_eq!(one.plan_with(|plan| plan.round = 2), []);
-    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+    assert_eq!(one.plan(), [Effect::Work(Request::Train { round: 1 })]);
     // The training of another round is ignored.
     let (round, result) = (2, Ok(one.trained(one.me)));
-    assert_eq!(one.step(Input::Trained { round, result }), []);
+    assert_eq!(one.step(Input::Done(Answer::Trained { round, result })), []);
     let contribution = Body::Contribution(one.contribution(one.me));
     let (message, _) = one.sealed(one.me, 1, 0, contribution);
     let (round, blob) = (1, blob(one.me));
@@ -96,7 +96,7 @@ pub(super) fn a_contribution_is_the_same_after_a_restart() {
     let kept = Start::Kept(vec![Record::Contributed(other.0)]);
     let (mut one, effects) = One::start(one.epoch, one.me, kept);
     assert_eq!(effects.len(), 2);
-    assert_eq!(one.plan(), [Effect::Train { round: 1 }]);
+    assert_eq!(one.plan(), [Effect::Work(Request::Train { round: 1 })]);
 }
 
 #[test]
@@ -106,7 +106,7 @@ pub(super) fn a_failed_training_is_reported_and_not_repeated() {
     one.plan();
     let (round, reason) = (1, "no data".to_owned());
     let result = Err(reason.clone());
-    let effects = one.step(Input::Trained { round, result });
+    let effects = one.step(Input::Done(Answer::Trained { round, result }));
     let failed = Report::TrainingFailed { round, reason };
     assert_eq!(effects, [Effect::Report(failed)]);
     assert_eq!(one.train(), []);
@@ -165,7 +165,7 @@ pub(super) fn metrics_of_the_own_training_are_cut_to_what_others_accept() {
     trained.metrics = vec![("x".repeat(129), 1.0), ("nan".into(), f64::NAN)];
     trained.metrics.extend((0..70).map(good));
     let (round, result) = (1, Ok(trained));
-    let effects = one.step(Input::Trained { round, result });
+    let effects = one.step(Input::Done(Answer::Trained { round, result }));
     let mut contribution = one.contribution(one.me);
     contribution.metrics = (0..64).map(good).collect();
     let body = Body::Contribution(contribution);
@@ -175,10 +175,12 @@ pub(super) fn metrics_of_the_own_training_are_cut_to_what_others_accept() {
 #[test]
 pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next_bundle() {
     let mut one = One::follower(4).contributed();
-    let held = |result| Input::Held {
-        round: 1,
-        blobs: vec![],
-        result,
+    let held = |result| {
+        Input::Done(Answer::Held {
+            round: 1,
+            blobs: vec![],
+            result,
+        })
     };
     let hold = holds(&one, one.entries(&one.others()), 1);
     one.hear_lead(1, one.bundle(&one.all()));
@@ -193,11 +195,11 @@ pub(super) fn models_that_could_not_be_fetched_are_requested_again_with_the_next
     one.hear_lead(1, one.bundle(&one.all()));
     let (round, blobs) = (2, one.others().into_iter().map(blob).collect());
     let result = Ok(());
-    let other = Input::Held {
+    let other = Input::Done(Answer::Held {
         round,
         blobs,
         result,
-    };
+    });
     assert_eq!(one.step(other), []);
 }
 
@@ -309,15 +311,15 @@ fn crossing() -> One {
 }
 
 fn evaluates(one: &One, entries: Vec<Entry>) -> Effect {
-    Effect::Evaluate {
+    Effect::Work(Request::Evaluate {
         round: 1,
         entries,
         holders: one.holders(1),
-    }
+    })
 }
 
 fn evaluated(one: &mut One, result: Result<Vec<(Hash, f64)>, WorkError>) -> Vec<Effect> {
-    one.step(Input::Evaluated { round: 1, result })
+    one.step(Input::Done(Answer::Evaluated { round: 1, result }))
 }
 
 #[test]
@@ -338,7 +340,10 @@ pub(super) fn a_bundle_of_a_round_with_scores_is_evaluated_and_the_scores_go_to_
     let mut one = crossing();
     one.hear_lead(1, bundle);
     let (round, result) = (2, Ok(own.losses));
-    assert_eq!(one.step(Input::Evaluated { round, result }), []);
+    assert_eq!(
+        one.step(Input::Done(Answer::Evaluated { round, result })),
+        []
+    );
     // A bundle without the own entry is not evaluated.
     let mut one = crossing();
     assert_eq!(one.hear_lead(1, one.bundle(&one.others())), []);

@@ -21,7 +21,7 @@ fn trained(epoch: Arc<Epoch>, me: MemberIndex, claims: u64) -> One {
     let mut trained = one.trained(me);
     trained.fields.weight = Some(claims);
     let (round, result) = (1, Ok(trained));
-    one.step(Input::Trained { round, result });
+    one.step(Input::Done(Answer::Trained { round, result }));
     one.hold_all();
     one
 }
@@ -73,11 +73,11 @@ pub(super) fn a_contribution_that_claims_more_rows_than_its_author_declared_is_r
         let effects = one.hear(by, 1, 0, Body::Contribution(contribution));
         let (round, from) = (1, by);
         let expected = match most {
-            None => Effect::Admit {
+            None => Effect::Work(Request::Admit {
                 round,
                 fields,
                 from,
-            },
+            }),
             Some(most) => refused(by, 1, Refusal::TooManyRows { got, most }),
         };
         assert_eq!(effects, [expected], "{got} of {declared:?}");

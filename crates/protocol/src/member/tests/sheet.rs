@@ -48,16 +48,19 @@ fn scoring() -> One {
         receipt(&one, z, 1),
         one.publishes(1, 1, one.bundle(&one.all())),
         one.leading_report(1, Phase::Scoring),
-        Effect::Evaluate {
+        Effect::Work(Request::Evaluate {
             round: 1,
             entries: one.entries(&one.all()),
             holders: one.others(),
-        },
+        }),
     ];
     assert_eq!(one.admit(z, Ok(())), expected);
     let own = scores(&one, one.me, &one.all()).losses;
     let (round, result) = (1, Ok(own));
-    assert_eq!(one.step(Input::Evaluated { round, result }), []);
+    assert_eq!(
+        one.step(Input::Done(Answer::Evaluated { round, result })),
+        []
+    );
     one
 }
 
@@ -188,11 +191,11 @@ fn hear_inclusion(one: &mut One, by: MemberIndex, authors: &[MemberIndex]) -> Ve
 }
 
 fn decides(one: &One, authors: &[MemberIndex]) -> [Effect; 2] {
-    let decide = Effect::Decide {
+    let decide = Effect::Work(Request::Decide {
         round: 1,
         sheet: one.sheet(authors).into(),
         holders: one.others(),
-    };
+    });
     [decide, one.leading_report(1, Phase::Deciding)]
 }
 
@@ -351,10 +354,10 @@ pub(super) fn the_models_of_admitted_contributions_are_held_by_the_lead() {
     let mut one = One::start(epoch.clone(), epoch.lead(1), Start::Kept(vec![])).0;
     one.plan();
     one.train();
-    let decide = Effect::Decide {
+    let decide = Effect::Work(Request::Decide {
         round: 1,
         sheet: one.sheet(&one.all()).into(),
         holders: vec![],
-    };
+    });
     assert!(one.admit(one.me, Ok(())).contains(&decide));
 }

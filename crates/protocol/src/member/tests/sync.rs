@@ -131,10 +131,10 @@ fn catches_up(one: &One) -> Vec<Effect> {
     })];
     expected.extend(finals);
     expected.push(one.entered(3, 3));
-    expected.push(Effect::Apply {
+    expected.push(Effect::Work(Request::Apply {
         rounds: blocks.iter().map(round).collect(),
         holders: one.others(),
-    });
+    }));
     expected
 }
 
@@ -266,7 +266,7 @@ fn the_own_position_is_known_only_in_the_sheet_of_the_current_round() {
     let own = sheet.position(&one.entry(one.me).id);
     let effects = answers(&mut one, x, answer);
     let places = effects.iter().find_map(|effect| match effect {
-        Effect::Apply { rounds, .. } => {
+        Effect::Work(Request::Apply { rounds, .. }) => {
             let places = rounds.iter().map(|round| round.position);
             Some(places.collect::<Vec<_>>())
         }

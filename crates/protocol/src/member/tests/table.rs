@@ -239,102 +239,104 @@ impl Table {
                     self.reports.push((i, report));
                     continue;
                 }
-                Effect::Plan { round, state } => Input::Planned(Planned {
-                    round,
-                    plan: Hash::labelled("plan", &[&state.0]),
-                    participants: (self.participants)(round),
-                    cross_evaluate: self.cross_evaluate,
-                    weights: false,
-                    blob_size: BLOB,
-                }),
-                Effect::Train { round } => {
+                Effect::Work(Request::Plan { round, state }) => {
+                    Input::Done(Answer::Planned(Planned {
+                        round,
+                        plan: Hash::labelled("plan", &[&state.0]),
+                        participants: (self.participants)(round),
+                        cross_evaluate: self.cross_evaluate,
+                        weights: false,
+                        blob_size: BLOB,
+                    }))
+                }
+                Effect::Work(Request::Train { round }) => {
                     self.trainings += 1;
                     let blob = Hash::labelled("model", &[&round.to_le_bytes(), &[i as u8]]);
                     self.shelves[i].insert(blob);
-                    Input::Trained {
+                    Input::Done(Answer::Trained {
                         round,
                         result: Ok(trained(blob)),
-                    }
+                    })
                 }
-                Effect::Admit {
+                Effect::Work(Request::Admit {
                     round,
                     fields,
                     from,
-                } => {
+                }) => {
                     let here = self.fetch(i, fields.blob, &[from]);
-                    Input::Admitted {
+                    Input::Done(Answer::Admitted {
                         round,
                         from,
                         fields,
                         result: here.then_some(()).ok_or(WorkError::Unavailable),
-                    }
+                    })
                 }
-                Effect::Hold {
+                Effect::Work(Request::Hold {
                     round,
                     entries,
                     holders,
-                } => Input::Held {
+                }) => Input::Done(Answer::Held {
                     round,
                     blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
                     result: self.fetch_all(i, &entries, &holders),
-                },
-                Effect::Keep { round, outcome, .. } => Input::Kept {
+                }),
+                Effect::Work(Request::Keep { round, outcome, .. }) => Input::Done(Answer::Kept {
                     round,
                     outcome,
                     result: Ok(()),
-                },
-                Effect::Evaluate {
+                }),
+                Effect::Work(Request::Evaluate {
                     round,
                     entries,
                     holders,
-                } => {
+                }) => {
                     let loss = |entry: &Entry| (entry.fields.blob, i as f64);
                     let here = self.fetch_all(i, &entries, &holders);
-                    Input::Evaluated {
+                    Input::Done(Answer::Evaluated {
                         round,
                         result: here.map(|()| entries.iter().map(loss).collect()),
-                    }
+                    })
                 }
-                Effect::Decide { sheet, holders, .. } => {
+                Effect::Work(Request::Decide { sheet, holders, .. }) => {
                     let root = sheet.root();
                     let here = self.fetch_all(i, &sheet.entries, &holders);
-                    Input::Decided {
+                    Input::Done(Answer::Decided {
                         sheet: root,
                         result: here.map(|()| root.0.to_vec()),
-                    }
+                    })
                 }
-                Effect::Check { case, holders } => {
+                Effect::Work(Request::Check { case, holders }) => {
                     let honest = case.sheet.root().0 == *case.decision;
                     let refused = WorkError::Refused("a better decision exists".into());
                     let here = self.fetch_all(i, &case.sheet.entries, &holders);
-                    Input::Checked {
+                    Input::Done(Answer::Checked {
                         case: case.id(),
                         result: here.and(honest.then_some(()).ok_or(refused)),
-                    }
+                    })
                 }
-                Effect::Settle { case, holders } => {
+                Effect::Work(Request::Settle { case, holders }) => {
                     let here = self.fetch_all(i, &case.sheet.entries, &holders);
                     let settled = outcome(&case);
                     if here.is_ok() {
                         self.shelves[i].insert(settled);
                     }
-                    Input::Settled {
+                    Input::Done(Answer::Settled {
                         case: case.id(),
                         result: here.map(|()| settled),
-                    }
+                    })
                 }
-                Effect::Apply { rounds, holders } => {
+                Effect::Work(Request::Apply { rounds, holders }) => {
                     let last = rounds.last().unwrap();
                     let (round, blob) = (last.round, last.outcome);
                     let here = self.fetch(i, blob, &holders);
                     if here {
                         self.journal[i].push(Record::Applied { round });
                     }
-                    Input::Applied {
+                    Input::Done(Answer::Applied {
                         round,
                         ends: false,
                         result: here.then_some(()).ok_or(WorkError::Unavailable),
-                    }
+                    })
                 }
             };
             self.queue.push_back((i, answer));

@@ -180,7 +180,7 @@ fn a_quorum_of_finalize_makes_the_block_final() {
     let own = one.sheet(&one.all()).position(&one.entry(one.me).id);
     // Voters are asked first.
     let holders = one.others();
-    expected.push(Effect::Apply {
+    expected.push(Effect::Work(Request::Apply {
         rounds: vec![crate::effects::FinalRound {
             round: 1,
             block: hash,
@@ -188,14 +188,14 @@ fn a_quorum_of_finalize_makes_the_block_final() {
             position: own,
         }],
         holders,
-    });
+    }));
     assert_eq!(votes(&mut one, z, 1, finalize), expected);
     let (round, result) = (1, Ok(()));
-    let applied = one.step(Input::Applied {
+    let applied = one.step(Input::Done(Answer::Applied {
         round,
         ends: false,
         result,
-    });
+    }));
     assert_eq!(applied, [one.plans(2, outcome())]);
 }
 

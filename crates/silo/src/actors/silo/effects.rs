@@ -1,11 +1,10 @@
 //! Carries out effects, in order, once the records among them are durable.
 
 use actix::{ActorContext, Addr, AsyncContext, Context};
-use protocol::Effect;
 use protocol::net::Command;
+use protocol::{Effect, Input};
 
 use super::SiloActor;
-use crate::activity::Activity;
 use crate::actors::messages::{WorkRequest, WorkResult};
 use crate::error::Stopped;
 use crate::notice::Notice;
@@ -28,24 +27,13 @@ impl SiloActor {
                     self.spans.follow(&report);
                     notices.push(Notice::Protocol(report));
                 }
-                Effect::Plan { .. }
-                | Effect::Train { .. }
-                | Effect::Admit { .. }
-                | Effect::Evaluate { .. }
-                | Effect::Hold { .. }
-                | Effect::Decide { .. }
-                | Effect::Check { .. }
-                | Effect::Settle { .. }
-                | Effect::Keep { .. }
-                | Effect::Apply { .. } => {
-                    if let Some(activity) = Activity::of(&effect) {
-                        self.activities.begin(activity);
-                        self.spans.begin(activity);
-                    }
+                Effect::Work(request) => {
+                    self.activities.begin(request.kind());
+                    self.spans.begin(request.kind());
                     let reply = ctx.address().recipient();
                     // A member that takes no part in rounds asks for no work.
                     if let Some(worker) = &self.worker {
-                        worker.do_send(WorkRequest { effect, reply });
+                        worker.do_send(WorkRequest { request, reply });
                     }
                 }
             }
@@ -80,10 +68,9 @@ impl SiloActor {
     }
 
     fn finish_durable(&mut self, result: WorkResult, ctx: &mut Context<Self>) {
-        let answered = result.input.as_ref().ok().and_then(Activity::answered_by);
-        if let Some(activity) = answered {
-            self.activities.end(activity);
-            self.spans.end(activity);
+        if let Ok(answer) = &result.answer {
+            self.activities.end(answer.kind());
+            self.spans.end(answer.kind());
         }
         let mut notices = result.notices;
         // Old blobs go only after the records that replace them are durable.
@@ -96,8 +83,8 @@ impl SiloActor {
             });
         }
         self.notify(notices);
-        match result.input {
-            Ok(input) => self.step(input, ctx),
+        match result.answer {
+            Ok(answer) => self.step(Input::Done(answer), ctx),
             Err(why) => self.end(Stopped::Defect(why), ctx),
         }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use methods::Sheet;
-use protocol::effects::{Case, WorkError};
+use protocol::effects::{Answer, Case, WorkError};
 use protocol::message::Sheet as SignedSheet;
-use protocol::{Hash, Input, codec};
+use protocol::{Hash, codec};
 
 use super::part::refused;
 use super::{WorkerActor, answer};
@@ -44,7 +44,7 @@ impl WorkerActor {
                 .map_err(|error| WorkError::Refused(error.to_string()))
         };
         self.run(ctx, reply, work, job, move |_, result| {
-            Input::Decided {
+            Answer::Decided {
                 sheet: root,
                 result: result.unwrap_or_else(refused),
             }
@@ -74,7 +74,7 @@ impl WorkerActor {
             checked.map_err(|objection| objection.to_string())
         };
         self.share(ctx, reply, case, shared, check, move |_, result| {
-            Input::Checked { case: id, result }.into()
+            Answer::Checked { case: id, result }.into()
         });
     }
 
@@ -108,7 +108,7 @@ impl WorkerActor {
         };
         self.share(ctx, reply, case, shared, settle, move |worker, result| {
             let result = result.and_then(|settled| worker.settled(round, settled));
-            Input::Settled { case: id, result }.into()
+            Answer::Settled { case: id, result }.into()
         });
     }
 

@@ -6,8 +6,8 @@ use actix::{Context, Recipient};
 use bytes::Bytes;
 use methods::strategy::least_loss;
 use methods::{Params, State};
-use protocol::effects::{FinalRound, WorkError};
-use protocol::{Hash, Input, MemberIndex, codec};
+use protocol::effects::{Answer, FinalRound, WorkError};
+use protocol::{Hash, MemberIndex, codec};
 
 use super::part::refused;
 use super::{CurrentRound, Needs, WorkerActor};
@@ -98,7 +98,7 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
-        let kept = move |result| Input::Kept {
+        let kept = move |result| Answer::Kept {
             round,
             outcome,
             result,
@@ -142,7 +142,7 @@ impl WorkerActor {
         let round = last.round;
         let Some(source) = self.source(&last.outcome) else {
             let result = Err(WorkError::Unavailable);
-            let failed = Input::Applied {
+            let failed = Answer::Applied {
                 round,
                 ends: false,
                 result,
@@ -221,7 +221,7 @@ impl WorkerActor {
                 worker.applying = false;
                 match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
                     Ok((base, settled, own)) => worker.adopt(last.block, base, &settled, own),
-                    Err(error) => Input::Applied {
+                    Err(error) => Answer::Applied {
                         round,
                         ends: false,
                         result: Err(error),
@@ -268,14 +268,14 @@ impl WorkerActor {
                         records: Vec::new(),
                         retain: None,
                         notices: vec![Notice::Recovered { round }],
-                        input: Ok(Input::Applied {
+                        answer: Ok(Answer::Applied {
                             round,
                             ends: worker.config.strategy.ends(&worker.base.state),
                             result: Ok(()),
                         }),
                     }
                 }
-                Err(error) => Input::Applied {
+                Err(error) => Answer::Applied {
                     round,
                     ends: false,
                     result: Err(error),
@@ -346,7 +346,7 @@ impl WorkerActor {
             ],
             retain: Some((retain, self.blobs.mark())),
             notices: vec![notice],
-            input: Ok(Input::Applied {
+            answer: Ok(Answer::Applied {
                 round,
                 ends: self.config.strategy.ends(&self.base.state),
                 result: Ok(()),

@@ -19,9 +19,9 @@ use actix::fut::{ActorFutureExt, wrap_future};
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Recipient};
 use bytes::Bytes;
 use methods::Params;
-use protocol::effects::WorkError;
 use protocol::message::{Entry as SheetEntry, Sheet};
-use protocol::{Effect, Hash, Input, MemberIndex};
+use protocol::work::{Answer, Request, WorkError};
+use protocol::{Hash, MemberIndex};
 
 use sheet::SheetModels;
 use wants::Wants;
@@ -101,12 +101,12 @@ struct Needs {
 impl WorkerActor {
     /// Begins, or first fetches the missing blobs.
     fn take(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
-        if let Some(answer) = self.stale(&job.effect) {
+        if let Some(answer) = self.stale(&job.request) {
             return answer
                 .into_iter()
                 .for_each(|answer| job.reply.do_send(answer));
         }
-        let needs = match self.needs(&job.effect) {
+        let needs = match self.needs(&job.request) {
             Ok(needs) => needs,
             Err(error) => return reply(&job, error),
         };
@@ -123,7 +123,7 @@ impl WorkerActor {
         if from.is_empty() {
             return reply(&job, WorkError::Unavailable);
         }
-        self.applying |= is_apply(&job.effect);
+        self.applying |= is_apply(&job.request);
         let blobs = self.wants.0.wait(job, &missing);
         if blobs.is_empty() {
             return;
@@ -142,19 +142,19 @@ impl WorkerActor {
     }
 
     /// The result of work of another round than the one under way. `Some(None)`: there is none.
-    fn stale(&self, effect: &Effect) -> Option<Option<WorkResult>> {
-        let (now, about) = (self.base.next(), round_of(effect));
-        match effect {
-            Effect::Apply { .. } if about > self.base.round => None,
-            Effect::Apply { .. } => Some(Some(
-                Input::Applied {
+    fn stale(&self, request: &Request) -> Option<Option<WorkResult>> {
+        let (now, about) = (self.base.next(), request.round());
+        match request {
+            Request::Apply { .. } if about > self.base.round => None,
+            Request::Apply { .. } => Some(Some(
+                Answer::Applied {
                     round: about,
                     ends: false,
                     result: Ok(()),
                 }
                 .into(),
             )),
-            Effect::Plan { state, .. } if about >= now => {
+            Request::Plan { state, .. } if about >= now => {
                 let fits = about == now && *state == self.base.outcome;
                 let why = || {
                     format!(
@@ -164,15 +164,15 @@ impl WorkerActor {
                 (!fits).then(|| Some(WorkResult::defect(why())))
             }
             _ if about < now => Some(None),
-            _ if about > now => Some(failed(effect, WorkError::Unavailable)),
+            _ if about > now => Some(request.failed(WorkError::Unavailable).map(WorkResult::from)),
             _ => None,
         }
     }
 
     /// The blobs that work needs before it can begin. An error if it never can.
-    fn needs(&self, effect: &Effect) -> Result<Needs, WorkError> {
-        match effect {
-            Effect::Admit { fields, from, .. } => {
+    fn needs(&self, request: &Request) -> Result<Needs, WorkError> {
+        match request {
+            Request::Admit { fields, from, .. } => {
                 self.base
                     .fits(&self.config, fields)
                     .map_err(WorkError::Refused)?;
@@ -181,27 +181,27 @@ impl WorkerActor {
                     from: vec![*from],
                 })
             }
-            Effect::Evaluate {
+            Request::Evaluate {
                 entries, holders, ..
             } => self.needs_entries(entries, holders),
-            Effect::Hold {
+            Request::Hold {
                 entries, holders, ..
             } => self.needs_entries(entries, holders),
-            Effect::Decide { sheet, holders, .. } => self.needs_sheet(sheet, holders),
-            Effect::Check { case, holders } | Effect::Settle { case, holders } => {
+            Request::Decide { sheet, holders, .. } => self.needs_sheet(sheet, holders),
+            Request::Check { case, holders } | Request::Settle { case, holders } => {
                 self.needs_sheet(&case.sheet, holders)
             }
-            Effect::Apply { rounds, holders } => match rounds.last() {
+            Request::Apply { rounds, holders } => match rounds.last() {
                 Some(last) => self.needs_outcome(&last.outcome, holders),
                 None => Ok(Needs::default()),
             },
-            Effect::Keep {
+            Request::Keep {
                 outcome, holders, ..
             } => {
                 self.bounded(outcome)?;
                 self.needs_outcome(outcome, holders)
             }
-            _ => Ok(Needs::default()),
+            Request::Plan { .. } | Request::Train { .. } => Ok(Needs::default()),
         }
     }
 
@@ -234,10 +234,10 @@ impl WorkerActor {
 
     /// Begins work whose last blob has arrived.
     fn resume(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
-        let staged = is_apply(&job.effect) || matches!(job.effect, Effect::Keep { .. });
-        self.applying &= !is_apply(&job.effect);
+        let staged = is_apply(&job.request) || matches!(job.request, Request::Keep { .. });
+        self.applying &= !is_apply(&job.request);
         // The document of an outcome names the blobs that are needed next.
-        if staged || self.stale(&job.effect).is_some() {
+        if staged || self.stale(&job.request).is_some() {
             self.take(job, ctx);
         } else {
             self.begin(job, ctx);
@@ -245,35 +245,28 @@ impl WorkerActor {
     }
 
     fn begin(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
-        let WorkRequest { effect, reply } = job;
-        match effect {
-            Effect::Plan { .. } => self.plan(reply, ctx),
-            Effect::Train { round } => self.train(round, reply, ctx),
-            Effect::Admit { fields, from, .. } => self.admit(from, fields, reply, ctx),
-            Effect::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
+        let WorkRequest { request, reply } = job;
+        match request {
+            Request::Plan { .. } => self.plan(reply, ctx),
+            Request::Train { round } => self.train(round, reply, ctx),
+            Request::Admit { fields, from, .. } => self.admit(from, fields, reply, ctx),
+            Request::Evaluate { entries, .. } => self.evaluate(&entries, reply, ctx),
             // Every blob was stored when it arrived, so nothing is left to do.
-            Effect::Hold { round, entries, .. } => {
-                let (blobs, result) = (blobs(&entries), Ok(()));
-                reply.do_send(
-                    Input::Held {
-                        round,
-                        blobs,
-                        result,
-                    }
-                    .into(),
-                );
+            Request::Hold { round, entries, .. } => {
+                let blobs = entries.iter().map(|entry| entry.fields.blob).collect();
+                let result = Ok(());
+                let held = Answer::Held {
+                    round,
+                    blobs,
+                    result,
+                };
+                reply.do_send(held.into());
             }
-            Effect::Decide { sheet, .. } => self.decide(sheet, reply, ctx),
-            Effect::Check { case, .. } => self.check(case, reply, ctx),
-            Effect::Settle { case, .. } => self.settle(case, reply, ctx),
-            Effect::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
-            Effect::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
-            Effect::Send { .. }
-            | Effect::Publish { .. }
-            | Effect::Await { .. }
-            | Effect::Persist(_)
-            | Effect::EpochOver(_)
-            | Effect::Report(_) => {}
+            Request::Decide { sheet, .. } => self.decide(sheet, reply, ctx),
+            Request::Check { case, .. } => self.check(case, reply, ctx),
+            Request::Settle { case, .. } => self.settle(case, reply, ctx),
+            Request::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
+            Request::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
         }
     }
 
@@ -306,8 +299,9 @@ impl WorkerActor {
     /// notices in `why` report.
     fn unavailable(&mut self, blob: &Hash, mut why: Vec<Notice>) {
         for job in self.wants.0.missing(blob) {
-            self.applying &= !is_apply(&job.effect);
-            if let Some(mut answer) = failed(&job.effect, WorkError::Unavailable) {
+            self.applying &= !is_apply(&job.request);
+            if let Some(answer) = job.request.failed(WorkError::Unavailable) {
+                let mut answer = WorkResult::from(answer);
                 answer.notices.append(&mut why);
                 job.reply.do_send(answer);
             }
@@ -324,7 +318,7 @@ impl Handler<WorkRequest> for WorkerActor {
 
     fn handle(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
         // The state machine requests an adoption until it has happened; one at a time is enough.
-        let again = self.applying && is_apply(&job.effect);
+        let again = self.applying && is_apply(&job.request);
         if self.run_state.is_running() && !again {
             self.take(job, ctx);
         }
@@ -386,93 +380,11 @@ fn answer<T: 'static>(
 
 /// Answers a request that could not begin.
 fn reply(job: &WorkRequest, error: WorkError) {
-    if let Some(answer) = failed(&job.effect, error) {
-        job.reply.do_send(answer);
+    if let Some(answer) = job.request.failed(error) {
+        job.reply.do_send(answer.into());
     }
 }
 
-fn is_apply(effect: &Effect) -> bool {
-    matches!(effect, Effect::Apply { .. })
-}
-
-/// The round that an effect belongs to.
-fn round_of(effect: &Effect) -> u64 {
-    match effect {
-        Effect::Plan { round, .. }
-        | Effect::Train { round }
-        | Effect::Admit { round, .. }
-        | Effect::Evaluate { round, .. }
-        | Effect::Hold { round, .. }
-        | Effect::Keep { round, .. }
-        | Effect::Decide { round, .. } => *round,
-        Effect::Check { case, .. } | Effect::Settle { case, .. } => case.round,
-        Effect::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
-        Effect::Send { .. }
-        | Effect::Publish { .. }
-        | Effect::Await { .. }
-        | Effect::Persist(_)
-        | Effect::EpochOver(_)
-        | Effect::Report(_) => 0,
-    }
-}
-
-/// The answer that work failed; none for effects that are no work.
-fn failed(effect: &Effect, error: WorkError) -> Option<WorkResult> {
-    let round = round_of(effect);
-    let input = match effect {
-        Effect::Train { .. } => Input::Trained {
-            round,
-            result: Err(reason(error)),
-        },
-        Effect::Admit { fields, from, .. } => Input::Admitted {
-            round,
-            from: *from,
-            fields: fields.clone(),
-            result: Err(error),
-        },
-        Effect::Evaluate { .. } => Input::Evaluated {
-            round,
-            result: Err(error),
-        },
-        Effect::Hold { entries, .. } => Input::Held {
-            round,
-            blobs: blobs(entries),
-            result: Err(error),
-        },
-        Effect::Decide { sheet, .. } => Input::Decided {
-            sheet: sheet.root(),
-            result: Err(error),
-        },
-        Effect::Check { case, .. } => Input::Checked {
-            case: case.id(),
-            result: Err(error),
-        },
-        Effect::Settle { case, .. } => Input::Settled {
-            case: case.id(),
-            result: Err(error),
-        },
-        Effect::Apply { .. } => Input::Applied {
-            round,
-            ends: false,
-            result: Err(error),
-        },
-        Effect::Keep { outcome, .. } => Input::Kept {
-            round,
-            outcome: *outcome,
-            result: Err(error),
-        },
-        _ => return None,
-    };
-    Some(input.into())
-}
-
-fn blobs(entries: &[SheetEntry]) -> Vec<Hash> {
-    entries.iter().map(|entry| entry.fields.blob).collect()
-}
-
-fn reason(error: WorkError) -> String {
-    match error {
-        WorkError::Unavailable => "a blob that it needs is not available now".into(),
-        WorkError::Refused(reason) => reason,
-    }
+fn is_apply(request: &Request) -> bool {
+    matches!(request, Request::Apply { .. })
 }

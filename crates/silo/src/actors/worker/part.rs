@@ -10,9 +10,9 @@ use actix::{Context, Recipient};
 use bytes::Bytes;
 use methods::strategy::{Participant, Scored};
 use methods::{Params, Progress, Scores, Task};
-use protocol::effects::{Planned, Trained, WorkError};
+use protocol::effects::{Answer, Planned, Trained, WorkError};
 use protocol::message::{Entry, EntryFields};
-use protocol::{Hash, Input, MemberIndex, codec};
+use protocol::{Hash, MemberIndex, codec};
 
 use super::WorkerActor;
 use crate::actors::messages::WorkResult;
@@ -51,7 +51,7 @@ impl WorkerActor {
             Work::Models { bytes },
             job,
             |_, planned| match planned {
-                Ok(planned) => Input::Planned(planned).into(),
+                Ok(planned) => Answer::Planned(planned).into(),
                 Err(panic) => WorkResult::defect(panic),
             },
         );
@@ -104,7 +104,7 @@ impl WorkerActor {
             let seconds = worker.clock.since(began).as_secs_f64();
             match update.and_then(|update| worker.trained(round, weights, seconds, update)) {
                 Ok(answer) => answer,
-                Err(reason) => Input::Trained {
+                Err(reason) => Answer::Trained {
                     round,
                     result: Err(reason),
                 }
@@ -181,7 +181,7 @@ impl WorkerActor {
                 samples,
                 seconds,
             }],
-            input: Ok(Input::Trained { round, result }),
+            answer: Ok(Answer::Trained { round, result }),
         })
     }
 
@@ -215,7 +215,7 @@ impl WorkerActor {
             job,
             move |_, result| {
                 let result = result.unwrap_or_else(refused);
-                Input::Admitted {
+                Answer::Admitted {
                     round,
                     from,
                     fields,
@@ -301,7 +301,7 @@ impl WorkerActor {
             }
         };
         self.run(ctx, reply, work, job, move |_, result| {
-            Input::Evaluated {
+            Answer::Evaluated {
                 round,
                 result: result.unwrap_or_else(refused),
             }

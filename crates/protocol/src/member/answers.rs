@@ -1,0 +1,52 @@
+//! The answers to the work that this member asked for, and what follows from them.
+
+use super::Member;
+use crate::work::Answer;
+
+impl Member {
+    /// Work was done, or failed.
+    pub(super) fn done(&mut self, answer: Answer) {
+        match answer {
+            Answer::Planned(planned) => self.adopting().planned(planned),
+            Answer::Trained { round, result } => self.contributing().trained(round, result),
+            Answer::Admitted {
+                round,
+                from,
+                fields,
+                result,
+            } => self.leading().admitted(round, from, &fields, result),
+            Answer::Evaluated { round, result } => {
+                let kept = self.signing().evaluated(round, result);
+                self.against_lead(round, kept);
+            }
+            Answer::Held {
+                round,
+                blobs,
+                result,
+            } => self.signing().held(round, &blobs, result),
+            Answer::Decided { sheet, result } => {
+                if let Err(reason) = self.leading().decided(sheet, result) {
+                    self.voting().nullify(reason);
+                }
+            }
+            Answer::Checked { case, result } => {
+                let kept = self.judging().checked(case, result);
+                self.against_lead(self.round.number, kept);
+            }
+            Answer::Settled { case, result } => self.judging().settled(case, result),
+            Answer::Kept {
+                round,
+                outcome,
+                result,
+            } => {
+                let kept = self.judging().kept(round, outcome, result);
+                self.against_lead(round, kept);
+            }
+            Answer::Applied {
+                round,
+                ends,
+                result,
+            } => self.adopting().applied(round, ends, result),
+        }
+    }
+}
