@@ -2,6 +2,7 @@
 //! a training, and how long each kind of work took.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
