@@ -73,10 +73,19 @@ impl fmt::Display for Epsilon {
         if !self.is_bound() {
             return f.pad("no bound");
         }
-        let digits = || DIGITS - 1 - libm::floor(libm::log10(self.0.max(1e-4))) as i32;
-        let places = f.precision().unwrap_or_else(|| digits().max(0) as usize);
+        let places = f.precision().unwrap_or_else(|| {
+            // Rounding up can have carried into another digit: 0.999999 is shown as 1.0000.
+            let shown = rounded_up(self.0, places(self.0));
+            places(shown.parse().unwrap_or(self.0))
+        });
         f.write_str(&rounded_up(self.0, places))
     }
+}
+
+/// Places after the point of a number with five digits; of one below 10⁻⁴ as of that.
+fn places(number: f64) -> usize {
+    let exponent = libm::floor(libm::log10(number.max(1e-4))) as i32;
+    (DIGITS - 1 - exponent).max(0) as usize
 }
 
 /// The smallest decimal number with so many places that is not below `number`, which is not negative.

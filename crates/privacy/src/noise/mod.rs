@@ -46,7 +46,8 @@
 //!
 //! # What it costs
 //!
-//! `cargo run --release -p privacy --example draws`: COST
+//! `cargo run --release -p privacy --example draws`, one core: 0.10 to 0.13 µs a draw, for σ from 1 to 2³¹ (AMD
+//! EPYC, Rust 1.95, while other builds ran).
 
 mod authors;
 mod gaussian;

@@ -125,7 +125,7 @@ fn neighbours(sensitivity: Sensitivity, rule: Rule, count: usize, seed: u64) -> 
     kept
 }
 
-const DIMENSIONS: [(u64, usize); 4] = [(1, 400_000), (14, 100_000), (31, 60_000), (1000, 1_500)];
+const DIMENSIONS: [(u64, usize); 4] = [(1, 1_000_000), (14, 300_000), (31, 150_000), (1000, 5_000)];
 
 #[test]
 fn sums_of_random_neighbours_differ_by_delta_at_most() {
@@ -242,11 +242,23 @@ fn units_that_are_not_finite_or_too_long_count_as_zero() {
 }
 
 #[test]
+fn delta_is_reached_but_not_exceeded() {
+    // 3.5 is rounded to 4 four times: 8 = 7 + √4/2.
+    let sensitivity = Sensitivity::with_steps(4, 7);
+    let clip = Clip::new(7.0, sensitivity).unwrap();
+    let mut integers = [0; 4];
+    for unit in [[3.5; 4], [3.6; 4], [7e9; 4]] {
+        clip.integers(&unit, &mut integers).unwrap();
+        assert_eq!(integers, [4; 4]);
+    }
+    assert!(sensitivity.holds(64) && !sensitivity.holds(65));
+}
+
+#[test]
 fn integers_beyond_delta_count_as_zero() {
-    // 2 · (5.5, 5.5) has norm 7.78·2; every coordinate rounded up would be (6, 6): 8.49 of at most 8.71.
     let sensitivity = Sensitivity::with_steps(2, 8);
     assert!(sensitivity.holds(72) && sensitivity.holds(75) && !sensitivity.holds(76));
-    // With a norm C of 8 and a factor above 8/C no vector is longer; so the check is tried on its own.
+    // Only an error of the computed norm can make integers that long, so the check is tried on its own.
     let clip = Clip::new(8.0, sensitivity).unwrap();
     assert!(clip.fits(&[6.0, 6.0], 1.0));
     assert!(!clip.fits(&[7.0, 6.0], 1.0));

@@ -81,8 +81,8 @@ fn shown_digits_are_rounded_up() {
     let shown = |number: f64| Epsilon::new(number).to_string();
     assert_eq!(shown(1.0), "1.0000");
     assert_eq!(shown(1.000_001), "1.0001");
-    assert_eq!(shown(0.999_991), "1.00000");
-    assert_eq!(shown(9.999_91), "10.0000");
+    assert_eq!(shown(0.999_991), "1.0000");
+    assert_eq!(shown(9.999_91), "10.000");
     assert_eq!(shown(36.810_44), "36.811");
     assert_eq!(shown(123_456.1), "123457");
     assert_eq!(shown(0.0), "0.00000000");
