@@ -83,7 +83,7 @@ impl Clip {
         unit: &[T],
         sum: &mut [i64],
     ) -> Result<Unit, LengthError> {
-        self.each(unit, sum, |sum, integer| *sum += integer)
+        self.unit(unit, sum, |sum, integer| *sum += integer)
     }
 
     /// Writes the integers of one unit.
@@ -96,16 +96,15 @@ impl Clip {
         unit: &[T],
         integers: &mut [i64],
     ) -> Result<Unit, LengthError> {
-        self.each(unit, integers, |place, integer| *place = integer)
+        self.unit(unit, integers, |place, integer| *place = integer)
     }
 
-    /// Rounds the unit twice, so that no memory for its integers is needed: first for their norm, then
-    /// for use.
-    fn each<T: Copy + Into<f64>>(
+    /// Clips one unit, and uses its integers.
+    fn unit<T: Copy + Into<f64>>(
         self,
         unit: &[T],
         places: &mut [i64],
-        mut with: impl FnMut(&mut i64, i64),
+        with: impl Fn(&mut i64, i64),
     ) -> Result<Unit, LengthError> {
         let expected = self.sensitivity.dimension();
         if unit.len() != places.len() || unit.len() as u64 != expected {
@@ -117,27 +116,48 @@ impl Clip {
         }
         let length = norm(unit);
         let factor = self.sensitivity.steps() / length.max(self.norm);
-        if !length.is_finite() || !self.fits(unit, factor) {
-            places.iter_mut().for_each(|place| with(place, 0));
-            return Ok(Unit::Zero);
-        }
-        for (place, number) in places.iter_mut().zip(unit) {
-            with(place, rounded((*number).into(), factor) as i64);
-        }
-        Ok(if length > self.norm {
+        let became = if length > self.norm {
             Unit::Clipped
         } else {
             Unit::Whole
-        })
+        };
+        let finite = length.is_finite();
+        if finite && self.round(unit, factor, places, &with) {
+            return Ok(became);
+        }
+        places.iter_mut().for_each(|place| with(place, 0));
+        Ok(Unit::Zero)
+    }
+
+    /// Uses the integers of a unit times a factor, and says whether they have at most norm Δ; if not,
+    /// they are not used. Every number is rounded twice, so that no memory for the integers is needed:
+    /// first for their norm, then for use.
+    ///
+    /// With the right factor they are never longer, but for an error of the computed norm.
+    pub(super) fn round<T: Copy + Into<f64>>(
+        self,
+        unit: &[T],
+        factor: f64,
+        places: &mut [i64],
+        with: impl Fn(&mut i64, i64),
+    ) -> bool {
+        let fits = self.fits(unit, factor);
+        if fits {
+            for (place, number) in places.iter_mut().zip(unit) {
+                with(place, rounded((*number).into(), factor) as i64);
+            }
+        }
+        fits
     }
 
     /// Whether the integers have at most norm Δ.
-    pub(super) fn fits<T: Copy + Into<f64>>(self, unit: &[T], factor: f64) -> bool {
+    fn fits<T: Copy + Into<f64>>(self, unit: &[T], factor: f64) -> bool {
         // Beyond 2^40 a coordinate alone is longer than Δ; below it no sum of squares overflows.
         let mut squares = 0_u128;
         for number in unit {
             let integer = rounded((*number).into(), factor).abs();
-            if integer > (1_u64 << 40) as f64 {
+            let possible = integer <= (1_u64 << 40) as f64; // not NaN either
+            if !possible {
                 return false;
             }
             squares += u128::from(integer as u64).pow(2);

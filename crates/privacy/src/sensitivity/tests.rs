@@ -258,12 +258,20 @@ fn delta_is_reached_but_not_exceeded() {
 fn integers_beyond_delta_count_as_zero() {
     let sensitivity = Sensitivity::with_steps(2, 8);
     assert!(sensitivity.holds(72) && sensitivity.holds(75) && !sensitivity.holds(76));
-    // Only an error of the computed norm can make integers that long, so the check is tried on its own.
+    // Only an error of the computed norm can make integers that long, so the factor is given.
     let clip = Clip::new(8.0, sensitivity).unwrap();
-    assert!(clip.fits(&[6.0, 6.0], 1.0));
-    assert!(!clip.fits(&[7.0, 6.0], 1.0));
-    assert!(!clip.fits(&[1e30, 0.0], 1.0));
-    assert!(!clip.fits(&[f64::MAX, f64::MAX], 1e300));
+    let sum = |unit: [f64; 2], factor: f64| {
+        let mut sum = [1; 2];
+        let used = clip.round(&unit, factor, &mut sum, |sum, integer| *sum += integer);
+        (used, sum)
+    };
+    assert_eq!(sum([6.0, 6.0], 1.0), (true, [7, 7]));
+    assert_eq!(sum([3.0, 3.1], 2.0), (true, [7, 7]));
+    assert_eq!(sum([7.0, 6.0], 1.0), (false, [1, 1]));
+    assert_eq!(sum([3.0, 3.3], 2.0), (false, [1, 1]));
+    assert_eq!(sum([1e30, 0.0], 1.0), (false, [1, 1]));
+    assert_eq!(sum([f64::MAX, 0.0], 1e300), (false, [1, 1]));
+    assert_eq!(sum([0.0, f64::NAN], 1.0), (false, [1, 1]));
 }
 
 #[test]
