@@ -136,7 +136,7 @@ fn sums_of_random_neighbours_differ_by_delta_at_most() {
 }
 
 #[test]
-#[ignore = "takes minutes: 10^6 data sets for each number of coordinates"]
+#[ignore = "takes more than ten minutes: 10^6 data sets for each number of coordinates"]
 fn sums_of_a_million_random_neighbours_differ_by_delta_at_most() {
     for (dimension, _) in DIMENSIONS {
         let sensitivity = Sensitivity::new(dimension).unwrap();
