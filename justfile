@@ -112,6 +112,10 @@ mathematics NAME="":
 masks *NUMBERS:
     cargo run --release -p privacy --example measure -- {{NUMBERS}}
 
+# Nanoseconds of a draw of noise and of a coordinate that is clipped and rounded.
+draws:
+    cargo run --release -p privacy --example draws
+
 # LibTorch for `--features tch`, into target/libtorch; prints the environment to set:
 # `eval "$(just libtorch)"`, or `just libtorch cuda` for CUDA devices (docs/devices.md).
 libtorch KIND="cpu":

@@ -180,7 +180,7 @@ mod vector;
 mod words;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,183 @@
+//! How much one unit can change a sum: gradients become integers, each unit by itself.
+//!
+//! # The idea
+//!
+//! A *unit* is what the bound protects: one row of a table, or one person with all rows that name this
+//! person. Noise hides a unit only if the unit's share of the sum is small. So every unit's vector is made
+//! shorter if it is longer than a norm C (*clipped*). Masks add integers, so the vector is divided by a
+//! small step and rounded:
+//!
+//! ```text
+//! L = max(2^10, 50·√d)        steps in the norm C, for vectors of d coordinates
+//! step = C / L
+//! Δ = L + √d/2                no unit changes the sum of integers by more than this, in norm
+//! ```
+//!
+//! Rounding moves each coordinate by half a step at most, so the whole vector by √d/2 at most. That gives
+//! Δ by the triangle inequality. Numbers with a floating point could still exceed it by a last bit, so
+//! the norm of the integers is computed exactly, and a unit beyond Δ counts as zero. So does a unit with
+//! a number that is not finite.
+//!
+//! **Each unit is rounded by itself,** before it is added. If a silo rounded its sum instead, one unit
+//! could tip the rounding of every coordinate by one whole step: with d = 2 and L = 8 by 9.22 in place of
+//! Δ = 8.71 (`tests.rs` has both data sets).
+//!
+//! **A unit has the same integers wherever it stands.** They are a function of its own numbers, in one
+//! fixed order of additions, whatever the batch, the place in it and the number of threads. If a last bit
+//! depended on the batch, one unit more would tip roundings of many others.
+//!
+//! ```
+//! use privacy::sensitivity::{Clip, Sensitivity};
+//!
+//! let sensitivity = Sensitivity::new(2)?;
+//! assert_eq!(sensitivity.steps(), 1024.0);
+//! let clip = Clip::new(1.0, sensitivity)?; // gradients are clipped to norm 1
+//! let mut sum = [0; 2];
+//! clip.add(&[0.5, -0.25], &mut sum)?;
+//! clip.add(&[30.0, 40.0], &mut sum)?; // becomes (0.6, 0.8)
+//! assert_eq!(sum, [512 + 614, -256 + 819]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod clip;
+
+pub use clip::{Clip, ClipError, LengthError, Unit};
+
+use crate::masks::{Reach, ReachError};
+
+/// The most coordinates of a vector.
+pub const MOST_COORDINATES: u64 = 1 << 32;
+
+/// Steps in the norm C of short vectors.
+const FEWEST_STEPS: u64 = 1 << 10;
+
+/// Bits after the point of 4Δ² where it is irrational.
+const BITS: u32 = 24;
+
+/// The number of coordinates is no number of coordinates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("vectors of {0} coordinates: they must have between 1 and {MOST_COORDINATES}")]
+pub struct DimensionError(pub u64);
+
+/// L: how many steps the norm C has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Steps {
+    /// A fixed number, where this is more than 50·√d.
+    Whole(u64),
+    /// 50·√d.
+    Root,
+}
+
+/// L and Δ for vectors of d coordinates, see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sensitivity {
+    dimension: u64,
+    steps: Steps,
+}
+
+impl Sensitivity {
+    /// For vectors of `dimension` coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If there are none, or more than [`MOST_COORDINATES`].
+    pub fn new(dimension: u64) -> Result<Self, DimensionError> {
+        if dimension == 0 || dimension > MOST_COORDINATES {
+            return Err(DimensionError(dimension));
+        }
+        // 50·√d ≤ 2^10, in integers.
+        let short = 2500 * dimension <= FEWEST_STEPS * FEWEST_STEPS;
+        let steps = if short {
+            Steps::Whole(FEWEST_STEPS)
+        } else {
+            Steps::Root
+        };
+        Ok(Self { dimension, steps })
+    }
+
+    /// With another L, to show what depends on it.
+    #[cfg(test)]
+    fn with_steps(dimension: u64, steps: u64) -> Self {
+        let steps = Steps::Whole(steps);
+        Self { dimension, steps }
+    }
+
+    /// d, the number of coordinates.
+    pub fn dimension(self) -> u64 {
+        self.dimension
+    }
+
+    /// L, the number of steps in the norm C.
+    pub fn steps(self) -> f64 {
+        match self.steps {
+            Steps::Whole(steps) => steps as f64,
+            Steps::Root => 50.0 * (self.dimension as f64).sqrt(),
+        }
+    }
+
+    /// Δ, to show it. What is decided with Δ is decided in integers instead.
+    pub fn value(self) -> f64 {
+        self.steps() + (self.dimension as f64).sqrt() / 2.0
+    }
+
+    /// Whether integers with this sum of squares have at most norm Δ. Exact.
+    pub fn holds(self, squares: u128) -> bool {
+        let most = match self.steps {
+            Steps::Whole(steps) => {
+                let (rational, root) = self.parts(steps, 0);
+                rational + root.isqrt()
+            }
+            Steps::Root => self.square_of_root(),
+        };
+        squares
+            .checked_mul(4)
+            .is_some_and(|squares| squares <= most)
+    }
+
+    /// 4Δ²·2^bits as an integer that is never too small, and the bits. It is exact where Δ² is rational;
+    /// else less than 1 too large.
+    pub(crate) fn four_squares(self) -> (u128, u32) {
+        match self.steps {
+            Steps::Whole(steps) => {
+                let (rational, root) = self.parts(steps, BITS);
+                let floor = root.isqrt();
+                (rational + floor + u128::from(floor * floor < root), BITS)
+            }
+            Steps::Root => (self.square_of_root(), 0),
+        }
+    }
+
+    /// 4Δ²·2^bits = rational + √root: 4·(L + √d/2)² = 4L² + d + √(16·L²·d).
+    fn parts(self, steps: u64, bits: u32) -> (u128, u128) {
+        let (steps, dimension) = (u128::from(steps), u128::from(self.dimension));
+        let rational = (4 * steps * steps + dimension) << bits;
+        (rational, (16 * steps * steps * dimension) << (2 * bits))
+    }
+
+    /// 4·(50·√d + √d/2)² = 101²·d.
+    fn square_of_root(self) -> u128 {
+        10_201 * u128::from(self.dimension)
+    }
+
+    /// The largest absolute value that an honest coordinate of a noised sum has: Δ for each of `units`,
+    /// and 10·σ for each author. A sum beyond is void. Noise alone exceeds it less often than once in
+    /// 10²² coordinates.
+    ///
+    /// # Errors
+    ///
+    /// If it is not below 2⁶³.
+    pub fn reach(self, units: u64, sigma: u64, authors: u16) -> Result<Reach, ReachError> {
+        // Coordinates are integers, so none of one unit exceeds the integer part of Δ.
+        let (squares, bits) = self.four_squares();
+        let most = squares.isqrt() >> (1 + bits / 2);
+        let noise = 10 * u128::from(sigma) * u128::from(authors);
+        let reach = u128::from(units)
+            .checked_mul(most)
+            .and_then(|all| all.checked_add(noise));
+        let reach = reach.and_then(|reach| u64::try_from(reach).ok());
+        Reach::new(reach.ok_or(ReachError::TooLarge)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;
