@@ -335,7 +335,7 @@ async fn attack(
 struct Window {
     /// Final rounds per second.
     rounds: f64,
-    /// Printed lines except those of rounds.
+    /// Printed lines except those of rounds and their work.
     lines: u64,
     /// Mutes of an honest node, which must never happen.
     wrong: u64,
@@ -396,7 +396,7 @@ impl Field {
             match event.as_str() {
                 "final" if said.node == 0 => rounds += 1,
                 "final" | "adopted" | "view" | "leading" | "notarised" => {}
-                "nullifying" | "nullified" => {}
+                "nullifying" | "nullified" | "work-begins" | "work-ends" => {}
                 _ => lines += 1,
             }
             wrong += u64::from(event == "muted" && said.line["member"] != self.name.as_str());

@@ -24,7 +24,8 @@
 //! Runs a federation on the embedded data twice, and writes its report:
 //!
 //! ```
-//! use simulations::{Options, Overrides, Scenario, run};
+//! use rota::lab::run;
+//! use rota::simulations::{Options, Overrides, Scenario};
 //!
 //! let shorter = Overrides { rounds: Some(3), silos: Some(4), ..Overrides::default() };
 //! let scenario = Scenario::load("diabetes")?.with(&shorter)?;
@@ -35,8 +36,8 @@
 //! let again = run(&scenario, Options::default())?;
 //! assert_eq!(again.trace, summary.trace);
 //!
-//! let story = report::Story::of(&summary, &scenario.description);
-//! let page = report::page(&story, "rota simulate diabetes --rounds 3 --silos 4", "");
+//! let story = rota::report::Story::of(&summary, &scenario.description);
+//! let page = rota::report::page(&story, "rota simulate diabetes --rounds 3 --silos 4", "");
 //! assert!(page.starts_with("<!DOCTYPE html>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -18,13 +18,14 @@ const CITING: [&str; 7] = [
 ];
 
 /// Files below [`CITING`] in which L1 and L2 are norms, or such a word a number of rounds of a cipher.
-const NORMS: [&str; 6] = [
+const NORMS: [&str; 7] = [
     "crates/learn",
     "crates/methods",
     "docs/methods",
     "docs/methods.md",
     "crates/rota/cli/solve.rs",
     "crates/privacy/src/masks/stream.rs",
+    "crates/privacy/src/noise/words.rs",
 ];
 
 /// Documents that the project does not have. They existed before the project did.

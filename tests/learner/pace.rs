@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::federations::{rota, rota_run, start, text};
 use super::one::{TENSORS, command};
 
-/// Rounds of each federation, or as many as `ROTA_PACE_ROUNDS` says: docs/reliability.md has what 200 gave.
+/// Rounds of each federation, or as many as `ROTA_PACE_ROUNDS` says: docs/reliability.md has what they gave.
 /// The others wait for a silo in ever fewer rounds, so that few rounds show more of it.
 fn rounds() -> usize {
     let asked = std::env::var("ROTA_PACE_ROUNDS").ok();
@@ -130,8 +130,8 @@ pub(crate) fn a_silo_that_gives_nothing_hardly_slows_the_others_down() {
     let paces: Vec<f64> = finals.iter().map(pace).collect();
     let said: Vec<_> = federations.iter().zip(&paces).collect();
     println!("rounds per minute: {said:?}");
-    // In the first rounds the others wait for it a few times, which the bound for few rounds allows.
-    let least = if rounds < 200 { 0.7 } else { 0.9 };
+    // A tenth, and another one for a machine that does other work in the few seconds of few rounds.
+    let least = if rounds < 200 { 0.8 } else { 0.9 };
     for (how, pace) in &said[1..] {
         assert!(**pace > least * paces[0], "{how}: {said:?}");
     }
