@@ -1,6 +1,9 @@
 //! The command line of an institution: the commands around its node. The program `rota-node` has these
 //! alone; the program `rota` adds those of the laboratory.
 
+// The comments are what `--help` prints.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 mod amend;
 mod backup;
 mod institution;

@@ -1,6 +1,6 @@
 //! Frames: sealed messages as they travel, with the header read once.
 //!
-//! The layout of a header stands in this file alone: [`Header::to_bytes`] writes it, [`Header::read`] reads
+//! The layout of a header stands in this file alone: `Header::to_bytes` writes it, `Header::read` reads
 //! it.
 
 use bytes::Bytes;

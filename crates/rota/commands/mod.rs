@@ -36,7 +36,7 @@ use solve::SolveError;
 pub(crate) enum CommandError {
     /// A command around an institution's node failed, or something that all commands share.
     #[error(transparent)]
-    Node(#[from] NodeError),
+    Node(Box<NodeError>),
     /// The scenario, or a change to it, is wrong.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -98,12 +98,18 @@ pub(crate) enum CommandError {
     Compose(#[from] ComposeError),
 }
 
+impl From<NodeError> for CommandError {
+    fn from(error: NodeError) -> Self {
+        Self::Node(Box::new(error))
+    }
+}
+
 /// What fails in the commands of a node and of the laboratory alike.
 macro_rules! shared {
     ($($error:ty),*) => {
         $(impl From<$error> for CommandError {
             fn from(error: $error) -> Self {
-                Self::Node(error.into())
+                NodeError::from(error).into()
             }
         })*
     };
@@ -113,12 +119,12 @@ shared!(io::Error, DataError);
 impl CommandError {
     /// An option that is wrong or missing.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
-        Self::Node(NodeError::Usage(what.into()))
+        NodeError::Usage(what.into()).into()
     }
 
     /// Something that was looked at is not as it has to be.
     pub(crate) fn failed(what: impl Into<String>) -> Self {
-        Self::Node(NodeError::Failed(what.into()))
+        NodeError::Failed(what.into()).into()
     }
 
     /// 2 for wrong options and wrong configuration files, 1 for any other failure.

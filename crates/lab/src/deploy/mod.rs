@@ -1,7 +1,7 @@
 //! The laboratory of rotating leads with real processes: every silo is a process `rota run` with files
 //! as an institution has them, and leads are killed on schedule.
 //!
-//! [`rotation`] runs the experiment that [`crate::rotation`] runs in virtual time, and gives the same
+//! [`rotation()`] runs the experiment that [`crate::rotation`] runs in virtual time, and gives the same
 //! document, with the simulation beside it. Where the nodes run is one of three grounds:
 //!
 //! | ground | nodes | links |

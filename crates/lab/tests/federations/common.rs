@@ -1,7 +1,6 @@
 //! What several tests of whole federations share.
 
-// Each test uses some of it.
-#![allow(dead_code)]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 
