@@ -1,7 +1,8 @@
 //! The program `rota-node`: the commands around an institution's node, without the laboratory.
 
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
 use node::cli::{Command, Federation, LogOptions};
@@ -37,7 +38,18 @@ enum Commands {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let unknown = error.kind() == ErrorKind::InvalidSubcommand;
+        // If standard error is closed, the exit code still reports the failure.
+        let _ = error.print();
+        if unknown {
+            let _ = logging::say(
+                "This is the program of an institution, rota-node. Simulations, comparisons and drafts of new \
+                 agreements are commands of the whole program, rota.",
+            );
+        }
+        process::exit(error.exit_code())
+    });
     let run = match &cli.command {
         Commands::Node(Command::Run(run)) => Some(run),
         _ => None,

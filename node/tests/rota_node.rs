@@ -48,7 +48,13 @@ fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() 
         "scenarios",
     ] {
         assert!(!listed(command), "{command} is of the laboratory:\n{help}");
-        assert_eq!(rota_node(&[command]).status.code(), Some(2), "{command}");
+        let refused = rota_node(&[command]);
+        assert_eq!(refused.status.code(), Some(2), "{command}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(
+            said.contains("commands of the whole program, rota"),
+            "{said}"
+        );
     }
 }
 
