@@ -1,6 +1,8 @@
 //! The log, on standard error, so that standard output has nothing but the result.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -38,14 +40,14 @@ pub struct Log<'a> {
     pub otlp: Option<&'a str>,
 }
 
-/// Lines that may wait for a reader of standard error; more are lost.
+/// Lines that may wait for a reader of standard error; more are dropped and counted.
 const WAITING: usize = 4096;
 /// How long the end of the program waits until the last lines are written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The log, which writes its last lines and sends the last traces when it is dropped.
 pub struct Started {
-    lines: Option<SyncSender<Step>>,
+    lines: Option<Waiting>,
     #[cfg(feature = "otlp")]
     _traces: Option<crate::otlp::Traces>,
 }
@@ -58,13 +60,20 @@ enum Step {
     Tell(SyncSender<()>),
 }
 
+/// Lines that wait to be written.
+#[derive(Clone)]
+struct Waiting {
+    steps: SyncSender<Step>,
+    dropped: Arc<AtomicU64>,
+}
+
 impl Drop for Started {
     fn drop(&mut self) {
         let Some(lines) = self.lines.take() else {
             return;
         };
         let (written, wait) = sync_channel(1);
-        if lines.try_send(Step::Tell(written)).is_ok() {
+        if lines.steps.try_send(Step::Tell(written)).is_ok() {
             // Nobody may read them: the program ends all the same.
             let _ = wait.recv_timeout(LAST_LINES);
         }
@@ -94,7 +103,7 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
         _ => filter,
     };
     let bar = bar.clone();
-    let waiting = options.timed.then(writer);
+    let waiting = options.timed.then(|| writer(options.format));
     let to = waiting.clone();
     let lines = fmt::layer()
         .with_writer(move || To(to.clone().ok_or_else(|| bar.clone())))
@@ -134,32 +143,55 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
 }
 
 /// Starts the thread that writes the lines of a node's log.
-fn writer() -> SyncSender<Step> {
-    let (lines, waiting) = sync_channel(WAITING);
-    thread::spawn(move || write(&waiting));
-    lines
+fn writer(format: LogFormat) -> Waiting {
+    let (steps, waiting) = sync_channel(WAITING);
+    let dropped = Arc::<AtomicU64>::default();
+    let counted = dropped.clone();
+    thread::spawn(move || write(&waiting, &counted, format, &mut io::stderr()));
+    Waiting { steps, dropped }
 }
 
-fn write(lines: &Receiver<Step>) {
-    for step in lines {
+fn write(steps: &Receiver<Step>, dropped: &AtomicU64, format: LogFormat, out: &mut impl Write) {
+    for step in steps {
         match step {
-            // If standard error is closed, the node goes on.
-            Step::Line(line) => drop(io::stderr().write_all(&line)),
+            Step::Line(line) => {
+                // If standard error is closed, the node goes on.
+                let _ = out.write_all(&line);
+                let lost = dropped.swap(0, Ordering::Relaxed);
+                if lost > 0 {
+                    let _ = writeln!(out, "{}", missing(lost, format));
+                }
+            }
             Step::Tell(written) => drop(written.send(())),
+        }
+    }
+}
+
+/// Says that lines of the log are missing.
+fn missing(lost: u64, format: LogFormat) -> String {
+    let said = format!(
+        "{} of this log are missing here: nobody read them in time",
+        formatting::numbers::plural(lost as usize, "line")
+    );
+    match format {
+        LogFormat::Text => format!(" WARN {said}"),
+        LogFormat::Json => {
+            serde_json::json!({ "level": "WARN", "fields": { "message": said } }).to_string()
         }
     }
 }
 
 /// Where a line goes: to the thread that writes it, or to standard error, where the bar is hidden while it
 /// is written.
-struct To(Result<SyncSender<Step>, ProgressBar>);
+struct To(Result<Waiting, ProgressBar>);
 
 impl Write for To {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match &self.0 {
             Ok(lines) => {
-                // What nobody reads in time is lost.
-                let _ = lines.try_send(Step::Line(line.to_vec()));
+                if lines.steps.try_send(Step::Line(line.to_vec())).is_err() {
+                    lines.dropped.fetch_add(1, Ordering::Relaxed);
+                }
                 Ok(line.len())
             }
             Err(bar) => bar.suspend(|| io::stderr().write(line)),
@@ -167,7 +199,11 @@ impl Write for To {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        match &self.0 {
+            // The thread that writes may hold standard error, whose reader stands still.
+            Ok(_) => Ok(()),
+            Err(_) => io::stderr().flush(),
+        }
     }
 }
 
@@ -183,4 +219,37 @@ pub fn colours(stream: &impl IsTerminal) -> bool {
 /// Standard error cannot be written to.
 pub fn say(line: &str) -> io::Result<()> {
     writeln!(io::stderr().lock(), "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_nobody_read_in_time_are_counted_where_they_are_missing() {
+        for (format, expected) in [
+            (
+                LogFormat::Text,
+                "one\n WARN 3 lines of this log are missing here: nobody read them in time\ntwo\n",
+            ),
+            (
+                LogFormat::Json,
+                "one\n{\"fields\":{\"message\":\"3 lines of this log are missing here: nobody read them in \
+                 time\"},\"level\":\"WARN\"}\ntwo\n",
+            ),
+        ] {
+            let (steps, waiting) = sync_channel(2);
+            let dropped = Arc::<AtomicU64>::default();
+            let lines = Waiting { steps, dropped };
+            let dropped = lines.dropped.clone();
+            let mut to = To(Ok(lines));
+            for line in ["one\n", "two\n", "lost\n", "lost\n", "lost\n"] {
+                assert_eq!(to.write(line.as_bytes()).ok(), Some(line.len()));
+            }
+            drop(to);
+            let mut out = Vec::new();
+            write(&waiting, &dropped, format, &mut out);
+            assert_eq!(String::from_utf8(out).ok().as_deref(), Some(expected));
+        }
+    }
 }
