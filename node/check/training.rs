@@ -35,7 +35,7 @@ fn measured(
     let (strategy, learner) = (&agreement.strategy, &*equipment.equipped);
     let state = strategy.initial_state(learner, agreement.seed);
     // A first round that agrees on a scale trains nothing.
-    let round = 1 + u64::from(agreement.strategy_config.standardise);
+    let round = agreement.strategy_config.first_training();
     let task = strategy.plan(&state, round).task;
     let found = pace(learner, &task, agreement.seed, epoch.patience())?;
     let wrong = found.and_then(|found| found.against(epoch));

@@ -104,7 +104,7 @@ pub fn first_of(
     let genesis = genesis_outcome(&*built, &*learner, seed);
     let layout = learner.layout();
     // A first round that agrees on a scale trains nothing.
-    let training = 1 + u64::from(strategy.standardise);
+    let training = strategy.first_training();
     Ok(First {
         start: genesis.0,
         largest: largest_contribution(&*built, &*learner),

@@ -280,19 +280,7 @@ pub fn rows_in_words(schema: &Schema) -> Vec<String> {
 }
 
 fn column(name: &str, feature: &FeatureColumns, usual: Option<&[f64; 2]>) -> String {
-    let mut text = match &feature.levels {
-        Some(levels) => format!("one of {}", levels.join(", ")),
-        None => "a number".to_owned(),
-    };
-    if feature.other {
-        text += ", or another";
-    }
-    if let Some(unit) = &feature.unit {
-        text += &format!(" in {unit}");
-    }
-    if let Some([low, high]) = feature.range {
-        text += &format!(", {low} to {high}");
-    }
+    let mut text = feature.kind.to_string();
     if let Some([low, high]) = usual {
         text += &format!(", mostly from {low} to {high} in the drafter's table");
     }

@@ -78,7 +78,7 @@ pub(super) fn serving(
         task: Task::Train(strategy.training.clone()),
         initial_seed: agreement.seed,
         seed: silo_seed(institution.seed, institution.me),
-        first: 1 + u64::from(strategy.standardise),
+        first: strategy.first_training(),
         last: agreement.epoch.charter.rounds,
         folds: institution.serve.folds,
         state: institution.state.clone(),

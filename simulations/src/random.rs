@@ -41,13 +41,12 @@ impl Random {
 
     /// Uniform in `[0, 1)`.
     pub fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+        methods::random::uniform(&mut self.0)
     }
 
-    /// Standard normal (Box & Muller 1958).
+    /// Standard normal.
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
+        methods::random::normal(&mut self.0)
     }
 
     /// True with probability `p`. Draws a number even if `p` is 0 or 1, so that runs that differ

@@ -9,7 +9,7 @@ use rota::learn::external::{
     ExternalLearner, ExternalTask, LearnerConfig, Programs, external_silo,
 };
 use rota::learn::{DataError, Silo, TaskConfig};
-use rota::methods::learner::{GradientModifier, Progress, Split};
+use rota::methods::learner::{GradientModifier, Job, Progress, Split, Work};
 use rota::methods::{LearnError, Learner, Params, Training};
 
 use super::child::FROZEN;
@@ -115,15 +115,20 @@ pub(crate) fn a_proximal_term_reaches_the_program() {
         mu: 1.0,
         ..GradientModifier::none(&start)
     };
-    let gradients = learner.gradients().unwrap();
-    let held = gradients
-        .train_modified(&start, &personal, &training(), &modifier, 9, &mut go_on)
-        .unwrap();
+    let training = training();
+    let modified = |modifier| {
+        let work = Work::Train {
+            training: &training,
+            modifier: Some(modifier),
+        };
+        let plain = Job::train(&start, &personal, &training, 9);
+        Job { work, ..plain }.run(learner, &mut go_on).unwrap()
+    };
+    let held = modified(&modifier);
     let way = |model: &Params| rota::methods::params::squared_distance(&start, model).unwrap();
     assert!(way(&held.shared) < way(&free) / 2.0);
     let none = GradientModifier::none(&start);
-    let same = gradients.train_modified(&start, &personal, &training(), &none, 9, &mut go_on);
-    assert_eq!(same.unwrap().shared, free);
+    assert_eq!(modified(&none).shared, free);
 }
 
 pub(crate) fn outputs_are_measured_row_by_row() {

@@ -1,7 +1,6 @@
 //! A metric over rows as a function of how often each row counts, and intervals from draws of rows.
 
-use std::collections::BTreeMap;
-
+use learn::{BalancedAccuracy, CalibrationError, RocArea};
 use methods::learner::RowResults;
 use serde::Serialize;
 
@@ -11,9 +10,6 @@ pub const BY_CHANCE: f64 = 0.025;
 
 /// Fewest rows for an interval of one silo.
 pub(crate) const TELLING: usize = 10;
-
-/// Bins of the calibration error.
-const BINS: usize = 10;
 
 /// How much better one model is than another on held-out rows, in units of the metric: positive is
 /// better, whether the metric is to be high or low.
@@ -96,15 +92,12 @@ impl Rows for RowResults {
 pub(crate) enum Statistic {
     /// The mean of these values.
     Mean(Vec<f64>),
-    /// The area under the ROC curve: rows by ascending probability, those of equal probability together,
-    /// each with whether it is positive.
-    Area(Vec<Vec<(usize, bool)>>),
+    /// The area under the ROC curve.
+    Area(RocArea),
     /// The mean over classes of the mean over the rows of a class.
-    Balanced(Vec<f64>, Vec<u16>),
-    /// The expected calibration error (Guo et al. 2017), as in
-    /// [`MetricName::CalibrationError`](learn::MetricName::CalibrationError): the probability of the class
-    /// that a row is given, and 1 where that is right.
-    Calibration(Vec<(f64, f64)>),
+    Balanced(BalancedAccuracy),
+    /// The expected calibration error.
+    Calibration(CalibrationError),
 }
 
 impl Statistic {
@@ -124,21 +117,20 @@ impl Statistic {
         Some(match metric {
             "roc-auc" => {
                 let (probabilities, classes) = (all(&R::second_class)?, classes()?);
-                let mut order: Vec<usize> = (0..probabilities.len()).collect();
-                order.sort_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]));
-                let equal = order.chunk_by(|&a, &b| probabilities[a] == probabilities[b]);
-                let positive = |rows: &[usize]| -> Vec<(usize, bool)> {
-                    rows.iter().map(|&row| (row, classes[row] == 1)).collect()
-                };
-                Self::Area(equal.map(positive).collect())
+                let positive: Vec<bool> = classes.iter().map(|&class| class == 1).collect();
+                Self::Area(RocArea::new(&probabilities, &positive))
             }
             "balanced-accuracy" => {
-                Self::Balanced(all(&|part: &R| part.scores("accuracy"))?, classes()?)
+                let right = all(&|part: &R| part.scores("accuracy"))?;
+                let classes = classes()?.into_iter().map(usize::from);
+                let rows = classes.zip(right).collect();
+                Self::Balanced(BalancedAccuracy { rows })
             }
             "calibration-error" => {
                 let right = all(&|part: &R| part.scores("accuracy"))?;
                 let confidences = all(&R::confidences)?.into_iter();
-                Self::Calibration(confidences.zip(right).collect())
+                let rows = confidences.zip(right).collect();
+                Self::Calibration(CalibrationError { rows })
             }
             metric => Self::Mean(all(&|part: &R| part.scores(metric))?),
         })
@@ -147,9 +139,10 @@ impl Statistic {
     /// Number of rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
-            Self::Mean(values) | Self::Balanced(values, _) => values.len(),
-            Self::Area(equal) => equal.iter().map(Vec::len).sum(),
-            Self::Calibration(rows) => rows.len(),
+            Self::Mean(values) => values.len(),
+            Self::Area(area) => area.rows(),
+            Self::Balanced(accuracy) => accuracy.rows.len(),
+            Self::Calibration(error) => error.rows.len(),
         }
     }
 
@@ -165,43 +158,9 @@ impl Statistic {
                 }
                 sum / count
             }
-            Self::Area(equal) => {
-                let (mut positives, mut negatives, mut wins) = (0.0, 0.0, 0.0);
-                for rows in equal {
-                    let (mut ups, mut downs) = (0.0, 0.0);
-                    for &(row, positive) in rows {
-                        let side = if positive { &mut ups } else { &mut downs };
-                        *side += f64::from(times[row]);
-                    }
-                    wins += ups * (negatives + downs / 2.0);
-                    positives += ups;
-                    negatives += downs;
-                }
-                wins / (positives * negatives)
-            }
-            Self::Balanced(values, classes) => {
-                let mut sums = BTreeMap::<u16, (f64, f64)>::new();
-                for ((value, class), &times) in values.iter().zip(classes).zip(times) {
-                    let entry = sums.entry(*class).or_default();
-                    entry.0 += value * f64::from(times);
-                    entry.1 += f64::from(times);
-                }
-                let there = sums.values().filter(|(_, count)| *count > 0.0);
-                let means: Vec<f64> = there.map(|(sum, count)| sum / count).collect();
-                means.iter().sum::<f64>() / means.len() as f64
-            }
-            Self::Calibration(rows) => {
-                let mut bins = [(0.0, 0.0); BINS];
-                let mut all = 0.0;
-                for ((confidence, right), &times) in rows.iter().zip(times) {
-                    let bin = &mut bins[((confidence * BINS as f64) as usize).min(BINS - 1)];
-                    bin.0 += right * f64::from(times);
-                    bin.1 += confidence * f64::from(times);
-                    all += f64::from(times);
-                }
-                let apart = bins.iter().map(|(right, sum)| (right - sum).abs());
-                apart.sum::<f64>() / all
-            }
+            Self::Area(area) => area.value(times),
+            Self::Balanced(accuracy) => accuracy.value(times),
+            Self::Calibration(error) => error.value(times),
         }
     }
 

@@ -59,7 +59,7 @@ mod task;
 pub use data::DataError;
 pub use device::{Device, DeviceChoice, DeviceError, DeviceName, Listed, devices};
 pub use learners::{ConstantLearner, TableLearner};
-pub use metrics::{Metric, MetricName};
+pub use metrics::{BalancedAccuracy, CalibrationError, Metric, MetricName, RocArea};
 pub use models::{
     Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,
     RegressionLoss, Start,

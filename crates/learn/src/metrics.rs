@@ -1,6 +1,6 @@
 //! Metrics of a model's outputs, compared with the targets.
 
-use std::collections::BTreeMap;
+mod counted;
 
 use methods::Metrics;
 use methods::learner::RowResults;
@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Rows;
 use crate::models::Loss;
+
+pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
 
 /// A metric that reports compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -111,18 +113,20 @@ impl MetricName {
                 roc_auc(&score, &positive)
             }
             Self::BalancedAccuracy | Self::CalibrationError => {
-                let mut given = Vec::with_capacity(rows);
+                let mut given = Given::default();
                 for part in parts() {
                     if part.classes() == 0 {
                         return None;
                     }
                     let each = part.probabilities.chunks_exact(part.classes());
-                    let each = each.zip(&part.targets);
-                    given.extend(each.map(|(row, &class)| Given::of(row, class as usize)));
+                    for (row, &class) in each.zip(&part.targets) {
+                        given.push(row, class as usize);
+                    }
                 }
+                let once = vec![1; rows];
                 Some(match self {
-                    Self::BalancedAccuracy => balanced_accuracy(&given),
-                    _ => calibration_error(&given),
+                    Self::BalancedAccuracy => given.balanced.value(&once),
+                    _ => given.calibration.value(&once),
                 })
             }
         }
@@ -192,14 +196,15 @@ pub(crate) fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Me
                 _ => None,
             };
             let probabilities = outputs.chunks_exact(width).map(probabilities);
-            let (mut squares, mut given) = (0.0, Vec::with_capacity(targets.len()));
+            let (mut squares, mut given) = (0.0, Given::default());
             for (row, &class) in probabilities.zip(targets) {
                 squares += brier(&row, class as usize);
-                given.push(Given::of(&row, class as usize));
+                given.push(&row, class as usize);
             }
             put("brier", squares / count);
-            put("balanced-accuracy", balanced_accuracy(&given));
-            put("calibration-error", calibration_error(&given));
+            let once = vec![1; targets.len()];
+            put("balanced-accuracy", given.balanced.value(&once));
+            put("calibration-error", given.calibration.value(&once));
             if let Some(auc) = score.and_then(|score| roc_auc(&score, &positive)) {
                 put("roc-auc", auc);
             }
@@ -293,54 +298,21 @@ fn brier(probabilities: &[f64], class: usize) -> f64 {
     }
 }
 
-/// The class that a row is given, its probability, and the class that it has.
+/// What rows of classes are given, for the metrics that are no means.
+#[derive(Default)]
 struct Given {
-    given: usize,
-    probability: f64,
-    class: usize,
+    balanced: BalancedAccuracy,
+    calibration: CalibrationError,
 }
 
 impl Given {
-    fn of(probabilities: &[f64], class: usize) -> Self {
+    /// One more row, with the probability of every class and the class that it has.
+    fn push(&mut self, probabilities: &[f64], class: usize) {
         let given = predicted(probabilities);
-        Self {
-            given,
-            probability: probabilities[given],
-            class,
-        }
+        let right = f64::from(u8::from(given == class));
+        self.balanced.rows.push((class, right));
+        self.calibration.rows.push((probabilities[given], right));
     }
-
-    fn is_right(&self) -> bool {
-        self.given == self.class
-    }
-}
-
-/// The mean over the classes that occur of the fraction of their rows that are given the right class.
-fn balanced_accuracy(rows: &[Given]) -> f64 {
-    let mut classes = BTreeMap::<usize, (f64, f64)>::new();
-    for row in rows {
-        let of = classes.entry(row.class).or_default();
-        of.0 += 1.0;
-        of.1 += f64::from(u8::from(row.is_right()));
-    }
-    let recalls = classes.values().map(|(rows, right)| right / rows);
-    recalls.sum::<f64>() / classes.len() as f64
-}
-
-/// Bins of the calibration error.
-const BINS: usize = 10;
-
-/// The expected calibration error.
-fn calibration_error(rows: &[Given]) -> f64 {
-    let mut bins = [(0.0, 0.0); BINS];
-    for row in rows {
-        // The last bin holds 1, too. A probability that is no number makes the error none.
-        let at = ((row.probability * BINS as f64) as usize).min(BINS - 1);
-        bins[at].0 += f64::from(u8::from(row.is_right()));
-        bins[at].1 += row.probability;
-    }
-    let apart = bins.iter().map(|(right, sum)| (right - sum).abs());
-    apart.sum::<f64>() / rows.len() as f64
 }
 
 /// The mean target of these rows, for models of `width` outputs: for classes the fraction of each,
@@ -406,20 +378,10 @@ fn predicted(output: &[f64]) -> usize {
     (0..output.len()).fold(0, better)
 }
 
-/// The area under the ROC curve: the fraction of pairs of a positive and a negative row in which the
-/// positive one scores higher, equal scores counting half. `None` without both kinds.
+/// The [area under the ROC curve](RocArea); `None` without both kinds.
 pub(crate) fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
-    let mut order: Vec<usize> = (0..score.len()).collect();
-    order.sort_by(|&a, &b| score[a].total_cmp(&score[b]));
-    let (mut negatives, mut wins) = (0.0, 0.0);
-    for equal in order.chunk_by(|&a, &b| score[a] == score[b]) {
-        let ups = equal.iter().filter(|&&row| positive[row]).count() as f64;
-        let downs = equal.len() as f64 - ups;
-        wins += ups * (negatives + downs / 2.0);
-        negatives += downs;
-    }
-    let pairs = negatives * (score.len() as f64 - negatives);
-    (pairs > 0.0).then(|| wins / pairs)
+    let area = RocArea::new(score, positive).value(&vec![1; score.len()]);
+    (!area.is_nan()).then_some(area)
 }
 
 #[cfg(test)]

@@ -3,23 +3,14 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+pub(crate) use methods::random::{normal, uniform};
+
 /// The random stream of `seed` for `purpose`. Streams of other purposes, or of other names in a
 /// purpose, are independent of it.
 pub(crate) fn stream(seed: u64, purpose: &str) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(fnv1a(purpose));
     rng
-}
-
-/// Uniform in `[0, 1)`, with 53 random bits.
-pub(crate) fn uniform(rng: &mut impl Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// Standard normal (Box & Muller 1958).
-pub(crate) fn normal(rng: &mut impl Rng) -> f64 {
-    let radius = (-2.0 * (1.0 - uniform(rng)).ln()).sqrt();
-    radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
 /// Fisher–Yates.

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use crate::data::{DataError, Format, OwnRows, RawFile, SplitConfig, nearest, open, same_class};
 use crate::propose::{Cells, counted, rows_that};
-use crate::schema::{ClassValues, ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
+use crate::schema::{
+    ClassValues, ColumnType, FeatureColumns, Levels, LocalNames, MissingRule, Schema,
+};
 
 /// How often the middle value may lie beyond the usual ones before it is asked about.
 const FAR: f64 = 10.0;
@@ -170,17 +172,19 @@ impl Finding<'_> {
         let Some(cells) = self.cells(name)? else {
             return Ok(());
         };
-        let category = feature.kind == ColumnType::Category;
-        let levels = feature.levels.clone().unwrap_or_default();
         let means = |text: &str| self.local.value(name, text).to_owned();
-        if category {
+        if let ColumnType::Category(Levels {
+            listed: levels,
+            other,
+        }) = &feature.kind
+        {
             let mut by_level: BTreeMap<&str, usize> = BTreeMap::new();
             let (mut others, mut odd) = (0, Vec::new());
             for (text, rows) in &cells.values {
                 let value = means(text);
                 match levels.iter().find(|level| **level == value) {
                     Some(level) => *by_level.entry(level).or_default() += rows,
-                    None if feature.other => others += rows,
+                    None if *other => others += rows,
                     None => odd.push((text.clone(), *rows)),
                 }
             }
@@ -189,11 +193,11 @@ impl Finding<'_> {
                 format!("{level} {rows}")
             });
             let mut what = each.collect::<Vec<_>>().join(", ");
-            if feature.other {
+            if *other {
                 write!(what, "; all others together {others}").expect("a String takes everything");
             }
             self.said(name, &cells, what);
-            self.unknown(name, &odd, &levels);
+            self.unknown(name, &odd, levels);
         } else {
             let translated = |text: &&String| means(text) != **text;
             let odd: Vec<(String, usize)> = cells
@@ -204,7 +208,11 @@ impl Finding<'_> {
                 .collect();
             self.said(name, &cells, cells.range());
             self.no_numbers(name, &odd);
-            self.numbers(name, feature, &cells);
+            let quantity = feature.kind.quantity();
+            self.numbers(name, quantity.and_then(|quantity| quantity.range), &cells);
+            if matches!(feature.kind, ColumnType::Integer(_)) && !cells.whole() {
+                self.not_whole(name, &cells);
+            }
         }
         if feature.missing == MissingRule::Refuse && cells.missing > 0 {
             self.survey.misfits.push(format!(
@@ -227,11 +235,7 @@ impl Finding<'_> {
                 .collect();
             self.said(name, &cells, format!("to predict: {}", cells.range()));
             self.no_numbers(name, &odd);
-            let column = FeatureColumns {
-                range: self.schema.target.range,
-                ..FeatureColumns::numbers(name.into())
-            };
-            self.numbers(name, &column, &cells);
+            self.numbers(name, self.schema.target.range, &cells);
             return Ok(());
         };
         let values: Vec<String> = classes
@@ -321,14 +325,14 @@ impl Finding<'_> {
     }
 
     /// Numbers outside of the agreed range, and unlike the usual ones.
-    fn numbers(&mut self, name: &str, feature: &FeatureColumns, cells: &Cells<'_>) {
-        let beyond = |(value, _): &&(f64, usize)| match feature.range {
+    fn numbers(&mut self, name: &str, range: Option<[f64; 2]>, cells: &Cells<'_>) {
+        let beyond = |(value, _): &&(f64, usize)| match range {
             Some([low, high]) => !(low..=high).contains(value),
             None => false,
         };
         let outside: Vec<&(f64, usize)> = cells.numbers.iter().filter(beyond).collect();
         if let (Some([low, high]), Some(first), Some(last)) =
-            (feature.range, outside.first(), outside.last())
+            (range, outside.first(), outside.last())
         {
             let rows: usize = outside.iter().map(|(_, rows)| rows).sum();
             self.survey.misfits.push(format!(
@@ -336,14 +340,6 @@ impl Finding<'_> {
                 counted(rows, "row"),
                 first.0,
                 last.0
-            ));
-        }
-        if feature.kind == ColumnType::Integer && !cells.whole() {
-            let first = cells.numbers.iter().find(|(value, _)| value.fract() != 0.0);
-            let first = first.map_or(f64::NAN, |(value, _)| *value);
-            self.survey.misfits.push(format!(
-                "{name}: whole numbers are agreed, and it holds {first}: is a mark of thousands read as a \
-                 decimal mark?"
             ));
         }
         let Some([low, high]) = self.schema.usual.get(name).copied() else {
@@ -359,6 +355,16 @@ impl Finding<'_> {
                  (`thousands` and `decimal` in `format`), or is it in another unit?"
             ));
         }
+    }
+
+    /// A fraction where whole numbers are agreed.
+    fn not_whole(&mut self, name: &str, cells: &Cells<'_>) {
+        let first = cells.numbers.iter().find(|(value, _)| value.fract() != 0.0);
+        let first = first.map_or(f64::NAN, |(value, _)| *value);
+        self.survey.misfits.push(format!(
+            "{name}: whole numbers are agreed, and it holds {first}: is a mark of thousands read as a \
+             decimal mark?"
+        ));
     }
 
     /// The keys to paste.

@@ -7,6 +7,7 @@
 //! adversaries have it, and how many of the honest; what part the prior leaves to adversaries.
 
 use methods::learner::mixed_seed;
+use methods::random::normal;
 use methods::robust::synthetic::{Hospitals, Targets};
 use methods::robust::{FitConfig, Loss, Norm, TransportCost, fit};
 use methods::similarity::{Metric, Vectors, min_max};
@@ -48,13 +49,6 @@ impl Attack {
             }
         }
     }
-}
-
-/// Standard normal (Box & Muller 1958).
-fn normal(random: &mut ChaCha8Rng) -> f64 {
-    let mut uniform = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    let radius = (-2.0 * libm::log(1.0 - uniform())).sqrt();
-    radius * libm::cos(std::f64::consts::TAU * uniform())
 }
 
 /// The models that honest silos of a federation fit.

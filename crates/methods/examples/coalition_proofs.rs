@@ -8,11 +8,11 @@ use methods::Scores;
 use methods::coalitions::Program;
 use methods::coalitions::proof::Proof;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::rand_core::SeedableRng;
 
 /// Uniform in `low..high`.
 fn uniform(random: &mut ChaCha8Rng, low: f64, high: f64) -> f64 {
-    low + (high - low) * (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    low + (high - low) * methods::random::uniform(random)
 }
 
 /// Approximately normal, mean 0, variance 1.

@@ -92,7 +92,7 @@ pub mod matrix;
 pub mod merging;
 mod nearest;
 pub mod params;
-mod random;
+pub mod random;
 pub mod robust;
 pub mod serving;
 pub mod similarity;

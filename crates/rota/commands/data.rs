@@ -79,9 +79,6 @@ fn download(options: &GetData) -> Result<(), CommandError> {
     let catalogue = catalogue(options.catalogue.as_deref())?;
     let sets = catalogue.named(&options.names)?;
     let folder = data_folder(options.data.as_deref()).unwrap_or_else(|| PathBuf::from("data"));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     let client = Client::default();
     for set in sets {
         let told = |file: &PublicFile, got: Got| {
@@ -94,7 +91,7 @@ fn download(options: &GetData) -> Result<(), CommandError> {
             // Whoever does not read the lines wants the files all the same.
             let _ = writeln!(io::stdout(), "{line}");
         };
-        runtime.block_on(get(&client, set, &folder, options.force, told))?;
+        get(&client, set, &folder, options.force, told)?;
     }
     Ok(())
 }

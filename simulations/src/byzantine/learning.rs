@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use learn::Silo;
 use methods::learner::{
-    Capabilities, Classifiers, ExactFit, ExactFits, GradientModifier, ModifiedGradients, Outputs,
-    RobustFits, RobustLosses, RowAccess, RowResults, Stochastic, StochasticModels, Summaries,
-    mixed_seed,
+    Capabilities, Classifiers, Job, Outputs, RobustFits, RobustLosses, RowAccess, RowResults,
+    Stochastic, StochasticModels, Summaries, Work, mixed_seed,
 };
 use methods::robust::RadiusGrid;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
@@ -177,14 +176,17 @@ impl Learner for Liar {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let update = self
-            .trainer()
-            .train(start, personal, training, seed, progress)?;
-        Ok(self.poisoned(start, update, seed))
+        self.learn(Job::train(start, personal, training, seed), progress)
     }
 
-    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
-        self.inner.keep(start, personal)
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        let seed = match job.work {
+            Work::Keep => return self.inner.learn(job, progress),
+            Work::Train { .. } => job.seed,
+            Work::RobustFit { .. } | Work::ExactFit(_) => self.seed_of(0),
+        };
+        let update = job.run(self.trainer(), progress)?;
+        Ok(self.poisoned(job.start, update, seed))
     }
 
     fn evaluate(
@@ -222,8 +224,8 @@ impl Learner for Liar {
             summaries: inner.summaries.map(|_| self as _),
             robust: inner.robust.map(|_| self as _),
             robust_fits: inner.robust_fits.map(|_| self as _),
-            exact_fits: inner.exact_fits.map(|_| self as _),
-            gradients: inner.gradients.map(|_| self as _),
+            exact_fits: inner.exact_fits,
+            gradients: inner.gradients,
             row_access: inner.row_access.map(|_| self as _),
             outputs: inner.outputs.map(|_| self as _),
             classifiers: inner.classifiers.map(|_| self as _),
@@ -257,18 +259,6 @@ impl RobustLosses for Liar {
 }
 
 impl RobustFits for Liar {
-    fn robust_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        radius: f64,
-        ridge: f64,
-    ) -> Result<Update, LearnError> {
-        let inner = self.trainer().robust_fits()?;
-        let update = inner.robust_fit(start, personal, radius, ridge)?;
-        Ok(self.poisoned(start, update, self.seed_of(0)))
-    }
-
     fn cross_validated_radius(
         &self,
         model: &Params,
@@ -277,37 +267,6 @@ impl RobustFits for Liar {
     ) -> Result<f64, LearnError> {
         let inner = self.inner.robust_fits()?;
         inner.cross_validated_radius(model, personal, search)
-    }
-}
-
-impl ExactFits for Liar {
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError> {
-        let update = self
-            .trainer()
-            .exact_fits()?
-            .exact_fit(start, personal, fit)?;
-        Ok(self.poisoned(start, update, self.seed_of(0)))
-    }
-}
-
-impl ModifiedGradients for Liar {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let inner = self.trainer().gradients()?;
-        let update = inner.train_modified(start, personal, training, modifier, seed, progress)?;
-        Ok(self.poisoned(start, update, seed))
     }
 }
 

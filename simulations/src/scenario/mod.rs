@@ -177,7 +177,7 @@ impl Scenario {
         scenario
             .check_rounds()
             .map_err(|what| source.key_of("rounds", what))?;
-        let trains = 1 + u64::from(scenario.strategy.standardise);
+        let trains = scenario.strategy.first_training();
         let wrong = |round: &&u64| !(trains..=scenario.rounds).contains(round);
         if let Some(round) = scenario.newcomers.iter().find(wrong) {
             let what = format!(

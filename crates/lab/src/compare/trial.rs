@@ -106,11 +106,6 @@ pub(super) enum Way {
     Constant,
 }
 
-/// The first round that trains.
-fn first_round(scenario: &Scenario) -> u64 {
-    1 + u64::from(scenario.strategy.standardise)
-}
-
 impl Trial {
     /// Trains.
     ///
@@ -176,7 +171,7 @@ impl Trial {
 
     /// The rounds after which there are trained models.
     pub(super) fn rounds(&self) -> Vec<u64> {
-        let first = first_round(&self.scenario);
+        let first = self.scenario.strategy.first_training();
         match &self.models {
             Models::Federated(federated) => {
                 let mut rounds: Vec<u64> = federated
@@ -262,7 +257,7 @@ impl Trial {
         let federated = match &self.models {
             Models::Federated(federated) => federated,
             Models::Pooled(models) => {
-                let nth = round.checked_sub(first_round(&self.scenario))?;
+                let nth = round.checked_sub(self.scenario.strategy.first_training())?;
                 return of_plain(models.get(nth as usize)?);
             }
             Models::Constant(_, model) => return of_plain(model),
@@ -454,7 +449,7 @@ pub(super) fn alone(scenario: &Scenario, start: Params, place: usize, round: u64
         initial: scenario.seed,
         task: Task::Train(scenario.strategy.training.clone()),
         seed: silo_seed(scenario.seed, MemberIndex(place as u16)),
-        rounds: first_round(scenario)..=round,
+        rounds: scenario.strategy.first_training()..=round,
     }
 }
 

@@ -4,35 +4,27 @@
 //! `NAME.part`.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use data_encoding::HEXLOWER;
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::header::{ACCEPT_ENCODING, HOST, LOCATION, USER_AGENT};
-use hyper::http::uri::Scheme;
-use hyper::{Request, Response, Uri};
-use hyper_util::rt::TokioIo;
+use rustls::crypto::aws_lc_rs::default_provider;
 use sha2::{Digest, Sha256};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
+use ureq::Body;
+use ureq::http::{Response, Uri};
+use ureq::tls::{RootCerts, TlsConfig};
 
 use super::verify::State;
 use super::{PublicFile, PublicSet};
 
-/// Longest wait for a connection, an answer, or the next bytes.
+/// Longest wait for a connection, or for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Slowest line on which a file is waited for, in bytes a second.
+const SLOWEST: u64 = 16 << 10;
 /// Most redirections that are followed.
-const REDIRECTIONS: usize = 5;
+const REDIRECTIONS: u32 = 5;
 
 /// Why a file was not downloaded.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +88,7 @@ pub enum Got {
 ///
 /// # Errors
 /// [`DownloadError`]: the first file that cannot be had. Those before it stay.
-pub async fn get(
+pub fn get(
     client: &Client,
     set: &PublicSet,
     data: &Path,
@@ -126,48 +118,35 @@ pub async fn get(
             path: folder.clone(),
             reason,
         })?;
-        client.fetch(file, address, &path).await?;
+        client.fetch(file, address, &path)?;
         done(file, Got::Downloaded);
     }
     Ok(())
 }
 
-/// A client for HTTP and HTTPS, with the certificate authorities that Mozilla trusts.
+/// A client for HTTP and HTTPS.
 pub struct Client {
-    tls: TlsConnector,
+    tls: TlsConfig,
 }
 
+/// With the certificate authorities that Mozilla trusts.
 impl Default for Client {
     fn default() -> Self {
-        Self::trusting(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect())
+        Self::trusting(RootCerts::WebPki)
     }
 }
-
-/// A connection, encrypted or not.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 impl Client {
     /// With these certificate authorities.
-    fn trusting(roots: RootCertStore) -> Self {
-        let provider = Arc::new(crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("the provider has the suites of TLS 1.3")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Self {
-            tls: TlsConnector::from(Arc::new(config)),
-        }
+    fn trusting(roots: RootCerts) -> Self {
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(Arc::new(default_provider()))
+            .root_certs(roots);
+        Self { tls: tls.build() }
     }
 
     /// Downloads one file to `path`.
-    async fn fetch(
-        &self,
-        file: &PublicFile,
-        address: &str,
-        path: &Path,
-    ) -> Result<(), DownloadError> {
+    fn fetch(&self, file: &PublicFile, address: &str, path: &Path) -> Result<(), DownloadError> {
         let network = |reason: String| DownloadError::Network {
             address: address.to_owned(),
             reason,
@@ -176,25 +155,31 @@ impl Client {
             address: address.to_owned(),
             found,
         };
-        let mut body = self.open(address).await.map_err(network)?.into_body();
+        let mut answer = self.open(file, address).map_err(network)?;
+        // One byte more than expected tells that there is more.
+        let mut body = answer.body_mut().as_reader().take(file.bytes + 1);
         let part = Part::new(path)?;
         let mut to = &part.file;
         let (mut hash, mut count) = (Sha256::new(), 0u64);
-        while let Some(frame) = within(body.frame()).await.map_err(network)? {
-            let frame = frame.map_err(|error| network(error.to_string()))?;
-            let Ok(data) = frame.into_data() else {
-                continue;
+        let mut block = vec![0; 1 << 16];
+        loop {
+            let read = body.read(&mut block);
+            let data = match read.map_err(|error| network(reason(&error.into(), address)))? {
+                0 => break,
+                read => &block[..read],
             };
             count += data.len() as u64;
-            if count > file.bytes {
-                return Err(other(format!("expected {} bytes, found more", file.bytes)));
-            }
-            hash.update(&data);
-            to.write_all(&data).map_err(|reason| part.failed(reason))?;
+            hash.update(data);
+            to.write_all(data).map_err(|reason| part.failed(reason))?;
         }
         if count != file.bytes {
+            let found = if count > file.bytes {
+                "more".to_owned()
+            } else {
+                count.to_string()
+            };
             return Err(other(format!(
-                "expected {} bytes, found {count}",
+                "expected {} bytes, found {found}",
                 file.bytes
             )));
         }
@@ -208,99 +193,63 @@ impl Client {
         part.keep(path)
     }
 
-    /// The answer at an address, after redirections.
-    async fn open(&self, address: &str) -> Result<Response<Incoming>, String> {
-        let mut uri: Uri = address
+    /// The answer at an address, after redirections: from an encrypted address to encrypted ones only.
+    fn open(&self, file: &PublicFile, address: &str) -> Result<Response<Body>, String> {
+        let uri: Uri = address
             .parse()
             .map_err(|error| format!("not an address: {error}"))?;
-        let encrypted = uri.scheme() == Some(&Scheme::HTTPS);
-        for _ in 0..=REDIRECTIONS {
-            let answer = self.request(&uri).await?;
-            let status = answer.status();
-            if status.is_success() {
-                return Ok(answer);
-            }
-            let location = answer
-                .headers()
-                .get(LOCATION)
-                .filter(|_| status.is_redirection());
-            let Some(location) = location else {
-                return Err(format!("the server answers {status}"));
-            };
-            let location = location.to_str().map_err(|error| error.to_string())?;
-            uri = redirected(&uri, location)?;
-            if encrypted && uri.scheme() != Some(&Scheme::HTTPS) {
-                return Err(format!(
-                    "the server redirects to {uri}, which is not encrypted"
-                ));
-            }
+        if !matches!(uri.scheme_str(), Some("https" | "http")) {
+            return Err("expected an address that begins with https:// or http://".into());
         }
-        Err(format!(
-            "the server redirects more than {REDIRECTIONS} times"
-        ))
-    }
-
-    async fn request(&self, uri: &Uri) -> Result<Response<Incoming>, String> {
-        let authority = uri.authority().ok_or("expected an address with a host")?;
-        let stream = self.connect(uri).await?;
-        let (mut sender, connection) = within(http1::handshake(TokioIo::new(stream)))
-            .await?
-            .map_err(|error| error.to_string())?;
-        // It ends by itself when answer and sender are dropped.
-        tokio::spawn(connection);
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let request = Request::get(path)
-            .header(HOST, authority.as_str())
-            .header(USER_AGENT, concat!("rota/", env!("CARGO_PKG_VERSION")))
-            .header(ACCEPT_ENCODING, "identity")
-            .body(Empty::<Bytes>::new())
-            .map_err(|error| error.to_string())?;
-        within(sender.send_request(request))
-            .await?
-            .map_err(|error| error.to_string())
-    }
-
-    async fn connect(&self, uri: &Uri) -> Result<Box<dyn Stream>, String> {
-        let host = uri.host().ok_or("expected an address with a host")?;
-        let encrypted = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            _ => return Err("expected an address that begins with https:// or http://".into()),
-        };
-        let port = uri.port_u16().unwrap_or(if encrypted { 443 } else { 80 });
-        let host = host.trim_matches(['[', ']']);
-        let tcp = within(TcpStream::connect((host, port))).await?;
-        let tcp = tcp.map_err(|error| format!("no connection to {host}: {error}"))?;
-        if !encrypted {
-            return Ok(Box::new(tcp));
+        let agent = ureq::Agent::config_builder()
+            .tls_config(self.tls.clone())
+            .https_only(uri.scheme_str() == Some("https"))
+            .http_status_as_error(false)
+            .max_redirects(REDIRECTIONS)
+            .user_agent(concat!("rota/", env!("CARGO_PKG_VERSION")))
+            .accept_encoding("identity")
+            .timeout_connect(Some(PATIENCE))
+            .timeout_recv_response(Some(PATIENCE))
+            .timeout_recv_body(Some(PATIENCE + Duration::from_secs(file.bytes / SLOWEST)))
+            .build()
+            .new_agent();
+        let answer = agent
+            .get(uri)
+            .call()
+            .map_err(|error| reason(&error, address))?;
+        match answer.status() {
+            status if status.is_success() => Ok(answer),
+            status => Err(format!("the server answers {status}")),
         }
-        let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
-        let tls = within(self.tls.connect(name, tcp)).await?;
-        let tls = tls.map_err(|error| format!("no encrypted connection to {host}: {error}"))?;
-        Ok(Box::new(tls))
     }
 }
 
-/// The result, if it comes in time.
-async fn within<T>(future: impl Future<Output = T>) -> Result<T, String> {
-    let late = |_| format!("the server was silent for {} seconds", PATIENCE.as_secs());
-    timeout(PATIENCE, future).await.map_err(late)
-}
-
-/// Where a redirection leads: an address of its own, or a path at the same server.
-fn redirected(from: &Uri, location: &str) -> Result<Uri, String> {
-    let text = match (
-        location.starts_with('/'),
-        from.scheme_str(),
-        from.authority(),
-    ) {
-        (true, Some(scheme), Some(authority)) if !location.starts_with("//") => {
-            format!("{scheme}://{authority}{location}")
+/// Why nothing came, in words.
+fn reason(error: &ureq::Error, address: &str) -> String {
+    let uri: Option<Uri> = address.parse().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or(address);
+    match error {
+        ureq::Error::TooManyRedirects => {
+            format!("the server redirects more than {REDIRECTIONS} times")
         }
-        _ => location.to_owned(),
-    };
-    let wrong = |error| format!("the server redirects to {location:?}: {error}");
-    text.parse().map_err(wrong)
+        ureq::Error::RequireHttpsOnly(to) => {
+            format!("the server redirects to {to}, which is not encrypted")
+        }
+        ureq::Error::Timeout(_) => format!(
+            "the server was silent for {} seconds, or the line is slower than {} KiB a second",
+            PATIENCE.as_secs(),
+            SLOWEST >> 10
+        ),
+        ureq::Error::Rustls(error) => format!("no encrypted connection to {host}: {error}"),
+        ureq::Error::Io(error)
+            if error
+                .get_ref()
+                .is_some_and(|inner| inner.is::<rustls::Error>()) =>
+        {
+            format!("no encrypted connection to {host}: {error}")
+        }
+        error => format!("no connection to {host}: {error}"),
+    }
 }
 
 /// A file that is being written; removed unless it is kept.

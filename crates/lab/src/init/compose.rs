@@ -341,7 +341,7 @@ fn fill_in(proposal: &mut Proposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
             // There is no median of categories.
-            let category = feature.levels.is_some() && missing == MissingRule::Median;
+            let category = feature.kind.levels().is_some() && missing == MissingRule::Median;
             feature.missing = if category { MissingRule::Mean } else { missing };
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use learn::data::{Format, Target};
 use learn::propose::{Proposal, Wishes};
-use learn::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, MissingRule};
+use learn::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
 use node::paths::relative;
 
@@ -213,19 +213,17 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
         )),
         _ => line(&format!("name = {}", names(&feature.name))),
     }
-    match feature.kind {
-        ColumnType::Number => line("type = \"number\""),
-        ColumnType::Integer => line("type = \"integer\""),
-        ColumnType::Category => line("type = \"category\""),
-    }
-    if let Some(levels) = &feature.levels {
-        line(&format!(
-            "levels = {}",
-            list(levels.iter().map(String::as_str))
-        ));
-    }
-    if feature.other {
-        line("other = true");
+    match &feature.kind {
+        ColumnType::Number(_) => line("type = \"number\""),
+        ColumnType::Integer(_) => line("type = \"integer\""),
+        ColumnType::Category(Levels { listed, other }) => {
+            line("type = \"category\"");
+            let levels = list(listed.iter().map(String::as_str));
+            line(&format!("levels = {levels}"));
+            if *other {
+                line("other = true");
+            }
+        }
     }
     match feature.missing {
         MissingRule::Refuse => {}

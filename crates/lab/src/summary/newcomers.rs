@@ -69,7 +69,7 @@ pub(super) fn newcomers(
 ) -> Result<Vec<NewcomerInfo>, RunError> {
     let strategy = &federation.members[0].strategy;
     let initial = federation.members[0].initial_seed;
-    let first = 1 + u64::from(scenario.strategy.standardise);
+    let first = scenario.strategy.first_training();
     let key = study.metric.name.key();
     let mut rounds = scenario.newcomers.clone();
     rounds.sort_unstable();

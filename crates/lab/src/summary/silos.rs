@@ -221,7 +221,7 @@ impl Context {
         threads: &Arc<Threads>,
     ) -> Result<Self, RunError> {
         let initial = federation.members[0].initial_seed;
-        let first = 1 + u64::from(scenario.strategy.standardise);
+        let first = scenario.strategy.first_training();
         let plain = &*study.silos[0].learner;
         let alone = Alone {
             start: match newest {

@@ -19,7 +19,7 @@ use super::{
     DataError, DataSet, Format, LeftOut, RawFile, Rule, SplitConfig, Table, missing_notes,
     mojibake, notation_notes, open,
 };
-use crate::schema::{ColumnType, EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
+use crate::schema::{EncodedColumn, FileLayout, Filter, LocalNames, ReadRow, Schema};
 
 pub use self::own::{OwnFile, OwnRows};
 
@@ -401,7 +401,8 @@ impl RowsConfig {
 pub(crate) fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
     let levels = schema
         .columns()
-        .flat_map(|(_, feature)| feature.levels.iter().flatten());
+        .filter_map(|(_, feature)| feature.kind.levels())
+        .flat_map(|levels| &levels.listed);
     let classes = schema.target.classes.iter().flatten();
     let classes = classes.flat_map(|class| class.values());
     levels.chain(classes).map(String::as_str)
@@ -411,7 +412,7 @@ pub(crate) fn agreed_values(schema: &Schema) -> impl Iterator<Item = &str> {
 pub(crate) fn number_columns<'a>(schema: &'a Schema, names: &'a LocalNames) -> Vec<&'a str> {
     let features = schema
         .columns()
-        .filter(|(_, feature)| feature.kind != ColumnType::Category);
+        .filter(|(_, feature)| feature.kind.quantity().is_some());
     let features = features.map(|(name, _)| name);
     let target = &schema.target;
     let target = target.name.iter().filter(|_| target.classes.is_none());

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::card::{Card, Output};
 use crate::data::Standardise;
-use crate::schema::{ColumnType, MissingRule};
+use crate::schema::MissingRule;
 
 /// The card as a page of Markdown. `files` are the names of the model's files beside it.
 pub fn markdown(card: &Card, files: &[String]) -> String {
@@ -188,20 +188,7 @@ fn schema(page: &mut String, card: &Card) -> std::fmt::Result {
         "| column | values | where it is missing |\n|---|---|---|"
     )?;
     for (name, feature) in schema.columns() {
-        let mut values = match (&feature.levels, feature.kind) {
-            (Some(levels), _) => format!("one of {}", levels.join(", ")),
-            (None, ColumnType::Integer) => "a whole number".to_owned(),
-            (None, _) => "a number".to_owned(),
-        };
-        if feature.other {
-            values += ", or another";
-        }
-        if let Some(unit) = &feature.unit {
-            values += &format!(" in {unit}");
-        }
-        if let Some([low, high]) = feature.range {
-            values += &format!(", {low} to {high}");
-        }
+        let values = feature.kind.to_string();
         let missing = match feature.missing {
             MissingRule::Refuse => "refused",
             MissingRule::Drop => "no prediction",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Outputs, Split};
+use methods::learner::{Capabilities, GradientModifier, Job, Outputs, Split, Work};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update, Watch};
 
 use super::agreed::{Agreed, Begins};
@@ -263,7 +263,17 @@ impl Learner for ExternalLearner {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        self.go(start, personal, (training, None), seed, progress)
+        self.learn(Job::train(start, personal, training, seed), progress)
+    }
+
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        let how = match job.work {
+            Work::Train { training, .. } => (training, job.work.modifier()),
+            Work::RobustFit { .. } | Work::ExactFit(_) | Work::Keep => {
+                return job.without_fits(self.samples());
+            }
+        };
+        self.go(job.start, job.personal, how, job.seed, progress)
     }
 
     fn evaluate(
@@ -300,25 +310,10 @@ impl Learner for ExternalLearner {
 
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
-            gradients: self.session.has_gradients().then_some(self as _),
+            gradients: self.session.has_gradients(),
             outputs: self.session.outputs_of().is_some().then_some(self as _),
             ..Capabilities::NONE
         }
-    }
-}
-
-impl ModifiedGradients for ExternalLearner {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let modifier = (!modifier.is_none()).then_some(modifier);
-        self.go(start, personal, (training, modifier), seed, progress)
     }
 }
 
@@ -371,22 +366,8 @@ impl Learner for Absent {
     /// All that a program may have: whether one has it is known where it runs.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
-            gradients: Some(self),
+            gradients: true,
             ..Capabilities::NONE
         }
-    }
-}
-
-impl ModifiedGradients for Absent {
-    fn train_modified(
-        &self,
-        _: &Params,
-        _: &Params,
-        _: &Training,
-        _: &GradientModifier<'_>,
-        _: u64,
-        _: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        Err(LearnError::NoRows("training"))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Split};
+use methods::learner::{Capabilities, GradientModifier, Job, Split, Work};
 use methods::strategy::{DEVIATION, MEAN, REST, SCALE, SUM_REST, split_double};
 use methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update, Watch,
@@ -251,7 +251,17 @@ impl Learner for TableByProgram {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        self.go(start, personal, (training, None), seed, progress)
+        self.learn(Job::train(start, personal, training, seed), progress)
+    }
+
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        let how = match job.work {
+            Work::Train { training, .. } => (training, job.work.modifier()),
+            Work::RobustFit { .. } | Work::ExactFit(_) | Work::Keep => {
+                return self.table.learn(job, progress);
+            }
+        };
+        self.go(job.start, job.personal, how, job.seed, progress)
     }
 
     fn evaluate(
@@ -287,27 +297,12 @@ impl Learner for TableByProgram {
             robust: table.robust,
             robust_fits: table.robust_fits,
             exact_fits: table.exact_fits,
-            gradients: self.session.has_gradients().then_some(self as _),
+            gradients: self.session.has_gradients(),
             // Chosen rows would be trained on without the program.
             row_access: None,
             outputs: table.outputs,
             classifiers: table.classifiers,
             stochastic: None,
         }
-    }
-}
-
-impl ModifiedGradients for TableByProgram {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let modifier = (!modifier.is_none()).then_some(modifier);
-        self.go(start, personal, (training, modifier), seed, progress)
     }
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use methods::learner::{Capabilities, GradientModifier, ModifiedGradients, Summaries};
+use methods::learner::{Capabilities, GradientModifier, Job, Summaries, Work};
 use methods::robust::TransportCost;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Update, Watch};
 
@@ -326,6 +326,19 @@ impl Learner for TableLearner {
         self.fit(start, training, None, seed, progress)
     }
 
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        match job.work {
+            // Without a change not even a zero is added.
+            Work::Train { training, .. } => {
+                let modifier = job.work.modifier();
+                self.fit(job.start, training, modifier, job.seed, progress)
+            }
+            Work::RobustFit { radius, ridge } => self.robust_fit(job, radius, ridge),
+            Work::ExactFit(fit) => self.exact_fit(job, fit),
+            Work::Keep => Ok(Update::kept(job.start, job.personal, self.samples())),
+        }
+    }
+
     fn evaluate(
         &self,
         model: &Params,
@@ -357,29 +370,13 @@ impl Learner for TableLearner {
             summaries: self.scale.is_some().then_some(self as _),
             robust: self.has_robust_losses().then_some(self as _),
             robust_fits: self.has_robust_fits().then_some(self as _),
-            exact_fits: self.exact_loss().map(|_| self as _),
-            gradients: Some(self),
+            exact_fits: self.exact_loss().is_some(),
+            gradients: true,
             row_access: Some(self),
             outputs: Some(self),
             classifiers: Some(self),
             stochastic: self.stochastic_widths().map(|_| self as _),
         }
-    }
-}
-
-impl ModifiedGradients for TableLearner {
-    fn train_modified(
-        &self,
-        start: &Params,
-        _personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        // Without a change not even a zero is added.
-        let modifier = (!modifier.is_none()).then_some(modifier);
-        self.fit(start, training, modifier, seed, progress)
     }
 }
 

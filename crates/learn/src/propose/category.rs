@@ -3,7 +3,7 @@
 use super::cells::Cells;
 use super::personal::may_be_level;
 use super::{Found, Wishes, counted};
-use crate::schema::{FeatureColumns, MissingRule};
+use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
 
 /// Most levels that a category keeps; rarer ones become `other`.
 const LEVELS: usize = 20;
@@ -101,12 +101,15 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
         ));
     }
     let feature = FeatureColumns {
-        other,
+        name: cells.name.into(),
+        kind: ColumnType::Category(Levels {
+            listed: levels,
+            other,
+        }),
         missing: match cells.missing {
             0 => MissingRule::Refuse,
             _ => MissingRule::Indicator,
         },
-        ..FeatureColumns::category(cells.name, levels)
     };
     Found::Category(feature, cells.with_missing(what), notes)
 }

@@ -4,7 +4,7 @@ use super::category::category;
 use super::cells::Cells;
 use super::personal::{names_persons, personal, words};
 use super::{Found, Wishes};
-use crate::schema::{ColumnType, FeatureColumns};
+use crate::schema::{ColumnType, FeatureColumns, Quantity};
 
 /// Most distinct values of a column of whole numbers that may hold codes.
 const CODES: usize = 30;
@@ -58,8 +58,8 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> Found {
         return Found::Odd;
     }
     let kind = match cells.whole() {
-        true => ColumnType::Integer,
-        false => ColumnType::Number,
+        true => ColumnType::Integer(Quantity::default()),
+        false => ColumnType::Number(Quantity::default()),
     };
     let feature = FeatureColumns {
         kind,

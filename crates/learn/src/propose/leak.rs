@@ -193,10 +193,11 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<Column> {
     let column = |(name, feature): (&str, &crate::schema::FeatureColumns)| {
         let begin = format!("{name}=");
         let own = table.columns.iter().enumerate();
-        let levels = own.filter(|(_, own)| feature.levels.is_some() && own.starts_with(&begin));
+        let levels =
+            own.filter(|(_, own)| feature.kind.levels().is_some() && own.starts_with(&begin));
         Column {
             name: name.to_owned(),
-            number: place(name).filter(|_| feature.levels.is_none()),
+            number: place(name).filter(|_| feature.kind.levels().is_none()),
             levels: levels.map(|(at, _)| at).collect(),
         }
     };

@@ -2,7 +2,7 @@
 use std::fmt::Write;
 
 use super::*;
-use crate::schema::{ColumnType, FeatureColumns, MissingRule};
+use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
 
 /// Proposes for one file with these bytes.
 fn of(name: &str, bytes: &[u8], wishes: &Wishes) -> Result<Proposal, DataError> {
@@ -48,6 +48,10 @@ fn wishes() -> Wishes {
     }
 }
 
+fn levels_of<'a>(proposal: &'a Proposal, name: &str) -> &'a Levels {
+    feature(proposal, name).kind.levels().unwrap()
+}
+
 fn feature<'a>(proposal: &'a Proposal, name: &str) -> &'a FeatureColumns {
     let found = proposal
         .schema
@@ -65,15 +69,16 @@ fn a_table_with_semicolons_and_decimal_commas_is_described() {
     );
     assert_eq!(proposal.rows, 200);
     assert_eq!(proposal.silos.len(), 3);
-    assert_eq!(feature(&proposal, "alter").kind, ColumnType::Integer);
+    assert!(matches!(
+        feature(&proposal, "alter").kind,
+        ColumnType::Integer(_)
+    ));
     let weight = feature(&proposal, "gewicht");
-    assert_eq!(
-        (weight.kind, weight.missing),
-        (ColumnType::Number, MissingRule::Median)
-    );
-    let levels = feature(&proposal, "station").levels.as_ref().unwrap();
+    assert!(matches!(weight.kind, ColumnType::Number(_)));
+    assert_eq!(weight.missing, MissingRule::Median);
+    let levels = &levels_of(&proposal, "station").listed;
     assert_eq!(levels.len(), 3);
-    assert_eq!(feature(&proposal, "aufnahme_id").kind, ColumnType::Category);
+    assert!(feature(&proposal, "aufnahme_id").kind.levels().is_some());
     let out: Vec<&str> = proposal
         .left_out
         .iter()
@@ -102,8 +107,11 @@ fn what_the_user_knows_is_followed() {
         ..wishes()
     };
     let proposal = of("b.csv", clinics().as_bytes(), &wishes).unwrap();
-    assert_eq!(feature(&proposal, "aufnahme_id").kind, ColumnType::Integer);
-    assert_eq!(feature(&proposal, "alter").kind, ColumnType::Category);
+    assert!(matches!(
+        feature(&proposal, "aufnahme_id").kind,
+        ColumnType::Integer(_)
+    ));
+    assert!(feature(&proposal, "alter").kind.levels().is_some());
     assert!(
         proposal
             .left_out
@@ -189,8 +197,8 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
     // Four of sixty rows.
     let cells = mostly(["general", "surgery", "icu"], "rare disease");
     let proposal = column("rare.csv", &cells, Wishes::default()).unwrap();
-    let x = feature(&proposal, "x");
-    assert!(x.other && !x.levels.as_ref().unwrap().contains(&"rare disease".into()));
+    let x = levels_of(&proposal, "x");
+    assert!(x.other && !x.listed.contains(&"rare disease".into()));
     let (_, what) = proposal
         .columns
         .iter()
@@ -212,14 +220,14 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
         ..Wishes::default()
     };
     let proposal = column("kept.csv", &cells, keep).unwrap();
-    let x = feature(&proposal, "x");
-    assert!(!x.other && x.levels.as_ref().unwrap().contains(&"rare disease".into()));
+    let x = levels_of(&proposal, "x");
+    assert!(!x.other && x.listed.contains(&"rare disease".into()));
     // More rows may be asked for, not fewer.
     let rare = |rare| Wishes {
         rare: Some(rare),
         ..Wishes::default()
     };
-    let levels = |proposal: &Proposal| feature(proposal, "x").levels.clone().unwrap();
+    let levels = |proposal: &Proposal| levels_of(proposal, "x").listed.clone();
     assert_eq!(
         levels(&column("more.csv", &cells, rare(18)).unwrap()),
         ["general", "surgery"]
@@ -303,7 +311,7 @@ fn columns_that_say_who_somebody_is_are_left_out_with_the_reason() {
         ..Wishes::default()
     };
     let asked = column("asked.csv", &["Anna Meier", "Jo Huber"], asked).unwrap();
-    assert_eq!(feature(&asked, "x").levels.as_ref().unwrap().len(), 2);
+    assert_eq!(levels_of(&asked, "x").listed.len(), 2);
 }
 
 #[test]
@@ -314,7 +322,7 @@ fn codes_are_texts() {
         Wishes::default(),
     )
     .unwrap();
-    let mut levels = feature(&proposal, "x").levels.clone().unwrap();
+    let mut levels = levels_of(&proposal, "x").listed.clone();
     levels.sort();
     assert_eq!(levels, ["01", "010", "1", "10", "400", "4E2"]);
     // The same codes beside missing values, as programs write them.
@@ -323,10 +331,8 @@ fn codes_are_texts() {
         ..Wishes::default()
     };
     let levels = |cells: &[&str], file: &str| {
-        feature(&column(file, cells, wishes()).unwrap(), "x")
-            .levels
-            .clone()
-            .unwrap()
+        let proposal = column(file, cells, wishes()).unwrap();
+        levels_of(&proposal, "x").listed.clone()
     };
     assert_eq!(levels(&["1.0", "2.0", ""], "zeros.csv"), ["1", "2"]);
     assert_eq!(levels(&["250", "250.0"], "icd.csv"), ["250", "250.0"]);
@@ -351,7 +357,8 @@ fn one_odd_cell_never_makes_a_category_of_numbers() {
             ..Wishes::default()
         };
         let proposal = column("marked.csv", &cells, marked).unwrap();
-        assert_eq!(feature(&proposal, "x").kind, ColumnType::Number, "{odd}");
+        let kind = &feature(&proposal, "x").kind;
+        assert!(matches!(kind, ColumnType::Number(_)), "{odd}");
         assert!(proposal.formats[0].missing.contains(&odd.into()));
     }
 }
@@ -372,13 +379,10 @@ fn values_that_look_alike_are_a_question() {
         ..Wishes::default()
     };
     let same = column("same.csv", &cells, with(&["x"], &[])).unwrap();
-    assert_eq!(
-        feature(&same, "x").levels.as_ref().unwrap(),
-        &["FALSE", "TRUE"]
-    );
+    assert_eq!(&levels_of(&same, "x").listed, &["FALSE", "TRUE"]);
     assert_eq!(same.codes["x"]["True"], "TRUE");
     let different = column("different.csv", &cells, with(&[], &["x"])).unwrap();
-    assert_eq!(feature(&different, "x").levels.as_ref().unwrap().len(), 4);
+    assert_eq!(levels_of(&different, "x").listed.len(), 4);
 }
 
 #[test]
@@ -400,9 +404,9 @@ fn a_real_level_called_other_is_its_own() {
     let mut cells: Vec<&str> = ["a", "b", "other"].into_iter().cycle().take(29).collect();
     cells.push("rare");
     let proposal = column("other.csv", &cells, Wishes::default()).unwrap();
-    let x = feature(&proposal, "x");
-    assert!(x.other && x.levels.as_ref().unwrap().contains(&"other".into()));
-    assert_eq!(x.all_levels().last().unwrap(), "any other");
+    let x = levels_of(&proposal, "x");
+    assert!(x.other && x.listed.contains(&"other".into()));
+    assert_eq!(x.all().last().unwrap(), "any other");
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! Feature columns: type, unit, range or levels, and the rule for missing values.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
+
+use super::written::Written;
 
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -46,18 +50,90 @@ impl From<&str> for ColumnNames {
 }
 
 /// What the cells of a column hold.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ColumnType {
     /// Any finite number.
-    #[default]
-    Number,
+    Number(Quantity),
     /// A whole number.
-    Integer,
-    /// One of the `levels`.
-    Category,
+    Integer(Quantity),
+    /// One of a list of values.
+    Category(Levels),
+}
+
+/// What is agreed about the numbers of a column.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Quantity {
+    /// Their unit, for people.
+    pub unit: Option<String>,
+    /// Smallest and largest number that the column may hold; `None`: any.
+    pub range: Option<[f64; 2]>,
+}
+
+/// The values of a category.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// All values, in order. The first is the one that the others are compared with.
+    pub listed: Vec<String>,
+    /// Whether values that are not listed count as one more level instead of being refused.
+    pub other: bool,
+}
+
+impl Levels {
+    /// The levels, last the one that stands for all others where there is one.
+    pub fn all(&self) -> Vec<String> {
+        let mut other = OTHER.to_owned();
+        // A real level may have that name.
+        while self.listed.contains(&other) {
+            other = format!("any {other}");
+        }
+        let listed = self.listed.iter().cloned();
+        listed.chain(self.other.then_some(other)).collect()
+    }
+}
+
+impl ColumnType {
+    /// What is agreed about its numbers; `None` for a category.
+    pub fn quantity(&self) -> Option<&Quantity> {
+        match self {
+            Self::Number(quantity) | Self::Integer(quantity) => Some(quantity),
+            Self::Category(_) => None,
+        }
+    }
+
+    /// Its values, if it is a category.
+    pub fn levels(&self) -> Option<&Levels> {
+        match self {
+            Self::Category(levels) => Some(levels),
+            Self::Number(_) | Self::Integer(_) => None,
+        }
+    }
+}
+
+/// In words, such as `a whole number in years, 18 to 110` or `one of a, b, or another`.
+impl fmt::Display for ColumnType {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Quantity { unit, range } = match self {
+            Self::Category(Levels { listed, other }) => {
+                let other = if *other { ", or another" } else { "" };
+                return write!(text, "one of {}{other}", listed.join(", "));
+            }
+            Self::Number(quantity) => {
+                text.write_str("a number")?;
+                quantity
+            }
+            Self::Integer(quantity) => {
+                text.write_str("a whole number")?;
+                quantity
+            }
+        };
+        if let Some(unit) = unit {
+            write!(text, " in {unit}")?;
+        }
+        match range {
+            Some([low, high]) => write!(text, ", {low} to {high}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What becomes of a missing value in a column.
@@ -81,29 +157,13 @@ pub enum MissingRule {
 
 /// One feature column, or several with the same description.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct FeatureColumns {
-    /// The column's name, or a list of names of columns with the same description.
+    /// The column's name, or the names of columns with the same description.
     pub name: ColumnNames,
-    /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
-    #[serde(default, rename = "type")]
+    /// What its cells hold.
     pub kind: ColumnType,
-    /// The unit of its numbers, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unit: Option<String>,
-    /// Smallest and largest number that it may hold; by default any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<[f64; 2]>,
-    /// All values of a category, in order. The first is the one that the others are compared with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub levels: Option<Vec<String>>,
-    /// Whether values outside `levels` count as one more level, `other`, instead of being refused;
-    /// false by default.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub other: bool,
-    /// What becomes of a missing value: `"refuse"` the file (the default), `"drop"` the row,
-    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing).
-    #[serde(default)]
+    /// What becomes of a missing value.
     pub missing: MissingRule,
 }
 
@@ -113,7 +173,7 @@ pub(crate) fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<F
     let mut merged: Vec<FeatureColumns> = Vec::new();
     for column in columns {
         let same = merged.last_mut().filter(|last| last.describes_as(&column));
-        match same.filter(|last| last.levels.is_none()) {
+        match same.filter(|last| last.kind.levels().is_none()) {
             Some(last) => column
                 .name
                 .iter()
@@ -134,96 +194,74 @@ impl FeatureColumns {
     pub fn numbers(name: ColumnNames) -> Self {
         Self {
             name,
-            kind: ColumnType::Number,
-            unit: None,
-            range: None,
-            levels: None,
-            other: false,
+            kind: ColumnType::Number(Quantity::default()),
             missing: MissingRule::Refuse,
         }
     }
 
-    /// A category column, without missing values.
-    pub fn category(name: &str, levels: Vec<String>) -> Self {
+    /// A category column, without missing values and other levels.
+    pub fn category(name: &str, listed: Vec<String>) -> Self {
+        let other = false;
         Self {
-            kind: ColumnType::Category,
-            levels: Some(levels),
+            kind: ColumnType::Category(Levels { listed, other }),
             ..Self::numbers(name.into())
         }
     }
 
     /// Whether the other differs in its names only.
     fn describes_as(&self, other: &Self) -> bool {
-        let Self {
-            name: _,
-            kind,
-            unit,
-            range,
-            levels,
-            other: others,
-            missing,
-        } = self;
-        (kind, unit, range) == (&other.kind, &other.unit, &other.range)
-            && (levels, others, missing) == (&other.levels, &other.other, &other.missing)
-    }
-
-    /// The levels, last the one that stands for all others where there is one; none for numbers.
-    pub fn all_levels(&self) -> Vec<String> {
-        let listed = self.levels.iter().flatten();
-        let mut other = OTHER.to_owned();
-        // A real level may have that name.
-        while listed.clone().any(|level| *level == other) {
-            other = format!("any {other}");
-        }
-        listed.cloned().chain(self.other.then_some(other)).collect()
+        (&self.kind, self.missing) == (&other.kind, other.missing)
     }
 
     pub(super) fn check(&self) -> Result<(), String> {
         let name = self.name.iter().next().ok_or("a `feature` has no name")?;
-        let of = |text: &str| Err(format!("the column {name:?}: {text}"));
-        let category = self.kind == ColumnType::Category;
-        match &self.levels {
-            None if category => return of("a category needs `levels`"),
-            Some(_) if !category => return of("`levels` go with `type = \"category\"`"),
-            _ => {}
+        let wrong = match &self.kind {
+            ColumnType::Number(quantity) | ColumnType::Integer(quantity) => quantity.check(),
+            ColumnType::Category(_) if self.missing == MissingRule::Median => {
+                Err("`missing = \"median\"` goes with numbers".into())
+            }
+            ColumnType::Category(levels) => levels.check(),
+        };
+        wrong.map_err(|text| format!("the column {name:?}: {text}"))
+    }
+}
+
+impl Quantity {
+    fn check(&self) -> Result<(), String> {
+        match self.range {
+            Some([low, high]) if !(low.is_finite() && high.is_finite() && low < high) => {
+                Err("`range` needs two numbers, the smaller one first".into())
+            }
+            _ => Ok(()),
         }
-        let mut levels = self.all_levels();
-        if category && levels.len() < 2 {
-            return of("a category needs at least two levels");
+    }
+}
+
+impl Levels {
+    fn check(&self) -> Result<(), String> {
+        let mut levels = self.all();
+        if levels.len() < 2 {
+            return Err("a category needs at least two levels".into());
         }
         let long = |level: &&String| level.chars().count() > LEVEL;
         if let Some(level) = levels.iter().find(long) {
             let start: String = level.chars().take(24).collect();
-            return of(&format!(
+            return Err(format!(
                 "a level has {} characters, and {LEVEL} are the most ({start:?}…): is it a row, or free \
                  text? Leave the column out, or the level to `other`",
                 level.chars().count()
             ));
         }
         if let Some(level) = levels.iter().find(|level| level.contains(char::is_control)) {
-            return of(&format!(
+            return Err(format!(
                 "the level {level:?} goes over several lines or has control characters: is a quotation \
                  mark never closed in the file that it is from?"
             ));
         }
         levels.sort_unstable();
-        if let Some(twice) = levels.windows(2).find(|pair| pair[0] == pair[1]) {
-            return of(&format!("the level {:?} is there twice", twice[0]));
-        }
-        if self.other && !category {
-            return of("`other` goes with `type = \"category\"`");
-        }
-        if category && (self.range.is_some() || self.unit.is_some()) {
-            return of("`range` and `unit` go with numbers");
-        }
-        if category && self.missing == MissingRule::Median {
-            return of("`missing = \"median\"` goes with numbers");
-        }
-        match self.range {
-            Some([low, high]) if !(low.is_finite() && high.is_finite() && low < high) => {
-                of("`range` needs two numbers, the smaller one first")
-            }
-            _ => Ok(()),
+        match levels.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(twice) => Err(format!("the level {:?} is there twice", twice[0])),
+            None => Ok(()),
         }
     }
 }

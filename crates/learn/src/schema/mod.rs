@@ -15,6 +15,7 @@ mod filter;
 mod local;
 mod row;
 mod target;
+mod written;
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{DataError, Target, number, same_class};
 
 pub(crate) use column::merged;
-pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, MissingRule};
+pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
 pub use filter::Filter;
 pub use local::LocalNames;
 pub(crate) use row::{FileLayout, ReadRow};
@@ -164,12 +165,13 @@ impl Schema {
         };
         let numbers = self
             .columns()
-            .filter(|(_, feature)| feature.levels.is_none());
+            .filter(|(_, feature)| feature.kind.levels().is_none());
         let numbers = numbers.map(|(name, feature)| column(name.into(), feature));
         let levels = self.columns().flat_map(|(name, feature)| {
-            let levels = feature.all_levels();
+            let levels = feature.kind.levels().map(Levels::all);
             levels
                 .into_iter()
+                .flatten()
                 .skip(1)
                 .map(move |level| column(format!("{name}={level}"), feature))
         });
@@ -184,8 +186,8 @@ impl Schema {
     /// Whether a cell of this column may hold such a value.
     pub(crate) fn allows(&self, column: &str, value: &str) -> bool {
         let feature = self.columns().find(|(name, _)| *name == column);
-        if let Some((_, feature)) = feature.filter(|(_, feature)| feature.levels.is_some()) {
-            return feature.other || feature.all_levels().iter().any(|level| level == value);
+        if let Some(levels) = feature.and_then(|(_, feature)| feature.kind.levels()) {
+            return levels.other || levels.listed.iter().any(|level| level == value);
         }
         match &self.target.classes {
             Some(classes) if self.target.name.iter().any(|name| name == column) => classes

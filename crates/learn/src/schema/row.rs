@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ColumnType, FeatureColumns, LocalNames, MissingRule, Schema};
+use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
 use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
 use methods::nearest;
 
@@ -101,7 +101,7 @@ impl<'a> FileLayout<'a> {
             features: places(&mut schema.names())?,
             levels: schema
                 .columns()
-                .map(|(_, feature)| feature.all_levels())
+                .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
                 .collect(),
             targets: match target {
                 true => places(&mut schema.target.name.iter())?,
@@ -129,8 +129,7 @@ impl<'a> FileLayout<'a> {
             .chain(&layout.subgroup);
         let used: Vec<usize> = used.copied().collect();
         let categories = schema.columns().zip(&layout.features);
-        let categories =
-            categories.filter(|((_, feature), _)| feature.kind == ColumnType::Category);
+        let categories = categories.filter(|((_, feature), _)| feature.kind.levels().is_some());
         let categories: Vec<usize> = categories
             .map(|(_, &place)| place)
             .chain(layout.subgroup)
@@ -239,72 +238,34 @@ impl<'a> FileLayout<'a> {
             }
             let value = cell.map(|text| self.value(name, place, text));
             let wrong = |expected: String| self.wrong(row, place, &expected);
-            match feature.kind {
-                ColumnType::Category => {
-                    self.level(feature, (own, seen), value, &mut levels)
-                        .map_err(wrong)?;
+            let (quantity, whole) = match &feature.kind {
+                ColumnType::Category(agreed) => {
+                    level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
+                    continue;
                 }
-                ColumnType::Number | ColumnType::Integer => {
-                    let number = value.map_or(Ok(f64::NAN), |text| self.number(feature, text));
-                    numbers.push(number.map_err(wrong)?);
-                }
-            }
+                ColumnType::Number(quantity) => (quantity, false),
+                ColumnType::Integer(quantity) => (quantity, true),
+            };
+            let number = |text| self.number(quantity, whole, text);
+            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
         }
         numbers.append(&mut levels);
         numbers.append(&mut missing);
         Ok(Ok(numbers))
     }
 
-    fn number(&self, feature: &FeatureColumns, text: &str) -> Result<f64, String> {
+    fn number(&self, quantity: &Quantity, whole: bool, text: &str) -> Result<f64, String> {
         let value = self.format.number(text);
         let value = value.ok_or_else(|| self.format.needed(text))?;
-        if feature.kind == ColumnType::Integer && value.fract() != 0.0 {
+        if whole && value.fract() != 0.0 {
             return Err("a whole number is needed".into());
         }
-        match feature.range {
+        match quantity.range {
             Some([low, high]) if !(low..=high).contains(&value) => {
                 Err(format!("the agreed range is {low} to {high}"))
             }
             _ => Ok(value),
         }
-    }
-
-    /// One number for each level but the first.
-    fn level(
-        &self,
-        feature: &FeatureColumns,
-        (levels, seen): (&[String], &[bool]),
-        value: Option<&str>,
-        into: &mut Vec<f64>,
-    ) -> Result<(), String> {
-        let Some(text) = value else {
-            into.extend(levels.iter().skip(1).map(|_| f64::NAN));
-            return Ok(());
-        };
-        let listed = feature.levels.as_deref().unwrap_or_default();
-        let at = listed.iter().position(|level| level == text);
-        let twin = listed
-            .iter()
-            .position(|level| number(level).is_some() && number(level) == number(text));
-        // A code that this file writes in another way only is a question, not one of the others.
-        let asked = |twin: &usize| !feature.other || !seen[*twin];
-        if let (None, Some(twin)) = (at, twin.filter(asked).map(|twin| &listed[twin])) {
-            return Err(format!(
-                "the agreed level is {twin:?}, and codes are compared as texts: if it is the same one, say \
-                 so in `codes`: {text:?} = {twin:?}"
-            ));
-        }
-        let at = at.or(feature.other.then_some(levels.len() - 1));
-        let at = at.ok_or_else(|| {
-            let near = nearest(text, levels.iter().map(String::as_str));
-            format!(
-                "the agreed levels are {}{}",
-                levels.join(", "),
-                if near.is_empty() { TRANSLATE } else { &near }
-            )
-        })?;
-        into.extend((1..levels.len()).map(|level| f64::from(level == at)));
-        Ok(())
     }
 
     /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
@@ -339,4 +300,41 @@ impl<'a> FileLayout<'a> {
             expected: expected.to_owned(),
         }
     }
+}
+
+/// One number for each level but the first.
+fn level(
+    agreed: &Levels,
+    (levels, seen): (&[String], &[bool]),
+    value: Option<&str>,
+    into: &mut Vec<f64>,
+) -> Result<(), String> {
+    let Some(text) = value else {
+        into.extend(levels.iter().skip(1).map(|_| f64::NAN));
+        return Ok(());
+    };
+    let listed = &agreed.listed;
+    let at = listed.iter().position(|level| level == text);
+    let twin = listed
+        .iter()
+        .position(|level| number(level).is_some() && number(level) == number(text));
+    // A code that this file writes in another way only is a question, not one of the others.
+    let asked = |twin: &usize| !agreed.other || !seen[*twin];
+    if let (None, Some(twin)) = (at, twin.filter(asked).map(|twin| &listed[twin])) {
+        return Err(format!(
+            "the agreed level is {twin:?}, and codes are compared as texts: if it is the same one, say \
+             so in `codes`: {text:?} = {twin:?}"
+        ));
+    }
+    let at = at.or(agreed.other.then_some(levels.len() - 1));
+    let at = at.ok_or_else(|| {
+        let near = nearest(text, levels.iter().map(String::as_str));
+        format!(
+            "the agreed levels are {}{}",
+            levels.join(", "),
+            if near.is_empty() { TRANSLATE } else { &near }
+        )
+    })?;
+    into.extend((1..levels.len()).map(|level| f64::from(level == at)));
+    Ok(())
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::capability::{Capability, MissingCapability};
-use super::{
-    GradientModifier, LearnError, Learner, Metrics, RowResults, Split, Training, Update, Watch,
-};
+use super::{LearnError, Learner, Metrics, RowResults, Split, Training};
 use crate::params::{Layout, Params};
 use crate::robust::{RadiusGrid, Ridge};
 
@@ -18,12 +16,13 @@ pub struct Capabilities<'a> {
     pub summaries: Option<&'a dyn Summaries>,
     /// Worst losses within a radius.
     pub robust: Option<&'a dyn RobustLosses>,
-    /// The model of least robust loss.
+    /// The model of least robust loss: [`Work::RobustFit`](super::Work::RobustFit).
     pub robust_fits: Option<&'a dyn RobustFits>,
-    /// The model of least loss with a ridge.
-    pub exact_fits: Option<&'a dyn ExactFits>,
+    /// The model of least loss with a ridge, instead of training in steps:
+    /// [`Work::ExactFit`](super::Work::ExactFit).
+    pub exact_fits: bool,
     /// Training with a gradient that a strategy modifies.
-    pub gradients: Option<&'a dyn ModifiedGradients>,
+    pub gradients: bool,
     /// Rows one by one.
     pub row_access: Option<&'a dyn RowAccess>,
     /// Outputs of a model, row by row.
@@ -40,8 +39,8 @@ impl Capabilities<'_> {
         summaries: None,
         robust: None,
         robust_fits: None,
-        exact_fits: None,
-        gradients: None,
+        exact_fits: false,
+        gradients: false,
         row_access: None,
         outputs: None,
         classifiers: None,
@@ -54,8 +53,8 @@ impl Capabilities<'_> {
             Capability::Summaries => self.summaries.is_some(),
             Capability::RobustLosses => self.robust.is_some(),
             Capability::RobustFits => self.robust_fits.is_some(),
-            Capability::ExactFits => self.exact_fits.is_some(),
-            Capability::ModifiedGradients => self.gradients.is_some(),
+            Capability::ExactFits => self.exact_fits,
+            Capability::ModifiedGradients => self.gradients,
             Capability::RowAccess => self.row_access.is_some(),
             Capability::Outputs => self.outputs.is_some(),
             Capability::Classifiers => self.classifiers.is_some(),
@@ -101,22 +100,9 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::RobustFits))
     }
 
-    /// The model of least loss with a ridge.
-    ///
-    /// # Errors
-    /// [`MissingCapability`] where no such fit is known for the model family.
-    pub fn exact_fits(&self) -> Result<&dyn ExactFits, MissingCapability> {
-        let found = self.capabilities().exact_fits;
-        found.ok_or(MissingCapability(Capability::ExactFits))
-    }
-
-    /// Training with a modified gradient.
-    ///
-    /// # Errors
-    /// [`MissingCapability`] where training cannot be modified, or a wrapper does so already.
-    pub fn gradients(&self) -> Result<&dyn ModifiedGradients, MissingCapability> {
-        let found = self.capabilities().gradients;
-        found.ok_or(MissingCapability(Capability::ModifiedGradients))
+    /// Whether it has this capability.
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities().has(capability)
     }
 
     /// Rows one by one.
@@ -187,27 +173,14 @@ pub trait RobustLosses {
     ) -> Result<f64, LearnError>;
 }
 
-/// Models of least robust loss (see [`robust::fit`](crate::robust::fit())).
+/// Models of least robust loss (see [`robust::fit`](crate::robust::fit())): a learner that has this
+/// carries out [`Work::RobustFit`](super::Work::RobustFit).
 pub trait RobustFits {
-    /// The model of least robust loss on the silo's training rows within `radius` ≥ 0, plus half
-    /// of `ridge` ≥ 0 times the squared norm of its weights. It has the buffers of `start`, which
-    /// hold the scale of the rows.
-    ///
-    /// # Errors
-    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] where no fit exists.
-    fn robust_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        radius: f64,
-        ridge: f64,
-    ) -> Result<Update, LearnError>;
-
     /// The radius whose robust fits do best in cross-validation on the training rows, as `model`
     /// scales them.
     ///
     /// # Errors
-    /// As [`robust_fit`](Self::robust_fit).
+    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] where no fit exists.
     fn cross_validated_radius(
         &self,
         model: &Params,
@@ -216,47 +189,13 @@ pub trait RobustFits {
     ) -> Result<f64, LearnError>;
 }
 
-/// A fit by plain loss and a ridge.
+/// A fit by plain loss and a ridge (see [`robust::ridge`](crate::robust::ridge)).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExactFit {
     /// The rule for the strength of the ridge.
     pub ridge: Ridge,
     /// Whether the ridge pulls the weights towards those of the start model, instead of towards 0.
     pub around_start: bool,
-}
-
-/// Models of least loss with a ridge, instead of training in steps (see
-/// [`robust::ridge`](crate::robust::ridge)).
-pub trait ExactFits {
-    /// The model of least loss on the silo's training rows plus the ridge. It has the buffers of
-    /// `start`, which hold the scale of the rows.
-    ///
-    /// # Errors
-    /// [`LearnError::Layout`], [`LearnError::NoRows`]; [`LearnError::Failed`] where no fit exists.
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError>;
-}
-
-/// Training with a gradient that a strategy modifies.
-pub trait ModifiedGradients {
-    /// The same as [`Learner::train`] with a modified gradient. With a modifier that
-    /// [changes nothing](GradientModifier::is_none) it gives the same bits as `train`.
-    ///
-    /// # Errors
-    /// As [`Learner::train`].
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError>;
 }
 
 /// Rows one by one: to hold some out, and to take steps on chosen ones.

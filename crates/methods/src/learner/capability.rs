@@ -9,9 +9,9 @@ pub enum Capability {
     RobustLosses,
     /// [`RobustFits`](super::RobustFits).
     RobustFits,
-    /// [`ExactFits`](super::ExactFits).
+    /// [`Work::ExactFit`](super::Work::ExactFit).
     ExactFits,
-    /// [`ModifiedGradients`](super::ModifiedGradients).
+    /// [`Work::Train`](super::Work::Train) with a modified gradient.
     ModifiedGradients,
     /// [`RowAccess`](super::RowAccess).
     RowAccess,

@@ -7,7 +7,8 @@
 //!   [initial](Learner::initial) model, [training](Learner::train),
 //!   [evaluation](Learner::evaluate) and the [number of training rows](Learner::samples).
 //! - **[Capabilities]**, which it may have: [robust losses](RobustLosses) and
-//!   [fits](RobustFits), [exact fits](ExactFits) with a ridge, training with [modified gradients](ModifiedGradients), access to
+//!   [fits](RobustFits), [exact fits](ExactFit) with a ridge, training with
+//!   [modified gradients](GradientModifier), access to
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
 //!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels), and
 //!   [summaries](Summaries) of the columns.
@@ -16,6 +17,10 @@
 //! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
 //! names what is missing. [`Strategy::equip`](crate::Strategy::equip) asks for everything that a
 //! strategy needs, so that a learner that lacks something is refused before the first round.
+//!
+//! Whatever is done with a model and the training rows is a [`Job`]: one verb,
+//! [`learn`](Learner::learn), carries out all of them. A learner that only trains writes
+//! [`train`](Learner::train) and leaves the other to its default.
 //!
 //! A learner that wraps another one names every field of [`Capabilities`]. When a capability is
 //! added, the compiler then asks every wrapper whether to pass it on.
@@ -68,6 +73,7 @@
 mod capabilities;
 mod capability;
 mod error;
+mod job;
 mod optimiser;
 mod quadratic;
 mod row_results;
@@ -82,11 +88,12 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, ExactFits, JointStep, ModifiedGradients, Outputs,
-    RobustFits, RobustLosses, RowAccess, RowsOfModel, Stochastic, StochasticModels, Summaries,
+    Capabilities, Classifiers, ExactFit, JointStep, Outputs, RobustFits, RobustLosses, RowAccess,
+    RowsOfModel, Stochastic, StochasticModels, Summaries,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;
+pub use job::{Job, Work};
 pub use optimiser::{ADAM, OptimiserState};
 pub use quadratic::QuadraticLearner;
 pub use row_results::{RowResults, together};
@@ -159,12 +166,19 @@ pub trait Learner: Send + Sync {
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError>;
 
-    /// Contributes `start` as it is, see [`Task::Keep`].
+    /// Carries out any [`Job`]. By default plain training is [`train`](Self::train), and a model
+    /// that is [kept](Work::Keep) comes back as it is. A learner with
+    /// [modified gradients](Capability::ModifiedGradients) or fits carries these out, too.
     ///
     /// # Errors
-    /// [`LearnError`] of a wrapper that measures the model for its report.
-    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
-        Ok(Update::kept(start, personal, self.samples()))
+    /// Those of [`train`](Self::train); [`LearnError::Missing`] for what it cannot do.
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        match job.work {
+            Work::Train { training, .. } if job.work.modifier().is_none() => {
+                self.train(job.start, job.personal, training, job.seed, progress)
+            }
+            _ => job.without_fits(self.samples()),
+        }
     }
 
     /// Measures a model on one part of the silo's rows. The metrics always hold `loss`.
@@ -219,9 +233,17 @@ impl dyn Learner + '_ {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
+        let job = |work| Job {
+            start,
+            personal,
+            seed,
+            work,
+        };
         match task {
-            Task::Train(training) => self.train(start, personal, training, seed, progress),
-            Task::Keep => self.keep(start, personal),
+            Task::Train(training) => {
+                Job::train(start, personal, training, seed).run(self, progress)
+            }
+            Task::Keep => job(Work::Keep).run(self, progress),
             Task::Summarise => {
                 let shared = self.summaries()?.summarise()?;
                 Ok(Update::kept(&shared, personal, self.samples()))

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{
-    Capabilities, Capability, Classifiers, ExactFit, ExactFits, GradientModifier, LearnError,
-    Learner, Metrics, ModifiedGradients, Optimiser, Outputs, Progress, RobustFits, RobustLosses,
-    RowAccess, RowResults, Split, Stochastic, StochasticModels, Training, Update, Watch,
-    mixed_seed,
+    Capabilities, Capability, Classifiers, GradientModifier, Job, LearnError, Learner, Metrics,
+    Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split,
+    Stochastic, StochasticModels, Training, Update, Watch, Work, mixed_seed,
 };
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::robust::{RadiusGrid, Ridge};
@@ -204,6 +203,66 @@ impl QuadraticLearner {
             metrics,
         }
     }
+
+    fn steps(
+        &self,
+        job: Job<'_>,
+        training: &Training,
+        progress: &mut Watch<'_>,
+    ) -> Result<Update, LearnError> {
+        let metrics = self.evaluate(job.start, job.personal, Split::Train)?;
+        let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
+        let none = GradientModifier::none(job.start);
+        let modifier = job.work.modifier().unwrap_or(&none);
+        let anchor = self.same_names(Some(modifier.anchor));
+        let shift = self.same_names(modifier.shift);
+        let frozen = modifier.frozen.map(|frozen| {
+            let of_model = |tensor: &&TensorSpec| frozen.position(&tensor.name).is_some();
+            Params::zeros(&self.layout.select(of_model))
+        });
+        let frozen = self.same_names(frozen.as_ref());
+        let mut values: Vec<f64> = job
+            .start
+            .values()
+            .iter()
+            .map(|&value| value.into())
+            .collect();
+        for epoch in 1..=training.epochs {
+            let each = self.trained.iter().zip(&self.curvature).zip(&self.centre);
+            for ((&at, h), c) in each.filter(|((at, _), _)| frozen[**at].is_none()) {
+                let w = values[at];
+                let mut slope = h * (w - c);
+                slope += anchor[at].map_or(0.0, |anchor| modifier.mu * (w - anchor));
+                slope += shift[at].unwrap_or(0.0);
+                values[at] = w - rate * slope;
+            }
+            let now = Progress {
+                step: epoch.into(),
+                steps: training.epochs.into(),
+                loss: self.loss_of(|at| values[at]),
+            };
+            if progress(now).is_break() {
+                return Err(LearnError::Stopped);
+            }
+        }
+        Ok(self.update(values, job.personal, metrics))
+    }
+
+    /// The minimum of the loss plus `ridge/2·‖w − c‖²`, where c is the start or 0.
+    fn fit(&self, job: Job<'_>, ridge: f64, around_start: bool) -> Result<Update, LearnError> {
+        let metrics = self.evaluate(job.start, job.personal, Split::Train)?;
+        let mut values: Vec<f64> = job
+            .start
+            .values()
+            .iter()
+            .map(|&value| value.into())
+            .collect();
+        for ((&at, h), c) in self.trained.iter().zip(&self.curvature).zip(&self.centre) {
+            let centre = if around_start { values[at] } else { 0.0 };
+            values[at] = (h * c + ridge * centre) / (h + ridge);
+        }
+        Ok(self.update(values, job.personal, metrics))
+    }
 }
 
 fn one_tensor(name: &str, len: usize) -> Arc<Layout> {
@@ -238,8 +297,22 @@ impl Learner for QuadraticLearner {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        let plain = GradientModifier::none(start);
-        self.train_modified(start, personal, training, &plain, seed, progress)
+        self.learn(Job::train(start, personal, training, seed), progress)
+    }
+
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        match job.work {
+            Work::Train { training, .. } => self.steps(job, training, progress),
+            Work::RobustFit { ridge, .. } => self.fit(job, ridge, false),
+            Work::ExactFit(fit) => {
+                let ridge = match &fit.ridge {
+                    Ridge::Fixed(ridge) => *ridge,
+                    Ridge::CrossValidated(search) => search.grid.first().copied().unwrap_or(0.0),
+                };
+                self.fit(job, ridge, fit.around_start)
+            }
+            Work::Keep => Ok(Update::kept(job.start, job.personal, self.samples)),
+        }
     }
 
     /// The loss; and an accuracy, which falls as the loss grows, if the learner has outputs.
@@ -271,55 +344,13 @@ impl Learner for QuadraticLearner {
             summaries: None,
             robust: has(Capability::RobustLosses).then_some(self as _),
             robust_fits: has(Capability::RobustFits).then_some(self as _),
-            exact_fits: has(Capability::ExactFits).then_some(self as _),
-            gradients: has(Capability::ModifiedGradients).then_some(self as _),
+            exact_fits: has(Capability::ExactFits),
+            gradients: has(Capability::ModifiedGradients),
             row_access: has(Capability::RowAccess).then_some(self as _),
             outputs: has(Capability::Outputs).then_some(self as _),
             classifiers: has(Capability::Classifiers).then_some(self as _),
             stochastic: has(Capability::StochasticModels).then_some(self as _),
         }
-    }
-}
-
-impl ModifiedGradients for QuadraticLearner {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        _: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let metrics = self.evaluate(start, personal, Split::Train)?;
-        let (Optimiser::Sgd { rate, .. } | Optimiser::Adam { rate, .. }) = training.optimiser;
-        let anchor = self.same_names(Some(modifier.anchor));
-        let shift = self.same_names(modifier.shift);
-        let frozen = modifier.frozen.map(|frozen| {
-            let of_model = |tensor: &&TensorSpec| frozen.position(&tensor.name).is_some();
-            Params::zeros(&self.layout.select(of_model))
-        });
-        let frozen = self.same_names(frozen.as_ref());
-        let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
-        for epoch in 1..=training.epochs {
-            let each = self.trained.iter().zip(&self.curvature).zip(&self.centre);
-            for ((&at, h), c) in each.filter(|((at, _), _)| frozen[**at].is_none()) {
-                let w = values[at];
-                let mut slope = h * (w - c);
-                slope += anchor[at].map_or(0.0, |anchor| modifier.mu * (w - anchor));
-                slope += shift[at].unwrap_or(0.0);
-                values[at] = w - rate * slope;
-            }
-            let now = Progress {
-                step: epoch.into(),
-                steps: training.epochs.into(),
-                loss: self.loss_of(|at| values[at]),
-            };
-            if progress(now).is_break() {
-                return Err(LearnError::Stopped);
-            }
-        }
-        Ok(self.update(values, personal, metrics))
     }
 }
 
@@ -332,22 +363,6 @@ impl RobustLosses for QuadraticLearner {
 }
 
 impl RobustFits for QuadraticLearner {
-    /// The minimum of the loss plus `ridge/2·‖w‖²`.
-    fn robust_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        _: f64,
-        ridge: f64,
-    ) -> Result<Update, LearnError> {
-        let metrics = self.evaluate(start, personal, Split::Train)?;
-        let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
-        for ((&at, h), c) in self.trained.iter().zip(&self.curvature).zip(&self.centre) {
-            values[at] = c * (h / (h + ridge));
-        }
-        Ok(self.update(values, personal, metrics))
-    }
-
     /// The first of the grid.
     fn cross_validated_radius(
         &self,
@@ -356,28 +371,6 @@ impl RobustFits for QuadraticLearner {
         search: &RadiusGrid,
     ) -> Result<f64, LearnError> {
         Ok(search.grid.first().copied().unwrap_or(0.0))
-    }
-}
-
-impl ExactFits for QuadraticLearner {
-    /// The minimum of the loss plus the ridge; of a grid its first strength.
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError> {
-        let metrics = self.evaluate(start, personal, Split::Train)?;
-        let ridge = match &fit.ridge {
-            Ridge::Fixed(ridge) => *ridge,
-            Ridge::CrossValidated(search) => search.grid.first().copied().unwrap_or(0.0),
-        };
-        let mut values: Vec<f64> = start.values().iter().map(|&value| value.into()).collect();
-        for ((&at, h), c) in self.trained.iter().zip(&self.curvature).zip(&self.centre) {
-            let centre = if fit.around_start { values[at] } else { 0.0 };
-            values[at] = (h * c + ridge * centre) / (h + ridge);
-        }
-        Ok(self.update(values, personal, metrics))
     }
 }
 

@@ -1,8 +1,9 @@
 //! One model of the rows of all silos, a reference that no federation may make.
 
-use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Split};
+use crate::learner::{Capability, ExactFit, Job, LearnError, Learner, Optimiser, Split, Work};
 use crate::params::Params;
 use crate::robust::Ridge;
+use std::ops::ControlFlow;
 
 use super::alone::Alone;
 use super::folds::has_classes;
@@ -48,7 +49,9 @@ pub fn model_of_all_rows(
 
 /// The exact fit; `None` where the learner has none, the rows are too many, or the solver finds none.
 fn exact(learner: &dyn Learner, alone: &Alone) -> Option<Params> {
-    let fits = learner.exact_fits().ok()?;
+    if !learner.has(Capability::ExactFits) {
+        return None;
+    }
     let (training, _) = alone.training()?;
     let (Optimiser::Sgd { weight_decay, .. } | Optimiser::Adam { weight_decay, .. }) =
         training.optimiser;
@@ -68,7 +71,8 @@ fn exact(learner: &dyn Learner, alone: &Alone) -> Option<Params> {
             ridge,
             around_start: false,
         };
-        fits.exact_fit(&alone.start, &personal, &fit).ok()
+        let job = Job::without_draws(&alone.start, &personal, Work::ExactFit(&fit));
+        job.run(learner, &mut |_| ControlFlow::Continue(())).ok()
     });
     fitted.find_map(|update| update.map(|update| update.shared))
 }

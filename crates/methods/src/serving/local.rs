@@ -4,6 +4,7 @@
 //! A federation's training suits the federation. Alone, on few rows, the same number of epochs may
 //! overtrain, and a model that is worse than it needs to be is no fair reference.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::alone::Alone;
 use super::folds::{has_classes, loss, mean, without_folds};
 use super::rule::{Tried, Way, least, least_on_others, plausible_ridge};
-use crate::learner::{ExactFit, LearnError, Learner, Optimiser, Split, Task, Training};
+use crate::learner::{ExactFit, Job, LearnError, Learner, Optimiser, Split, Task, Training, Work};
 use crate::params::Params;
 use crate::robust::Ridge;
 
@@ -363,22 +364,22 @@ impl<'a> Search<'a> {
                 if self.learner.samples() > FIT_ROWS {
                     return None;
                 }
-                let update = match radius > 0.0 {
-                    true => learner
-                        .robust_fits()
-                        .ok()?
-                        .robust_fit(start, &personal, radius, ridge),
-                    false => {
-                        let plain = ExactFit {
-                            ridge: Ridge::Fixed(ridge),
-                            around_start: false,
-                        };
-                        let fits = learner.exact_fits().ok()?;
-                        fits.exact_fit(start, &personal, &plain)
-                    }
+                let plain = ExactFit {
+                    ridge: Ridge::Fixed(ridge),
+                    around_start: false,
                 };
+                let work = if radius > 0.0 {
+                    Work::RobustFit { radius, ridge }
+                } else {
+                    Work::ExactFit(&plain)
+                };
+                if !learner.has(work.needs()?) {
+                    return None;
+                }
                 self.spent.1 += 1;
-                let update = update.ok()?;
+                let go_on = &mut |_| ControlFlow::Continue(());
+                let job = Job::without_draws(start, &personal, work);
+                let update = job.run(learner, go_on).ok()?;
                 Some((update.shared, update.personal))
             }
             Way::Training {

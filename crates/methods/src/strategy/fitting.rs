@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::options::require;
 use super::{Participant, Plan, State, StrategyError, Watch};
-use crate::learner::{ExactFit, LearnError, Learner, MissingCapability, Task, Training, Update};
+use crate::learner::{
+    Capability, ExactFit, Job, LearnError, Learner, MissingCapability, Task, Training, Update, Work,
+};
 use crate::params::Params;
 use crate::robust::Ridge;
 
@@ -79,7 +81,7 @@ impl Fitting {
         };
         match self {
             Self::Trained(_) => Self::Trained(training.clone()),
-            Self::ExactIfPossible(..) if learner.exact_fits().is_err() => {
+            Self::ExactIfPossible(..) if !learner.has(Capability::ExactFits) => {
                 Self::Trained(training.clone())
             }
             Self::Exact(_, fit) | Self::ExactIfPossible(_, fit) => {
@@ -92,7 +94,7 @@ impl Fitting {
     pub(crate) fn suits(&self, learner: &dyn Learner) -> Result<(), MissingCapability> {
         match self {
             Self::Trained(_) | Self::ExactIfPossible(..) => Ok(()),
-            Self::Exact(..) => learner.exact_fits().map(drop),
+            Self::Exact(..) => learner.capabilities().require(&[Capability::ExactFits]),
         }
     }
 
@@ -132,13 +134,14 @@ impl Fitting {
             seed,
             ..
         } = participant;
-        match self {
-            Self::Trained(training) => learner.train(start, personal, training, seed, progress),
-            Self::Exact(_, fit) => learner.exact_fits()?.exact_fit(start, personal, fit),
-            Self::ExactIfPossible(training, fit) => match learner.exact_fits() {
-                Ok(exact) => exact.exact_fit(start, personal, fit),
-                Err(_) => learner.train(start, personal, training, seed, progress),
-            },
-        }
+        let trained = |training| Job::train(start, personal, training, seed);
+        let fitted = |fit| Job::without_draws(start, personal, Work::ExactFit(fit));
+        let job = match self {
+            Self::Trained(training) => trained(training),
+            Self::Exact(_, fit) => fitted(fit),
+            Self::ExactIfPossible(_, fit) if learner.has(Capability::ExactFits) => fitted(fit),
+            Self::ExactIfPossible(training, _) => trained(training),
+        };
+        job.run(learner, progress)
     }
 }

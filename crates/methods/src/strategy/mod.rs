@@ -24,6 +24,7 @@ mod options;
 mod outcome;
 mod participant;
 mod plan;
+mod search;
 mod server;
 mod sheet;
 mod state;

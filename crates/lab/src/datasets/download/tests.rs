@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used)]
 
 use rcgen::generate_simple_self_signed;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use ureq::tls::Certificate;
 
 use super::*;
+
+/// A connection, encrypted or not.
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 const CONTENT: &[u8] = b"a file of public data";
 
@@ -74,55 +79,67 @@ fn answer(path: &str) -> Vec<u8> {
 }
 
 /// Starts a server and returns its address. Every connection has one request.
-async fn server(tls: Option<TlsAcceptor>) -> String {
+fn server(tls: Option<ServerConfig>) -> String {
+    let (tell, told) = std::sync::mpsc::channel();
+    let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
+    // The server ends with the process of the tests.
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(serve(tls, tell));
+    });
+    told.recv().unwrap()
+}
+
+async fn serve(tls: Option<TlsAcceptor>, tell: std::sync::mpsc::Sender<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let scheme = if tls.is_some() { "https" } else { "http" };
-    tokio::spawn(async move {
-        loop {
-            let (tcp, _) = listener.accept().await.unwrap();
-            let tls = tls.clone();
-            tokio::spawn(async move {
-                let mut stream: Box<dyn Stream> = match tls {
-                    // A client that does not trust the certificate hangs up.
-                    Some(tls) => match tls.accept(tcp).await {
-                        Ok(stream) => Box::new(stream),
-                        Err(_) => return,
-                    },
-                    None => Box::new(tcp),
+    tell.send(format!("{scheme}://localhost:{port}")).unwrap();
+    loop {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let tls = tls.clone();
+        tokio::spawn(async move {
+            let mut stream: Box<dyn Stream> = match tls {
+                // A client that does not trust the certificate hangs up.
+                Some(tls) => match tls.accept(tcp).await {
+                    Ok(stream) => Box::new(stream),
+                    Err(_) => return,
+                },
+                None => Box::new(tcp),
+            };
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let Ok(byte) = stream.read_u8().await else {
+                    return;
                 };
-                let mut head = Vec::new();
-                while !head.ends_with(b"\r\n\r\n") {
-                    let Ok(byte) = stream.read_u8().await else {
-                        return;
-                    };
-                    head.push(byte);
-                }
-                let head = String::from_utf8(head).unwrap();
-                let path = head.split(' ').nth(1).unwrap();
-                // The client may have hung up.
-                let _ = stream.write_all(&answer(path)).await;
-                let _ = stream.shutdown().await;
-            });
-        }
-    });
-    format!("{scheme}://localhost:{port}")
+                head.push(byte);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let path = head.split(' ').nth(1).unwrap();
+            // The client may have hung up.
+            let _ = stream.write_all(&answer(path)).await;
+            let _ = stream.shutdown().await;
+        });
+    }
 }
 
 /// The result of downloading one path into an empty folder, and what is then in the folder.
-async fn fetched(client: &Client, address: String) -> (Result<(), String>, Vec<String>) {
+fn fetched(client: &Client, address: String) -> (Result<(), String>, Vec<String>) {
     let data = tempfile::tempdir().unwrap();
-    let got = get(client, &set(&address), data.path(), false, |_, _| ()).await;
+    let got = get(client, &set(&address), data.path(), false, |_, _| ());
     let there = fs::read_dir(data.path().join("folder")).unwrap();
     let names = there.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     (got.map_err(|error| error.to_string()), names.collect())
 }
 
-#[tokio::test]
-async fn a_file_is_kept_only_if_it_is_right() {
-    let (client, server) = (Client::default(), server(None).await);
+#[test]
+fn a_file_is_kept_only_if_it_is_right() {
+    let (client, server) = (Client::default(), server(None));
     for path in ["good", "chunked", "moved"] {
-        let (got, there) = fetched(&client, format!("{server}/{path}")).await;
+        let (got, there) = fetched(&client, format!("{server}/{path}"));
         assert_eq!((got, there), (Ok(()), vec!["a.csv".to_owned()]), "{path}");
     }
     for (path, expected) in [
@@ -133,69 +150,62 @@ async fn a_file_is_kept_only_if_it_is_right() {
         ("loop", "redirects more than 5 times"),
         ("nothing", "the server answers 404 Not Found"),
     ] {
-        let (got, there) = fetched(&client, format!("{server}/{path}")).await;
+        let (got, there) = fetched(&client, format!("{server}/{path}"));
         let error = got.unwrap_err();
         assert!(error.contains(expected), "{path}: {error}");
         assert!(there.is_empty(), "{path} leaves {there:?}");
     }
-    let (got, _) = fetched(&client, "ftp://localhost/a".into()).await;
+    let (got, _) = fetched(&client, "ftp://localhost/a".into());
     assert!(got.unwrap_err().contains("begins with https:// or http://"));
 }
 
-#[tokio::test]
-async fn files_that_are_there_are_kept_and_others_replaced_only_by_force() {
-    let (client, server) = (Client::default(), server(None).await);
+#[test]
+fn files_that_are_there_are_kept_and_others_replaced_only_by_force() {
+    let (client, server) = (Client::default(), server(None));
     let data = tempfile::tempdir().unwrap();
     let path = data.path().join("folder").join("a.csv");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, "something else").unwrap();
     let set = set(&format!("{server}/good"));
-    let error = get(&client, &set, data.path(), false, |_, _| ())
-        .await
-        .unwrap_err();
+    let error = get(&client, &set, data.path(), false, |_, _| ()).unwrap_err();
     assert!(matches!(error, DownloadError::Exists(_)), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"something else");
     for expected in [Got::Downloaded, Got::Kept] {
         let mut told = Vec::new();
-        get(&client, &set, data.path(), true, |_, got| told.push(got))
-            .await
-            .unwrap();
+        get(&client, &set, data.path(), true, |_, got| told.push(got)).unwrap();
         assert_eq!(told, [expected]);
         assert_eq!(fs::read(&path).unwrap(), CONTENT);
     }
     let mut repacked = set.clone();
     repacked.files[0].address = None;
     fs::remove_file(&path).unwrap();
-    let error = get(&client, &repacked, data.path(), true, |_, _| ())
-        .await
-        .unwrap_err();
+    let error = get(&client, &repacked, data.path(), true, |_, _| ()).unwrap_err();
     assert!(
         error.to_string().contains("has no public address"),
         "{error}"
     );
 }
 
-#[tokio::test]
-async fn an_encrypted_server_must_have_a_trusted_certificate() {
+#[test]
+fn an_encrypted_server_must_have_a_trusted_certificate() {
     let made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.key_pair.serialize_der()).unwrap();
-    let provider = Arc::new(crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate.clone()], key)
         .unwrap();
-    let server = server(Some(TlsAcceptor::from(Arc::new(config)))).await;
-    let mut roots = RootCertStore::empty();
-    roots.add(certificate).unwrap();
-    let trusting = Client::trusting(roots);
-    let (got, there) = fetched(&trusting, format!("{server}/moved")).await;
+    let server = server(Some(config));
+    let roots = vec![Certificate::from_der(&certificate).to_owned()];
+    let trusting = Client::trusting(roots.into());
+    let (got, there) = fetched(&trusting, format!("{server}/moved"));
     assert_eq!((got, there.len()), (Ok(()), 1));
-    let (got, _) = fetched(&trusting, format!("{server}/plain")).await;
+    let (got, _) = fetched(&trusting, format!("{server}/plain"));
     assert!(got.unwrap_err().contains("which is not encrypted"));
-    let (got, there) = fetched(&Client::default(), format!("{server}/good")).await;
+    let (got, there) = fetched(&Client::default(), format!("{server}/good"));
     let error = got.unwrap_err();
     assert!(
         error.contains("no encrypted connection to localhost"),

@@ -1,9 +1,9 @@
 //! Exact fits of a silo with rows: linear models of least plain loss with a ridge.
 
-use methods::learner::{ExactFit, ExactFits};
+use methods::learner::{Capability, ExactFit, Job, MissingCapability};
 use methods::robust::LinearModel;
 use methods::robust::ridge::{PlainLoss, ridge_fit};
-use methods::{LearnError, Params, Update};
+use methods::{LearnError, Update};
 
 use super::robust::failed;
 use super::{TableLearner, fits};
@@ -20,21 +20,16 @@ impl TableLearner {
         };
         self.model.linear().map(|_| loss)
     }
-}
 
-impl ExactFits for TableLearner {
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError> {
+    /// The model of least plain loss on the training rows plus the ridge, see [`Work::ExactFit`].
+    ///
+    /// [`Work::ExactFit`]: methods::learner::Work::ExactFit
+    pub(super) fn exact_fit(&self, job: Job<'_>, fit: &ExactFit) -> Result<Update, LearnError> {
+        let start = job.start;
         fits(&self.layout, start)?;
-        let known = "exact fits are a capability of linear models only";
-        let (loss, linear) = (
-            self.exact_loss().expect(known),
-            self.model.linear().expect(known),
-        );
+        let (Some(loss), Some(linear)) = (self.exact_loss(), self.model.linear()) else {
+            return Err(MissingCapability(Capability::ExactFits).into());
+        };
         let rows = self.samples_on(start)?;
         let centre = match fit.around_start {
             true => linear.model_of(start),
@@ -50,7 +45,7 @@ impl ExactFits for TableLearner {
         let fitted = linear.tensors_of(&fitted);
         let fitted = self.params(|into| into.copy_from_slice(start.values()), fitted);
         Ok(Update {
-            personal: personal.clone(),
+            personal: job.personal.clone(),
             ..self.update(fitted, [("loss".into(), value)].into())
         })
     }

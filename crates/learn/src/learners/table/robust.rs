@@ -1,6 +1,6 @@
 //! Robust losses and fits of a silo with rows, for the model families that have them.
 
-use methods::learner::{RobustFits, RobustLosses};
+use methods::learner::{Capability, Job, MissingCapability, RobustFits, RobustLosses};
 use methods::robust::network::{self, LayersError};
 use methods::robust::radius::{RadiusSearch, choose_radius};
 use methods::robust::{self, FitConfig, RadiusGrid, RobustLoss, TransportCost};
@@ -145,28 +145,34 @@ impl RobustLosses for TableLearner {
     }
 }
 
-impl RobustFits for TableLearner {
-    fn robust_fit(
+impl TableLearner {
+    /// The model of least robust loss on the training rows, see [`Work::RobustFit`].
+    ///
+    /// [`Work::RobustFit`]: methods::learner::Work::RobustFit
+    pub(super) fn robust_fit(
         &self,
-        start: &Params,
-        personal: &Params,
+        job: Job<'_>,
         radius: f64,
         ridge: f64,
     ) -> Result<Update, LearnError> {
+        let start = job.start;
         fits(&self.layout, start)?;
+        let Some(linear) = self.model.linear().filter(|_| self.has_robust_fits()) else {
+            return Err(MissingCapability(Capability::RobustFits).into());
+        };
         let (rows, config) = self.to_fit(start, ridge)?;
         let fit = robust::fit(&rows, radius, &config)
             .map_err(|error| LearnError::Failed(format!("the robust fit: {error}")))?;
-        let linear = self.model.linear();
-        let linear = linear.expect("robust fits are a capability of linear models only");
         let fitted = linear.tensors_of(&fit.model);
         let fitted = self.params(|into| into.copy_from_slice(start.values()), fitted);
         Ok(Update {
-            personal: personal.clone(),
+            personal: job.personal.clone(),
             ..self.update(fitted, [("loss".into(), fit.robust.empirical)].into())
         })
     }
+}
 
+impl RobustFits for TableLearner {
     fn cross_validated_radius(
         &self,
         model: &Params,

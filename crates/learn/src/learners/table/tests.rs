@@ -2,7 +2,7 @@
 use std::ops::ControlFlow;
 
 use methods::learner::{
-    Capability, MissingCapability, Optimiser, RobustFits, RobustLosses, RowAccess,
+    Capability, Job, MissingCapability, Optimiser, RobustLosses, RowAccess, Work,
 };
 use methods::robust::radius::{RadiusSearch, choose_radius};
 use methods::robust::{self, Radius};
@@ -361,6 +361,12 @@ fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
     }
 }
 
+/// A fit from a model that holds the scale.
+fn fitted(learner: &dyn Learner, start: &Params, work: Work<'_>) -> Result<Update, LearnError> {
+    let none = Params::empty();
+    Job::without_draws(start, &none, work).run(learner, &mut |_| ControlFlow::Continue(()))
+}
+
 #[test]
 fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
     let none = Params::empty();
@@ -368,7 +374,15 @@ fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
         let learner = learner(kind, &table(60, 4, classes), Standardise::Federation);
         let summary = run(&learner, &learner.initial(0), &Task::Summarise, 0).shared;
         let start = common_scale(&learner.initial(0), &[summary]);
-        let update = learner.robust_fit(&start, &none, 0.2, 0.0).unwrap();
+        let update = fitted(
+            &learner,
+            &start,
+            Work::RobustFit {
+                radius: 0.2,
+                ridge: 0.0,
+            },
+        )
+        .unwrap();
         for buffer in ["scale.mean", "scale.deviation"] {
             assert_eq!(update.shared.tensor(buffer), start.tensor(buffer));
         }
@@ -385,7 +399,15 @@ fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
             values[at] += 0.01;
             assert!(least <= loss(&Params::from_values(&learner.layout(), &values)) + 1e-6);
         }
-        let error = learner.robust_fit(&start, &none, -1.0, 0.0).unwrap_err();
+        let error = fitted(
+            &learner,
+            &start,
+            Work::RobustFit {
+                radius: -1.0,
+                ridge: 0.0,
+            },
+        )
+        .unwrap_err();
         assert!(error.to_string().starts_with("the robust fit: "), "{error}");
     }
 }

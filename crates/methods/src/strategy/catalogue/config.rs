@@ -108,9 +108,15 @@ impl StrategyConfig {
     /// Sets the rounds of the federation, a round that agrees on a common scale included: what a learning
     /// rate that falls like a cosine falls over. To be called once `standardise` is known.
     pub fn set_rounds(&mut self, all: u64) {
+        let before = self.first_training() - 1;
         if let Some(Decay::Cosine { rounds, .. }) = &mut self.training.decay {
-            *rounds = all.saturating_sub(self.standardise.into());
+            *rounds = all.saturating_sub(before);
         }
+    }
+
+    /// The first round in which silos train: the second where the first agrees on a common scale.
+    pub fn first_training(&self) -> u64 {
+        1 + u64::from(self.standardise)
     }
 
     /// Fewest rounds that make a model: one to train, more where a scale or coalitions take rounds of
@@ -120,7 +126,7 @@ impl StrategyConfig {
             Method::CsRcfl(options) => options.forming_rounds(),
             _ => 1,
         };
-        rounds + u64::from(self.standardise)
+        rounds + self.first_training() - 1
     }
 
     /// The weights, if it is FedAvg and nothing else: one model for all members.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Params};
 use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
+    LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
 use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -124,14 +124,14 @@ impl LearnerWrapper for WithOwn {
         self.read(model, personal).1
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let (rest, (own, beside)) = self.read(job.start, job.personal);
-        let steps = job.training.steps(inner.samples());
+        let steps = job.training()?.steps(inner.samples());
         let common = Job {
             personal: &rest,
             ..job

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
 use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
+    LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
@@ -70,7 +70,7 @@ impl LearnerWrapper for Proximal {
         MODIFIES_GRADIENTS
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Training, Update, Watch};
+use crate::learner::{
+    Capability, GradientModifier, Job, LearnError, Learner, Training, Update, Watch,
+};
 use crate::params::Layout;
 use crate::strategy::options::{Built, Setting, at_least_one};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
+    LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
 };
 use crate::strategy::wrappers::personal_layers::{LAST_LAYER, select};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -91,26 +93,24 @@ impl LearnerWrapper for HeadThenBody {
         MODIFIES_GRADIENTS
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
+        let training = job.training()?;
         let head_training = Training {
             epochs: self.head_epochs,
-            ..job.training.clone()
+            ..training.clone()
         };
         let rows = inner.samples();
-        let (first, second) = (head_training.steps(rows), job.training.steps(rows));
+        let (first, second) = (head_training.steps(rows), training.steps(rows));
         let frozen = |tensors| GradientModifier {
             frozen: Some(tensors),
             ..GradientModifier::none(job.start)
         };
-        let head = Job {
-            training: &head_training,
-            ..job
-        };
+        let head = Job::train(job.start, job.personal, &head_training, job.seed);
         let mut watch = later(progress, 0, first + second);
         let head = head.modified(&frozen(&self.body)).run(inner, &mut watch)?;
         drop(watch);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{LearnError, Learner, Training, Update};
+use crate::learner::{Job, LearnError, Learner, Training, Update, Work};
 use crate::strategy::options::{Setting, not_negative};
 use crate::strategy::server::groups::local::Local;
 use crate::strategy::{
@@ -67,15 +67,18 @@ impl AssignAndAggregate for Fitted {
         _: &Plan,
         _: u64,
         participant: Participant<'_>,
-        _: &mut Watch<'_>,
+        progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
         let Participant {
             learner, personal, ..
         } = participant;
         let start = participant.start(state)?;
         let radius = participant.radius.get(learner, start, personal)?;
-        let fits = learner.robust_fits()?;
-        let update = fits.robust_fit(start, personal, radius, self.ridge)?;
+        let work = Work::RobustFit {
+            radius,
+            ridge: self.ridge,
+        };
+        let update = Job::without_draws(start, personal, work).run(learner, progress)?;
         Ok((participant.coalition, update))
     }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Optimiser, Update, Watch};
+use crate::learner::{
+    Capability, GradientModifier, Job, LearnError, Learner, Optimiser, Update, Watch,
+};
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::options::{Setting, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
-    Job, LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
+    LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
 };
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
@@ -142,7 +144,7 @@ impl LearnerWrapper for WithControl {
         (self.models.split(model).0, self.personal.split(personal).0)
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
@@ -157,8 +159,9 @@ impl LearnerWrapper for WithControl {
             shift: Some(&shift),
             ..GradientModifier::none(&start)
         };
-        let steps = job.training.steps(inner.samples()) as f64;
-        let rate = job.training.optimiser.rate();
+        let training = job.training()?;
+        let steps = training.steps(inner.samples()) as f64;
+        let rate = training.optimiser.rate();
         let inside = Job {
             start: &start,
             personal: &rest,

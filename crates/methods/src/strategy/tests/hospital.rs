@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::learner::{
-    Capabilities, ExactFit, ExactFits, LearnError, Learner, Metrics, Progress, RobustFits,
-    RobustLosses, RowAccess, Split, Training, Update,
+    Capabilities, ExactFit, Job, LearnError, Learner, Metrics, Progress, RobustFits, RobustLosses,
+    RowAccess, Split, Training, Update, Work,
 };
 use crate::robust::RadiusGrid;
 use crate::robust::fit as fit_of;
@@ -70,6 +70,28 @@ impl Hospital {
         let weights: Vec<f32> = model.weights.iter().map(|&w| w as f32).collect();
         Params::from_values(&self.layout(), &weights)
     }
+
+    /// Without an intercept, which the model has not: one that is fitted and dropped costs accuracy.
+    fn exact(&self, start: &Params, fit: &ExactFit) -> Params {
+        let centre = match fit.around_start {
+            true => Self::linear(start),
+            false => Self::linear(&Params::zeros(&self.layout())),
+        };
+        let loss = PlainLoss::Absolute;
+        let ridge = fit.ridge.strength(&self.rows, loss, &centre).unwrap();
+        let left = self
+            .rows
+            .iter()
+            .map(|(x, y)| y - centre.output(x))
+            .collect();
+        let left = self.rows.with_targets(left).unwrap();
+        let step = fit_of(&left, 0.0, &FitConfig { ridge, ..FIT })
+            .unwrap()
+            .model;
+        let pairs = centre.weights.iter().zip(&step.weights);
+        let weights: Vec<f32> = pairs.map(|(centre, step)| (centre + step) as f32).collect();
+        Params::from_values(&self.layout(), &weights)
+    }
 }
 
 impl Learner for Hospital {
@@ -103,6 +125,18 @@ impl Learner for Hospital {
         })
     }
 
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        let shared = match job.work {
+            Work::Train { training, .. } => {
+                return self.train(job.start, job.personal, training, job.seed, progress);
+            }
+            Work::RobustFit { radius, ridge } => self.fitted(radius, ridge),
+            Work::ExactFit(fit) => self.exact(job.start, fit),
+            Work::Keep => job.start.clone(),
+        };
+        Ok(Update::kept(&shared, job.personal, self.samples()))
+    }
+
     fn evaluate(&self, model: &Params, own: &Params, split: Split) -> Result<Metrics, LearnError> {
         let loss = self.robust_loss(model, own, 0.0, split)?;
         Ok(Metrics {
@@ -119,7 +153,7 @@ impl Learner for Hospital {
         Capabilities {
             robust: Some(self),
             robust_fits: Some(self),
-            exact_fits: Some(self),
+            exact_fits: true,
             row_access: Some(self),
             ..Capabilities::NONE
         }
@@ -144,19 +178,6 @@ impl RobustLosses for Hospital {
 }
 
 impl RobustFits for Hospital {
-    fn robust_fit(
-        &self,
-        _: &Params,
-        personal: &Params,
-        radius: f64,
-        ridge: f64,
-    ) -> Result<Update, LearnError> {
-        Ok(Update {
-            shared: self.fitted(radius, ridge),
-            ..Update::kept(personal, personal, self.samples())
-        })
-    }
-
     /// The first of the grid.
     fn cross_validated_radius(
         &self,
@@ -165,38 +186,6 @@ impl RobustFits for Hospital {
         search: &RadiusGrid,
     ) -> Result<f64, LearnError> {
         Ok(search.grid[0])
-    }
-}
-
-impl ExactFits for Hospital {
-    /// Without an intercept, which the model has not: one that is fitted and dropped costs accuracy.
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError> {
-        let centre = match fit.around_start {
-            true => Self::linear(start),
-            false => Self::linear(&Params::zeros(&self.layout())),
-        };
-        let loss = PlainLoss::Absolute;
-        let ridge = fit.ridge.strength(&self.rows, loss, &centre).unwrap();
-        let left = self
-            .rows
-            .iter()
-            .map(|(x, y)| y - centre.output(x))
-            .collect();
-        let left = self.rows.with_targets(left).unwrap();
-        let step = fit_of(&left, 0.0, &FitConfig { ridge, ..FIT })
-            .unwrap()
-            .model;
-        let pairs = centre.weights.iter().zip(&step.weights);
-        let weights: Vec<f32> = pairs.map(|(centre, step)| (centre + step) as f32).collect();
-        Ok(Update {
-            shared: Params::from_values(&self.layout(), &weights),
-            ..Update::kept(personal, personal, self.samples())
-        })
     }
 }
 

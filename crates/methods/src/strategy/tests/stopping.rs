@@ -1,12 +1,14 @@
 //! Federations that end when their models get no better on validation rows.
 
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 use super::equipped::strategy;
 use super::quadratic::{Federation, layout, quadratic};
 use super::*;
 use crate::learner::{
-    Capabilities, LearnError, Learner, Metrics, Split, Training, Update, Watch as Progress,
+    Capabilities, Job, LearnError, Learner, Metrics, Split, Training, Update, Watch as Progress,
+    Work,
 };
 use crate::strategy::wrappers::stopping::Stopping;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
@@ -220,7 +222,10 @@ fn members_that_were_not_drawn_report_their_validation_rows() {
         let mut federation = federation(name, options);
         for learner in &federation.learners {
             let start = learner.initial(0);
-            let kept = learner.keep(&start, &learner.initial_personal(0)).unwrap();
+            let personal = learner.initial_personal(0);
+            let kept = Job::without_draws(&start, &personal, Work::Keep);
+            let kept = kept.run(&**learner, &mut |_| ControlFlow::Continue(()));
+            let kept = kept.unwrap();
             assert!(
                 kept.shared.tensor("validation.rows").unwrap()[0] > 0.0,
                 "{name}"

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, ExactFit, ExactFits, GradientModifier, LearnError,
-    Learner, Metrics, MissingCapability, ModifiedGradients, Optimiser, Outputs, Progress,
-    RobustFits, RobustLosses, RowAccess, RowResults, Split, Summaries, Training, Update, Watch,
+    Capabilities, Capability, Classifiers, Job, LearnError, Learner, Metrics, MissingCapability,
+    Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split, Summaries, Training,
+    Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
@@ -22,90 +22,6 @@ pub(crate) const MODIFIES_GRADIENTS: &[Capability] = &[
     Capability::RobustFits,
     Capability::ExactFits,
 ];
-
-/// One local training, as a silo is asked for it.
-#[derive(Clone, Copy)]
-pub(crate) struct Job<'a> {
-    pub(crate) start: &'a Params,
-    pub(crate) personal: &'a Params,
-    pub(crate) training: &'a Training,
-    /// From a wrapper further out.
-    pub(crate) modifier: Option<&'a GradientModifier<'a>>,
-    /// The model is to be fitted instead.
-    pub(crate) fit: Option<Fit<'a>>,
-    pub(crate) seed: u64,
-}
-
-/// A model that is fitted instead of trained.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Fit<'a> {
-    /// The arguments of [`RobustFits::robust_fit`].
-    Robust { radius: f64, ridge: f64 },
-    /// The argument of [`ExactFits::exact_fit`].
-    Exact(&'a ExactFit),
-}
-
-impl Fit<'_> {
-    /// What counts as its training: one step.
-    const TRAINING: Training = Training {
-        epochs: 1,
-        batch: 0,
-        optimiser: Optimiser::Sgd {
-            rate: 1.0,
-            momentum: 0.0,
-            weight_decay: 0.0,
-        },
-        decay: None,
-    };
-}
-
-impl Job<'_> {
-    /// Carries it out.
-    pub(crate) fn run(
-        self,
-        learner: &dyn Learner,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        let Self {
-            start,
-            personal,
-            training,
-            modifier,
-            fit,
-            seed,
-        } = self;
-        match fit {
-            Some(Fit::Robust { radius, ridge }) => {
-                let fits = learner.robust_fits()?;
-                return fits.robust_fit(start, personal, radius, ridge);
-            }
-            Some(Fit::Exact(fit)) => {
-                return learner.exact_fits()?.exact_fit(start, personal, fit);
-            }
-            None => {}
-        }
-        match modifier.filter(|modifier| !modifier.is_none()) {
-            Some(modifier) => {
-                let gradients = learner.gradients()?;
-                gradients.train_modified(start, personal, training, modifier, seed, progress)
-            }
-            None => learner.train(start, personal, training, seed, progress),
-        }
-    }
-
-    /// The same with a modified gradient. A wrapper that does so [uses up](LearnerWrapper::uses_up)
-    /// gradients and fits, so that no wrapper around it does so too.
-    pub(crate) fn modified<'b>(self, modifier: &'b GradientModifier<'b>) -> Job<'b>
-    where
-        Self: 'b,
-    {
-        debug_assert!(self.modifier.is_none() && self.fit.is_none());
-        Job {
-            modifier: Some(modifier),
-            ..self
-        }
-    }
-}
 
 /// The progress of a training that is a part of a longer one: `before` of `steps` steps are done
 /// when it begins.
@@ -189,18 +105,9 @@ pub(crate) trait LearnerWrapper: Send + Sync {
         inner.evaluate(&model, &own, split)
     }
 
-    /// See [`Learner::keep`].
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        Ok(Update::kept(start, personal, inner.samples()))
-    }
-
-    /// Trains.
-    fn train(
+    /// Carries out a job, see [`Learner::learn`]. A wrapper that changes only how a silo trains
+    /// passes on everything else.
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
@@ -285,21 +192,12 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
         seed: u64,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        let job = Job {
-            start,
-            personal,
-            training,
-            modifier: None,
-            fit: None,
-            seed,
-        };
-        self.by.train(&*self.inner, job, progress)
+        self.learn(Job::train(start, personal, training, seed), progress)
     }
 
-    fn keep(&self, start: &Params, personal: &Params) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        self.by.keep(&*self.inner, start, personal)
+    fn learn(&self, job: Job<'_>, progress: &mut Watch<'_>) -> Result<Update, LearnError> {
+        self.fits(job.start, job.personal)?;
+        self.by.learn(&*self.inner, job, progress)
     }
 
     fn evaluate(
@@ -336,8 +234,8 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
             summaries: passes(Capability::Summaries).then_some(self as _),
             robust: passes(Capability::RobustLosses).then_some(self as _),
             robust_fits: passes(Capability::RobustFits).then_some(self as _),
-            exact_fits: passes(Capability::ExactFits).then_some(self as _),
-            gradients: passes(Capability::ModifiedGradients).then_some(self as _),
+            exact_fits: passes(Capability::ExactFits),
+            gradients: passes(Capability::ModifiedGradients),
             row_access: passes(Capability::RowAccess).then_some(self as _),
             outputs: passes(Capability::Outputs).then_some(self as _),
             classifiers: passes(Capability::Classifiers).then_some(self as _),
@@ -375,26 +273,6 @@ impl<W: LearnerWrapper + 'static> RobustLosses for WrappedLearner<W> {
 }
 
 impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
-    fn robust_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        radius: f64,
-        ridge: f64,
-    ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        let job = Job {
-            start,
-            personal,
-            training: &Fit::TRAINING,
-            modifier: None,
-            fit: Some(Fit::Robust { radius, ridge }),
-            seed: 0,
-        };
-        let go_on = &mut |_| ControlFlow::Continue(());
-        self.by.train(&*self.inner, job, go_on)
-    }
-
     fn cross_validated_radius(
         &self,
         model: &Params,
@@ -405,50 +283,6 @@ impl<W: LearnerWrapper + 'static> RobustFits for WrappedLearner<W> {
         let (model, own) = self.by.inside(model, personal);
         let inner = self.inner.robust_fits()?;
         inner.cross_validated_radius(&model, &own, search)
-    }
-}
-
-impl<W: LearnerWrapper + 'static> ExactFits for WrappedLearner<W> {
-    fn exact_fit(
-        &self,
-        start: &Params,
-        personal: &Params,
-        fit: &ExactFit,
-    ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        let job = Job {
-            start,
-            personal,
-            training: &Fit::TRAINING,
-            modifier: None,
-            fit: Some(Fit::Exact(fit)),
-            seed: 0,
-        };
-        let go_on = &mut |_| ControlFlow::Continue(());
-        self.by.train(&*self.inner, job, go_on)
-    }
-}
-
-impl<W: LearnerWrapper + 'static> ModifiedGradients for WrappedLearner<W> {
-    fn train_modified(
-        &self,
-        start: &Params,
-        personal: &Params,
-        training: &Training,
-        modifier: &GradientModifier<'_>,
-        seed: u64,
-        progress: &mut Watch<'_>,
-    ) -> Result<Update, LearnError> {
-        self.fits(start, personal)?;
-        let job = Job {
-            start,
-            personal,
-            training,
-            modifier: Some(modifier),
-            fit: None,
-            seed,
-        };
-        self.by.train(&*self.inner, job, progress)
     }
 }
 

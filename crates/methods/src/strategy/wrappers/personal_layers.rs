@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::learner::{Capability, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::merging::OneLayer;
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, layers};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::standardise::SCALE;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
@@ -181,17 +181,7 @@ impl LearnerWrapper for Parted {
         (full.expect("shared and personal tensors are all"), rest)
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let (start, rest) = self.inside(start, personal);
-        Ok(self.parted(inner.keep(&start, &rest)?))
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

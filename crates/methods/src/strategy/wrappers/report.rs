@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, LayoutError, Params, Role, TensorSpec};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::{EquipError, ModelEntry};
 
 /// Name of what is attached to a contribution.
@@ -111,17 +111,7 @@ impl LearnerWrapper for Reporting {
         &[]
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let update = inner.keep(start, personal)?;
-        self.reported(inner, start, personal, update)
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

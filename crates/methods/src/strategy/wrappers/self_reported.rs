@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::learner::{Capability, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::Report;
 
 /// Name under which a silo keeps what it remembers in its personal state.
@@ -96,18 +96,7 @@ impl<R: SelfReport> LearnerWrapper for SelfReporting<R> {
         (model.clone(), self.personal.split(personal).0)
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let (model, rest) = self.inside(start, personal);
-        let update = inner.keep(&model, &rest)?;
-        self.reported(inner, start, personal, update)
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

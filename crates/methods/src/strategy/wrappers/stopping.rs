@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Split, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::must_measure;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 use crate::strategy::{EquipError, Kept, ModelEntry, Outcome, SettleError, Sheet, State};
@@ -286,18 +286,7 @@ impl LearnerWrapper for Validating {
         (self.models.split(model).0, personal.clone())
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let (model, _) = self.inside(start, personal);
-        let update = inner.keep(&model, personal)?;
-        self.reported(inner, (&model, personal), update)
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::learner::{Capability, GradientModifier, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch, Work};
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::personal_layers::{choose, part};
 use crate::strategy::wrappers::standardise::SCALE;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
@@ -104,17 +104,7 @@ impl LearnerWrapper for Partial {
         (full.expect("trained and frozen tensors are all"), rest)
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let (start, rest) = self.inside(start, personal);
-        Ok(self.parted(inner.keep(&start, &rest)?, personal))
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
@@ -122,16 +112,23 @@ impl LearnerWrapper for Partial {
     ) -> Result<Update, LearnError> {
         let (start, rest) = self.inside(job.start, job.personal);
         let none = GradientModifier::none(&start);
-        let given = job.modifier.copied().unwrap_or(none);
+        let given = *job.work.modifier().unwrap_or(&none);
         let frozen = self.all_frozen(given.frozen);
         let modifier = GradientModifier {
             frozen: Some(&frozen),
             ..given
         };
+        let work = match job.work {
+            Work::Train { training, .. } => Work::Train {
+                training,
+                modifier: Some(&modifier),
+            },
+            other => other,
+        };
         let inside = Job {
             start: &start,
             personal: &rest,
-            modifier: Some(&modifier),
+            work,
             ..job
         };
         Ok(self.parted(inside.run(inner, progress)?, job.personal))

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::learner::{Capability, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Layout, Params};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 
 /// Why a model cannot be the start of another federation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -111,7 +111,7 @@ impl LearnerWrapper for WarmStart {
         Params::gather(&layout, &[&self.0, &initial]).expect("the initial model has every tensor")
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

@@ -1,6 +1,6 @@
 //! Exact fits of linear and logistic models, in place of training.
 
-use methods::learner::{ExactFit, ExactFits};
+use methods::learner::ExactFit;
 use methods::robust::Ridge;
 use methods::strategy::StrategyConfig;
 
@@ -25,7 +25,7 @@ fn exact_fits_have_the_least_loss_and_keep_the_scale() {
         let learner = learner(kind, &table(60, 4, classes), Standardise::Federation);
         let summary = run(&learner, &learner.initial(0), &Task::Summarise, 0).shared;
         let start = common_scale(&learner.initial(0), &[summary]);
-        let update = learner.exact_fit(&start, &none, &fit(1e-3, false)).unwrap();
+        let update = fitted(&learner, &start, Work::ExactFit(&fit(1e-3, false))).unwrap();
         for buffer in ["scale.mean", "scale.deviation"] {
             assert_eq!(update.shared.tensor(buffer), start.tensor(buffer));
         }
@@ -48,7 +48,7 @@ fn exact_fits_have_the_least_loss_and_keep_the_scale() {
             assert!(buffer || least <= objective(&other) + 1e-6);
         }
         // Around a model, a strong ridge stays there.
-        let stay = learner.exact_fit(&trained, &none, &fit(1e6, true)).unwrap();
+        let stay = fitted(&learner, &trained, Work::ExactFit(&fit(1e6, true))).unwrap();
         let pairs = stay.shared.tensor("weight").unwrap().iter();
         for (a, b) in pairs.zip(trained.tensor("weight").unwrap()) {
             assert!((a - b).abs() < 1e-3, "{a} {b}");

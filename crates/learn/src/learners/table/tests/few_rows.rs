@@ -1,6 +1,6 @@
 //! What silos with a dozen rows make alone, and what they serve.
 
-use methods::learner::{ExactFit, ExactFits};
+use methods::learner::ExactFit;
 use methods::robust::Ridge;
 use methods::serving::{Alone, Comparison, Effort, Local, Way};
 
@@ -126,10 +126,7 @@ fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
         around_start: false,
     };
     let start = all.initial(0);
-    let good = all
-        .exact_fit(&start, &Params::empty(), &fit)
-        .unwrap()
-        .shared;
+    let good = fitted(&all, &start, Work::ExactFit(&fit)).unwrap().shared;
     let values = good.values().iter().map(|value| -value);
     let bad = Params::from_values(&all.layout(), &values.collect::<Vec<_>>());
     for (model, name) in [(good, "good"), (bad, "bad")] {
@@ -197,7 +194,7 @@ fn few_rows_that_tell_much_do_not_hold_the_own_model_back() {
                     ridge: Ridge::Fixed(ridge),
                     around_start: false,
                 };
-                let fitted = learner.exact_fit(&learner.initial(0), &Params::empty(), &fit);
+                let fitted = fitted(&learner, &learner.initial(0), Work::ExactFit(&fit));
                 test_loss(&learner, &fitted.unwrap().shared)
             });
             best.push(fits.into_iter().fold(f64::INFINITY, f64::min));

@@ -14,11 +14,11 @@ use super::branches::{Branched, no_rows, unusable};
 use super::running::{Running, Sgd};
 use super::shape::Parts;
 use crate::learner::{
-    Capability, LearnError, Learner, Metrics, Optimiser, Progress, Split, Training, Update, Watch,
-    mixed_seed,
+    Capability, Job, LearnError, Learner, Metrics, Optimiser, Progress, Split, Training, Update,
+    Watch, mixed_seed,
 };
 use crate::params::{Layout, Params};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, later};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, later};
 
 impl Branched {
     fn classifier(
@@ -177,17 +177,18 @@ impl LearnerWrapper for Branched {
         inner.outputs()?.measure(&base, &personal, &outputs, split)
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
+        let training = job.training()?;
         let &Optimiser::Sgd {
             rate,
             momentum,
             weight_decay,
-        } = &job.training.optimiser
+        } = &training.optimiser
         else {
             return Err(LearnError::Failed(
                 "fedcg takes its steps by sgd, as its options say: expected optimiser sgd, found \
@@ -197,7 +198,7 @@ impl LearnerWrapper for Branched {
         };
         let mut parts = self.shape.split(job.start);
         let labels = self.labels(inner, &parts)?;
-        let batches = inner.row_access()?.batches(job.training, job.seed)?;
+        let batches = inner.row_access()?.batches(training, job.seed)?;
         let steps = batches.len() as u64;
         parts.student = {
             let mut watch = later(progress, 0, 2 * steps);
@@ -209,7 +210,7 @@ impl LearnerWrapper for Branched {
             weight_decay,
         };
         let mut running = Running::new(self, inner, &parts, job.personal, sgd);
-        let epoch = (batches.len() / job.training.epochs.max(1) as usize).max(1);
+        let epoch = (batches.len() / training.epochs.max(1) as usize).max(1);
         let (mut sum, mut seen, mut last) = (0.0, 0, f64::NAN);
         for (step, batch) in (1..).zip(&batches) {
             let loss = running.step(&labels, batch, mixed_seed(job.seed, step));
@@ -291,7 +292,7 @@ impl Branched {
                 momentum: 0.0,
                 weight_decay: 0.0,
             },
-            ..job.training.clone()
+            ..job.training()?.clone()
         };
         let update = classifier.train(&start, &personal, &training, job.seed, progress)?;
         let student = Params::gather(parts.student.layout(), &[&update.shared]);

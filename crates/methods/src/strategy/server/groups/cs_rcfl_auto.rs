@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use crate::aggregation::Aggregation;
 use crate::coalitions::{Program, choice};
-use crate::learner::{LearnError, Learner, Metrics, Split, Update};
+use crate::learner::{Capability, LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::means::{coalition_means, combined};
@@ -178,7 +178,7 @@ impl Strategy for AutoCsRcfl {
 
     fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
         let mut state = State::genesis(learner.initial(seed));
-        if self.warm_up.is_none() && learner.exact_fits().is_err() {
+        if self.warm_up.is_none() && !learner.has(Capability::ExactFits) {
             state.memory.insert(WARM_UP, Kept::Count(WARM_UP_ROUNDS));
         }
         state
@@ -216,9 +216,10 @@ impl Strategy for AutoCsRcfl {
         let start = formed.starts[own];
         // Of networks only a bound of the robust loss is known. It falls where unlike networks are
         // averaged, because their weights cancel, and would reward just that.
-        let radius = match learner.exact_fits() {
-            Ok(_) => participant.radius.get(learner, start, personal)?,
-            Err(_) => 0.0,
+        let radius = if learner.has(Capability::ExactFits) {
+            participant.radius.get(learner, start, personal)?
+        } else {
+            0.0
         };
         let held_out = self.held_out(plan, participant, start, progress)?;
         let mut known: Vec<(Vec<usize>, f64)> = Vec::new();
@@ -270,7 +271,7 @@ impl Strategy for AutoCsRcfl {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         let held_out = self.held_out(plan, participant, participant.start(state)?, go_on)?;
         let loss = |radius| held_out.loss(radius, |fold| Ok(fold.clone()));
-        if learner.exact_fits().is_ok() {
+        if learner.has(Capability::ExactFits) {
             return loss(radius);
         }
         // The bound for networks grows with every step of training, and models without a fold took

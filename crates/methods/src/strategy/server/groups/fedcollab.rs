@@ -9,18 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Matrix;
 use crate::clustering;
-use crate::coalitions::canonical;
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::Layout;
 use crate::robust::Ridge;
 use crate::strategy::options::{Setting, at_least_one, is_default, not_negative, require};
+use crate::strategy::search::Search;
 use crate::strategy::server::groups::hcct::same;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
-    Claim, DecideError, Decision, EquipError, FitRule, Fitting, ModelEntry, Objection, Outcome,
-    OwnRadius, Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy,
-    StrategyError, Watch,
+    DecideError, Decision, EquipError, FitRule, Fitting, ModelEntry, Objection, Outcome, OwnRadius,
+    Participant, Plan, Scored, Scores, SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Options of FedCollab.
@@ -125,6 +124,7 @@ struct Case {
     rows: Vec<u64>,
     divergences: Matrix,
     rule: clustering::FedCollab,
+    round: u64,
 }
 
 /// How far apart data are, from what their silos' models lose on each other's: symmetric, 0 on the
@@ -151,7 +151,7 @@ impl Collaborating {
         }
     }
 
-    fn case(&self, sheet: &Sheet) -> Result<Case, DecideError> {
+    fn case(&self, sheet: &Sheet, round: u64) -> Result<Case, DecideError> {
         sheet.require_rows()?;
         let scores = sheet.require_scores()?;
         let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
@@ -166,26 +166,45 @@ impl Collaborating {
             divergences: divergences(scores, &gaps),
             rows,
             rule: clustering::FedCollab { c, orders },
+            round,
         })
+    }
+}
+
+impl Search for Case {
+    fn entries(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A function of the case and the round.
+    fn best(&self) -> Result<(Vec<u32>, f64), DecideError> {
+        let found = self.rule.solve(&self.rows, &self.divergences, self.round);
+        let found = found.map_err(DecideError::unusable)?;
+        Ok((found.assignment, found.error))
+    }
+
+    fn objective(&self, grouping: &[u32]) -> Result<f64, String> {
+        let error = self.rule.error(&self.rows, &self.divergences, grouping);
+        error.map_err(|error| error.to_string())
     }
 
     /// The error of one coalition of all members without divergence: no grouping has a smaller mean
     /// error.
-    fn least(&self, case: &Case) -> f64 {
-        let rows = case.rows.iter().map(|&rows| rows as f64);
-        case.rule.c / rows.sum::<f64>().sqrt()
+    fn lower_bound(&self) -> f64 {
+        let rows = self.rows.iter().map(|&rows| rows as f64);
+        self.rule.c / rows.sum::<f64>().sqrt()
     }
 
-    /// The grouping that the search finds: a function of the case and the round.
-    fn search(&self, case: &Case, round: u64) -> Result<(Vec<u32>, f64), DecideError> {
-        let Case {
-            rows,
-            divergences,
-            rule,
-        } = case;
-        let found = rule.solve(rows, divergences, round);
-        let found = found.map_err(DecideError::unusable)?;
-        Ok((found.assignment, found.error))
+    fn same(&self, a: f64, b: f64) -> bool {
+        same(a, b)
+    }
+
+    fn rule(&self) -> String {
+        format!(
+            "expected a grouping of {} entries into coalitions, numbered in the order of their \
+             first entries",
+            self.entries()
+        )
     }
 }
 
@@ -283,17 +302,7 @@ impl Strategy for Collaborating {
         if self.frozen(round) {
             return Ok(Decision::fixed(self.kept(state, sheet)?));
         }
-        let case = self.case(sheet)?;
-        let (assignment, objective) = self.search(&case, round)?;
-        Ok(Decision {
-            assignment,
-            claim: Some(Claim {
-                objective,
-                lower_bound: self.least(&case),
-                candidates: Vec::new(),
-                proof: None,
-            }),
-        })
+        self.case(sheet, round)?.decide()
     }
 
     fn check(
@@ -307,32 +316,7 @@ impl Strategy for Collaborating {
             return decision
                 .must_be_fixed(&self.kept(state, sheet)?, "every entry keeps its coalition");
         }
-        let claim = decision.final_claim()?;
-        let case = self.case(sheet)?;
-        let (assignment, entries) = (&decision.assignment, sheet.entries.len());
-        if assignment.len() != entries || canonical(assignment) != *assignment {
-            return Err(Objection::Infeasible(format!(
-                "expected a grouping of {entries} entries into coalitions, numbered in the order \
-                 of their first entries"
-            )));
-        }
-        let error = case.rule.error(&case.rows, &case.divergences, assignment);
-        let actual = error.map_err(|error| Objection::Infeasible(error.to_string()))?;
-        if !same(claim.objective, actual) {
-            return Err(Objection::objective(claim.objective, actual));
-        }
-        let least = self.least(&case);
-        if !same(claim.lower_bound, least) {
-            return Err(Objection::lower_bound(claim.lower_bound, least));
-        }
-        let (_, found) = self.search(&case, round)?;
-        if actual > found && !same(actual, found) {
-            return Err(Objection::NotBest {
-                proposed: actual,
-                found,
-            });
-        }
-        Ok(())
+        self.case(sheet, round)?.check(decision)
     }
 
     fn settle(

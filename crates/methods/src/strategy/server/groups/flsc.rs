@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clustering::ifca::{flsc, flsc_start};
-use crate::learner::{Capability, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::options::Setting;
 use crate::strategy::options::require;
@@ -14,7 +14,7 @@ use crate::strategy::server::groups::ifca::{losses, unusable};
 use crate::strategy::server::groups::multi_model::{ModelChoice, Models, MultiModel, Start};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::{
     DecideError, EquipError, ModelEntry, Participant, Sheet, State, Strategy, StrategyError,
 };
@@ -172,7 +172,7 @@ impl LearnerWrapper for Naming {
         (self.models.split(model).0, personal.clone())
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

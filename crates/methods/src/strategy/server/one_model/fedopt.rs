@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::{Capability, LearnError, Learner, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params};
 use crate::strategy::options::{Setting, fraction, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Outcome, SettleError, Sheet, State, Strategy, StrategyError};
 
@@ -198,7 +198,7 @@ impl LearnerWrapper for WithMoments {
         (self.models.split(model).0, personal.clone())
     }
 
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use crate::aggregation::weights::{WeightsError, maxfl_joins};
-use crate::learner::{Capability, LearnError, Learner, Split, Update, Watch};
+use crate::learner::{Capability, Job, LearnError, Learner, Split, Update, Watch, Work};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance, weighted_mean};
 use crate::strategy::server::one_model::self_weighted::{SelfReported, Weighing};
-use crate::strategy::wrappers::learner_wrapper::{Job, LearnerWrapper, WrappedLearner};
+use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::report::Report;
 use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::{EquipError, SettleError};
@@ -168,28 +168,25 @@ impl LearnerWrapper for Joining {
         }
     }
 
-    fn keep(
-        &self,
-        inner: &dyn Learner,
-        start: &Params,
-        personal: &Params,
-    ) -> Result<Update, LearnError> {
-        let (rest, kept) = self.read(personal);
-        let update = inner.keep(start, &rest)?;
-        Ok(Update {
-            shared: self.contributed(&update.shared, false),
-            personal: self.write(&update.personal, &kept),
-            ..update
-        })
-    }
-
-    fn train(
+    fn learn(
         &self,
         inner: &dyn Learner,
         job: Job<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
         let (rest, mut kept) = self.read(job.personal);
+        if let Work::Keep = job.work {
+            let inside = Job {
+                personal: &rest,
+                ..job
+            };
+            let update = inside.run(inner, progress)?;
+            return Ok(Update {
+                shared: self.contributed(&update.shared, false),
+                personal: self.write(&update.personal, &kept),
+                ..update
+            });
+        }
         let joins = !kept.trained || self.joins(inner, job.start, &rest, &kept)?;
         let from = match kept.alone && !joins {
             true => self.own(job.start, &kept),

@@ -9,16 +9,16 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::coalitions::canonical;
 use crate::learner::{LearnError, Task, Update};
-use crate::merging::{Alpha, Grouping, Statistic, Until, Utility, choose_layer};
+use crate::merging::{Alpha, Statistic, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
 use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::search::Search;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
-    Claim, DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Participant,
-    Plan, SettleError, Sheet, State, Strategy, StrategyError, Watch,
+    DecideError, Decision, Kept, ModelEntry, Newcomer, Objection, Outcome, Participant, Plan,
+    SettleError, Sheet, State, Strategy, StrategyError, Watch,
 };
 
 /// Where HCCT-E remembers the layer that it compares: its number in the order of [`layers`].
@@ -225,16 +225,59 @@ impl Merging {
         )
     }
 
-    fn groups(&self, utility: &Utility) -> Option<usize> {
+    fn case(&self, state: &State, sheet: &Sheet) -> Result<Case, DecideError> {
+        let utility = self.utility(state, sheet)?;
         let groups = self.options.groups;
-        // An absent silo must not cost the others their round.
-        (groups > 0).then(|| groups.min(utility.len()))
+        Ok(Case {
+            // An absent silo must not cost the others their round.
+            groups: (groups > 0).then(|| groups.min(utility.len())),
+            utility,
+        })
+    }
+}
+
+/// The silos of a round, to be merged into groups.
+struct Case {
+    utility: Utility,
+    /// Number of groups that is asked for, if any.
+    groups: Option<usize>,
+}
+
+/// Utility is to be large, objectives small: an objective is the negative of a total utility.
+impl Search for Case {
+    fn entries(&self) -> usize {
+        self.utility.len()
     }
 
-    fn best(&self, utility: &Utility) -> Grouping {
-        let until = self.groups(utility).map_or(Until::NoGain, Until::Groups);
-        let merged = utility.merge(until);
-        merged.expect("between one group and one per silo").grouping
+    fn best(&self) -> Result<(Vec<u32>, f64), DecideError> {
+        let until = self.groups.map_or(Until::NoGain, Until::Groups);
+        let merged = self.utility.merge(until);
+        let best = merged.expect("between one group and one per silo").grouping;
+        Ok((best.assignment, -best.total))
+    }
+
+    fn objective(&self, grouping: &[u32]) -> Result<f64, String> {
+        let groups = grouping.iter().max().map_or(0, |&last| last as usize + 1);
+        if self.groups.is_some_and(|asked| asked != groups) {
+            return Err(self.rule());
+        }
+        Ok(-self.utility.grouping(grouping).total)
+    }
+
+    fn lower_bound(&self) -> f64 {
+        -self.utility.most()
+    }
+
+    fn same(&self, a: f64, b: f64) -> bool {
+        same(a, b)
+    }
+
+    fn rule(&self) -> String {
+        format!(
+            "expected a grouping of {} entries into the agreed number of groups, numbered in the \
+             order of their first entries",
+            self.entries()
+        )
     }
 }
 
@@ -315,18 +358,7 @@ impl Strategy for Merging {
         if self.frozen(round) {
             return Ok(Decision::fixed(kept(state, sheet)?));
         }
-        let utility = self.utility(state, sheet)?;
-        let best = self.best(&utility);
-        Ok(Decision {
-            assignment: best.assignment,
-            claim: Some(Claim {
-                // Utility is to be large, objectives small.
-                objective: -best.total,
-                lower_bound: -utility.most(),
-                candidates: Vec::new(),
-                proof: None,
-            }),
-        })
+        self.case(state, sheet)?.decide()
     }
 
     fn check(
@@ -339,33 +371,7 @@ impl Strategy for Merging {
         if self.frozen(round) {
             return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its group");
         }
-        let claim = decision.final_claim()?;
-        let utility = self.utility(state, sheet)?;
-        let (assignment, entries) = (&decision.assignment, sheet.entries.len());
-        let groups = assignment.iter().max().map_or(0, |&last| last as usize + 1);
-        let as_many = self.groups(&utility).is_none_or(|asked| asked == groups);
-        if assignment.len() != entries || canonical(assignment) != *assignment || !as_many {
-            return Err(Objection::Infeasible(format!(
-                "expected a grouping of {entries} entries into the agreed number of groups, \
-                 numbered in the order of their first entries"
-            )));
-        }
-        let actual = utility.grouping(assignment).total;
-        if !same(claim.objective, -actual) {
-            return Err(Objection::objective(claim.objective, -actual));
-        }
-        if !same(claim.lower_bound, -utility.most()) {
-            return Err(Objection::lower_bound(claim.lower_bound, -utility.most()));
-        }
-        // Where two merges gain the same but for rounding, the lead's choice stands.
-        let found = self.best(&utility).total;
-        if actual < found && !same(actual, found) {
-            return Err(Objection::NotBest {
-                proposed: -actual,
-                found: -found,
-            });
-        }
-        Ok(())
+        self.case(state, sheet)?.check(decision)
     }
 
     fn settle(

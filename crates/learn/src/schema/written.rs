@@ -1,0 +1,119 @@
+//! A feature column as files and agreements write it: one table, whose keys depend on its `type`.
+
+use serde::{Deserialize, Serialize};
+
+use super::column::{ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, Quantity};
+
+/// What the cells of a column hold.
+#[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "ColumnType")]
+enum WrittenType {
+    /// Any finite number.
+    #[default]
+    Number,
+    /// A whole number.
+    Integer,
+    /// One of the `levels`.
+    Category,
+}
+
+/// One feature column, or several with the same description.
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[schemars(rename = "FeatureColumns")]
+pub(super) struct Written {
+    /// The column's name, or a list of names of columns with the same description.
+    name: ColumnNames,
+    /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
+    #[serde(default, rename = "type")]
+    kind: WrittenType,
+    /// The unit of its numbers, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    /// Smallest and largest number that it may hold; by default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    range: Option<[f64; 2]>,
+    /// All values of a category, in order. The first is the one that the others are compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    levels: Option<Vec<String>>,
+    /// Whether values outside `levels` count as one more level, `other`, instead of being refused;
+    /// false by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    other: bool,
+    /// What becomes of a missing value: `"refuse"` the file (the default), `"drop"` the row,
+    /// `"mean"`, `"median"` or `"indicator"` (mean, and a column that says that it was missing).
+    #[serde(default)]
+    missing: MissingRule,
+}
+
+impl TryFrom<Written> for FeatureColumns {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let Written {
+            name,
+            kind,
+            unit,
+            range,
+            levels,
+            other,
+            missing,
+        } = written;
+        let first = name.iter().next().unwrap_or_default().to_owned();
+        let wrong = |text: &str| Err(format!("the column {first:?}: {text}"));
+        let category = kind == WrittenType::Category;
+        let kind = match (kind, levels) {
+            (WrittenType::Category, None) => return wrong("a category needs `levels`"),
+            (_, Some(_)) if !category => return wrong("`levels` go with `type = \"category\"`"),
+            _ if other && !category => return wrong("`other` goes with `type = \"category\"`"),
+            _ if category && (range.is_some() || unit.is_some()) => {
+                return wrong("`range` and `unit` go with numbers");
+            }
+            (_, Some(listed)) => ColumnType::Category(Levels { listed, other }),
+            (WrittenType::Integer, None) => ColumnType::Integer(Quantity { unit, range }),
+            (_, None) => ColumnType::Number(Quantity { unit, range }),
+        };
+        Ok(Self {
+            name,
+            kind,
+            missing,
+        })
+    }
+}
+
+impl From<FeatureColumns> for Written {
+    fn from(columns: FeatureColumns) -> Self {
+        let FeatureColumns {
+            name,
+            kind,
+            missing,
+        } = columns;
+        let kind_of = |kind| Self {
+            name,
+            kind,
+            unit: None,
+            range: None,
+            levels: None,
+            other: false,
+            missing,
+        };
+        match kind {
+            ColumnType::Number(Quantity { unit, range }) => Self {
+                unit,
+                range,
+                ..kind_of(WrittenType::Number)
+            },
+            ColumnType::Integer(Quantity { unit, range }) => Self {
+                unit,
+                range,
+                ..kind_of(WrittenType::Integer)
+            },
+            ColumnType::Category(Levels { listed, other }) => Self {
+                levels: Some(listed),
+                other,
+                ..kind_of(WrittenType::Category)
+            },
+        }
+    }
+}
