@@ -67,7 +67,7 @@ pub(super) struct SiloFile {
     /// trains; with [task.external] there must be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) learner: Option<LearnerConfig>,
-    /// Where the node trains: `"cpu"` (the default), `"tch-cpu"`, `"tch-cuda:0"` or `"wgpu"`, as
+    /// Where the node trains: `"cpu"` (the default), `"tch-cpu"` or `"tch-cuda:0"`, as
     /// `rota devices` lists them. The institution's own matter: no other member sees it.
     #[serde(default, skip_serializing_if = "is_cpu")]
     pub(super) device: DeviceName,

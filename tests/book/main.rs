@@ -43,6 +43,23 @@ fn every_page_is_in_the_table_of_contents_once() {
 }
 
 #[test]
+fn the_snippets_of_add_a_strategy_are_compiled() {
+    let page = std::fs::read_to_string(root().join("docs/methods/add-a-strategy.md")).unwrap();
+    let compiled = "crates/methods/src/strategy/catalogue/methods/added.rs";
+    let compiled = std::fs::read_to_string(root().join(compiled)).unwrap();
+    let lines = |text: &str| -> String {
+        let each = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        each.collect::<Vec<_>>().join("\n")
+    };
+    let snippets: Vec<&str> = page.split("```rust,ignore").skip(1).collect();
+    assert_eq!(snippets.len(), 2);
+    for snippet in snippets {
+        let (snippet, _) = snippet.split_once("```").unwrap();
+        assert!(lines(&compiled).contains(&lines(snippet)), "{snippet}");
+    }
+}
+
+#[test]
 fn files_beside_the_book_are_linked_from_a_page() {
     let links: Vec<_> = pages()
         .iter()

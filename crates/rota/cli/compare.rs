@@ -18,7 +18,8 @@ pub(crate) struct Compare {
     /// A built-in experiment, or a TOML file of an experiment or a scenario
     #[arg(required = true)]
     pub(crate) experiment: Option<String>,
-    /// Names or labels of strategies, separated by commas [default: all of the experiment]
+    /// Names or labels of strategies, separated by commas; a label may hold commas itself
+    /// [default: all of the experiment]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) strategies: Vec<String>,
     /// Number of seeds [default: the experiment's, or 5 for a scenario]

@@ -62,7 +62,7 @@ pub(super) struct ScenarioFile {
     /// part of the federation's agreement. By default Rota trains.
     #[serde(default)]
     pub(super) learner: Option<LearnerConfig>,
-    /// Where Rota trains the models of the silos: `"cpu"`, `"tch-cpu"`, `"tch-cuda:0"` or `"wgpu"`, as
+    /// Where Rota trains the models of the silos: `"cpu"`, `"tch-cpu"` or `"tch-cuda:0"`, as
     /// `rota devices` lists them. Not part of the federation's agreement.
     #[serde(default)]
     pub(super) device: DeviceName,

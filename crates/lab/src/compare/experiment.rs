@@ -391,15 +391,26 @@ impl Experiment {
             return Ok(());
         }
         let mut chosen = Vec::new();
-        for name in names {
+        let mut rest = names;
+        while !rest.is_empty() {
+            // A label may hold the commas at which names are separated.
+            let has_label = |name: &str| self.entries.iter().any(|entry| entry.label == name);
+            let pieces = (2..=rest.len()).rev();
+            let pieces = pieces
+                .into_iter()
+                .find(|&n| has_label(rest[..n].join(",").trim()));
+            let (these, others) = rest.split_at(pieces.unwrap_or(1));
+            rest = others;
+            let name = these.join(",");
+            let name = name.trim();
             let before = chosen.len();
-            let matches = |entry: &&Entry| entry.label == *name || entry.name() == name;
+            let matches = |entry: &&Entry| entry.label == name || entry.name() == name;
             chosen.extend(self.entries.iter().filter(matches).cloned());
             if chosen.len() == before {
                 Method::named(name)
                     .map_err(|error| self.fault(format!("--strategies: {error}")))?;
                 let mut strategy = Table::new();
-                strategy.insert("name".into(), name.as_str().into());
+                strategy.insert("name".into(), name.into());
                 chosen.push(Entry::plain(name, strategy));
             }
         }

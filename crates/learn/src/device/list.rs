@@ -39,7 +39,6 @@ impl Listed {
 pub fn devices() -> Vec<Listed> {
     let mut names = vec![DeviceName::Cpu, DeviceName::TchCpu];
     names.extend((0..cuda_devices().max(1)).map(DeviceName::TchCuda));
-    names.push(DeviceName::Wgpu);
     names.into_iter().map(Listed::new).collect()
 }
 
@@ -63,10 +62,8 @@ pub(super) fn available(name: DeviceName) -> Result<(), DeviceError> {
                 "LibTorch finds {count} CUDA device(s), numbered from 0"
             )),
         },
-        #[cfg(feature = "wgpu")]
-        DeviceName::Wgpu => super::wgpu::open().map(drop).or_else(absent),
-        _ => {
-            let feature = name.feature().unwrap_or("default");
+        DeviceName::TchCpu | DeviceName::TchCuda(_) => {
+            let feature = "tch";
             Err(DeviceError::NotBuilt { name, feature })
         }
     }
@@ -86,10 +83,10 @@ pub(super) fn tensors(name: DeviceName) -> Tensors {
         #[cfg(feature = "tch")]
         #[expect(deprecated, reason = "docs/decisions/0013-libtorch.md")]
         DeviceName::TchCuda(number) => Tensors::libtorch_cuda(usize::from(number)),
-        #[cfg(feature = "wgpu")]
-        DeviceName::Wgpu => super::wgpu::open().expect("it is available, which was asked before"),
-        #[cfg(not(all(feature = "tch", feature = "wgpu")))]
-        _ => unreachable!("{name} is not built in, which was asked before"),
+        #[cfg(not(feature = "tch"))]
+        DeviceName::TchCpu | DeviceName::TchCuda(_) => {
+            unreachable!("{name} is not built in, which was asked before")
+        }
     }
 }
 

@@ -14,8 +14,6 @@ mod list;
 mod memory;
 mod name;
 mod slots;
-#[cfg(feature = "wgpu")]
-mod wgpu;
 
 use std::num::NonZero;
 use std::sync::LazyLock;

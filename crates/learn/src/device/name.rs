@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::DeviceError;
 
-/// The name of a device: `cpu`, `tch-cpu`, `tch-cuda:0` (and other numbers) or `wgpu`. Every program
-/// knows all names, whether or not it can use the device.
+/// The name of a device: `cpu`, `tch-cpu` or `tch-cuda:0` (and other numbers). Every
+/// program knows all names, whether or not it can use the device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeviceName {
     /// The processor, by burn's own kernels in Rust. In every program.
@@ -19,30 +19,18 @@ pub enum DeviceName {
     TchCpu,
     /// The CUDA device of this number, by LibTorch.
     TchCuda(u16),
-    /// The GPU that WebGPU prefers on this machine, over Vulkan, Metal or DirectX 12.
-    Wgpu,
 }
 
 /// What names look like, for people.
-pub(super) const NAMES: &str = "cpu, tch-cpu, tch-cuda:0 (or another number) or wgpu";
+pub(super) const NAMES: &str = "cpu, tch-cpu or tch-cuda:0 (or another number)";
 
 impl DeviceName {
-    /// The cargo feature with which a program has the device; `None` if every program has it.
-    pub fn feature(self) -> Option<&'static str> {
-        match self {
-            Self::Cpu => None,
-            Self::TchCpu | Self::TchCuda(_) => Some("tch"),
-            Self::Wgpu => Some("wgpu"),
-        }
-    }
-
     /// What computes, in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::Cpu => "the processor, by burn",
             Self::TchCpu => "the processor, by LibTorch",
             Self::TchCuda(_) => "a CUDA device, by LibTorch",
-            Self::Wgpu => "a GPU, by burn over Vulkan, Metal or DirectX 12",
         }
     }
 
@@ -58,7 +46,6 @@ impl fmt::Display for DeviceName {
             Self::Cpu => f.write_str("cpu"),
             Self::TchCpu => f.write_str("tch-cpu"),
             Self::TchCuda(number) => write!(f, "tch-cuda:{number}"),
-            Self::Wgpu => f.write_str("wgpu"),
         }
     }
 }
@@ -71,7 +58,6 @@ impl FromStr for DeviceName {
         match text.split_once(':') {
             None if text == "cpu" => Ok(Self::Cpu),
             None if text == "tch-cpu" => Ok(Self::TchCpu),
-            None if text == "wgpu" => Ok(Self::Wgpu),
             Some(("tch-cuda", number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => {
                 number.parse().map(Self::TchCuda).map_err(|_| unknown())
             }
@@ -101,7 +87,7 @@ impl schemars::JsonSchema for DeviceName {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "pattern": "^(cpu|tch-cpu|tch-cuda:[0-9]+|wgpu)$",
+            "pattern": "^(cpu|tch-cpu|tch-cuda:[0-9]+)$",
         })
     }
 }

@@ -32,7 +32,7 @@ mod stopping;
 mod tfl;
 mod trained_layers;
 
-fn training() -> Training {
+pub(crate) fn training() -> Training {
     let optimiser = Optimiser::Sgd {
         rate: 0.1,
         momentum: 0.0,

@@ -2,6 +2,7 @@
 
 use lab::compare::{BY_CHANCE, Comparison, Row, Spread, VariantTable};
 use learn::MetricName;
+use serde_json::Value;
 
 use super::super::numbers;
 use super::cells::{
@@ -169,7 +170,7 @@ pub(super) fn settings(variant: &VariantTable) -> Vec<(String, String)> {
         let chosen = chosen.map(|one| {
             let each = one.settings.iter().map(|(key, value)| {
                 let short = key.rsplit('.').next().unwrap_or(key);
-                format!("{short} {value}")
+                format!("{short} {}", setting(value))
             });
             let each = each.collect::<Vec<_>>().join(", ");
             format!("{each} (in {})", numbers::plural(one.seeds, "seed"))
@@ -182,6 +183,17 @@ pub(super) fn settings(variant: &VariantTable) -> Vec<(String, String)> {
         (!chosen.is_empty()).then(|| (row.label.clone(), chosen))
     };
     variant.strategies.iter().filter_map(line).collect()
+}
+
+/// The value of a setting, a number with six digits at most: `0.15` for `0.15000000000000002`.
+fn setting(value: &Value) -> String {
+    let six = |number: f64| format!("{number:.5e}").parse::<f64>().unwrap_or(number);
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            format!("{:?}", six(number.as_f64().unwrap_or(f64::NAN)))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Seeds that failed, a line for each way of learning.

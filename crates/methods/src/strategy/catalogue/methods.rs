@@ -317,3 +317,7 @@ methods! {
         build: FedSr::build,
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, unreachable_pub)]
+mod added;
