@@ -37,6 +37,7 @@ pub mod pool;
 pub mod status;
 pub mod store;
 pub mod verify;
+mod waiting_lines;
 
 #[cfg(test)]
 mod fixture;

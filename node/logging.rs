@@ -1,10 +1,6 @@
 //! The log, on standard error, so that standard output has nothing but the result.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -15,6 +11,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
+
+use crate::waiting_lines::WaitingLines;
 
 /// How the log is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -40,42 +38,20 @@ pub struct Log<'a> {
     pub otlp: Option<&'a str>,
 }
 
-/// Lines that may wait for a reader of standard error; more are dropped and counted.
-const WAITING: usize = 4096;
 /// How long the end of the program waits until the last lines are written.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// The log, which writes its last lines and sends the last traces when it is dropped.
 pub struct Started {
-    lines: Option<Waiting>,
+    lines: Option<WaitingLines>,
     #[cfg(feature = "otlp")]
     _traces: Option<crate::otlp::Traces>,
 }
 
-/// What the thread that writes the log of a node does next.
-enum Step {
-    /// Write a line.
-    Line(Vec<u8>),
-    /// Say that all lines before it are written.
-    Tell(SyncSender<()>),
-}
-
-/// Lines that wait to be written.
-#[derive(Clone)]
-struct Waiting {
-    steps: SyncSender<Step>,
-    dropped: Arc<AtomicU64>,
-}
-
 impl Drop for Started {
     fn drop(&mut self) {
-        let Some(lines) = self.lines.take() else {
-            return;
-        };
-        let (written, wait) = sync_channel(1);
-        if lines.steps.try_send(Step::Tell(written)).is_ok() {
-            // Nobody may read them: the program ends all the same.
-            let _ = wait.recv_timeout(LAST_LINES);
+        if let Some(lines) = &self.lines {
+            lines.wait(LAST_LINES);
         }
     }
 }
@@ -103,7 +79,11 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
         _ => filter,
     };
     let bar = bar.clone();
-    let waiting = options.timed.then(|| writer(options.format));
+    let format = options.format;
+    let missing = move |lost| missing(lost, format);
+    let waiting = options
+        .timed
+        .then(|| WaitingLines::start(io::stderr(), missing).0);
     let to = waiting.clone();
     let lines = fmt::layer()
         .with_writer(move || To(to.clone().ok_or_else(|| bar.clone())))
@@ -142,31 +122,6 @@ pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
     }
 }
 
-/// Starts the thread that writes the lines of a node's log.
-fn writer(format: LogFormat) -> Waiting {
-    let (steps, waiting) = sync_channel(WAITING);
-    let dropped = Arc::<AtomicU64>::default();
-    let counted = dropped.clone();
-    thread::spawn(move || write(&waiting, &counted, format, &mut io::stderr()));
-    Waiting { steps, dropped }
-}
-
-fn write(steps: &Receiver<Step>, dropped: &AtomicU64, format: LogFormat, out: &mut impl Write) {
-    for step in steps {
-        match step {
-            Step::Line(line) => {
-                // If standard error is closed, the node goes on.
-                let _ = out.write_all(&line);
-                let lost = dropped.swap(0, Ordering::Relaxed);
-                if lost > 0 {
-                    let _ = writeln!(out, "{}", missing(lost, format));
-                }
-            }
-            Step::Tell(written) => drop(written.send(())),
-        }
-    }
-}
-
 /// Says that lines of the log are missing.
 fn missing(lost: u64, format: LogFormat) -> String {
     let said = format!(
@@ -183,15 +138,13 @@ fn missing(lost: u64, format: LogFormat) -> String {
 
 /// Where a line goes: to the thread that writes it, or to standard error, where the bar is hidden while it
 /// is written.
-struct To(Result<Waiting, ProgressBar>);
+struct To(Result<WaitingLines, ProgressBar>);
 
 impl Write for To {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         match &self.0 {
             Ok(lines) => {
-                if lines.steps.try_send(Step::Line(line.to_vec())).is_err() {
-                    lines.dropped.fetch_add(1, Ordering::Relaxed);
-                }
+                lines.send(line.to_vec());
                 Ok(line.len())
             }
             Err(bar) => bar.suspend(|| io::stderr().write(line)),
@@ -226,30 +179,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_nobody_read_in_time_are_counted_where_they_are_missing() {
-        for (format, expected) in [
-            (
-                LogFormat::Text,
-                "one\n WARN 3 lines of this log are missing here: nobody read them in time\ntwo\n",
-            ),
-            (
-                LogFormat::Json,
-                "one\n{\"fields\":{\"message\":\"3 lines of this log are missing here: nobody read them in \
-                 time\"},\"level\":\"WARN\"}\ntwo\n",
-            ),
-        ] {
-            let (steps, waiting) = sync_channel(2);
-            let dropped = Arc::<AtomicU64>::default();
-            let lines = Waiting { steps, dropped };
-            let dropped = lines.dropped.clone();
-            let mut to = To(Ok(lines));
-            for line in ["one\n", "two\n", "lost\n", "lost\n", "lost\n"] {
-                assert_eq!(to.write(line.as_bytes()).ok(), Some(line.len()));
-            }
-            drop(to);
-            let mut out = Vec::new();
-            write(&waiting, &dropped, format, &mut out);
-            assert_eq!(String::from_utf8(out).ok().as_deref(), Some(expected));
-        }
+    fn what_says_that_lines_are_missing_is_a_line_of_the_log() {
+        let said = "3 lines of this log are missing here: nobody read them in time";
+        assert_eq!(missing(3, LogFormat::Text), format!(" WARN {said}"));
+        let json: serde_json::Value = missing(3, LogFormat::Json).parse().expect("it is JSON");
+        assert_eq!(
+            (&json["level"], &json["fields"]["message"]),
+            (&"WARN".into(), &said.into())
+        );
     }
 }

@@ -1,25 +1,21 @@
 //! Standard output of a node: lines of text, or one JSON document per line, each with its time.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use crate::events::{Line, NodeEvent};
+use crate::waiting_lines::WaitingLines;
 use formatting::numbers;
-
-/// Lines that may wait for a slow reader; more are dropped and counted.
-const WAITING: usize = 4096;
 
 /// Writes lines to standard output from a thread of its own, so that a slow or missing reader
 /// never holds up the node.
 #[derive(Clone)]
 pub struct Output {
     json: bool,
-    lines: SyncSender<String>,
-    dropped: Arc<AtomicU64>,
+    lines: WaitingLines,
     /// Whether it was said what lines of text are not good for.
     begun: Arc<AtomicBool>,
 }
@@ -27,16 +23,9 @@ pub struct Output {
 impl Output {
     /// Starts the thread, for JSON or text. It ends after the last clone of the output is dropped.
     pub fn start(json: bool) -> (Self, JoinHandle<()>) {
-        let (lines, waiting) = sync_channel(WAITING);
-        let dropped = Arc::<AtomicU64>::default();
-        let output = Self {
-            json,
-            lines,
-            dropped: dropped.clone(),
-            begun: Arc::default(),
-        };
-        let writer = thread::spawn(move || write(&waiting, &dropped, json));
-        (output, writer)
+        let (lines, writer) = WaitingLines::start(io::stdout(), move |lost| missing(lost, json));
+        let begun = Arc::default();
+        (Self { json, lines, begun }, writer)
     }
 
     /// Prints the event or the line of text, whichever was asked for, with the time of the event and the
@@ -55,9 +44,7 @@ impl Output {
     }
 
     fn write(&self, text: String) {
-        if self.lines.try_send(text).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+        self.lines.send((text + "\n").into_bytes());
     }
 
     /// Says once what lines of text in a file are not good for; nothing with JSON, and nothing on a terminal.
@@ -93,24 +80,17 @@ fn document(time: SystemTime, at: Option<f64>, event: NodeEvent) -> String {
     numbers::escaped(&document.to_string())
 }
 
-fn write(lines: &Receiver<String>, dropped: &AtomicU64, json: bool) {
-    for line in lines {
-        let mut out = io::stdout().lock();
-        let mut written = writeln!(out, "{line}");
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        if lost > 0 && json {
-            let line = document(
-                SystemTime::now(),
-                None,
-                NodeEvent::LinesLost { lines: lost },
-            );
-            written = written.and_then(|()| writeln!(out, "{line}"));
-        }
-        if written.and_then(|()| out.flush()).is_err() {
-            // Standard output is closed; the node continues.
-            return;
-        }
+/// Says that lines are missing.
+fn missing(lost: u64, json: bool) -> String {
+    let now = SystemTime::now();
+    if json {
+        return document(now, None, NodeEvent::LinesLost { lines: lost });
     }
+    let lines = numbers::plural(lost as usize, "line");
+    dated(
+        now,
+        &format!("{lines} of this output are missing here: nobody read them in time"),
+    )
 }
 
 #[cfg(test)]
