@@ -73,7 +73,7 @@ fn of_node(
     options: &ContinueFederation,
 ) -> Result<(Agreement, Start), CommandError> {
     let node = Node::load(config)?;
-    let agreement = node.institution.agreement;
+    let agreement = node.institution.configured.agreement;
     let round = node.held.round(options.round)?;
     let models = node.held.models(round, &node.equipment.equipped.layout())?;
     let model = match (options.coalition, options.global) {

@@ -85,7 +85,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
         return Err(CommandError::Present(
             SetupError::NotAMember {
                 key: first.key.public(),
-                identity: first.identity,
+                identity: first.configured.identity,
                 federation,
             }
             .into(),

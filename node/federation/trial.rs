@@ -79,11 +79,7 @@ pub fn tried(institution: &Institution, new: &Agreement) -> Vec<String> {
     let Some(me) = roster.position(&institution.key.public()) else {
         return Vec::new();
     };
-    let then = Institution {
-        agreement: new.clone(),
-        me,
-        ..institution.clone()
-    };
+    let then = institution.under(new.clone(), me);
     let adopted = newest(institution);
     let (rounds, last) = (new.epoch.charter.rounds, adopted.as_ref());
     let mut wrong = Vec::new();

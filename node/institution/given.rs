@@ -82,7 +82,7 @@ fn missing(institution: &Institution) -> Result<Option<BlobRequest>, DataError> 
     let family = Equipment::of_family(&institution.agreement, institution.me, None)?;
     let family = family.plain.learner.layout();
     let given = institution.start_model.as_deref();
-    let (state, beside) = (&institution.state, &institution.agreed_in);
+    let (state, beside) = (&institution.state, institution.agreed_in());
     match find_start(&sought, given, state, beside, &family) {
         Err(StartError::Nowhere { .. }) => Ok(Some(BlobRequest {
             hash: sought.model,

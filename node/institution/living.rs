@@ -89,11 +89,7 @@ fn lived_before(present: &Present) -> bool {
     let institution = &present.institution;
     let then = |agreement: &Agreement| {
         let me = agreement.epoch.roster.position(&institution.key.public())?;
-        Some(Institution {
-            agreement: agreement.clone(),
-            me,
-            ..institution.clone()
-        })
+        Some(institution.under(agreement.clone(), me))
     };
     let earlier = present.earlier.iter().rev();
     let mut earlier = earlier.filter(|agreement| agreement.unfit.is_none());

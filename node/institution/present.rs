@@ -60,13 +60,10 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Place {
     let signature = signature(institution, epochs, &past);
     let agreement = past.pop().expect("there is always one");
     let roster = contacts(institution, &agreement);
+    let mut institution = institution.under(agreement, me);
+    institution.roster = roster;
     Place::Member(Box::new(Present {
-        institution: Institution {
-            agreement,
-            me,
-            roster,
-            ..institution.clone()
-        },
+        institution,
         guests: guests(epochs),
         former: epochs.answers(),
         lineage: Lineage::of(epochs),
@@ -113,7 +110,7 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
         Place::Left | Place::Outside if institution.is_first_member() => Ok(institution),
         Place::Left | Place::Outside => Err(SetupError::NotAMember {
             key: institution.key.public(),
-            identity: institution.identity,
+            identity: institution.configured.identity,
             federation,
         }
         .into()),

@@ -70,13 +70,16 @@ impl Node {
     }
 
     pub(super) fn choose(&self, choice: Choice) -> Result<model::Chosen, CommandError> {
-        let Institution {
-            state,
-            agreement,
-            me,
-            ..
-        } = &self.institution;
-        let chosen = model::choose(state, &self.held, agreement, *me, &self.equipment, choice);
+        let node = &self.institution;
+        let (held, equipment) = (&self.held, &self.equipment);
+        let chosen = model::choose(
+            &node.state,
+            held,
+            &node.agreement,
+            node.me,
+            equipment,
+            choice,
+        );
         Ok(chosen?)
     }
 
@@ -87,10 +90,8 @@ impl Node {
     /// A model with its card.
     pub(super) fn card_of(&self, choice: Choice) -> Result<(Card, Params), CommandError> {
         let found = self.choose(choice)?;
-        let Institution {
-            state, agreement, ..
-        } = &self.institution;
-        let card = found.card(state, agreement, &self.equipment, now())?;
+        let node = &self.institution;
+        let card = found.card(&node.state, &node.agreement, &self.equipment, now())?;
         Ok((card, found.model))
     }
 }

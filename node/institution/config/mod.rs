@@ -3,6 +3,7 @@
 mod read;
 
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,52 +25,30 @@ use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::{GivenStart, find_start};
 
-/// The configuration of one institution's node, with the agreement and the key that it names.
+/// The configuration of one institution's node, with the agreement and the key that it names. All that
+/// [`Configured`] holds is read as a field of it.
 #[derive(Clone)]
 pub struct Institution {
-    /// What the members agreed on.
-    pub agreement: Agreement,
-    /// This institution's position in the roster; behind the last where it is in none.
+    /// The position in the roster; behind the last where the key is in none.
     pub me: MemberIndex,
-    /// Its key.
+    /// The key.
     pub key: SecretKey,
-    /// The file of its key.
-    pub identity: PathBuf,
-    /// The file of its signed consent.
-    pub consent: PathBuf,
-    /// Which changes of the agreement it follows without signing the new one.
-    pub policy: Vec<Routine>,
-    /// Where its journal and blobs are.
-    pub state: PathBuf,
-    /// Where it listens.
-    pub listen: Vec<String>,
-    /// Whether other nodes can connect to it.
-    pub reachable: bool,
-    /// Whether it relays between members.
-    pub relay: bool,
-    /// All members, with their known addresses.
-    pub roster: Vec<Contact>,
-    /// Where it serves the page and the metrics; `None` if it does not.
-    pub http: Option<SocketAddr>,
-    /// Its own seed, which splits its rows and orders them in training.
-    pub seed: u64,
-    /// Its robustness radius, or the rule that chooses it.
-    pub radius: Radius,
-    /// How it chooses the model that it serves.
-    pub serve: ServeConfig,
-    /// The file, or the state folder of an earlier node, with the model that the federation starts
-    /// from, if it is given.
-    pub start_model: Option<PathBuf>,
-    /// The folder of the agreement.
-    pub agreed_in: PathBuf,
-    /// What trains in place of Rota.
-    pub learner: Option<OwnLearner>,
-    /// Where Rota trains.
-    pub device: DeviceChoice,
-    /// Its data.
-    pub data: Data,
-    /// The folder that paths of data are relative to.
-    pub folder: PathBuf,
+    /// The rest.
+    pub configured: Configured,
+}
+
+impl Deref for Institution {
+    type Target = Configured;
+
+    fn deref(&self) -> &Configured {
+        &self.configured
+    }
+}
+
+impl DerefMut for Institution {
+    fn deref_mut(&mut self) -> &mut Configured {
+        &mut self.configured
+    }
 }
 
 /// The source of a silo's own data.
@@ -186,16 +165,15 @@ impl Configured {
     /// # Errors
     /// [`SetupError`]: a key that cannot be read, or of no member.
     pub fn with_key(self) -> Result<Institution, SetupError> {
-        let federation = self.federation.clone();
         let institution = self.with_any_key()?;
-        match institution.is_first_member() {
-            true => Ok(institution),
-            false => Err(SetupError::NotAMember {
-                key: institution.key.public(),
-                identity: institution.identity,
-                federation,
-            }),
+        if institution.is_first_member() {
+            return Ok(institution);
         }
+        Err(SetupError::NotAMember {
+            key: institution.key.public(),
+            identity: institution.configured.identity,
+            federation: institution.configured.federation,
+        })
     }
 
     /// Reads the key, of a member of this agreement or of a later one.
@@ -203,7 +181,6 @@ impl Configured {
     /// # Errors
     /// [`SetupError`]: a key that cannot be read.
     pub fn with_any_key(self) -> Result<Institution, SetupError> {
-        let agreed_in = self.agreed_in().to_owned();
         let key = identity::read(&self.identity)?;
         let roster = &self.agreement.epoch.roster;
         let behind = MemberIndex(roster.len() as u16);
@@ -211,25 +188,7 @@ impl Configured {
         Ok(Institution {
             me,
             key,
-            identity: self.identity,
-            consent: self.consent,
-            policy: self.policy,
-            state: self.state,
-            listen: self.listen,
-            reachable: self.reachable,
-            relay: self.relay,
-            http: self.http,
-            roster: self.roster,
-            seed: self.seed,
-            radius: self.radius,
-            serve: self.serve,
-            agreed_in,
-            start_model: self.start_model,
-            learner: self.learner,
-            device: self.device,
-            data: self.data,
-            folder: self.folder,
-            agreement: self.agreement,
+            configured: self,
         })
     }
 }
@@ -266,6 +225,14 @@ impl Institution {
         Configured::load(file)?.with_key()
     }
 
+    /// The same node under another agreement, in which it has position `me`.
+    pub(crate) fn under(&self, agreement: Agreement, me: MemberIndex) -> Self {
+        let mut then = self.clone();
+        then.me = me;
+        then.agreement = agreement;
+        then
+    }
+
     /// Whether it is a member of the agreement that its configuration names.
     pub fn is_first_member(&self) -> bool {
         self.me.at() < self.agreement.epoch.roster.len()
@@ -291,7 +258,7 @@ impl Institution {
         let family = Equipment::of_family(&self.agreement, self.me, None)?;
         let family = family.plain.learner.layout();
         let given = self.start_model.as_deref();
-        let found = find_start(&sought, given, &self.state, &self.agreed_in, &family);
+        let found = find_start(&sought, given, &self.state, self.agreed_in(), &family);
         found
             .map(Some)
             .map_err(|error| DataError::Config(error.to_string()))
