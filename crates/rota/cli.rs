@@ -223,6 +223,8 @@ pub(crate) enum MeshKind {
     Virtual,
     /// Real sockets on 127.0.0.1, in real time
     Loopback,
+    /// No messages, leads or votes, and the same models to the bit: for studies of learning
+    Direct,
 }
 
 impl Simulate {

@@ -237,6 +237,14 @@ impl Epoch {
         Duration::from_millis(self.charter.beat_ms)
     }
 
+    /// The fewest entries that a round may have whose plan names this many members. Of them, as many may
+    /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
+    /// members may have none, and then leaves the models as they are.
+    pub fn fewest(&self, participants: usize) -> usize {
+        let missing = self.roster.len() - usize::from(self.charter.min_contributions);
+        participants.saturating_sub(missing)
+    }
+
     /// How long a round waits for slow participants.
     pub fn patience(&self) -> Duration {
         self.beat() * self.charter.patience

@@ -123,6 +123,14 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// Whether it asks for something that only a federation over a network has: faults of messages, links
+    /// or times of its own.
+    pub fn needs_network(&self) -> bool {
+        self.faults.iter().any(Fault::needs_network)
+            || self.network != LinkConfig::default()
+            || self.costs != Costs::default()
+    }
+
     /// Makes its paths relative to the folder of the file that it is written in.
     pub fn resolve(&mut self, folder: &Path) {
         self.task.resolve(folder);

@@ -82,7 +82,7 @@ struct Federated {
     record: RunRecord,
     adopted: Vec<AdoptedModel>,
     /// Bytes that all members had sent when a round was final.
-    bytes: Vec<(u64, u64)>,
+    bytes: Vec<(u64, Option<u64>)>,
 }
 
 /// A trained federation.
@@ -200,7 +200,7 @@ impl Trial {
             return 0;
         };
         let until = federated.bytes.iter().filter(|(of, _)| *of <= round);
-        until.map(|(_, bytes)| *bytes).max().unwrap_or(0)
+        until.filter_map(|(_, bytes)| *bytes).max().unwrap_or(0)
     }
 
     /// Number of trained parameters of a model.
