@@ -225,6 +225,8 @@ pub(crate) enum MeshKind {
     Loopback,
     /// No messages, leads or votes, and the same models to the bit: for studies of learning
     Direct,
+    /// Direct, unless the scenario has faults, links or times of work: then virtual
+    Auto,
 }
 
 impl Simulate {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::environment::{Environment, EnvironmentConfig};
 use crate::record::Led;
+use crate::scenario::Scenario;
 
 /// A round that became final, for progress displays.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,16 @@ pub enum Surrounding<'a> {
     Direct,
     /// What this makes of the federation, for example real sockets.
     Made(Box<MakeEnvironment<'a>>),
+}
+
+impl Surrounding<'_> {
+    /// The cheapest that can play a scenario: none of messages, unless it asks for them.
+    pub fn of(scenario: &Scenario) -> Self {
+        match scenario.needs_network() {
+            true => Self::Virtual,
+            false => Self::Direct,
+        }
+    }
 }
 
 /// Options of a run.

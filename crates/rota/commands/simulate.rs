@@ -99,6 +99,7 @@ fn surrounding(
     }
     Ok(match simulate.mesh {
         MeshKind::Direct => Surrounding::Direct,
+        MeshKind::Auto => Surrounding::of(scenario),
         MeshKind::Virtual | MeshKind::Loopback => Surrounding::Virtual,
     })
 }
@@ -158,9 +159,9 @@ fn unwritable(path: &Path, reason: io::Error) -> CommandError {
 /// The sockets to run on; none without them. Refuses a transport for anything else.
 fn sockets(simulate: &Simulate) -> Result<Option<Transport>, CommandError> {
     match (simulate.mesh, simulate.transport) {
-        (MeshKind::Virtual | MeshKind::Direct, None) => Ok(None),
-        (MeshKind::Virtual | MeshKind::Direct, Some(_)) => Err(CommandError::Transport),
         (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
+        (_, None) => Ok(None),
+        (_, Some(_)) => Err(CommandError::Transport),
     }
 }
 
@@ -181,7 +182,7 @@ mod tests {
         };
         let (tcp, none) = (Some(TransportKind::Tcp), None);
         assert_eq!(sockets(MeshKind::Virtual, none), Some(None));
-        for without in [MeshKind::Virtual, MeshKind::Direct] {
+        for without in [MeshKind::Virtual, MeshKind::Direct, MeshKind::Auto] {
             assert_eq!(sockets(without, tcp), None);
         }
         assert_eq!(

@@ -27,7 +27,7 @@ use simulations::RunError;
 use simulations::pool::Threads;
 use simulations::position;
 use simulations::scenario::{Fault, Scenario};
-use simulations::{RunRecord, federate};
+use simulations::{RunRecord, Surrounding, federate};
 
 /// Metrics by name.
 pub(super) type Values = BTreeMap<String, f64>;
@@ -409,6 +409,7 @@ impl Federated {
             memo: true,
             threads: 1,
             references: false,
+            surrounding: Surrounding::of(scenario),
             progress: Box::new(|done| bytes.push((done.round, done.bytes))),
             ..Options::default()
         };

@@ -33,7 +33,7 @@ pub(crate) use build::build;
 pub(crate) use measured::{
     Measured, TrainingTargets, constant_measured, constants, mean_target, measured, why_unusable,
 };
-pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
+pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 pub use newcomers::NewcomerInfo;
 pub(crate) use newcomers::given_model;
 pub use results::{

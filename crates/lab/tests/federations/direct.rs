@@ -125,6 +125,39 @@ fn options_of_strategies_have_the_same_outcomes() {
     }
 }
 
+/// Two of five members are drawn; all five vote, of whom four are needed.
+#[test]
+fn drawn_members_alone_train_under_every_strategy_and_nobody_waits_for_the_others() {
+    for info in STRATEGIES {
+        if info.name == "drfa" {
+            let text = toy(info.name, "participation = 2");
+            let error = Scenario::parse("toy.toml", &text).unwrap_err().to_string();
+            assert!(error.contains("draws the members of a round"), "{error}");
+            continue;
+        }
+        let what = format!("{}, participation", info.name);
+        let text = toy(info.name, "participation = 0.4");
+        let direct = both(&what, &text, Some(&centres()), None);
+        let mut drawn = BTreeSet::new();
+        for round in direct.rounds.iter().filter(|round| round.kind == "train") {
+            assert_eq!(round.authors.len(), 2, "{what}, round {}", round.round);
+            drawn.insert(round.authors.clone());
+        }
+        assert!(drawn.len() > 1, "{what}: {drawn:?}");
+        let scenario = Scenario::parse("toy.toml", &text).unwrap();
+        let options = Options {
+            memo: true,
+            references: false,
+            ..Options::default()
+        };
+        let mesh = run_study(&scenario, &centres(), options).unwrap();
+        assert_eq!(mesh.nullified, [], "{what}");
+        assert_eq!(mesh.left_out, [], "{what}");
+        // A round that waits for somebody lasts for a patience of 30 s.
+        assert!(mesh.virtual_seconds < Some(20.0), "{what}");
+    }
+}
+
 fn patients(strategy: &str, charter: &str, more: &str) -> String {
     format!(
         "name = \"patients\"
@@ -164,6 +197,10 @@ fn tables_with_a_common_scale_newcomers_and_an_early_end_have_the_same_outcomes(
     let stopping = "name = \"fedavg\"\nstop = { patience = 1 }";
     let direct = both(stopping, &patients(stopping, "", ""), None, None);
     assert!(direct.rounds.len() < 6, "it ends early");
+    let drawn = "name = \"fedavg\"\nparticipation = 2";
+    let direct = both(drawn, &patients(drawn, "", ""), None, None);
+    let authors = direct.rounds.iter().map(|round| round.authors.len());
+    assert_eq!(authors.collect::<Vec<_>>(), [4, 2, 2, 2, 2, 2]);
     let bounded = "name = \"fedavg\"";
     both(
         bounded,
