@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use protocol::roster::MOST_MEMBERS;
 use protocol::{MemberIndex, Report, Time};
 use silo::{Checks, Notice, block_on};
 
@@ -47,6 +48,14 @@ pub fn federate(
             )));
         }
         return direct::federate(federation, options, threads);
+    }
+    let n = federation.members.len();
+    if n > MOST_MEMBERS {
+        return Err(RunError::Setup(format!(
+            "{}: {n} silos are more than {MOST_MEMBERS}, the largest federation over a network: choose the direct \
+             mesh",
+            scenario.file
+        )));
     }
     let real = matches!(options.surrounding, Surrounding::Made(_));
     let mut builder = tokio::runtime::Builder::new_current_thread();

@@ -171,6 +171,20 @@ impl Epoch {
     /// As [`first`](Self::first).
     pub fn first_in(format: u8, genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::new(genesis.silos.clone())?;
+        Self::of(format, genesis, roster)
+    }
+
+    /// The first epoch of a federation that is simulated: one of more than
+    /// [`MOST_MEMBERS`](crate::roster::MOST_MEMBERS) can be simulated without votes.
+    ///
+    /// # Errors
+    /// As [`first`](Self::first).
+    pub fn simulated(genesis: &Genesis) -> Result<Self, CharterError> {
+        let roster = Roster::simulated(genesis.silos.clone())?;
+        Self::of(Formats::SPOKEN.newest, genesis, roster)
+    }
+
+    fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, CharterError> {
         genesis.charter.validate(&roster)?;
         let bytes = genesis.encode(format);
         let id = Hash::labelled("rota epoch", &[&bytes]);

@@ -35,8 +35,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("rotation", include_str!("../../scenarios/rotation.toml")),
 ];
 
-/// Largest number of silos of a federation: the size of the largest roster.
-pub const MOST_SILOS: usize = 1000;
+/// Largest number of silos of a federation, without messages; over a network it is
+/// [`MOST_MEMBERS`](protocol::roster::MOST_MEMBERS).
+pub const MOST_SILOS: usize = u16::MAX as usize;
 
 /// A scenario that can be run.
 #[derive(Debug, Clone, PartialEq)]

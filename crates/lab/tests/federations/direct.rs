@@ -14,6 +14,7 @@ use learn::Study;
 use methods::learner::{Capabilities, QuadraticLearner, Split, Watch};
 use methods::strategy::STRATEGIES;
 use methods::{Layout, LearnError, Learner, Metrics, Params, Training, Update};
+use simulations::toy::toy_study;
 use simulations::{Options, Scenario, Surrounding};
 
 use crate::common::three_tensors;
@@ -384,4 +385,28 @@ fn every_strategy_learns_the_same_from_real_digits() {
         );
         both(info.name, &text, None, Some(data.clone()));
     }
+}
+
+#[test]
+fn more_silos_than_a_roster_holds_learn_without_messages_only() {
+    let centres: Vec<_> = (0..1_001).map(|at| vec![f64::from(at)]).collect();
+    let (study, _) = toy_study(&centres);
+    let text = toy("fedavg", "participation = 0.01").replace("rounds = 4", "rounds = 2");
+    let scenario = Scenario::parse("many.toml", &text).unwrap();
+    let run = |surrounding| {
+        let options = Options {
+            references: false,
+            surrounding,
+            ..Options::default()
+        };
+        run_study(&scenario, &study, options)
+    };
+    let summary = run(Surrounding::Direct).unwrap();
+    let authors = summary.rounds.iter().map(|round| round.authors.len());
+    assert_eq!(authors.collect::<Vec<_>>(), [10, 10]);
+    assert_eq!(
+        run(Surrounding::Virtual).unwrap_err().to_string(),
+        "many.toml: 1001 silos are more than 1000, the largest federation over a network: choose the \
+         direct mesh"
+    );
 }
