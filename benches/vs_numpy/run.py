@@ -4,7 +4,8 @@
     cargo build --release -p silo --example checks_alone
     ROTA_DATA=DIR python3 benches/vs_numpy/run.py
 
-`digits20` and `digits100` need the folder `digits8_bench` in ROTA_DATA. By hand there is one process that
+Rota runs without messages (`--mesh direct`), and over the simulated network with equal checks done once,
+or by every member. `digits20` and `digits100` need the folder `digits8_bench` in ROTA_DATA. By hand there is one process that
 trains and averages, and nothing else: no messages, no signatures, no hashes, no verification, no
 measuring of what came out. Two times are taken of each side: of the work alone (`work`; of Rota the
 `seconds` of `--json`), and of the whole process, from the start of the interpreter or program to its end
@@ -92,8 +93,8 @@ def timed(command, work):
     return work(done.stdout), whole
 
 
-def rota(program, scenario, check):
-    command = [program, "simulate", scenario, "--quiet", "--json", "--no-references", "--check", check]
+def rota(program, scenario, *how):
+    command = [program, "simulate", scenario, "--quiet", "--json", "--no-references", *how]
     return timed(command, lambda out: json.loads(out)["seconds"])
 
 
@@ -107,23 +108,24 @@ def main():
     if given.by_hand:
         print(WORK[given.by_hand]()[0])
         return
-    print("seconds, medians     by hand          once            every member")
-    print("                  work  process    work  process    work  process")
+    print("seconds, medians     by hand          direct           once            every member")
+    print("                  work  process    work  process    work  process    work  process")
     for name in WORK:
         by_hand = [sys.executable, __file__, "--by-hand", name]
         turns = []
         for _ in range(given.turns):
             turn = [*timed(by_hand, float)]
-            turn += rota(given.program, name, "once")
-            turn += rota(given.program, name, "every-member")
+            turn += rota(given.program, name, "--mesh", "direct")
+            turn += rota(given.program, name, "--check", "once")
+            turn += rota(given.program, name, "--check", "every-member")
             if name == "null":
                 turn += timed([given.alone], float)
             turns.append(turn)
         each = [statistics.median(column) for column in zip(*turns)]
-        print(f"{name:12}" + "".join(f"{seconds:9.3f}" for seconds in each[:6]))
+        print(f"{name:12}" + "".join(f"{seconds:9.3f}" for seconds in each[:8]))
         if name == "null":
-            alone = each[6]
-            print(f"{'':12} hashing and averaging alone {alone:.3f}, ratio {each[4] / alone:.2f}")
+            alone = each[8]
+            print(f"{'':12} hashing and averaging alone {alone:.3f}, ratio {each[6] / alone:.2f}")
 
 
 if __name__ == "__main__":

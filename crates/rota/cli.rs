@@ -223,6 +223,10 @@ pub(crate) enum MeshKind {
     Virtual,
     /// Real sockets on 127.0.0.1, in real time
     Loopback,
+    /// No messages, leads or votes, and the same models to the bit: for studies of learning
+    Direct,
+    /// Direct, unless the scenario has faults, links or times of work: then virtual
+    Auto,
 }
 
 impl Simulate {

@@ -40,22 +40,25 @@ impl Progress {
 
     /// A round became final.
     pub(crate) fn round(&self, done: &RoundDone) {
-        let lead = numbers::plain(&done.lead);
-        let time = numbers::seconds(done.at);
+        let led = done.led.as_ref().map(|led| {
+            let (lead, time) = (numbers::plain(&led.lead), numbers::seconds(led.at));
+            (led.view, format!("led by {lead}, at {time}"))
+        });
         match self {
             Progress::Bar(bar) => {
                 bar.set_position(done.round);
                 bar.set_message(match done.round == done.rounds {
                     true => "training reference models".to_owned(),
-                    false => format!("led by {lead}, at {time}"),
+                    false => led.map_or_else(String::new, |(_, by)| by),
                 });
             }
             Progress::Lines => {
-                let (round, rounds, view) = (done.round, done.rounds, done.view);
+                let of = format!("round {}/{}", done.round, done.rounds);
                 // Standard error may be closed; that is no reason to fail.
-                let _ = say(&format!(
-                    "round {round}/{rounds} final in view {view}, led by {lead}, at {time}"
-                ));
+                let _ = say(&match led {
+                    Some((view, by)) => format!("{of} final in view {view}, {by}"),
+                    None => of,
+                });
             }
             Progress::Quiet => {}
         }

@@ -163,7 +163,7 @@ def fine_tuned(all_of_it: bool, strategy: str = "fedavg") -> dict[str, float]:
     summary = rota.simulate(scenario, learner=make, references=False)
     return {
         "model": sum(4 * value.size for value in first.initial(0).values()),
-        "sent": summary["bytes"],
+        "sent": summary["bytes_blobs"],
         "after": statistics.mean(float(losses[-1]) for losses in summary.curves().values()),
     }
 

@@ -126,7 +126,7 @@ def traces(learner):
     found = []
 
     def run():
-        found.append(rota.simulate(scenario(task), learner=learner, references=False)["trace"])
+        found.append(rota.simulate(scenario(task), learner=learner, references=False)["rounds"][-1]["outcome"])
 
     run()
     threads = [threading.Thread(target=run) for _ in range(8)]
@@ -180,7 +180,7 @@ def test_silos_that_seed_nothing_draw_by_their_seeds():
             references=False,
         )  # fmt: skip
         assert len(set(drawn.values())) == 3
-        found.append((drawn, summary["trace"]))
+        found.append((drawn, summary["rounds"][-1]["outcome"]))
     assert found[0] == found[1] != found[2]
 
 

@@ -249,7 +249,7 @@ def test_silos_of_one_process_do_not_draw_from_each_other():
         return rota.torch.Learner(model, nn.functional.mse_loss, loader, loader, silo=of, device="cpu")
 
     task = external(learner(silo()))
-    traces = {rota.simulate(scenario(task, silos=4), learner=learner)["trace"] for _ in range(3)}
+    traces = {rota.simulate(scenario(task, silos=4), learner=learner)["rounds"][-1]["outcome"] for _ in range(3)}
     assert len(traces) == 1
 
 

@@ -17,6 +17,7 @@ use crate::federation::Federation;
 use crate::moments::Moment;
 use crate::network::Traffic;
 use crate::options::RoundDone;
+use crate::record::Led;
 use crate::recorder::{Recorder, Signal};
 use crate::scenario::{Fault, When, Who};
 
@@ -370,10 +371,12 @@ impl<'a> Director<'a> {
                 progress(&RoundDone {
                     round: *round,
                     rounds: self.federation.epoch.charter.rounds,
-                    view: *view,
-                    lead: self.federation.epoch.roster.name(*lead).into(),
-                    at: self.recorder.now().elapsed().as_secs_f64(),
-                    bytes,
+                    led: Some(Led {
+                        view: *view,
+                        lead: self.federation.epoch.roster.name(*lead).into(),
+                        at: self.recorder.now().elapsed().as_secs_f64(),
+                    }),
+                    bytes: Some(bytes),
                 });
             }
             Notice::Stopped(Stopped::Journal(_)) => {

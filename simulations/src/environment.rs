@@ -35,6 +35,12 @@ impl Mesh {
         name: "virtual",
         transport: None,
     };
+
+    /// No network: a loop over the silos.
+    pub const DIRECT: Self = Self {
+        name: "direct",
+        transport: None,
+    };
 }
 
 /// What an environment is made from.

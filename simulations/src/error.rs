@@ -43,6 +43,14 @@ pub enum RunError {
         /// The error of the last of them.
         reason: String,
     },
+    /// A round without messages cannot end.
+    #[error("round {round} cannot end: {what}")]
+    Round {
+        /// The round.
+        round: u64,
+        /// Why not.
+        what: String,
+    },
     /// The federation did not finish in time.
     #[error("seed {seed}: not finished after {} s on the federation's clock: {states}", after.as_secs())]
     Stuck {

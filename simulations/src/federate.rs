@@ -1,20 +1,23 @@
 //! Runs one federation to its end.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::{MemberIndex, Time};
-use silo::{Checks, Notice, Totals, block_on};
+use protocol::roster::MOST_MEMBERS;
+use protocol::{MemberIndex, Report, Time};
+use silo::{Checks, Notice, block_on};
 
 use crate::audit::audit;
-use crate::director::{Directed, Director, Mark, Stop};
-use crate::environment::{Environment, EnvironmentConfig, Mesh, VirtualEnvironment};
+use crate::direct;
+use crate::director::{Directed, Director};
+use crate::environment::{Environment, EnvironmentConfig, VirtualEnvironment};
 use crate::error::RunError;
 use crate::federation::Federation;
-use crate::linkage::Linkage;
 use crate::network::Traffic;
-use crate::options::Options;
+use crate::options::{Options, Surrounding};
 use crate::pool::Threads;
+use crate::record::{Led, ProtocolRecord, RoundRecord, RunRecord};
 use crate::recorder::Recorder;
 use crate::scenario::{Fault, Scenario};
 
@@ -23,40 +26,6 @@ use crate::scenario::{Fault, Scenario};
 const READ_VIRTUAL: Duration = Duration::from_secs(1);
 /// The same on a real clock, where a busy machine may stand still for a while.
 const READ_REAL: Duration = Duration::from_secs(10);
-
-/// The record of one federation's run.
-pub struct RunRecord {
-    /// The kind of network that carried the messages.
-    pub mesh: Mesh,
-    /// What every silo told, and when.
-    pub notices: Vec<(Time, MemberIndex, Notice)>,
-    /// The bytes that every member sent, in roster order.
-    pub traffic: Vec<Traffic>,
-    /// The modelled time that every member worked besides training.
-    pub work: Vec<Duration>,
-    /// Whether every honest silo was complete in the end, except those killed without a restart.
-    pub complete: bool,
-    /// The stops of silos, in order.
-    pub stops: Vec<Stop>,
-    /// The final rounds, in order.
-    pub marks: Vec<Mark>,
-    /// Members whose contributions a member got, each once: when, who, whose.
-    pub sightings: Vec<(Time, MemberIndex, MemberIndex)>,
-    /// Checks done and found in the shared cache.
-    pub totals: Totals,
-    /// Hash over all events.
-    pub trace: String,
-    /// Number of events.
-    pub events: u64,
-    /// Names of the safety properties that were checked after every event.
-    pub invariants: Vec<&'static str>,
-    /// How often the authors of models without names could be recognised.
-    pub linkage: Option<Linkage>,
-    /// Seconds that the run took here.
-    pub seconds: f64,
-    /// When it ended, on the federation's clock.
-    pub ended: Time,
-}
 
 /// Runs one federation to its end.
 ///
@@ -69,7 +38,26 @@ pub fn federate(
     options: &mut Options<'_>,
     threads: &Arc<Threads>,
 ) -> Result<RunRecord, RunError> {
-    let real = options.environment.is_some();
+    if matches!(options.surrounding, Surrounding::Direct) {
+        let unplayed = faults.iter().any(Fault::needs_network);
+        if unplayed || options.audit {
+            let what = if unplayed { "a [[fault]]" } else { "an audit" };
+            return Err(RunError::Setup(format!(
+                "{}: {what} needs messages, and a direct federation has none: choose another mesh",
+                scenario.file
+            )));
+        }
+        return direct::federate(federation, options, threads);
+    }
+    let n = federation.members.len();
+    if n > MOST_MEMBERS {
+        return Err(RunError::Setup(format!(
+            "{}: {n} silos are more than {MOST_MEMBERS}, the largest federation over a network: choose the direct \
+             mesh",
+            scenario.file
+        )));
+    }
+    let real = matches!(options.surrounding, Surrounding::Made(_));
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let builder = if real {
         builder.enable_all()
@@ -82,7 +70,7 @@ pub fn federate(
     let checks = Checks::new(options.memo);
     let began = Instant::now();
     let Options {
-        environment: make,
+        surrounding,
         progress,
         audit: audited,
         limit,
@@ -99,9 +87,9 @@ pub fn federate(
             checks: &checks,
             faults,
         };
-        let environment: Box<dyn Environment> = match make {
-            Some(make) => make(&config).map_err(RunError::Environment)?,
-            None => {
+        let environment: Box<dyn Environment> = match surrounding {
+            Surrounding::Made(make) => make(&config).map_err(RunError::Environment)?,
+            Surrounding::Virtual | Surrounding::Direct => {
                 let (links, costs) = (scenario.network.clone(), scenario.costs);
                 Box::new(VirtualEnvironment::new(
                     &config,
@@ -135,24 +123,56 @@ pub fn federate(
         let (traffic, work) = (environment.traffic(), environment.work());
         let invariants = recorder.invariants();
         let mut log = recorder.read();
+        let notices = std::mem::take(&mut log.notices);
+        let blobs = traffic.iter().map(|sent: &Traffic| sent.blobs).sum();
         Ok(RunRecord {
             mesh: environment.mesh(),
-            notices: std::mem::take(&mut log.notices),
-            traffic,
-            work,
-            complete,
-            stops,
-            marks,
-            sightings: std::mem::take(&mut log.sightings),
-            totals: checks.totals(),
-            trace,
-            events: log.events,
-            linkage: log.linkage.result(),
-            invariants,
+            rounds: rounds(federation, &notices),
+            notices,
+            blobs: Some(blobs),
             seconds: began.elapsed().as_secs_f64(),
-            ended,
+            protocol: Some(ProtocolRecord {
+                traffic,
+                work,
+                complete,
+                stops,
+                marks,
+                sightings: std::mem::take(&mut log.sightings),
+                totals: checks.totals(),
+                trace,
+                events: log.events,
+                linkage: log.linkage.result(),
+                invariants,
+                ended,
+            }),
         })
     })
+}
+
+/// The final rounds, as the silos reported them.
+fn rounds(federation: &Federation, notices: &[(Time, MemberIndex, Notice)]) -> Vec<RoundRecord> {
+    let mut rounds = BTreeMap::new();
+    for (at, _, notice) in notices {
+        if let Notice::Protocol(Report::Final {
+            round,
+            view,
+            lead,
+            authors,
+            ..
+        }) = notice
+        {
+            rounds.entry(*round).or_insert_with(|| RoundRecord {
+                round: *round,
+                authors: authors.clone(),
+                led: Some(Led {
+                    view: *view,
+                    lead: federation.epoch.roster.name(*lead).into(),
+                    at: at.elapsed().as_secs_f64(),
+                }),
+            });
+        }
+    }
+    rounds.into_values().collect()
 }
 
 /// The time after which a federation counts as stuck: twice as long as all rounds take if every

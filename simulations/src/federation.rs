@@ -112,7 +112,8 @@ impl Federation {
             keep_rounds: numbers.keep_rounds,
             discovery: false,
         };
-        let epoch = Epoch::first(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
+        let epoch =
+            Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);
         let members = learners
             .into_iter()

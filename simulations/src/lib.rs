@@ -1,17 +1,19 @@
-//! Simulates whole federations in one process, in virtual time, with faults, and checks that safety
-//! holds after every event.
+//! Simulates whole federations in one process: in virtual time, with faults and checks that safety holds
+//! after every event, or without messages.
 //!
-//! There are two simulators:
+//! There are three simulators:
 //!
 //! - [`federate`] runs a [`Scenario`] with real silos: actors, models and strategies over a simulated
 //!   network, disk and pool. It plays the scripted faults (kills, network splits, Byzantine members), and
 //!   returns a [`RunRecord`]: what every silo noticed, its traffic, its stops.
+//! - With [`Surrounding::Direct`] [`federate`] calls the same silos' functions in one loop, without
+//!   messages, leads and votes: for those who study learning. The outcomes are the same, to the bit.
 //! - [`bare::run`] runs the protocol's state machines alone, with faults drawn from a seed, for
 //!   thousands of federations a minute.
 //!
-//! Both check the same [`invariants`], the safety properties S1 to S10 of `docs/protocol.md`. Both are
-//! deterministic: the same seed gives the same events, on any number of threads. The hash over all
-//! events, [`RunRecord::trace`], shows it.
+//! The first and the last check the same [`invariants`], the safety properties S1 to S10 of
+//! `docs/protocol.md`. All are deterministic: the same seed gives the same events, on any number of
+//! threads. The hash over all events, [`ProtocolRecord::trace`], shows it.
 //!
 //! What a run means, metrics and references beside each other, is said by the laboratory (crate `lab`),
 //! which makes a summary from a [`RunRecord`].
@@ -34,6 +36,7 @@ mod audit;
 pub mod bare;
 mod byzantine;
 mod cuts;
+mod direct;
 mod director;
 mod disk;
 mod environment;
@@ -48,6 +51,7 @@ pub mod network;
 mod options;
 pub mod pool;
 pub mod random;
+mod record;
 mod recorder;
 pub mod scenario;
 mod signatures;
@@ -59,11 +63,12 @@ pub use director::{Mark, Stop};
 pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;
-pub use federate::{RunRecord, federate};
+pub use federate::federate;
 pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, Linkage};
 pub use moments::{Moment, StepCut};
-pub use options::{MakeEnvironment, Options, RoundDone};
+pub use options::{MakeEnvironment, Options, RoundDone, Surrounding};
+pub use record::{Led, ProtocolRecord, RoundRecord, RunRecord};
 pub use recorder::Recorder;
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use tamper::Tamper;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::environment::{Environment, EnvironmentConfig};
+use crate::record::Led;
+use crate::scenario::Scenario;
 
 /// A round that became final, for progress displays.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,19 +14,37 @@ pub struct RoundDone {
     pub round: u64,
     /// Rounds in all.
     pub rounds: u64,
-    /// The view of its block.
-    pub view: u64,
-    /// The lead of that view, by name.
-    pub lead: String,
-    /// Seconds on the federation's clock, virtual or real.
-    pub at: f64,
-    /// Bytes that all members had sent by then.
-    pub bytes: u64,
+    /// Its view, where there are views.
+    pub led: Option<Led>,
+    /// Bytes that all members had sent by then; without messages those of models, where they are known.
+    pub bytes: Option<u64>,
 }
 
 /// Makes the environment of a federation; the clock is not paused then.
 pub type MakeEnvironment<'a> =
     dyn FnMut(&EnvironmentConfig<'_>) -> Result<Box<dyn Environment>, String> + 'a;
+
+/// What the silos of a run live in.
+#[derive(Default)]
+pub enum Surrounding<'a> {
+    /// The simulated network, in virtual time.
+    #[default]
+    Virtual,
+    /// A loop over the silos, without messages: nobody leads or votes, and the outcomes are the same.
+    Direct,
+    /// What this makes of the federation, for example real sockets.
+    Made(Box<MakeEnvironment<'a>>),
+}
+
+impl Surrounding<'_> {
+    /// The cheapest that can play a scenario: none of messages, unless it asks for them.
+    pub fn of(scenario: &Scenario) -> Self {
+        match scenario.needs_network() {
+            true => Self::Virtual,
+            false => Self::Direct,
+        }
+    }
+}
 
 /// Options of a run.
 pub struct Options<'a> {
@@ -46,8 +66,8 @@ pub struct Options<'a> {
     pub limit: Option<Duration>,
     /// Called when a round became final.
     pub progress: Box<dyn FnMut(&RoundDone) + 'a>,
-    /// Makes the environment of the silos; `None`: the simulated one, in virtual time.
-    pub environment: Option<Box<MakeEnvironment<'a>>>,
+    /// What the silos live in.
+    pub surrounding: Surrounding<'a>,
 }
 
 impl Default for Options<'_> {
@@ -62,7 +82,7 @@ impl Default for Options<'_> {
             audit: false,
             limit: None,
             progress: Box::new(|_| ()),
-            environment: None,
+            surrounding: Surrounding::Virtual,
         }
     }
 }

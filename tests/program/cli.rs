@@ -219,9 +219,9 @@ fn wrong_options_exit_with_2_and_name_what_is_allowed() {
         (&["diabetes", "--rounds", "1"], "at least 2"),
         (
             &["null", "--silos", "0"],
-            "--silos is 0, it must be between 1 and 1000",
+            "--silos is 0, it must be between 1 and 65535",
         ),
-        (&["null", "--silos", "100000000"], "between 1 and 1000"),
+        (&["null", "--silos", "100000000"], "between 1 and 65535"),
         (
             &["null", "--strategy", "nonsense"],
             "fedavg, local, cs-rcfl",

@@ -185,6 +185,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.aggregation.then", "the rule for the mixed models"),
     key("strategy.encoding", "how contributed models travel"),
     key("strategy.encoding.topk", "the share of a model's values that travel"),
+    key("strategy.participation", "how many members take part in a round that trains"),
     key("strategy.stop", "when the federation ends before its last round"),
     key("strategy.stop.patience", "the rounds without a better one after which it ends"),
     key("strategy.stop.measure", "what is compared on validation rows"),

@@ -1,25 +1,19 @@
 //! The references that a federation is compared with: averages of other kinds over the same silos.
 //!
-//! They are computed round by round without a protocol, because what counts is only what healthy
-//! members would agree on.
+//! They are federations without messages, because what counts is only what healthy members would agree on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use methods::learner::Update;
 use methods::serving::{Alone, Effort, WORK};
-use methods::strategy::{
-    Averaging, INTERCEPT, Method, ModelEntry, Participant, Sheet, StrategyConfig, WeightRule,
-};
+use methods::strategy::{Averaging, INTERCEPT, Method, StrategyConfig, WeightRule};
 use methods::{Params, Strategy};
-use std::ops::ControlFlow;
 
 use crate::participation::Participation;
-use crate::summary::ModelKind;
-use simulations::Federation;
-use simulations::RunError;
+use crate::summary::{ModelKind, adopted_models, last_adopted};
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
+use simulations::{Federation, Options, RunError, Surrounding, federate};
 
 /// The references, and how much is tried for the models that silos train alone.
 #[derive(Default)]
@@ -119,76 +113,30 @@ fn work(scenario: &Scenario, federation: &Federation) -> f64 {
     each.sum()
 }
 
-/// All rounds of a federation whose members are healthy and do not cross-evaluate. The reason where
-/// too many of them cannot train.
+/// What a federation of healthy members reaches after all rounds. The reason where too many of them
+/// cannot train.
 fn rounds(
     scenario: &Scenario,
     federation: &Federation,
     threads: &Arc<Threads>,
 ) -> Result<Reached, String> {
-    let members = &federation.members;
-    let (strategy, initial) = (members[0].strategy.clone(), members[0].initial_seed);
-    let least = scenario.charter.min_contributions_for(members.len());
-    let mut state = Arc::new(strategy.initial_state(&*members[0].learner, initial));
-    let own = members
-        .iter()
-        .map(|member| member.learner.initial_personal(initial));
-    let mut personal: Vec<Params> = own.collect();
-    for round in 1..=scenario.rounds {
-        let plan = strategy.plan(&state, round);
-        let jobs = members.iter().zip(&personal).map(|(member, personal)| {
-            let (learner, strategy) = (member.learner.clone(), strategy.clone());
-            let (state, plan, personal) = (state.clone(), plan.clone(), personal.clone());
-            let (radius, seed, me) = (member.radius.clone(), member.seed, member.member.me.0);
-            move || {
-                let participant = Participant {
-                    member: me,
-                    coalition: 0,
-                    learner: &*learner,
-                    personal: &personal,
-                    radius: &radius,
-                    seed: learner.seed(seed, round),
-                };
-                let go_on = &mut |_| ControlFlow::Continue(());
-                strategy.contribute(&state, &plan, round, participant, go_on)
-            }
-        });
-        let mut entries = Vec::new();
-        let mut failed = None;
-        let updates = threads.all(jobs.collect::<Vec<_>>())?;
-        for (personal, contributed) in personal.iter_mut().zip(updates) {
-            let (coalition, update): (u32, Update) = match contributed {
-                Ok(contributed) => contributed,
-                Err(error) => {
-                    failed = Some(error);
-                    continue;
-                }
-            };
-            *personal = update.personal;
-            entries.push(ModelEntry {
-                model: update.shared,
-                coalition: Some(coalition),
-                weight: plan.weights.then_some(update.samples),
-                member: None,
-            });
-        }
-        if let Some(error) = failed.filter(|_| entries.len() < least as usize) {
-            return Err(format!("in round {round}: {error}"));
-        }
-        let sheet = Sheet {
-            entries,
-            scores: None,
-        };
-        let decision = strategy.decide(&state, &sheet, round);
-        let decision = decision.map_err(|error| format!("in round {round}: {error}"))?;
-        let outcome = strategy.settle(&state, &sheet, &decision, round);
-        let outcome = outcome.map_err(|error| format!("in round {round}: {error}"))?;
-        state = Arc::new(outcome.state);
-    }
-    let model = state.models.first().ok_or("there is no model")?.clone();
+    let mut options = Options {
+        surrounding: Surrounding::Direct,
+        ..Options::default()
+    };
+    let recorded = federate(scenario, federation, &[], &mut options, threads);
+    let recorded = recorded.map_err(|error| match error {
+        RunError::Training { round, reason, .. } => format!("in round {round}: {reason}"),
+        RunError::Round { round, what } => format!("in round {round}: {what}"),
+        other => format!("({other})"),
+    })?;
+    let adopted = adopted_models(&recorded.notices);
+    let last = last_adopted(&adopted, federation.members.len());
+    let personal = last.iter().flatten().map(|own| own.model.1.clone());
+    let first = last.iter().flatten().next().ok_or("there is no model")?;
     Ok(Reached {
-        strategy,
-        model,
-        personal,
+        strategy: federation.members[0].strategy.clone(),
+        model: first.model.0.clone(),
+        personal: personal.collect(),
     })
 }

@@ -171,6 +171,20 @@ impl Epoch {
     /// As [`first`](Self::first).
     pub fn first_in(format: u8, genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::new(genesis.silos.clone())?;
+        Self::of(format, genesis, roster)
+    }
+
+    /// The first epoch of a federation that is simulated: one of more than
+    /// [`MOST_MEMBERS`](crate::roster::MOST_MEMBERS) can be simulated without votes.
+    ///
+    /// # Errors
+    /// As [`first`](Self::first).
+    pub fn simulated(genesis: &Genesis) -> Result<Self, CharterError> {
+        let roster = Roster::simulated(genesis.silos.clone())?;
+        Self::of(Formats::SPOKEN.newest, genesis, roster)
+    }
+
+    fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, CharterError> {
         genesis.charter.validate(&roster)?;
         let bytes = genesis.encode(format);
         let id = Hash::labelled("rota epoch", &[&bytes]);
@@ -235,6 +249,14 @@ impl Epoch {
     /// One beat.
     pub fn beat(&self) -> Duration {
         Duration::from_millis(self.charter.beat_ms)
+    }
+
+    /// The fewest entries that a round may have whose plan names this many members. Of them, as many may
+    /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
+    /// members may have none, and then leaves the models as they are.
+    pub fn fewest(&self, participants: usize) -> usize {
+        let missing = self.roster.len() - usize::from(self.charter.min_contributions);
+        participants.saturating_sub(missing)
     }
 
     /// How long a round waits for slow participants.

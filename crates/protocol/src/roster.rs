@@ -40,11 +40,14 @@ pub struct Silo {
 /// every whole number.
 pub const MOST_ROWS: u64 = 1 << 53;
 
+/// Most members of a federation.
+pub const MOST_MEMBERS: usize = 1000;
+
 /// Why a list of institutions is not a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
-    /// No member, or more than 1000.
-    #[error("a roster has 1 to 1000 members, this one has {0}")]
+    /// No member, or more than [`MOST_MEMBERS`].
+    #[error("a roster has 1 to {MOST_MEMBERS} members, this one has {0}")]
     Size(usize),
     /// An unusable name.
     #[error("the name of member {member} {why}")]
@@ -90,7 +93,19 @@ impl Roster {
     /// # Errors
     /// [`RosterError`]: size, names or keys that are not unique, unusable keys.
     pub fn new(silos: Vec<Silo>) -> Result<Self, RosterError> {
-        if silos.is_empty() || silos.len() > 1000 {
+        if silos.len() > MOST_MEMBERS {
+            return Err(RosterError::Size(silos.len()));
+        }
+        Self::simulated(silos)
+    }
+
+    /// The same for a simulation in which nobody votes: it may have as many members as a
+    /// [`MemberIndex`] can name.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn simulated(silos: Vec<Silo>) -> Result<Self, RosterError> {
+        if silos.is_empty() || silos.len() > usize::from(u16::MAX) {
             return Err(RosterError::Size(silos.len()));
         }
         for (at, silo) in silos.iter().enumerate() {

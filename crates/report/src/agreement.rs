@@ -41,13 +41,16 @@ pub(crate) fn sections(story: &Story, command: &str) -> Markup {
         section {
             h2 { "What was checked" }
             dl { @for (name, text) in &story.facts { dt { (name) } dd { (text) } } }
-            p.note { "The safety properties, checked after every event:" }
-            ul { @for property in &story.invariants { li { (property) } } }
+            @if !story.invariants.is_empty() {
+                p.note { "The safety properties, checked after every event:" }
+                ul { @for property in &story.invariants { li { (property) } } }
+            }
         }
         section {
             h2 { "Run it again" }
             p.note {
                 @match story.virtual_seconds {
+                    None if story.is_direct() => "The same seed gives the same outcomes. ",
                     Some(_) => "The same seed gives the same events, and so the trace above. ",
                     None => "The same seed gives the same data and the same training; the order of messages differs from run to run. ",
                 }

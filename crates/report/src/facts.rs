@@ -18,55 +18,56 @@ fn range(invariants: &[&str]) -> String {
 
 /// The lines: a name and a text each.
 pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
-    let checks = &summary.checks;
-    let memo = match checks.memo {
-        true => "on: equal checks were done once for all silos of this process",
-        false => "off: every member did every check",
-    };
-    let mut facts = vec![
-        ("mesh", carried(&summary.mesh)),
-        (
-            "sent",
-            format!(
-                "{}: {} of signed messages, {} of models and outcomes",
-                bytes(summary.bytes),
-                bytes(summary.bytes_messages),
-                bytes(summary.bytes_blobs)
-            ),
-        ),
-        (
-            "checked",
-            format!(
-                "{} signatures, {} hashed, {} decisions, {} outcomes computed",
-                count(checks.signatures),
-                bytes(checks.bytes_hashed),
-                count(checks.checks),
-                count(checks.settles)
-            ),
-        ),
-        ("memo", memo.to_owned()),
-    ];
+    let mut facts = vec![("mesh", carried(&summary.mesh))];
+    facts.extend(sent(summary).map(|text| ("sent", text)));
+    if let Some(checks) = &summary.checks {
+        let memo = match checks.memo {
+            true => "on: equal checks were done once for all silos of this process",
+            false => "off: every member did every check",
+        };
+        let checked = format!(
+            "{} signatures, {} hashed, {} decisions, {} outcomes computed",
+            count(checks.signatures),
+            bytes(checks.bytes_hashed),
+            count(checks.checks),
+            count(checks.settles)
+        );
+        facts.extend([("checked", checked), ("memo", memo.to_owned())]);
+    }
     facts.extend(proven(summary).map(|text| ("proven", text)));
-    facts.extend([
-        (
-            "safety",
-            format!(
-                "{} held after each of {} events",
-                range(&summary.invariants),
-                count(summary.events)
-            ),
-        ),
-        ("took", took(summary)),
-    ]);
+    if let Some(events) = summary.events {
+        let held = range(&summary.invariants);
+        let safety = format!("{held} held after each of {} events", count(events));
+        facts.push(("safety", safety));
+    }
+    facts.push(("took", took(summary)));
     facts.extend(summary.tuning.map(|tuning| ("alone", tuned(&tuning))));
     if let Some(sum) = summary.weights_abs_sum {
         facts.push(("weights", format!("sum of |w| of the final model {sum:.6}")));
     }
     // Over real sockets the order of messages differs from run to run.
-    if summary.virtual_seconds.is_some() {
-        facts.push(("trace", summary.trace.clone()));
-    }
+    let trace = summary.trace.as_ref();
+    facts.extend(
+        trace
+            .filter(|_| summary.virtual_seconds.is_some())
+            .map(|trace| ("trace", trace.clone())),
+    );
     facts
+}
+
+/// What was sent, or would be over a network; none where that depends on who leads.
+fn sent(summary: &Summary) -> Option<String> {
+    let blobs = summary.bytes_blobs.map(bytes)?;
+    Some(match (summary.bytes, summary.bytes_messages) {
+        (Some(all), Some(messages)) => format!(
+            "{}: {} of signed messages, {blobs} of models and outcomes",
+            bytes(all),
+            bytes(messages)
+        ),
+        _ => {
+            format!("nothing; over a network members that check everything send {blobs} of models")
+        }
+    })
 }
 
 /// How far the last coalitions can be from the best ones, where the lead has proven it.
@@ -104,6 +105,11 @@ fn tuned(tuning: &Tuning) -> String {
 
 fn carried(mesh: &Mesh) -> String {
     match mesh.transport {
+        None if *mesh == Mesh::DIRECT => format!(
+            "{}: no messages, leads or votes; the outcomes are those of a healthy network, to the bit; \
+             [network] and [costs] of the scenario do not apply",
+            mesh.name
+        ),
         None => format!("{}: simulated network, virtual time", mesh.name),
         Some(transport) => format!(
             "{}, {}: real sockets, real time; [network] and [costs] of the scenario do not apply",
@@ -117,16 +123,13 @@ fn took(summary: &Summary) -> String {
     let virtually = summary.virtual_seconds.map_or_else(String::new, |lasted| {
         format!(" for {} of virtual time", seconds(lasted))
     });
+    let events = summary
+        .events
+        .map_or_else(String::new, |events| format!(", {} events", count(events)));
     format!(
-        "{}{virtually}, {} events; reference models {}{}",
+        "{}{virtually}{events}; reference models {}",
         seconds(summary.seconds),
-        count(summary.events),
         seconds(summary.reference_seconds),
-        if summary.virtual_seconds.is_none() {
-            " in virtual time"
-        } else {
-            ""
-        },
     )
 }
 

@@ -3,8 +3,8 @@
 use lab::summary::*;
 use methods::serving::{Candidate, ComparedOn};
 use silo::Totals;
-use simulations::Mesh;
 use simulations::network::Traffic;
+use simulations::{Led, Mesh};
 
 use super::Story;
 
@@ -48,10 +48,8 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         at += length;
         finals.push(RoundInfo {
             round,
-            view,
-            lead,
+            led: Some(Led { view, lead, at }),
             kind: if round == 1 { "summarise" } else { "train" },
-            at,
             cross_evaluated: round == 2,
             authors: (0..silos).map(name).collect(),
             outcome: String::new(),
@@ -142,14 +140,14 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         scenario: "diabetes".into(),
         strategy: "cs-rcfl".into(),
         seed: 7,
-        trace: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into(),
+        trace: Some("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".into()),
         seconds: 0.82,
         mesh: Mesh::VIRTUAL,
         virtual_seconds: Some(at),
         reference_seconds: 0.2,
-        bytes: messages + blobs,
-        bytes_messages: messages,
-        bytes_blobs: blobs,
+        bytes: Some(messages + blobs),
+        bytes_messages: Some(messages),
+        bytes_blobs: Some(blobs),
         metric: MetricInfo {
             name: "mae".into(),
             unit: "points of disease progression".into(),
@@ -191,13 +189,13 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         traffic,
         silos,
         weights_abs_sum: None,
-        checks: Totals {
+        checks: Some(Totals {
             signatures: 12_345,
             bytes_hashed: 2_300_000,
             checks: 48,
             settles: 48,
             memo: false,
-        },
+        }),
         refused: vec![Refused {
             member: name(0),
             round: 2,
@@ -222,7 +220,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             silo: name(0),
             reason: "the lead was silent".into(),
         }],
-        events: 54_321,
+        events: Some(54_321),
         invariants: vec!["S1 (one notarised block per view)", "S9 (final parents)"],
     }
 }

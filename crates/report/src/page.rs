@@ -43,8 +43,8 @@ pub fn page(story: &Story, command: &str, date: &str) -> String {
             (classes::section(story))
             (graph::section(story))
             (curves::section(story))
-            (timeline::section(story))
-            (traffic::section(story))
+            @if !story.is_direct() { (timeline::section(story)) }
+            @if let Some(sent) = story.sent() { (traffic::section(story, sent)) }
             (settings::section(story, date))
             (agreement::sections(story, command))
         },
@@ -82,11 +82,15 @@ fn cards(story: &Story) -> Markup {
             story.last_coalitions().len().to_string(),
             "coalitions at the end",
         ),
-        (failed.to_string(), "views that failed"),
-        (numbers::bytes(story.sent().0 + story.sent().1), "sent"),
-        (numbers::seconds(story.seconds), "on this machine"),
     ];
-    let cards = cards.into_iter().chain(story.virtual_seconds.map(lasted));
+    let views = (failed.to_string(), "views that failed");
+    let sent = |(messages, blobs): (u64, u64)| (numbers::bytes(messages + blobs), "sent");
+    let cards = cards
+        .into_iter()
+        .chain((!story.is_direct()).then_some(views))
+        .chain(story.sent().map(sent))
+        .chain([(numbers::seconds(story.seconds), "on this machine")])
+        .chain(story.virtual_seconds.map(lasted));
     html! {
         ul.cards { @for (value, label) in cards { li { b { (value) } span { (label) } } } }
     }

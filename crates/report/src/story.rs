@@ -183,9 +183,15 @@ impl Story {
         self.settings.strategy["training"]["optimiser"]["rate"].as_f64()
     }
 
-    /// Bytes of signed messages, and of models with outcome documents, that all sent.
-    pub fn sent(&self) -> (u64, u64) {
-        (self.bytes_messages, self.bytes_blobs)
+    /// Bytes of signed messages, and of models with outcome documents, that all sent; none without
+    /// messages.
+    pub fn sent(&self) -> Option<(u64, u64)> {
+        self.bytes_messages.zip(self.bytes_blobs)
+    }
+
+    /// Whether nobody sent anything: there are no leads, views and messages to tell of.
+    pub fn is_direct(&self) -> bool {
+        self.mesh == simulations::Mesh::DIRECT
     }
 
     /// Seconds on the federation's clock, virtual or real.

@@ -25,7 +25,9 @@ pub fn write(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()
     table(out, story, colour)?;
     references::terminal(out, story)?;
     coalitions(out, story)?;
-    leads(out, story)?;
+    if !story.is_direct() {
+        leads(out, story)?;
+    }
     trouble(out, story)?;
     facts(out, story)
 }
@@ -310,7 +312,10 @@ pub(crate) fn ending(story: &Story, view: &Lead) -> String {
     let reason = story.reason(view.view).map(numbers::plain);
     match view.result {
         "final" => {
-            let round = story.rounds.iter().find(|round| round.view == view.view);
+            let round = story
+                .rounds
+                .iter()
+                .find(|round| round.view() == Some(view.view));
             let task = match round {
                 Some(round) => {
                     let what = if round.kind == "summarise" {

@@ -151,7 +151,10 @@ fn rounds(story: &Story, x: &Clock, bottom: f64) -> Markup {
         .rounds
         .iter()
         .filter_map(|round| {
-            let view = story.timeline.iter().find(|view| view.view == round.view)?;
+            let view = story
+                .timeline
+                .iter()
+                .find(|view| Some(view.view) == round.view())?;
             let at = x.at(view.to);
             let room = at - free >= 26.0;
             if room {

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use super::{download, numbers};
 
-/// The section.
-pub(crate) fn section(story: &Story) -> Markup {
+/// The section; `sent` are bytes of messages and of models in all.
+pub(crate) fn section(story: &Story, sent: (u64, u64)) -> Markup {
     let total = |(messages, blobs): (u64, u64)| messages + blobs;
     let most = story
         .silos
@@ -20,8 +20,8 @@ pub(crate) fn section(story: &Story) -> Markup {
         section {
             h2 { "What was sent" }
             p.note {
-                (numbers::bytes(total(story.sent()))) " in all: " (numbers::bytes(story.sent().0))
-                " of signed messages, " (numbers::bytes(story.sent().1)) " of models and outcome documents."
+                (numbers::bytes(total(sent))) " in all: " (numbers::bytes(sent.0))
+                " of signed messages, " (numbers::bytes(sent.1)) " of models and outcome documents."
             }
             ul.legend.inline {
                 li { span.swatch.messages {} "signed messages" }
@@ -71,7 +71,7 @@ mod tests {
         let mut story = fixture::story(2, 1, 1);
         story.silos[0].sent = (300, 100);
         story.silos[1].sent = (100, 0);
-        let page = section(&story).into_string();
+        let page = section(&story, (0, 0)).into_string();
         for width in ["width:75.00%", "width:25.00%", "width:0.00%"] {
             assert!(page.contains(width), "{width}");
         }
@@ -81,6 +81,6 @@ mod tests {
     fn a_silo_that_sent_nothing_is_drawn() {
         let mut story = fixture::story(1, 1, 1);
         story.silos[0].sent = (0, 0);
-        assert!(!section(&story).into_string().contains("NaN"));
+        assert!(!section(&story, (0, 0)).into_string().contains("NaN"));
     }
 }

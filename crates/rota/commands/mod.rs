@@ -43,8 +43,8 @@ pub(crate) enum CommandError {
     /// A fault of the scenario cannot be carried out on real sockets.
     #[error(transparent)]
     Loopback(#[from] loopback::Refused),
-    /// A transport was given for the simulated network.
-    #[error("--transport is for real sockets, and --mesh is virtual: add --mesh loopback")]
+    /// A transport was given without sockets.
+    #[error("--transport is for real sockets: add --mesh loopback")]
     Transport,
     /// The experiment is wrong, or cannot be run.
     #[error(transparent)]

@@ -14,7 +14,7 @@ use mesh::Transport;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, MakeEnvironment, Options, Scenario, scenario::BUILT_IN,
+    Environment, EnvironmentConfig, Options, Scenario, Surrounding, scenario::BUILT_IN,
 };
 
 use super::CommandError;
@@ -27,10 +27,7 @@ use node::logging::colours;
 pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandError> {
     let name = simulate.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&simulate.overrides())?;
-    let sockets = sockets(simulate)?;
-    if sockets.is_some() {
-        loopback::check(&scenario)?;
-    }
+    let surrounding = surrounding(simulate, &scenario)?;
     let report = report_file(simulate, &scenario.name);
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
     let date = began.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
@@ -40,7 +37,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         memo: simulate.check == Check::Once,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
-        environment: sockets.map(over),
+        surrounding,
         ..Options::default()
     };
     let summary = federate(&scenario, options);
@@ -91,12 +88,28 @@ fn of_use(summary: &Summary) -> Result<(), CommandError> {
     }
 }
 
+/// What the silos live in.
+fn surrounding(
+    simulate: &Simulate,
+    scenario: &Scenario,
+) -> Result<Surrounding<'static>, CommandError> {
+    if let Some(transport) = sockets(simulate)? {
+        loopback::check(scenario)?;
+        return Ok(over(transport));
+    }
+    Ok(match simulate.mesh {
+        MeshKind::Direct => Surrounding::Direct,
+        MeshKind::Auto => Surrounding::of(scenario),
+        MeshKind::Virtual | MeshKind::Loopback => Surrounding::Virtual,
+    })
+}
+
 /// Makes an environment over real sockets.
-fn over(transport: Transport) -> Box<MakeEnvironment<'static>> {
-    Box::new(move |config: &EnvironmentConfig<'_>| {
+fn over(transport: Transport) -> Surrounding<'static> {
+    Surrounding::Made(Box::new(move |config: &EnvironmentConfig<'_>| {
         let environment = Loopback::new(config, transport, Workers::all_cores())?;
         Ok(Box::new(environment) as Box<dyn Environment>)
-    })
+    }))
 }
 
 /// The file of the report, named after the scenario (a second one gets a number); none with `--json` without `--out`.
@@ -143,12 +156,12 @@ fn unwritable(path: &Path, reason: io::Error) -> CommandError {
     }
 }
 
-/// The sockets to run on; none in virtual time. Refuses a transport for the simulated network.
+/// The sockets to run on; none without them. Refuses a transport for anything else.
 fn sockets(simulate: &Simulate) -> Result<Option<Transport>, CommandError> {
     match (simulate.mesh, simulate.transport) {
-        (MeshKind::Virtual, None) => Ok(None),
-        (MeshKind::Virtual, Some(_)) => Err(CommandError::Transport),
         (MeshKind::Loopback, chosen) => Ok(Some(chosen.unwrap_or(TransportKind::Quic).into())),
+        (_, None) => Ok(None),
+        (_, Some(_)) => Err(CommandError::Transport),
     }
 }
 
@@ -169,7 +182,9 @@ mod tests {
         };
         let (tcp, none) = (Some(TransportKind::Tcp), None);
         assert_eq!(sockets(MeshKind::Virtual, none), Some(None));
-        assert_eq!(sockets(MeshKind::Virtual, tcp), None);
+        for without in [MeshKind::Virtual, MeshKind::Direct, MeshKind::Auto] {
+            assert_eq!(sockets(without, tcp), None);
+        }
         assert_eq!(
             sockets(MeshKind::Loopback, none),
             Some(Some(Transport::Quic))

@@ -13,6 +13,7 @@
 //! - [`Record`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
 //! - [`Notice`] is what a silo reports while it runs; a [`Feed`] receives the notices.
 //! - [`Activities`] is what a silo works on at the moment.
+//! - [`rounds`] is a round as functions of their arguments.
 //! - [`outcome`] has the documents that members vote on, [`Replay`] recomputes final rounds.
 //! - [`Checks`] counts expensive checks, and caches them for the silos of one process.
 //!
@@ -61,12 +62,12 @@ pub mod notice;
 pub mod outcome;
 pub mod record;
 pub mod replay;
+pub mod rounds;
 pub mod run_state;
 pub mod surroundings;
 pub mod threads;
 
 mod actors;
-mod base;
 mod clock;
 mod needed;
 mod restore;

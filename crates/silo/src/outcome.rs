@@ -102,13 +102,16 @@ pub fn read_sheet(blob: &[u8]) -> Option<SignedSheet> {
 
 /// An outcome with its document and state.
 #[derive(Debug, Clone)]
-pub(crate) struct Settled {
-    pub(crate) hash: Hash,
+pub struct Settled {
+    /// Hash of its document.
+    pub hash: Hash,
     pub(crate) blob: Bytes,
-    pub(crate) document: Document,
-    pub(crate) state: Arc<State>,
+    /// Its document.
+    pub document: Document,
+    /// Its state.
+    pub state: Arc<State>,
     /// Hashes of entries, document, models and sheet, ascending.
-    pub(crate) names: Vec<Hash>,
+    pub names: Vec<Hash>,
     /// The sheet that it was computed from, as a blob; `None` where it was not computed here.
     sheet: Option<(Hash, Bytes)>,
 }
@@ -247,7 +250,8 @@ pub fn genesis_outcome(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64
     (genesis.hash, State::clone(&genesis.state))
 }
 
-pub(crate) fn genesis(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64) -> Settled {
+/// The state before the first round as an outcome.
+pub fn genesis(strategy: &dyn Strategy, learner: &dyn Learner, seed: u64) -> Settled {
     let state = strategy.initial_state(learner, seed);
     Settled::new(0, Vec::new(), Vec::new(), state)
 }

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use protocol::message::{Learning, Sheet as SignedSheet};
 use protocol::{Hash, MemberIndex, codec};
 
-use crate::base::{RoundBase, outcome_gate};
 use crate::config::SiloConfig;
 use crate::outcome::{Document, Settled, decision, genesis, unchanged};
+use crate::rounds::{RoundBase, outcome_gate};
 
 /// The state of a federation after a number of rounds.
 pub struct Replay<'a> {

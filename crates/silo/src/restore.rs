@@ -12,13 +12,13 @@ use protocol::epochs::of_present;
 use protocol::member::{Config, Start};
 use protocol::message::Content;
 
-use crate::base::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
 use crate::needed::needed;
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, Record};
+use crate::rounds::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
 use crate::surroundings::{Blobs, Journal};
 
 /// The restored state of a silo.

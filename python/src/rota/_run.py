@@ -198,6 +198,7 @@ def simulate(
     strategy: str | None = None,
     data: str | os.PathLike[str] | None = None,
     references: bool = True,
+    mesh: str = "auto",
 ) -> Summary:
     """Runs a federation in one process and returns its summary.
 
@@ -205,13 +206,18 @@ def simulate(
     such a file. `learner` trains the models of all silos: a command, such as
     `"python3 learner.py"`, or in this process a `Learner` or a function from a `Silo` to one.
 
+    `mesh` is the network between the silos, as `rota simulate --mesh` has it. `"auto"` is `"direct"`: no
+    messages, leads or votes, and the same models to the bit, so that `summary` lacks what only they have;
+    but `"virtual"`, the simulated network, where the scenario has faults, links or times of work.
+    `summary["mesh"]` says which it was.
+
     Raises `RotaError` with what the program says where it fails; `summary` of the error has what the
     program printed before, and its cause is the learner's own exception where there is one. Trainings that fail are missing in
     their rounds: a warning says so, and `summary["training_failed"]` lists them.
     """
     summary: Summary
     with _file(scenario) as file, _program(learner) as program:
-        options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data)
+        options = _options(seed=seed, rounds=rounds, silos=silos, strategy=strategy, data=data, mesh=mesh)
         rest = [] if references else ["--no-references"]
         summary = document(["simulate", file, "--json", "--quiet", *options, *program, *rest], kind=Summary)
     if failed := summary["training_failed"]:

@@ -73,6 +73,14 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// Whether it is of messages, leads or disks, which only a federation over a network has; otherwise it
+    /// is of what a member learns.
+    pub fn needs_network(&self) -> bool {
+        !matches!(self, Self::Byzantine { behaviour, .. } if behaviour.is_of_learning())
+    }
+}
+
 /// One fault: a kill (`kill`), a network split (`split`) or a Byzantine member (`behaviour`). The other
 /// keys belong to one of these.
 #[derive(Debug, Clone, Deserialize, schemars::JsonSchema)]

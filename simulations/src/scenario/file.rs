@@ -39,9 +39,9 @@ pub(super) struct ScenarioFile {
     /// Number of rounds to learn, a first round that agrees on a common scale included.
     #[schemars(range(min = 1))]
     pub(super) rounds: u64,
-    /// Number of silos, from 1 to 1000. Without it: as many as the data have, or 8 where rows can be
+    /// Number of silos, from 1 to 1000, or without messages to 65535. Without it: as many as the data have, or 8 where rows can be
     /// distributed over any number.
-    #[schemars(range(min = 1, max = 1000))]
+    #[schemars(range(min = 1, max = 65535))]
     pub(super) silos: Option<usize>,
     /// Silos that take no part, by name, by position from 0, or by the group that they belong to, such as
     /// a region. Silos without training rows never take part. At the end they are given a model, which

@@ -35,8 +35,9 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("rotation", include_str!("../../scenarios/rotation.toml")),
 ];
 
-/// Largest number of silos of a federation: the size of the largest roster.
-pub const MOST_SILOS: usize = 1000;
+/// Largest number of silos of a federation, without messages; over a network it is
+/// [`MOST_MEMBERS`](protocol::roster::MOST_MEMBERS).
+pub const MOST_SILOS: usize = u16::MAX as usize;
 
 /// A scenario that can be run.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +122,14 @@ impl Scenario {
         let mut scenario = Self::parse(name, &text)?;
         scenario.resolve(Path::new(name).parent().unwrap_or(Path::new("")));
         Ok(scenario)
+    }
+
+    /// Whether it asks for something that only a federation over a network has: faults of messages, links
+    /// or times of its own.
+    pub fn needs_network(&self) -> bool {
+        self.faults.iter().any(Fault::needs_network)
+            || self.network != LinkConfig::default()
+            || self.costs != Costs::default()
     }
 
     /// Makes its paths relative to the folder of the file that it is written in.

@@ -93,7 +93,7 @@ fn errors_name_file_line_key_and_what_is_allowed() {
     }
     let many = error(&GOOD.replace("rounds = 2", "rounds = 2\nsilos = 100000000"));
     assert!(
-        many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 1000"),
+        many.starts_with("s.toml, line 4: `silos` is 100000000, it must be between 1 and 65535"),
         "{many}"
     );
     let span = error(&format!("{GOOD}[charter]\nbeat = \"5 parsecs\""));
@@ -169,14 +169,14 @@ fn overrides_change_a_scenario() {
             .to_string()
             .contains("fedavg, local")
     );
-    for silos in [0, 1001, usize::MAX] {
+    for silos in [0, 65_536, usize::MAX] {
         let change = Overrides {
             silos: Some(silos),
             ..Overrides::default()
         };
         let error = scenario.clone().with(&change).unwrap_err().to_string();
         assert!(error.starts_with(&format!(
-            "--silos is {silos}, it must be between 1 and 1000"
+            "--silos is {silos}, it must be between 1 and 65535"
         )));
     }
     let none = Overrides {

@@ -34,6 +34,9 @@ pub struct Comparison {
     pub scenario: Value,
     /// The metrics, the most important first.
     pub metrics: Vec<MetricName>,
+    /// The kinds of network that federations were trained over, by name: `"direct"`, without messages, or
+    /// `"virtual"` where faults, links or times of work are asked for.
+    pub meshes: BTreeSet<&'static str>,
     /// A table for every variant.
     pub variants: Vec<VariantTable>,
     /// Runs without a result: another part's, or not done yet.
@@ -281,6 +284,7 @@ impl Comparison {
             tune: experiment.tune.clone(),
             scenario: serde_json::to_value(experiment.settings()).unwrap_or_default(),
             variants: variants.collect(),
+            meshes: experiment.meshes(),
             metrics,
             missing,
             seconds,

@@ -1,5 +1,6 @@
 //! Runs an experiment: all of it or a part, on all cores, continued where it was interrupted.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,14 +11,14 @@ use super::alone::AllAlone;
 use super::comparison::Comparison;
 use super::error::ExperimentError;
 use super::experiment::{Entry, Experiment};
-use super::file::Variant;
+use super::file::{Point, Variant};
 use super::kept::Kept;
 use super::result::{Unit, UnitResult};
 use super::store::Store;
 use super::unit::Runs;
-use simulations::RunError;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
+use simulations::{Mesh, RunError};
 
 /// A part of an experiment: part `index` (from 1) of `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +156,21 @@ impl Experiment {
             }
         }
         units
+    }
+
+    /// The kinds of network that its federations need.
+    pub(super) fn meshes(&self) -> BTreeSet<&'static str> {
+        let pairs = self.variants.iter().flat_map(|variant| {
+            let entries = self.entries.iter();
+            entries.map(move |entry| (variant, entry))
+        });
+        let scenarios = pairs
+            .filter_map(|(variant, entry)| self.scenario(variant, entry, &Point::new(), 0).ok());
+        let mesh = |scenario: Scenario| match scenario.needs_network() {
+            true => Mesh::VIRTUAL.name,
+            false => Mesh::DIRECT.name,
+        };
+        scenarios.map(mesh).collect()
     }
 
     /// The runs of a part. Where the first seed chooses the settings of all, all seeds of a strategy

@@ -27,7 +27,7 @@ use simulations::RunError;
 use simulations::pool::Threads;
 use simulations::position;
 use simulations::scenario::{Fault, Scenario};
-use simulations::{RunRecord, federate};
+use simulations::{RunRecord, Surrounding, federate};
 
 /// Metrics by name.
 pub(super) type Values = BTreeMap<String, f64>;
@@ -82,7 +82,7 @@ struct Federated {
     record: RunRecord,
     adopted: Vec<AdoptedModel>,
     /// Bytes that all members had sent when a round was final.
-    bytes: Vec<(u64, u64)>,
+    bytes: Vec<(u64, Option<u64>)>,
 }
 
 /// A trained federation.
@@ -195,7 +195,7 @@ impl Trial {
             return 0;
         };
         let until = federated.bytes.iter().filter(|(of, _)| *of <= round);
-        until.map(|(_, bytes)| *bytes).max().unwrap_or(0)
+        until.filter_map(|(_, bytes)| *bytes).max().unwrap_or(0)
     }
 
     /// Number of trained parameters of a model.
@@ -404,6 +404,7 @@ impl Federated {
             memo: true,
             threads: 1,
             references: false,
+            surrounding: Surrounding::of(scenario),
             progress: Box::new(|done| bytes.push((done.round, done.bytes))),
             ..Options::default()
         };

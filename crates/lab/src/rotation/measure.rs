@@ -13,6 +13,7 @@ use super::takeover::{Event, take_overs};
 use super::timeline::timeline;
 use crate::summary::{AdoptedModel, adopted_models};
 use simulations::Federation;
+use simulations::ProtocolRecord;
 use simulations::RunError;
 use simulations::RunRecord;
 use simulations::pool::Threads;
@@ -29,7 +30,8 @@ pub(super) fn trial(
     threads: &Arc<Threads>,
 ) -> Result<Trial, RunError> {
     let n = study.silos.len();
-    let end = recorded.ended.elapsed().as_secs_f64();
+    let protocol = protocol(recorded);
+    let end = protocol.ended.elapsed().as_secs_f64();
     let reports = || {
         recorded
             .notices
@@ -40,7 +42,7 @@ pub(super) fn trial(
             })
     };
     let views = timeline(reports(), end);
-    let stops = stops(recorded, end);
+    let stops = stops(protocol, end);
     let mut events: Vec<Event> = reports()
         .filter_map(|(at, _, report)| event(at.elapsed().as_secs_f64(), report))
         .collect();
@@ -52,7 +54,7 @@ pub(super) fn trial(
     let mut led = vec![0; n];
     let (mut lead_bytes, mut lead_work) = (0, 0.0);
     let mut before = (vec![0; n], vec![0.0; n]);
-    for mark in &recorded.marks {
+    for mark in &protocol.marks {
         let lead = mark.lead.at();
         led[lead] += 1;
         let bytes: Vec<u64> = mark.traffic.iter().map(total).collect();
@@ -62,17 +64,17 @@ pub(super) fn trial(
         before = (bytes, work);
     }
     let metrics = metrics(federation, study, &recorded.notices, threads)?;
-    let curve = recorded.marks.iter().map(|mark| Point {
+    let curve = protocol.marks.iter().map(|mark| Point {
         round: mark.round,
         seconds: mark.at.as_secs_f64(),
         metric: metrics.get(&mark.round).copied(),
     });
     Ok(Trial {
         seed: federation.seed,
-        trace: recorded.trace.clone(),
-        rounds: recorded.marks.len() as u64,
-        complete: recorded.complete,
-        seconds: recorded
+        trace: protocol.trace.clone(),
+        rounds: protocol.marks.len() as u64,
+        complete: protocol.complete,
+        seconds: protocol
             .marks
             .last()
             .map_or(0.0, |mark| mark.at.as_secs_f64()),
@@ -82,8 +84,8 @@ pub(super) fn trial(
             .count() as u64,
         take_overs: take_overs(&events),
         stops,
-        bytes: recorded.traffic.iter().map(total).collect(),
-        work: recorded
+        bytes: protocol.traffic.iter().map(total).collect(),
+        work: protocol
             .work
             .iter()
             .map(|work| work.as_secs_f64())
@@ -91,15 +93,15 @@ pub(super) fn trial(
         lead_bytes,
         lead_work,
         led,
-        seen: seen(recorded, n),
+        seen: seen(protocol, n),
         curve: curve.collect(),
         views,
     })
 }
 
 /// When members stopped, and when they were back before the end.
-fn stops(recorded: &RunRecord, end: f64) -> Vec<Lost> {
-    recorded
+fn stops(protocol: &ProtocolRecord, end: f64) -> Vec<Lost> {
+    protocol
         .stops
         .iter()
         .map(|stop| {
@@ -134,13 +136,19 @@ fn event(at: f64, report: &Report) -> Option<Event> {
     }
 }
 
+/// What there was of messages: experiments with leads run over a network.
+fn protocol(recorded: &RunRecord) -> &ProtocolRecord {
+    let protocol = recorded.protocol.as_ref();
+    protocol.expect("a run over a network records its messages")
+}
+
 /// What curious members have seen after every final round.
-fn seen(recorded: &RunRecord, n: usize) -> Vec<Seen> {
+fn seen(protocol: &ProtocolRecord, n: usize) -> Vec<Seen> {
     let mut authors = vec![BTreeSet::<MemberIndex>::new(); n];
-    let mut sightings = recorded.sightings.iter().peekable();
+    let mut sightings = protocol.sightings.iter().peekable();
     let others = n.saturating_sub(1).max(1) as f64;
     let mut all = Vec::new();
-    for mark in &recorded.marks {
+    for mark in &protocol.marks {
         while let Some((_, by, author)) = sightings.next_if(|(at, ..)| at.elapsed() <= mark.at) {
             if by != author {
                 authors[by.at()].insert(*author);

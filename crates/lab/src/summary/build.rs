@@ -19,6 +19,7 @@ use crate::reference::References;
 use simulations::Federation;
 use simulations::Linkage;
 use simulations::Mesh;
+use simulations::RoundRecord;
 use simulations::RunError;
 use simulations::RunRecord;
 use simulations::pool::Threads;
@@ -69,7 +70,8 @@ pub(crate) fn build(
     let all = adopted_models(&recorded.notices);
     let n = study.silos.len();
     let finals = last_adopted(&all, n);
-    let (messages, blobs) = reports.sent();
+    let protocol = recorded.protocol.as_ref();
+    let messages = reports.messages();
     let newcomers = newcomers(scenario, whole, participation, federation, &all, threads)?;
     let rounds = reports.rounds(&all);
     let timeline = reports.timeline(&rounds);
@@ -86,15 +88,17 @@ pub(crate) fn build(
         scenario: scenario.name.clone(),
         seed: scenario.seed,
         mesh: recorded.mesh,
-        trace: recorded.trace.clone(),
-        events: recorded.events,
-        invariants: recorded.invariants.clone(),
+        trace: protocol.map(|run| run.trace.clone()),
+        events: protocol.map(|run| run.events),
+        invariants: protocol.map_or(Vec::new(), |run| run.invariants.clone()),
         seconds: recorded.seconds,
         virtual_seconds: reports.virtual_seconds(),
         reference_seconds: 0.0,
-        bytes: messages + blobs,
+        bytes: messages
+            .zip(recorded.blobs)
+            .map(|(messages, blobs)| messages + blobs),
         bytes_messages: messages,
-        bytes_blobs: blobs,
+        bytes_blobs: recorded.blobs,
         strategy: scenario.strategy.name().into(),
         metric: metric(study),
         second_metric: compared.second_metric,
@@ -106,13 +110,13 @@ pub(crate) fn build(
         means: compared.means,
         harmed: compared.harmed,
         tuning: compared.tuning,
-        linkage: recorded.linkage.clone(),
+        linkage: protocol.and_then(|run| run.linkage.clone()),
         notes,
         rounds,
         silos: compared.silos,
         newcomers,
         weights_abs_sum: weights(&finals),
-        checks: recorded.totals,
+        checks: protocol.map(|run| run.totals),
         refused: reports.refused(),
         faults: reports.faults(),
         left_out: reports.left_out(),
@@ -160,8 +164,9 @@ fn notes(
     notes.extend(
         reports
             .recorded
-            .linkage
+            .protocol
             .as_ref()
+            .and_then(|run| run.linkage.as_ref())
             .and_then(Linkage::sentence),
     );
     notes.extend(heavy_note(&reports.recorded.notices, reports.federation));
@@ -272,15 +277,14 @@ impl Reports<'_> {
     /// Seconds of virtual time that the run took, where time was virtual.
     fn virtual_seconds(&self) -> Option<f64> {
         let recorded = self.recorded;
-        (recorded.mesh == Mesh::VIRTUAL).then(|| recorded.ended.elapsed().as_secs_f64())
+        let protocol = recorded.protocol.as_ref()?;
+        (recorded.mesh == Mesh::VIRTUAL).then(|| protocol.ended.elapsed().as_secs_f64())
     }
 
-    /// Bytes of messages, and of blobs, that all silos sent.
-    fn sent(&self) -> (u64, u64) {
-        let traffic = || self.recorded.traffic.iter();
-        let messages = traffic().map(|sent| sent.messages).sum();
-        let blobs = traffic().map(|sent| sent.blobs).sum();
-        (messages, blobs)
+    /// Bytes of messages that all silos sent.
+    fn messages(&self) -> Option<u64> {
+        let protocol = self.recorded.protocol.as_ref()?;
+        Some(protocol.traffic.iter().map(|sent| sent.messages).sum())
     }
 
     /// What every silo sent.
@@ -290,7 +294,7 @@ impl Reports<'_> {
             .roster
             .silos()
             .iter()
-            .zip(&self.recorded.traffic)
+            .zip(self.recorded.protocol.iter().flat_map(|run| &run.traffic))
             .map(|(silo, &sent)| SiloTraffic {
                 silo: silo.name.clone(),
                 sent,
@@ -350,50 +354,36 @@ impl Reports<'_> {
         let silo = &self.federation.members[0];
         let start = State::genesis(silo.learner.initial(silo.initial_seed));
         let strategy = &silo.strategy;
-        let mut rounds = BTreeMap::new();
-        for (at, _, report) in self.reports() {
-            let Report::Final {
+        let round = |recorded: &RoundRecord| {
+            let round = recorded.round;
+            let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
+            for adopted in all.iter().filter(|adopted| adopted.round == round) {
+                let name = self.name(MemberIndex(adopted.silo as u16));
+                coalitions
+                    .entry(adopted.coalition)
+                    .or_default()
+                    .insert(adopted.silo, name);
+            }
+            let plan = strategy.plan(&start, round);
+            RoundInfo {
                 round,
-                view,
-                lead,
-                authors,
-                ..
-            } = report
-            else {
-                continue;
-            };
-            rounds.entry(*round).or_insert_with(|| {
-                let mut coalitions = BTreeMap::<u32, BTreeMap<usize, String>>::new();
-                for adopted in all.iter().filter(|adopted| adopted.round == *round) {
-                    let name = self.name(MemberIndex(adopted.silo as u16));
-                    coalitions
-                        .entry(adopted.coalition)
-                        .or_default()
-                        .insert(adopted.silo, name);
-                }
-                let plan = strategy.plan(&start, *round);
-                RoundInfo {
-                    round: *round,
-                    view: *view,
-                    lead: self.name(*lead),
-                    kind: match plan.task {
-                        Task::Summarise => "summarise",
-                        Task::Keep => "keep",
-                        Task::Train(_) => "train",
-                    },
-                    at,
-                    cross_evaluated: plan.cross_evaluate,
-                    coalitions: coalitions
-                        .into_values()
-                        .map(|members| members.into_values().collect())
-                        .collect(),
-                    authors: self.names(authors),
-                    outcome: self.outcome(*round),
-                    memory: self.memory(*round, all),
-                }
-            });
-        }
-        rounds.into_values().collect()
+                led: recorded.led.clone(),
+                kind: match plan.task {
+                    Task::Summarise => "summarise",
+                    Task::Keep => "keep",
+                    Task::Train(_) => "train",
+                },
+                cross_evaluated: plan.cross_evaluate,
+                coalitions: coalitions
+                    .into_values()
+                    .map(|members| members.into_values().collect())
+                    .collect(),
+                authors: self.names(&recorded.authors),
+                outcome: self.outcome(round),
+                memory: self.memory(round, all),
+            }
+        };
+        self.recorded.rounds.iter().map(round).collect()
     }
 
     fn refused(&self) -> Vec<Refused> {
@@ -541,6 +531,8 @@ impl Reports<'_> {
     }
 
     fn timeline(&self, rounds: &[RoundInfo]) -> Vec<Lead> {
+        let protocol = self.recorded.protocol.as_ref();
+        let ended = protocol.map_or(0.0, |run| run.ended.elapsed().as_secs_f64());
         let mut views = BTreeMap::<u64, Lead>::new();
         for (at, _, report) in self.reports() {
             if let Report::Entered { view, lead, round } = report {
@@ -548,7 +540,7 @@ impl Reports<'_> {
                     view: *view,
                     lead: self.name(*lead),
                     from: at,
-                    to: self.recorded.ended.elapsed().as_secs_f64(),
+                    to: ended,
                     round: *round,
                     result: "open",
                 });
@@ -579,7 +571,8 @@ impl Reports<'_> {
         // The round that a view worked on is the first that became final in it or in a later view:
         // the first member that entered it may have been a round behind.
         for lead in views.values_mut() {
-            let next = rounds.iter().find(|round| round.view >= lead.view);
+            let after = |round: &&RoundInfo| round.view().is_some_and(|view| view >= lead.view);
+            let next = rounds.iter().find(after);
             lead.round = next.map_or(lead.round, |round| round.round);
         }
         let starts: Vec<_> = views.values().map(|lead| lead.from).collect();

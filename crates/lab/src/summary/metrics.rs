@@ -53,7 +53,7 @@ pub(crate) fn adopted_models(notices: &[(Time, MemberIndex, Notice)]) -> Vec<Ado
 }
 
 /// The last model of every silo.
-pub(super) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<AdoptedModel>> {
+pub(crate) fn last_adopted(adopted: &[AdoptedModel], silos: usize) -> Vec<Option<AdoptedModel>> {
     (0..silos)
         .map(|silo| {
             adopted

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use silo::Totals;
 
+use simulations::Led;
 use simulations::Linkage;
 use simulations::Mesh;
 use simulations::network::Traffic;
@@ -32,7 +33,7 @@ pub(crate) use build::build;
 pub(crate) use measured::{
     Measured, TrainingTargets, constant_measured, constants, mean_target, measured, why_unusable,
 };
-pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models};
+pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 pub use newcomers::NewcomerInfo;
 pub(crate) use newcomers::given_model;
 pub use results::{
@@ -53,10 +54,14 @@ pub struct Summary {
     /// Hash over all events in order, in hexadecimal. In virtual time the same seed gives the same
     /// hash. It cannot be compared between versions or processors, because training may differ in
     /// the last bits.
-    pub trace: String,
-    /// Number of events.
-    pub events: u64,
+    /// None without messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Number of events, where there were messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
     /// The safety properties that held after each event, by number and name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invariants: Vec<&'static str>,
     /// Wall-clock seconds that the federation took.
     pub seconds: f64,
@@ -64,12 +69,16 @@ pub struct Summary {
     pub virtual_seconds: Option<f64>,
     /// Wall-clock seconds that the references took, evaluation included.
     pub reference_seconds: f64,
-    /// Bytes sent.
-    pub bytes: u64,
+    /// Bytes sent, where there were messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Bytes of messages.
-    pub bytes_messages: u64,
-    /// Bytes of models and outcomes.
-    pub bytes_blobs: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_messages: Option<u64>,
+    /// Bytes of models and outcomes. Without messages those that members would send who check
+    /// everything; none where the charter lets fewer of them check, because then they depend on who leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes_blobs: Option<u64>,
     /// The strategy's name.
     pub strategy: String,
     /// The metric by which silos are compared.
@@ -112,7 +121,9 @@ pub struct Summary {
     /// one model.
     pub weights_abs_sum: Option<f64>,
     /// How many checks were computed, and how many came from the cache.
-    pub checks: Totals,
+    /// None without messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Totals>,
     /// Messages that members refused.
     pub refused: Vec<Refused>,
     /// Proven misbehaviour.
@@ -124,8 +135,10 @@ pub struct Summary {
     /// Training loss and held-out metric by silo and round.
     pub curves: Vec<Curve>,
     /// All views with their leads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Lead>,
     /// Bytes sent by every silo.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<SiloTraffic>,
 }
 
@@ -145,15 +158,11 @@ pub struct MetricInfo {
 pub struct RoundInfo {
     /// The round, from 1.
     pub round: u64,
-    /// The view of its block.
-    pub view: u64,
-    /// The lead of that view.
-    pub lead: String,
+    /// Its view, where there are views.
+    #[serde(flatten)]
+    pub led: Option<Led>,
     /// `"summarise"` or `"train"`.
     pub kind: &'static str,
-    /// When the first silo knew that it is final, in seconds on the federation's clock, virtual or
-    /// real.
-    pub at: f64,
     /// Whether every silo evaluated the models of all (cross-evaluation).
     pub cross_evaluated: bool,
     /// The silos of every coalition, by their own reports.
@@ -166,6 +175,13 @@ pub struct RoundInfo {
     /// of the methods explain the names.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub memory: BTreeMap<String, Value>,
+}
+
+impl RoundInfo {
+    /// The view of its block, where there are views.
+    pub fn view(&self) -> Option<u64> {
+        self.led.as_ref().map(|led| led.view)
+    }
 }
 
 /// The result of a silo.

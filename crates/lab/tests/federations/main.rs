@@ -2,6 +2,7 @@
 
 mod common;
 mod deaths;
+mod direct;
 mod faults;
 mod nothing;
 mod outside;

@@ -15,6 +15,7 @@ mod assign_and_aggregate;
 mod catalogue;
 mod client;
 mod decision;
+mod draws;
 mod equip_error;
 mod fitting;
 mod max_weight;
@@ -80,6 +81,7 @@ pub use server::one_model::tfl::Tfl;
 pub use sheet::{ModelEntry, Scores, ScoresError, Sheet};
 pub use state::State;
 pub use wrappers::altered_decisions::with_altered_decisions;
+pub use wrappers::participation::Participation;
 pub use wrappers::personal_layers::{INTERCEPT, LAST_LAYER, NORM_LAYERS};
 pub use wrappers::standardise::{
     DEVIATION, MEAN, REST, SCALE, SUM_REST, Standardised, split_double,

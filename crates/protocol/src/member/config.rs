@@ -15,6 +15,7 @@ use crate::message::{Amendment, Body, Message};
 use crate::mutation;
 use crate::mutation::Mutation;
 use crate::roster::MemberIndex;
+use crate::rotation::Setting as _;
 
 /// What a member knows of its past when it starts.
 #[derive(Debug, Clone)]
@@ -108,6 +109,12 @@ impl Config {
             #[cfg(feature = "mutations")]
             mutation: None,
         }
+    }
+
+    /// The nonce of this member's contribution to a round. Nobody else can compute it.
+    pub fn nonce(&self, round: u64) -> [u8; 32] {
+        let seed = self.epoch.seed();
+        self.key.derive("nonce", &[&seed.0, &round.to_le_bytes()])
     }
 
     /// The nth number for one use.

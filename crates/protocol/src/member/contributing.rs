@@ -12,7 +12,6 @@ use crate::envelope;
 use crate::hash::Hash;
 use crate::message::{Body, Contribution, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
-use crate::rotation::Setting as _;
 use crate::time::Time;
 use crate::work::{Request, Trained};
 
@@ -124,10 +123,7 @@ impl Contributing<'_> {
         metrics.retain(sane);
         metrics.truncate(METRICS);
         let (round, epoch) = (self.round.number, &self.config.epoch);
-        let nonce = self
-            .config
-            .key
-            .derive("nonce", &[&epoch.seed().0, &round.to_le_bytes()]);
+        let nonce = self.config.nonce(round);
         let blob = fields.blob;
         let contribution = Contribution {
             plan,

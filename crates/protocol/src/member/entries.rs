@@ -44,13 +44,9 @@ impl Round {
         }
     }
 
-    /// The fewest entries that the round may have. Of the members that the plan names, as many may
-    /// be missing as the charter's `min_contributions` allows of all. So a round of a plan that names few
-    /// members may have none, and then leaves the models as they are.
+    /// The fewest entries that the round may have.
     pub(super) fn fewest(&self, config: &Config) -> usize {
-        let missing =
-            config.epoch.roster.len() - usize::from(config.epoch.charter.min_contributions);
-        self.participants().len().saturating_sub(missing)
+        config.epoch.fewest(self.participants().len())
     }
 }
 

@@ -41,19 +41,7 @@ impl Contribution {
 
     /// The entry that this contribution becomes in a bundle.
     pub fn entry(&self, federation: &Hash, round: u64) -> Entry {
-        let id = Hash::labelled(
-            "entry",
-            &[
-                &federation.0,
-                &round.to_le_bytes(),
-                &self.nonce,
-                &self.fields.blob.0,
-            ],
-        );
-        Entry {
-            id,
-            fields: self.fields.clone(),
-        }
+        Entry::new(federation, round, &self.nonce, self.fields.clone())
     }
 }
 
@@ -79,6 +67,15 @@ pub struct Entry {
     pub id: Hash,
     /// The part of the contribution that all members see.
     pub fields: EntryFields,
+}
+
+impl Entry {
+    /// The entry of a contribution with this nonce.
+    pub fn new(federation: &Hash, round: u64, nonce: &[u8; 32], fields: EntryFields) -> Self {
+        let (round, blob) = (round.to_le_bytes(), &fields.blob.0);
+        let id = Hash::labelled("entry", &[&federation.0, &round, nonce, blob]);
+        Self { id, fields }
+    }
 }
 
 /// The entries of a round. The lead takes no more.

@@ -7,7 +7,7 @@ use super::super::page::document;
 use super::super::{download, numbers, settings::flat};
 use super::cells::TextTable;
 use super::table::{failures, metric_words, settings, tables};
-use super::text::how;
+use super::text::{how, trained};
 use super::{csv, curves, graph};
 
 /// Most members whose grouping is drawn pair by pair.
@@ -31,6 +31,7 @@ pub fn page(comparison: &Comparison, command: &str, date: &str) -> String {
                     @if !date.is_empty() { ", " (date) }
                 }
                 p.note { (how(comparison)) }
+                p.note { (trained(comparison)) }
             }
             @for variant in &comparison.variants { (section(comparison, variant)) }
             (tuning(comparison))

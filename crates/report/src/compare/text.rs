@@ -35,6 +35,7 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
     )?;
     paragraph(out, 0, &comparison.description)?;
     paragraph(out, 0, &how(comparison))?;
+    paragraph(out, 0, &trained(comparison))?;
     for variant in &comparison.variants {
         if !variant.name.is_empty() {
             writeln!(out, "\n== {} ==", numbers::plain(&variant.name))?;
@@ -66,6 +67,21 @@ pub fn write(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
         writeln!(out, "\n{runs} not done yet, so the tables are not complete")?;
     }
     Ok(())
+}
+
+/// Over what federations were trained.
+pub(super) fn trained(comparison: &Comparison) -> String {
+    let [direct, network] = ["direct", "virtual"].map(|mesh| comparison.meshes.contains(mesh));
+    match (direct, network) {
+        (true, false) => "Federations were trained without messages (mesh direct): the same models, to the \
+                          bit, as over a network; bytes are those of models."
+            .into(),
+        (true, true) => "Federations were trained over the simulated network where faults, links or times of \
+                         work are asked for, and else without messages (mesh direct): there bytes are those \
+                         of models."
+            .into(),
+        (false, _) => "Federations were trained over the simulated network (mesh virtual).".into(),
+    }
 }
 
 /// How settings and rounds were chosen.

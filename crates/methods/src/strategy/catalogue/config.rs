@@ -12,7 +12,7 @@ use crate::aggregation::Aggregation;
 use crate::learner::{Decay, Training};
 use crate::params::Encoding;
 use crate::strategy::server::one_model::fedavg::WeightRule;
-use crate::strategy::{Stop, StrategyError};
+use crate::strategy::{Participation, Stop, StrategyError};
 
 /// A strategy and its options, as in a charter: one table with the name, the options of that
 /// method, and the options that go with every method.
@@ -46,6 +46,9 @@ pub struct StrategyConfig {
     /// rounded, see [`Encoding`].
     #[serde(skip_serializing_if = "Encoding::is_exact")]
     pub encoding: Encoding,
+    /// How many members take part in a round that trains; `None`: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub participation: Option<Participation>,
     /// When the federation ends before its last round; `None`: it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
@@ -58,12 +61,13 @@ fn is_mean(rule: &Aggregation) -> bool {
 }
 
 /// The options that go with every method.
-const COMMON: [&str; 6] = [
+const COMMON: [&str; 7] = [
     "training",
     "personal",
     "trained",
     "aggregation",
     "encoding",
+    "participation",
     "stop",
 ];
 
@@ -79,6 +83,7 @@ impl StrategyConfig {
             trained: Vec::new(),
             aggregation: Aggregation::Mean,
             encoding: Encoding::F32,
+            participation: None,
             stop: None,
         }
     }
@@ -136,7 +141,9 @@ impl StrategyConfig {
         };
         let plain =
             self.personal.is_empty() && self.trained.is_empty() && is_mean(&self.aggregation);
-        (plain && self.encoding.is_exact() && self.stop.is_none()).then_some(averaging.weight)
+        let everyone = self.participation.is_none();
+        (plain && everyone && self.encoding.is_exact() && self.stop.is_none())
+            .then_some(averaging.weight)
     }
 
     /// Whether all options are in their ranges, and a federation of `members` can run it.
@@ -174,6 +181,12 @@ struct CommonOptions {
     /// later round.
     #[serde(default)]
     encoding: Encoding,
+    /// Members that take part in a round that trains, drawn uniformly anew for every round: a number of
+    /// them, or a share between 0 and 1, as in `participation = 0.1`. By default all take part. Who is
+    /// not drawn sends no model and is not waited for, but votes. Not for strategies that draw members by
+    /// weights of their own, as `drfa` does.
+    #[serde(default)]
+    participation: Option<Participation>,
     /// When the federation ends before its last round: after `patience` rounds whose models were no
     /// better than the best so far on the silos' validation rows. The models of the best round are
     /// kept.
@@ -239,7 +252,7 @@ impl<'de> Visitor<'de> for Table {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<StrategyConfig, A::Error> {
-        let (mut training, mut stop) = (None, None);
+        let (mut training, mut stop, mut participation) = (None, None, None);
         let (mut personal, mut trained) = (Vec::new(), Vec::new());
         let (mut aggregation, mut encoding) = (Aggregation::Mean, Encoding::F32);
         let mut rest = Map::new();
@@ -251,6 +264,7 @@ impl<'de> Visitor<'de> for Table {
                 "trained" => trained = table.next_value()?,
                 "aggregation" => aggregation = table.next_value()?,
                 "encoding" => encoding = table.next_value()?,
+                "participation" => participation = Some(table.next_value()?),
                 "stop" => stop = Some(table.next_value()?),
                 _ => drop(rest.insert(key, table.next_value::<Value>()?)),
             }
@@ -271,6 +285,7 @@ impl<'de> Visitor<'de> for Table {
             trained,
             aggregation,
             encoding,
+            participation,
             stop,
         })
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use self::methods::{Method, STRATEGIES};
 use super::options::{Setting, at_least_one, fraction, not_negative, positive, require, share};
 use super::wrappers::decay::Decaying;
+use super::wrappers::participation::Sampled;
 use super::wrappers::personal_layers::PersonalLayers;
 use super::wrappers::standardise::Standardised;
 use super::wrappers::stopping::Stopping;
@@ -121,6 +122,20 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
             name: config.name(),
             inner: strategy.into(),
             by: TrainedLayers(config.trained.clone()),
+        });
+    }
+    if let Some(participation) = config.participation {
+        let drawn = participation.of(members)?;
+        require(
+            !strategy.draws_members(),
+            "participation",
+            "left out here: this strategy draws the members of a round by weights of its own",
+            drawn,
+        )?;
+        strategy = Box::new(WrappedStrategy {
+            name: config.name(),
+            inner: strategy.into(),
+            by: Sampled { members, drawn },
         });
     }
     if config.standardise {

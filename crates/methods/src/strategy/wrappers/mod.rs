@@ -3,6 +3,7 @@
 pub(crate) mod altered_decisions;
 pub(crate) mod decay;
 pub(crate) mod learner_wrapper;
+pub(crate) mod participation;
 pub(crate) mod personal_layers;
 pub(crate) mod report;
 pub(crate) mod self_reported;

@@ -24,6 +24,24 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(())
     }
 
+    /// Whether it draws the members of rounds, see [`Strategy::draws_members`].
+    fn draws_members(&self) -> bool {
+        false
+    }
+
+    /// The state before the first round, given that of the wrapped strategy.
+    fn begin(&self, state: State, seed: u64) -> State {
+        let _ = seed;
+        state
+    }
+
+    /// The members that take part in a round, given the state and the plan of the wrapped strategy;
+    /// `None`: those that it names.
+    fn take_part(&self, state: &State, plan: &Plan, round: u64) -> Option<Vec<u16>> {
+        let _ = (state, plan, round);
+        None
+    }
+
     /// The plan of a round, given that of the wrapped strategy.
     fn plan(&self, plan: Plan, round: u64) -> Plan {
         let _ = round;
@@ -79,7 +97,7 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     }
 
     fn draws_members(&self) -> bool {
-        self.inner.draws_members()
+        self.by.draws_members() || self.inner.draws_members()
     }
 
     fn equip(&self, learner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -92,11 +110,14 @@ impl<V: StrategyWrapper> Strategy for WrappedStrategy<V> {
     }
 
     fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
-        self.inner.initial_state(learner, seed)
+        self.by.begin(self.inner.initial_state(learner, seed), seed)
     }
 
     fn plan(&self, state: &State, round: u64) -> Plan {
-        self.by.plan(self.inner.plan(state, round), round)
+        let mut plan = self.by.plan(self.inner.plan(state, round), round);
+        let drawn = self.by.take_part(state, &plan, round);
+        plan.participants = drawn.or(plan.participants);
+        plan
     }
 
     fn contribute(

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use methods::Sheet;
+use protocol::Hash;
 use protocol::effects::{Answer, Case, WorkError};
 use protocol::message::Sheet as SignedSheet;
-use protocol::{Hash, codec};
 
 use super::part::refused;
 use super::{WorkerActor, answer};
 use crate::actors::messages::WorkResult;
 use crate::checks::Shared;
-use crate::outcome::{Settled, decision, read_from, unchanged};
+use crate::outcome::Settled;
+use crate::rounds;
 use crate::surroundings::{Work, wait};
 
 impl WorkerActor {
@@ -32,17 +33,8 @@ impl WorkerActor {
         let (config, base) = (self.config.clone(), self.base.clone());
         let (root, work) = (signed.root(), work(&signed));
         let models = self.loaded_sheet(&signed);
-        let job = move || {
-            let sheet = models.sheet()?;
-            if sheet.entries.is_empty() {
-                // Without contributions there is nothing to decide.
-                return Ok(Vec::new());
-            }
-            let decision = config.strategy.decide(&base.state, sheet, base.next());
-            decision
-                .map(|decision| codec::encode(&decision))
-                .map_err(|error| WorkError::Refused(error.to_string()))
-        };
+        let job =
+            move || rounds::decide(&config, &base, models.sheet()?).map_err(WorkError::Refused);
         self.run(ctx, reply, work, job, move |_, result| {
             Answer::Decided {
                 sheet: root,
@@ -64,14 +56,7 @@ impl WorkerActor {
         let shared = checks.check(self.key("check", &id), base.next());
         let check = move |case: &Case, sheet: &Sheet| {
             checks.count_check();
-            if sheet.entries.is_empty() {
-                let nothing = case.decision.is_empty();
-                let why = "expected an empty decision about an empty sheet, found one with content";
-                return nothing.then_some(()).ok_or_else(|| why.into());
-            }
-            let (decision, round) = (decision(&case.decision)?, base.next());
-            let checked = config.strategy.check(&base.state, sheet, &decision, round);
-            checked.map_err(|objection| objection.to_string())
+            rounds::check(&config, &base, sheet, &case.decision)
         };
         self.share(ctx, reply, case, shared, check, move |_, result| {
             Answer::Checked { case: id, result }.into()
@@ -90,21 +75,10 @@ impl WorkerActor {
         let shared = checks.settle(self.key("settle", &id), round);
         let settle = move |case: &Case, sheet: &Sheet| {
             checks.count_settle();
-            if sheet.entries.is_empty() {
-                let settled = unchanged(round, &base.state);
-                return Ok(Arc::new(settled.with_sheet(&case.sheet)));
-            }
-            let decision = decision(&case.decision)?;
-            let outcome = config.strategy.settle(&base.state, sheet, &decision, round);
-            let outcome = outcome.map_err(|error| error.to_string())?;
-            let entries = case.sheet.entries.iter();
-            let settled = Settled::new(
-                round,
-                entries.map(|entry| entry.fields.blob).collect(),
-                outcome.assignment,
-                read_from(outcome.state, |_, blob| blobs.lay_down(blob)),
-            );
-            Ok(Arc::new(settled.with_sheet(&case.sheet)))
+            let (signed, decided) = (&case.sheet, &case.decision);
+            let lay_down = |blob| blobs.lay_down(blob);
+            let settled = rounds::settle(&config, &base, signed, sheet, decided, lay_down)?;
+            Ok(Arc::new(settled.with_sheet(signed)))
         };
         self.share(ctx, reply, case, shared, settle, move |worker, result| {
             let result = result.and_then(|settled| worker.settled(round, settled));

@@ -4,19 +4,17 @@ use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use methods::strategy::least_loss;
-use methods::{Params, State};
 use protocol::effects::{Answer, FinalRound, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
 use super::part::refused;
 use super::{CurrentRound, Needs, WorkerActor};
 use crate::actors::messages::WorkResult;
-use crate::base::{LastTraining, OwnState, RoundBase, outcome_gate};
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::outcome::{Document, Settled};
 use crate::record::{Adopted, Record};
+use crate::rounds::{LastTraining, OwnState, RoundBase, adopt, outcome_gate};
 use crate::surroundings::Work;
 
 /// Most models for each member in an outcome that is kept before a quorum has agreed on it.
@@ -154,8 +152,7 @@ impl WorkerActor {
         if self.again == Some(last.block) {
             return self.recover(round, source, bytes, reply, ctx);
         }
-        let (trained, own) = (self.trained.clone(), self.own.personal.clone());
-        let (before, since) = (self.own.coalition, self.own.round);
+        let (trained, own) = (self.trained.clone(), self.own.clone());
         let job = move || {
             let settled = assemble(&config, source)?;
             if settled.document.round != round {
@@ -184,32 +181,14 @@ impl WorkerActor {
                     earlier.is_some_and(|final_| final_.position.is_some())
                 }
             };
-            let personal = trained
-                .filter(entered)
-                .map_or(own, |trained| trained.personal);
-            let assigned = position.and_then(|at| settled.document.assignment.get(at));
-            let has_model = |coalition: &&u32| (**coalition as usize) < settled.state.models.len();
-            let coalition = assigned.filter(has_model).copied();
+            let trained = trained.filter(entered).map(|trained| trained.personal);
             // If the coalitions keep their numbers, a silo without an entry stays in its own.
-            let mut after = rounds.iter().filter(|final_| final_.round > since);
+            let mut after = rounds.iter().filter(|final_| final_.round > own.round);
             let empty = after.clone().count() == 1 && settled.document.entries.is_empty();
-            let kept = empty || after.all(|final_| config.strategy.keeps_numbers(final_.round));
-            let stays = Some(&before)
-                .filter(|before| kept && has_model(before))
-                .copied();
-            let coalition = coalition
-                .or(stays)
-                .unwrap_or_else(|| best(&config, &settled.state, &personal.params));
+            let stays = empty || after.all(|final_| config.strategy.keeps_numbers(final_.round));
+            let own = adopt(&config, &settled, own, trained, position, stays);
             let base = Arc::new(RoundBase::new(&config, &settled));
-            Ok((
-                base,
-                settled,
-                OwnState {
-                    round,
-                    coalition,
-                    personal,
-                },
-            ))
+            Ok((base, settled, own))
         };
         self.applying = true;
         self.run(
@@ -371,15 +350,4 @@ fn assemble(config: &SiloConfig, source: Source) -> Result<Arc<Settled>, String>
             Ok(Arc::new(Settled::assemble(blob, document, models)))
         }
     }
-}
-
-/// The coalition whose model has the least loss on the silo's own rows. A silo without an entry in
-/// the outcome joins it if the coalitions were numbered anew.
-fn best(config: &SiloConfig, state: &State, personal: &Params) -> u32 {
-    least_loss(
-        &state.models,
-        &*config.learner,
-        personal,
-        Some(&config.radius),
-    ) as u32
 }

@@ -28,13 +28,13 @@ use wants::Wants;
 
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
 use crate::activity::Activities;
-use crate::base::{LastTraining, OwnState, RoundBase};
 use crate::checks::{Checks, Shared};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
+use crate::rounds::{LastTraining, OwnState, RoundBase};
 use crate::run_state::RunState;
 use crate::surroundings::{Blobs, Pool, Work, run};
 

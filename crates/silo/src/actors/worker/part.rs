@@ -3,24 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::{Context, Recipient};
-use bytes::Bytes;
-use methods::strategy::{Participant, Scored};
-use methods::{Params, Progress, Scores, Task};
+use methods::{Progress, Task};
 use protocol::effects::{Answer, Planned, Trained, WorkError};
 use protocol::message::{Entry, EntryFields};
 use protocol::{Hash, MemberIndex, codec};
 
 use super::WorkerActor;
 use crate::actors::messages::WorkResult;
-use crate::base::{LastTraining, Personal, RoundBase, with_model};
-use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::record::Record;
-use crate::surroundings::{Blobs, Work};
+use crate::rounds::{Contributed, LastTraining, Personal, contribute, score, with_model};
+use crate::surroundings::Work;
 
 impl WorkerActor {
     /// Computes the plan of the round under way.
@@ -88,8 +84,8 @@ impl WorkerActor {
             };
             let personal = &own.personal;
             let kept = rest.as_ref();
-            let trained = train(&config, &base, coalition, personal, kept, &mut progress);
-            trained.map(|contributed| contributed.laid_down(&*blobs))
+            let trained = contribute(&config, &base, coalition, personal, kept, &mut progress);
+            trained.map(|contributed| contributed.laid_down(&base, &*blobs))
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -121,8 +117,9 @@ impl WorkerActor {
         seconds: f64,
         result: Contributed,
     ) -> Result<WorkResult, String> {
+        let fields = result.fields(&self.config, weights);
+        let loss = result.loss();
         let Contributed {
-            coalition,
             document,
             blob,
             rest,
@@ -130,13 +127,14 @@ impl WorkerActor {
             samples,
             metrics: values,
             admitted,
+            ..
         } = result;
-        if let Some(model) = admitted {
+        // A rounded one would take memory of its own.
+        if self.base.encoding.is_exact() {
             // It has just passed the gate of this round, so nobody needs to check it again here.
-            let _ = self.gated(&blob).compute(|| Ok(model));
+            let _ = self.gated(&blob).compute(|| Ok(admitted));
         }
         let personal = Personal::new(personal);
-        let size = document.len() as u64;
         self.store(
             [
                 (blob, document),
@@ -156,18 +154,6 @@ impl WorkerActor {
             blob,
             personal,
         });
-        let epoch = &self.config.member.epoch;
-        // Others would refuse more than was declared.
-        let claimed = samples.min(epoch.roster.rows(self.config.member.me));
-        let names = epoch.charter.names_shown;
-        let loss = values.get("loss").copied().unwrap_or(f64::NAN);
-        let fields = EntryFields {
-            blob,
-            size,
-            coalition: Some(coalition),
-            weight: weights.then_some(claimed),
-            member: names.then_some(self.config.member.me),
-        };
         let result = Ok(Trained {
             fields,
             metrics: values.into_iter().collect(),
@@ -243,62 +229,18 @@ impl WorkerActor {
         let work = Work::Evaluate {
             models: models.len() as u64,
         };
-        // Models of this round are evaluated with the personal state after the round's training.
-        let own = self.own.clone();
-        let trained = self
-            .trained
-            .clone()
-            .filter(|trained| trained.round == round);
+        let (own, trained) = (self.own.clone(), self.trained.clone());
         let job = move || {
-            let after = trained
-                .as_ref()
-                .map_or(&own.personal, |training| &training.personal);
-            let participant = participant(&config, round, own.coalition, &own.personal);
-            let plan = base.plan(&config);
-            // The radius follows from the agreed state, not from any contribution.
-            let agreed = base.state.models.first();
-            let radius = agreed.map(|model| {
-                participant
-                    .radius
-                    .get(&*config.learner, model, &own.personal.params)
-            });
-            if let Some(Err(error)) = radius {
-                return Err(WorkError::Refused(error.to_string()));
-            }
-            let (mut losses, mut unusable) = (Vec::with_capacity(models.len()), None);
-            for (blob, (gated, document)) in models {
-                let document = document.ok_or(WorkError::Unavailable)?;
-                // An honest lead has admitted nothing that does not pass the gate.
-                let model = gated
-                    .compute(|| base.admit(document, checks.largest(&blob)))
-                    .map_err(WorkError::Refused)?;
-                let scored = Scored {
-                    model: &model,
-                    personal: &after.params,
-                    own: trained
-                        .as_ref()
-                        .is_some_and(|training| training.blob == blob),
-                };
-                let (strategy, state) = (&config.strategy, &base.state);
-                let loss = strategy.score(state, plan, round, participant, scored);
-                let loss = loss.map_err(|error| error.to_string());
-                let finite = |loss: f64| {
-                    let why = || format!("expected a finite loss of model {blob}, found {loss}");
-                    loss.is_finite().then_some(loss).ok_or_else(why)
-                };
-                // A model that cannot be evaluated gets the largest loss, so that the others are
-                // still scored.
-                let loss = loss.and_then(finite).unwrap_or_else(|why| {
-                    unusable.get_or_insert((0, why)).0 += 1;
-                    Scores::LARGEST
+            let models = models.into_iter().map(|(blob, (gated, document))| {
+                let model = document.ok_or(WorkError::Unavailable).and_then(|document| {
+                    // An honest lead has admitted nothing that does not pass the gate.
+                    gated
+                        .compute(|| base.admit(document, checks.largest(&blob)))
+                        .map_err(WorkError::Refused)
                 });
-                losses.push((blob, loss));
-            }
-            match unusable {
-                // If no model can be evaluated, the models are not the reason.
-                Some((all, why)) if all == losses.len() => Err(WorkError::Refused(why)),
-                _ => Ok(losses),
-            }
+                (blob, model)
+            });
+            score(&config, &base, &own, trained.as_ref(), models)
         };
         self.run(ctx, reply, work, job, move |_, result| {
             Answer::Evaluated {
@@ -313,91 +255,4 @@ impl WorkerActor {
 /// Turns the panic of a job into a refusal.
 pub(super) fn refused<T>(panic: String) -> Result<T, WorkError> {
     Err(WorkError::Refused(panic))
-}
-
-/// What a strategy needs to know of this silo in a round.
-fn participant<'a>(
-    config: &'a SiloConfig,
-    round: u64,
-    coalition: u32,
-    personal: &'a Personal,
-) -> Participant<'a> {
-    let learner = &*config.learner;
-    Participant {
-        member: config.member.me.0,
-        coalition,
-        learner,
-        personal: &personal.params,
-        radius: &config.radius,
-        seed: learner.seed(config.seed, round),
-    }
-}
-
-/// A trained model, ready to be contributed.
-struct Contributed {
-    coalition: u32,
-    /// The bytes that are sent.
-    document: Bytes,
-    /// Their hash.
-    blob: Hash,
-    /// What rounding left out of them.
-    rest: Option<Params>,
-    personal: Params,
-    /// Training rows.
-    samples: u64,
-    metrics: BTreeMap<String, f64>,
-    /// The model as it passed the gate, in the memory of `document`; none where the encoding rounds.
-    admitted: Option<Params>,
-}
-
-impl Contributed {
-    /// The same with its bytes where they will be stored, see [`Blobs::lay_down`].
-    fn laid_down(mut self, blobs: &dyn Blobs) -> Self {
-        self.document = blobs.lay_down(self.document);
-        let admitted = self.admitted.as_ref();
-        self.admitted = admitted.map(|model| model.read_from(self.document.clone()));
-        let personal = blobs.lay_down(self.personal.document());
-        self.personal = self.personal.read_from(personal);
-        self
-    }
-}
-
-/// Trains, and checks that other members will accept the result.
-fn train(
-    config: &SiloConfig,
-    base: &Arc<RoundBase>,
-    coalition: u32,
-    personal: &Personal,
-    rest: Option<&Params>,
-    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<Contributed, String> {
-    let (plan, round) = (base.plan(config), base.next());
-    let participant = participant(config, round, coalition, personal);
-    let trained = config
-        .strategy
-        .contribute(&base.state, plan, round, participant, progress);
-    let (coalition, update) = trained.map_err(|error| error.to_string())?;
-    if update.personal.layout() != personal.params.layout() {
-        return Err("the learner returned a personal state of another layout".into());
-    }
-    let sent = base.send(coalition, &update.shared, rest);
-    let (sent, admitted) =
-        sent.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
-    // Hashed here rather than on the actor; the models cache their hashes.
-    update.personal.hash();
-    let blob = match base.encoding.is_exact() {
-        true => Hash(update.shared.hash()),
-        false => Hash::of(&sent.document),
-    };
-    Ok(Contributed {
-        coalition,
-        document: sent.document,
-        blob,
-        rest: sent.rest,
-        personal: update.personal,
-        samples: update.samples,
-        metrics: update.metrics.values,
-        // A rounded one takes memory of its own.
-        admitted: base.encoding.is_exact().then_some(admitted),
-    })
 }

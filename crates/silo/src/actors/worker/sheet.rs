@@ -9,8 +9,8 @@ use protocol::effects::WorkError;
 use protocol::message::Sheet as SignedSheet;
 
 use super::{CurrentRound, WorkerActor};
-use crate::base::RoundBase;
 use crate::checks::{Checks, Shared};
+use crate::rounds::RoundBase;
 
 /// A signed sheet and its models. Shared by all jobs that need them, so that every model passes the
 /// gate once.

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::learner::mixed_seed;
-use crate::params::Params;
+use crate::strategy::{State, draws};
 use crate::topology::{Sample, Sampling, half, uniform};
 
 /// Who trains in a round.
@@ -35,8 +34,8 @@ pub enum Losses {
     Uniform(usize),
 }
 
-/// How the members of a round are drawn. Everything is a function of λ, the start model and the
-/// round, so that every member can draw again.
+/// How the members of a round are drawn. Everything is a function of λ, the agreed seed and the round,
+/// so that every member can draw again.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSampling {
     pub(crate) participants: Participants,
@@ -68,22 +67,22 @@ impl ClientSampling {
         self.is_full_every_round() || self.refresh > 0 && round.is_multiple_of(self.refresh)
     }
 
-    /// Who trains, and the weight of each of their models in the mean.
+    /// Who trains, and the weight of each of their models in the mean, by the seed that the state keeps.
     ///
     /// `lambda` is a point of the simplex over all members.
-    pub(crate) fn trains(&self, lambda: &[f64], start: &Params, round: u64) -> Sample {
+    pub(crate) fn trains(&self, lambda: &[f64], state: &State, round: u64) -> Sample {
         let sampling = match self.replacement {
             _ if self.is_full(round) => Sampling::Full,
             true => Sampling::WithReplacement,
             false => Sampling::WithoutReplacement,
         };
         let draws = self.draws(lambda.len());
-        let drawn = sampling.draw(lambda, draws, seed(start, round, 0));
+        let drawn = sampling.draw(lambda, draws, draws::seed(state, round, 0));
         drawn.expect("λ is on the simplex, and there is at least one draw")
     }
 
     /// The members whose losses count, ascending; `None`: all that contribute.
-    pub(crate) fn reports(&self, members: usize, start: &Params, round: u64) -> Option<Vec<usize>> {
+    pub(crate) fn reports(&self, members: usize, state: &State, round: u64) -> Option<Vec<usize>> {
         let reporting = match self.losses {
             _ if self.is_full(round) => return None,
             Losses::All => return None,
@@ -91,7 +90,7 @@ impl ClientSampling {
             Losses::Uniform(members) => members,
         };
         let once = Sampling::WithoutReplacement;
-        let drawn = once.draw(&uniform(members), reporting, seed(start, round, 1));
+        let drawn = once.draw(&uniform(members), reporting, draws::seed(state, round, 1));
         Some(drawn.expect("a uniform distribution is one").clients)
     }
 
@@ -102,11 +101,4 @@ impl ClientSampling {
             Participants::Sample(draws) => draws,
         }
     }
-}
-
-/// The seed of a round's draws: it is not known before the round's start model is.
-fn seed(start: &Params, round: u64, draw: u64) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = start.hash();
-    let start = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-    mixed_seed(mixed_seed(start, round), draw)
 }

@@ -11,7 +11,7 @@ use crate::strategy::server::one_model::topology_prior::TopologyPrior;
 use crate::strategy::wrappers::report::Report;
 use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, Kept, ModelEntry, Names, Participant, Plan,
-    SettleError, Sheet, State, Watch,
+    SettleError, Sheet, State, Watch, draws,
 };
 use crate::topology::{Ascent, AscentError, Sample, Weights, sampled_losses, uniform};
 
@@ -84,10 +84,9 @@ impl Minimax {
     }
 
     /// Who trains, by the weights of the state.
-    fn trains(&self, state: &State, round: u64) -> Option<Sample> {
-        let start = state.models.first()?;
+    fn trains(&self, state: &State, round: u64) -> Sample {
         let lambda = self.mixture(state).weights.lambda;
-        Some(self.sampling.trains(&lambda, start, round))
+        self.sampling.trains(&lambda, state, round)
     }
 
     /// The member and what it reports, or in one sentence why the entry is unusable.
@@ -211,10 +210,17 @@ impl AssignAndAggregate for Minimax {
         &self.training
     }
 
+    fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
+        let state = State::genesis(learner.initial(seed));
+        match AssignAndAggregate::draws_members(self) {
+            true => draws::seeded(state, seed),
+            false => state,
+        }
+    }
+
     fn participants(&self, state: &State, round: u64) -> Option<Vec<u16>> {
-        let start = state.models.first()?;
-        let reporting = self.sampling.reports(self.members, start, round)?;
-        let mut all = [reporting, self.trains(state, round)?.clients].concat();
+        let reporting = self.sampling.reports(self.members, state, round)?;
+        let mut all = [reporting, self.trains(state, round).clients].concat();
         all.sort_unstable();
         all.dedup();
         Some(all.into_iter().map(|member| member as u16).collect())
@@ -238,7 +244,7 @@ impl AssignAndAggregate for Minimax {
     ) -> Result<(u32, Update), LearnError> {
         let none = || LearnError::Failed("there is no model to start from".into());
         let start = state.models.first().ok_or_else(none)?;
-        let drawn = self.trains(state, round).ok_or_else(none)?;
+        let drawn = self.trains(state, round);
         let task = match drawn.clients.contains(&participant.member.into()) {
             true => &plan.task,
             false => &Task::Keep,
@@ -270,7 +276,7 @@ impl AssignAndAggregate for Minimax {
         let start = state.models.first();
         let start = start.ok_or_else(|| impossible(&"there is no model to start from"))?;
 
-        let reporting = self.sampling.reports(self.members, start, round);
+        let reporting = self.sampling.reports(self.members, state, round);
         let counts = |one: &&Contribution| match &reporting {
             None => true,
             Some(drawn) => drawn.contains(&one.member),
@@ -292,7 +298,7 @@ impl AssignAndAggregate for Minimax {
         if all_train && round > 1 {
             weights = climb(weights, &prior)?;
         }
-        let drawn = self.sampling.trains(&weights.lambda, start, round);
+        let drawn = self.sampling.trains(&weights.lambda, state, round);
         after.models = vec![mean(&drawn, &all, start)?];
         if let Some(learned) = &self.learned_prior {
             let learned = learned.round(&mut after, start, &all, &drawn, &prior, round);

@@ -13,13 +13,13 @@ use crate::config::SiloConfig;
 use crate::outcome::Settled;
 
 /// The last adopted outcome, and what follows from it for the next round. Shared with jobs.
-pub(crate) struct RoundBase {
+pub struct RoundBase {
     /// The last adopted round; 0 before the first.
     pub(crate) round: u64,
     /// Hash of its outcome.
     pub(crate) outcome: Hash,
     /// Models and the strategy's memory.
-    pub(crate) state: Arc<State>,
+    pub state: Arc<State>,
     /// Layout and norm bound of contributions to the next round.
     pub(crate) gate: Gate,
     /// How contributions to it travel.
@@ -32,7 +32,8 @@ pub(crate) struct RoundBase {
 }
 
 impl RoundBase {
-    pub(crate) fn new(config: &SiloConfig, settled: &Settled) -> Self {
+    /// The base of the round after an outcome.
+    pub fn new(config: &SiloConfig, settled: &Settled) -> Self {
         let round = settled.document.round;
         let learner = &config.learner;
         let (model, summary) = (learner.layout(), summary_layout(&**learner));
@@ -55,12 +56,12 @@ impl RoundBase {
     }
 
     /// The next round.
-    pub(crate) fn next(&self) -> u64 {
+    pub fn next(&self) -> u64 {
         self.round + 1
     }
 
     /// The plan of the next round.
-    pub(crate) fn plan(&self, config: &SiloConfig) -> &Plan {
+    pub fn plan(&self, config: &SiloConfig) -> &Plan {
         self.plan
             .get_or_init(|| config.strategy.plan(&self.state, self.next()))
     }
@@ -96,7 +97,10 @@ impl RoundBase {
     }
 
     /// Checks the fields of an entry against the plan and the charter, without its model.
-    pub(crate) fn fits(&self, config: &SiloConfig, fields: &EntryFields) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn fits(&self, config: &SiloConfig, fields: &EntryFields) -> Result<(), String> {
         let (size, models) = (self.blob_size(), self.state.models.len());
         if fields.size != size {
             return Err(format!(
@@ -140,7 +144,10 @@ impl RoundBase {
 
     /// The sheet that the strategy gets: the signed sheet with its models, and with weights of at most
     /// the charter's share. `model` gives the model of the nth entry once it has passed the gate.
-    pub(crate) fn sheet(
+    ///
+    /// # Errors
+    /// What `model` or the scores have wrong.
+    pub fn sheet(
         &self,
         signed: &SignedSheet,
         mut model: impl FnMut(usize, &Entry) -> Result<Params, String>,
@@ -200,34 +207,38 @@ fn gate_id(layout: &Layout, norm: f64, encoding: Encoding) -> Hash {
 
 /// The silo's own state after its last adoption.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnState {
+pub struct OwnState {
     /// The round of that adoption; 0 before the first.
-    pub(crate) round: u64,
+    pub round: u64,
     /// The coalition it belongs to.
-    pub(crate) coalition: u32,
+    pub coalition: u32,
     /// Its personal state.
-    pub(crate) personal: Personal,
+    pub personal: Personal,
 }
 
 /// The result of the silo's last training, until its round is final.
 #[derive(Debug, Clone)]
-pub(crate) struct LastTraining {
-    pub(crate) round: u64,
+pub struct LastTraining {
+    /// Its round.
+    pub round: u64,
     /// Hash of the contributed model.
-    pub(crate) blob: Hash,
+    pub blob: Hash,
     /// Personal state after the training.
-    pub(crate) personal: Personal,
+    pub personal: Personal,
 }
 
 /// Personal state, with its hash.
 #[derive(Debug, Clone)]
-pub(crate) struct Personal {
-    pub(crate) params: Params,
-    pub(crate) hash: Hash,
+pub struct Personal {
+    /// The state.
+    pub params: Params,
+    /// Its hash.
+    pub hash: Hash,
 }
 
 impl Personal {
-    pub(crate) fn new(params: Params) -> Self {
+    /// A personal state, hashed.
+    pub fn new(params: Params) -> Self {
         Self {
             hash: Hash(params.hash()),
             params,

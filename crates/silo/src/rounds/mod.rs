@@ -1,0 +1,40 @@
+//! A round as functions of their arguments: what a silo contributes, how it scores the models of others,
+//! how a decision is made, checked and settled, and what a silo keeps of the outcome.
+//!
+//! The worker of a silo runs them in its [`Pool`](crate::Pool), between the messages of the protocol. A
+//! simulation without messages calls them one after the other, so that both learn the same, to the bit.
+
+mod adopt;
+mod agree;
+mod base;
+mod contribute;
+mod score;
+
+pub use adopt::adopt;
+pub use agree::{check, decide, settle};
+pub use base::{LastTraining, OwnState, Personal, RoundBase};
+pub use contribute::{Contributed, contribute};
+pub use score::score;
+
+pub(crate) use base::{outcome_gate, with_model};
+use methods::strategy::Participant;
+
+use crate::config::SiloConfig;
+
+/// What a strategy needs to know of a silo in a round.
+fn participant<'a>(
+    config: &'a SiloConfig,
+    round: u64,
+    coalition: u32,
+    personal: &'a Personal,
+) -> Participant<'a> {
+    let learner = &*config.learner;
+    Participant {
+        member: config.member.me.0,
+        coalition,
+        learner,
+        personal: &personal.params,
+        radius: &config.radius,
+        seed: learner.seed(config.seed, round),
+    }
+}

@@ -1,0 +1,135 @@
+//! A federation without messages: one loop that plans, trains, decides, checks and settles every round by
+//! the functions that silos use ([`silo::rounds`]). Nobody leads, signs or votes.
+//!
+//! The outcome of a round depends on its contributions alone, so every outcome is that of the same
+//! federation over a network, to the bit: entries have the ids that they would have there, which follow
+//! from the members' keys, and stand in their order. What a healthy network adds is time, and who leads.
+
+mod round;
+mod sheet;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use methods::Params;
+use protocol::charter::Verification;
+use protocol::{Hash, MemberIndex, Time};
+use silo::outcome::genesis;
+use silo::rounds::{OwnState, Personal, RoundBase};
+use silo::{Notice, SiloConfig};
+
+use crate::environment::Mesh;
+use crate::error::RunError;
+use crate::federation::Federation;
+use crate::options::{Options, RoundDone};
+use crate::pool::Threads;
+use crate::record::{RoundRecord, RunRecord};
+
+/// A federation at the beginning of a round.
+struct Direct<'a> {
+    federation: &'a Federation,
+    threads: &'a Threads,
+    /// The configuration by which decisions are made.
+    config: Arc<SiloConfig>,
+    silos: Vec<Silo>,
+    base: Arc<RoundBase>,
+    notices: Vec<(Time, MemberIndex, Notice)>,
+    rounds: Vec<RoundRecord>,
+    /// Bytes that the members would send of models.
+    blobs: u64,
+    /// The blobs of the last rounds, which members would still have.
+    kept: VecDeque<Vec<Hash>>,
+}
+
+/// A silo between two rounds.
+struct Silo {
+    config: Arc<SiloConfig>,
+    own: OwnState,
+    /// What rounding left out of its last contribution.
+    rest: Option<Params>,
+}
+
+/// Runs one federation to its end.
+///
+/// # Errors
+/// [`RunError`]: silos that cannot train, or a round that cannot end.
+pub(crate) fn federate(
+    federation: &Federation,
+    options: &mut Options<'_>,
+    threads: &Arc<Threads>,
+) -> Result<RunRecord, RunError> {
+    let began = Instant::now();
+    let mut direct = Direct::new(federation, threads)?;
+    let charter = &federation.epoch.charter;
+    // At other levels it depends on the leads.
+    let counted = charter.verification == Verification::Full;
+    for round in 1..=charter.rounds {
+        direct.round()?;
+        (options.progress)(&RoundDone {
+            round,
+            rounds: charter.rounds,
+            led: None,
+            bytes: counted.then_some(direct.blobs),
+        });
+        if direct.config.strategy.ends(&direct.base.state) {
+            break;
+        }
+    }
+    Ok(RunRecord {
+        mesh: Mesh::DIRECT,
+        notices: direct.notices,
+        rounds: direct.rounds,
+        blobs: counted.then_some(direct.blobs),
+        seconds: began.elapsed().as_secs_f64(),
+        protocol: None,
+    })
+}
+
+impl<'a> Direct<'a> {
+    /// The federation before its first round.
+    fn new(federation: &'a Federation, threads: &'a Threads) -> Result<Self, RunError> {
+        let silo = |config: &SiloConfig| {
+            let initial = config.learner.initial_personal(config.initial_seed);
+            Silo {
+                config: Arc::new(config.clone()),
+                own: OwnState {
+                    round: 0,
+                    coalition: 0,
+                    personal: Personal::new(initial),
+                },
+                rest: None,
+            }
+        };
+        let silos: Vec<Silo> = federation.members.iter().map(silo).collect();
+        let first = silos.first();
+        let config = first.map(|first| first.config.clone());
+        let config = config.ok_or_else(|| RunError::Setup("there are no silos".into()))?;
+        let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
+        Ok(Self {
+            federation,
+            threads,
+            base: Arc::new(RoundBase::new(&config, &genesis)),
+            config,
+            silos,
+            notices: Vec::new(),
+            rounds: Vec::new(),
+            blobs: 0,
+            kept: VecDeque::new(),
+        })
+    }
+
+    /// Why the round under way cannot end.
+    fn failed(&self, what: impl Into<String>) -> RunError {
+        RunError::Round {
+            round: self.base.next(),
+            what: what.into(),
+        }
+    }
+
+    /// A silo tells something. Without messages there is no clock.
+    fn notice(&mut self, by: usize, notice: Notice) {
+        let by = MemberIndex(by as u16);
+        self.notices.push((Time::default(), by, notice));
+    }
+}

@@ -1,0 +1,223 @@
+//! One round of the loop.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use protocol::message::Sheet as SignedSheet;
+use protocol::refusal::Refusal;
+use protocol::{MemberIndex, Report};
+use silo::outcome::Settled;
+use silo::rounds::{
+    Contributed, LastTraining, OwnState, Personal, RoundBase, adopt, check, contribute, decide,
+    settle,
+};
+use silo::{Notice, SiloConfig};
+
+use super::Direct;
+use super::sheet::Listed;
+use crate::error::RunError;
+use crate::record::RoundRecord;
+
+impl Direct<'_> {
+    /// Runs one round, and adopts its outcome.
+    pub(super) fn round(&mut self) -> Result<(), RunError> {
+        let contributed = self.contributions()?;
+        let entries = self.admitted(contributed);
+        let (entries, signed) = self.sheet(entries)?;
+        let settled = self.settled(&entries, &signed)?;
+        self.blobs += self.fetched(&entries, &signed);
+        self.heavy(&signed);
+        self.finish(entries, &signed, &settled)
+    }
+
+    /// What the members that the plan names contribute, trained on all threads.
+    fn contributions(&mut self) -> Result<Vec<(usize, Contributed)>, RunError> {
+        let (base, round) = (self.base.clone(), self.base.next());
+        let named = base.plan(&self.config).participants.clone();
+        let members: Vec<usize> = match named {
+            Some(named) => named.into_iter().map(usize::from).collect(),
+            None => (0..self.silos.len()).collect(),
+        };
+        let jobs = members.iter().map(|&at| {
+            let silo = &self.silos[at];
+            let (config, own, rest) = (silo.config.clone(), silo.own.clone(), silo.rest.clone());
+            let base = base.clone();
+            move || {
+                let go_on = &mut |_| ControlFlow::Continue(());
+                let (coalition, personal) = (own.coalition, &own.personal);
+                contribute(&config, &base, coalition, personal, rest.as_ref(), go_on)
+            }
+        });
+        // A panic is a failed training, as it is for a silo.
+        let trained: Vec<_> = jobs.map(|job| self.threads.start(job)).collect();
+        let (mut contributed, mut failed) = (Vec::new(), None);
+        for (at, trained) in members.iter().copied().zip(trained) {
+            match silo::threads::wait(&trained).and_then(|trained| trained) {
+                Ok(mut own) => {
+                    self.silos[at].rest = own.rest.take();
+                    let (loss, samples, seconds) = (own.loss(), own.samples, 0.0);
+                    let trained = Notice::Trained {
+                        round,
+                        loss,
+                        samples,
+                        seconds,
+                    };
+                    self.notice(at, trained);
+                    contributed.push((at, own));
+                }
+                Err(reason) => {
+                    let reported = reason.clone();
+                    let report = Report::TrainingFailed { round, reason };
+                    self.notice(at, Notice::Protocol(report));
+                    failed = Some(reported);
+                }
+            }
+        }
+        match failed {
+            Some(reason) => self.enough(members.len() - contributed.len(), reason)?,
+            None => {}
+        }
+        Ok(contributed)
+    }
+
+    /// Fails if training failed at so many silos that a round cannot reach its minimum.
+    fn enough(&self, failed: usize, reason: String) -> Result<(), RunError> {
+        let members = self.silos.len();
+        let minimum = usize::from(self.federation.epoch.charter.min_contributions);
+        match members - failed >= minimum {
+            true => Ok(()),
+            false => Err(RunError::Training {
+                round: self.base.next(),
+                minimum,
+                silos: failed,
+                members,
+                reason,
+            }),
+        }
+    }
+
+    /// The contributions that may enter the sheet; what is wrong with the others is reported.
+    fn admitted(&mut self, contributed: Vec<(usize, Contributed)>) -> Vec<Listed> {
+        let (base, round) = (self.base.clone(), self.base.next());
+        let weights = base.plan(&self.config).weights;
+        let mut listed = Vec::with_capacity(contributed.len());
+        for (member, own) in contributed {
+            let one = Listed::new(&self.silos[member].config, round, weights, member, own);
+            let fits = base.fits(&self.config, &one.entry.fields);
+            let fits = fits.and_then(|()| self.config.strategy.admit(&one.model_entry(), round));
+            match fits {
+                Ok(()) => listed.push(one),
+                Err(reason) => self.refused(member, reason),
+            }
+        }
+        listed.sort_by_key(|one| one.entry.id);
+        listed
+    }
+
+    /// A contribution, or what its author has to say about the others, cannot be used.
+    pub(super) fn refused(&mut self, member: usize, reason: String) {
+        let report = Report::Refused {
+            member: MemberIndex(member as u16),
+            round: self.base.next(),
+            reason: Refusal::Work(reason),
+        };
+        self.notice(member, Notice::Protocol(report));
+    }
+
+    /// The outcome of the decision about a sheet.
+    fn settled(&self, entries: &[Listed], signed: &SignedSheet) -> Result<Settled, RunError> {
+        let (config, base) = (&self.config, &self.base);
+        let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
+        let sheet = sheet.map_err(|what| self.failed(what))?;
+        let decision = decide(config, base, &sheet).map_err(|what| self.failed(what))?;
+        check(config, base, &sheet, &decision).map_err(|what| self.failed(what))?;
+        settle(config, base, signed, &sheet, &decision, |blob| blob)
+            .map_err(|what| self.failed(what))
+    }
+
+    /// Reports an entry that has more than half of the weight of all.
+    fn heavy(&mut self, signed: &SignedSheet) {
+        if let Some((entry, total)) = signed.heaviest() {
+            let report = Report::HeavyEntry {
+                round: self.base.next(),
+                rows: entry.fields.weight.unwrap_or(0),
+                total,
+                member: entry.fields.member,
+            };
+            self.notice(0, Notice::Protocol(report));
+        }
+    }
+
+    /// All members adopt the outcome.
+    fn finish(
+        &mut self,
+        entries: Vec<Listed>,
+        signed: &SignedSheet,
+        settled: &Settled,
+    ) -> Result<(), RunError> {
+        let round = self.base.next();
+        let mut authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
+        authors.sort_unstable();
+        let mut after: Vec<Option<(usize, LastTraining)>> = vec![None; self.silos.len()];
+        for (position, one) in entries.into_iter().enumerate() {
+            after[one.member] = Some((position, one.trained(round)));
+        }
+        let keeps = self.config.strategy.keeps_numbers(round) || signed.entries.is_empty();
+        let settled = Arc::new(settled.clone());
+        let jobs = self.silos.iter().zip(after).map(|(silo, after)| {
+            let (config, before) = (silo.config.clone(), silo.own.clone());
+            let settled = settled.clone();
+            move || next(&config, &settled, before, after, keeps)
+        });
+        // Only a choice between several models is work.
+        let owns: Vec<OwnState> = match settled.state.models.len() {
+            0 | 1 => jobs.map(|job| job()).collect(),
+            _ => self
+                .threads
+                .all(jobs.collect::<Vec<_>>())
+                .map_err(|what| self.failed(what))?,
+        };
+        let assignment: Arc<[u32]> = settled.document.assignment.as_slice().into();
+        for (at, own) in owns.into_iter().enumerate() {
+            let adopted = Notice::Adopted {
+                round,
+                outcome: settled.hash,
+                state: settled.state.clone(),
+                assignment: assignment.clone(),
+                coalition: own.coalition,
+                model: settled.state.models[own.coalition as usize].clone(),
+                personal: own.personal.params.clone(),
+            };
+            self.notice(at, adopted);
+            self.silos[at].own = own;
+        }
+        let led = None;
+        self.rounds.push(RoundRecord {
+            round,
+            authors,
+            led,
+        });
+        let keep = self.federation.epoch.charter.keep_rounds as usize;
+        self.kept.push_back(settled.names.clone());
+        while self.kept.len() > keep {
+            self.kept.pop_front();
+        }
+        self.base = Arc::new(RoundBase::new(&self.config, &settled));
+        Ok(())
+    }
+}
+
+/// A silo's own state after an outcome; `after` is the position of its entry, and its training for it.
+fn next(
+    config: &SiloConfig,
+    settled: &Settled,
+    before: OwnState,
+    after: Option<(usize, LastTraining)>,
+    keeps: bool,
+) -> OwnState {
+    let (position, trained): (_, Option<Personal>) = match after {
+        Some((position, trained)) => (Some(position), Some(trained.personal)),
+        None => (None, None),
+    };
+    adopt(config, settled, before, trained, position, keeps)
+}

@@ -1,0 +1,79 @@
+//! The record of one federation's run.
+
+use std::time::Duration;
+
+use protocol::{MemberIndex, Time};
+use serde::Serialize;
+use silo::{Notice, Totals};
+
+use crate::director::{Mark, Stop};
+use crate::environment::Mesh;
+use crate::linkage::Linkage;
+use crate::network::Traffic;
+
+/// The record of one federation's run.
+pub struct RunRecord {
+    /// The kind of network that carried the messages.
+    pub mesh: Mesh,
+    /// What every silo told, and when.
+    pub notices: Vec<(Time, MemberIndex, Notice)>,
+    /// The final rounds, in order.
+    pub rounds: Vec<RoundRecord>,
+    /// Bytes of models and outcomes that the members sent; without messages those that they would
+    /// send, under `verification = "full"`, where that does not depend on who leads.
+    pub blobs: Option<u64>,
+    /// Seconds that the run took here.
+    pub seconds: f64,
+    /// What there was of messages and agreement; none without messages.
+    pub protocol: Option<ProtocolRecord>,
+}
+
+/// A final round.
+pub struct RoundRecord {
+    /// The round, from 1.
+    pub round: u64,
+    /// The members whose contributions are in it.
+    pub authors: Vec<MemberIndex>,
+    /// Its view, where there are views.
+    pub led: Option<Led>,
+}
+
+/// The view in which a round became final.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Led {
+    /// The view of its block.
+    pub view: u64,
+    /// The lead of that view, by name.
+    pub lead: String,
+    /// When the first silo knew that it is final, in seconds on the federation's clock, virtual or
+    /// real.
+    pub at: f64,
+}
+
+/// What there was of messages and agreement in a run.
+pub struct ProtocolRecord {
+    /// The bytes that every member sent, in roster order.
+    pub traffic: Vec<Traffic>,
+    /// The modelled time that every member worked besides training.
+    pub work: Vec<Duration>,
+    /// Whether every honest silo was complete in the end, except those killed without a restart.
+    pub complete: bool,
+    /// The stops of silos, in order.
+    pub stops: Vec<Stop>,
+    /// The final rounds, in order.
+    pub marks: Vec<Mark>,
+    /// Members whose contributions a member got, each once: when, who, whose.
+    pub sightings: Vec<(Time, MemberIndex, MemberIndex)>,
+    /// Checks done and found in the shared cache.
+    pub totals: Totals,
+    /// Hash over all events.
+    pub trace: String,
+    /// Number of events.
+    pub events: u64,
+    /// Names of the safety properties that were checked after every event.
+    pub invariants: Vec<&'static str>,
+    /// How often the authors of models without names could be recognised.
+    pub linkage: Option<Linkage>,
+    /// When it ended, on the federation's clock.
+    pub ended: Time,
+}
