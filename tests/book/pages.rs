@@ -95,11 +95,11 @@ pub(crate) fn files() -> Vec<String> {
     files
 }
 
-/// The book's pages and the other Markdown files, except the changelog, which names removed items.
+/// The book's pages and the other Markdown files.
 pub(crate) fn pages() -> Vec<Page> {
     let names = files()
         .into_iter()
-        .filter(|name| name.ends_with(".md") && name != "CHANGELOG.md")
+        .filter(|name| name.ends_with(".md"))
         .filter(|name| !name.contains('/') || name.starts_with("docs/"));
     names
         .map(|name| Page {
