@@ -255,16 +255,7 @@ impl WorkerActor {
                 .map_or(&own.personal, |training| &training.personal);
             let participant = participant(&config, round, own.coalition, &own.personal);
             let plan = base.plan(&config);
-            // The radius follows from the agreed state, not from any contribution.
-            let agreed = base.state.models.first();
-            let radius = agreed.map(|model| {
-                participant
-                    .radius
-                    .get(&*config.learner, model, &own.personal.params)
-            });
-            if let Some(Err(error)) = radius {
-                return Err(WorkError::Refused(error.to_string()));
-            }
+            has_radius(&base, participant)?;
             let (mut losses, mut unusable) = (Vec::with_capacity(models.len()), None);
             for (blob, (gated, document)) in models {
                 let document = document.ok_or(WorkError::Unavailable)?;
@@ -330,6 +321,21 @@ fn participant<'a>(
         personal: &personal.params,
         radius: &config.radius,
         seed: learner.seed(config.seed, round),
+    }
+}
+
+/// Whether the radius can be found. It follows from the agreed state, not from any contribution.
+///
+/// # Errors
+/// [`WorkError::Refused`]: why it cannot.
+fn has_radius(base: &RoundBase, participant: Participant<'_>) -> Result<(), WorkError> {
+    let Some(model) = base.state.models.first() else {
+        return Ok(());
+    };
+    let (learner, personal) = (participant.learner, participant.personal);
+    match participant.radius.get(learner, model, personal) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(WorkError::Refused(error.to_string())),
     }
 }
 
