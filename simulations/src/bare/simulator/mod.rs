@@ -295,9 +295,8 @@ impl<'a> Simulator<'a> {
             Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
             Event::Timer { node, restarts } => {
                 self.trace.update(&[1, node as u8]);
-                let due = self.nodes[node].timer == Some(self.now)
-                    && self.nodes[node].restarts == restarts;
-                if due {
+                let due = self.nodes[node].timer == Some(self.now);
+                if due && self.nodes[node].restarts == restarts {
                     self.feed(node, Input::Time)
                 } else {
                     Ok(())
@@ -353,15 +352,18 @@ impl<'a> Simulator<'a> {
                 true => self.feed(node, Input::Arrived { key }),
                 false => Ok(()),
             },
-            Event::Recover { node, lost } => {
-                self.tell(Some(node), || format!("is told to go on without {lost:?}"));
-                // Where a node has gone on, its institution sees that and says nothing more.
-                if self.nodes[node].epoch == 0 {
-                    self.nodes[node].wish = Some((0, lost));
-                }
-                self.recover(node)
-            }
+            Event::Recover { node, lost } => self.told_to_recover(node, lost),
         }
+    }
+
+    /// An institution tells its node to go on without others.
+    fn told_to_recover(&mut self, node: usize, lost: Vec<usize>) -> Result<(), FailureKind> {
+        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+        // Where a node has gone on, its institution sees that and says nothing more.
+        if self.nodes[node].epoch == 0 {
+            self.nodes[node].wish = Some((0, lost));
+        }
+        self.recover(node)
     }
 
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {
