@@ -33,6 +33,25 @@ pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHand
     spawn(config, surroundings).unwrap()
 }
 
+/// The amendment of four members that admits a fifth for two rounds more.
+fn with_a_fifth(first: &Epoch) -> Amendment {
+    let mut silos = first.roster.silos().to_vec();
+    silos.push(Silo {
+        name: "silo 4".into(),
+        key: key(4).public(),
+        rows: None,
+    });
+    let mut charter = first.charter.for_members(4, 5);
+    charter.rounds = 4;
+    Amendment {
+        format: first.format,
+        silos,
+        charter,
+        text: b"text".to_vec(),
+        stolen: Vec::new(),
+    }
+}
+
 #[test]
 fn a_member_joins_and_rounds_go_on_after_the_last() {
     virtually(async {
@@ -46,21 +65,7 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
         let start = |i: u16| live(&first, &rigs[usize::from(i)], &hub, i);
         let mut silos: Vec<_> = (0..4).map(start).collect();
         sleep(LONG).await;
-        let mut silos_next = first.roster.silos().to_vec();
-        silos_next.push(Silo {
-            name: "silo 4".into(),
-            key: key(4).public(),
-            rows: None,
-        });
-        let mut charter = first.charter.for_members(4, 5);
-        charter.rounds = 4;
-        let amendment = Amendment {
-            format: first.format,
-            silos: silos_next,
-            charter,
-            text: b"text".to_vec(),
-            stolen: Vec::new(),
-        };
+        let amendment = with_a_fifth(&first);
         // Three of four are a quorum; the last learns of it from the block.
         for silo in &silos[..3] {
             silo.approve(amendment.clone(), 1);
