@@ -73,12 +73,11 @@ impl Node {
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let (own, others) = places(roster, own_key(&key)?)?;
         let own_key = OwnKey::new(secret, own.addresses.clone(), config.look);
-        let me = own.member;
         let targets = targets(config, &others)?;
         let addressed = targets.iter().filter(|(_, used)| !used.is_empty());
         let addressed = addressed.map(|(member, _)| *member).collect();
         let (door, crowds) = door(&targets);
-        let dialer = Dialer::new(me, (config.first_retry, config.last_retry), targets);
+        let dialer = Dialer::new(own.member, (config.first_retry, config.last_retry), targets);
         let (members, queues) = members(config, roster, &others)?;
         let (commands_in, commands) = mpsc::channel(config.commands.max(1));
         let (events, events_out) = mpsc::channel(config.events.max(1));
@@ -101,7 +100,7 @@ impl Node {
             notices,
         };
         let mut node = Self {
-            me,
+            me: own.member,
             fetcher: Arc::new(fetcher(config, &members, &opener, &events)),
             members,
             swarm,

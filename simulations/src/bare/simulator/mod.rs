@@ -106,6 +106,24 @@ impl Node {
     }
 }
 
+/// The result of a run of which nothing has happened yet.
+fn begun(rounds: u64) -> Ended {
+    Ended {
+        time: Time::ZERO,
+        views: 1,
+        events: 0,
+        faults: 0,
+        trace: Hash([0; 32]),
+        trainings: vec![0; rounds as usize],
+        epochs: 1,
+        dead: 0,
+        accused: 0,
+        put_back: 0,
+        outdated: 0,
+        stalled: None,
+    }
+}
+
 enum Event {
     Deliver {
         from: usize,
@@ -242,20 +260,7 @@ impl<'a> Simulator<'a> {
             healed: None,
             decided: Time::ZERO,
             trace: blake3::Hasher::new(),
-            ended: Ended {
-                time: Time::ZERO,
-                views: 1,
-                events: 0,
-                faults: 0,
-                trace: Hash([0; 32]),
-                trainings: vec![0; options.rounds as usize],
-                epochs: 1,
-                dead: 0,
-                accused: 0,
-                put_back: 0,
-                outdated: 0,
-                stalled: None,
-            },
+            ended: begun(options.rounds),
         };
         simulator.plan_script();
         simulator.add_epoch(epoch);
