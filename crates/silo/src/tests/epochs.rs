@@ -33,18 +33,15 @@ pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHand
     spawn(config, surroundings).unwrap()
 }
 
-/// The amendment of four members that admits a fifth for two rounds more.
-fn with_a_fifth(first: &Epoch) -> Amendment {
-    let mut silos = first.roster.silos().to_vec();
-    silos.push(Silo {
-        name: "silo 4".into(),
-        key: key(4).public(),
-        rows: None,
-    });
-    let mut charter = first.charter.for_members(4, 5);
-    charter.rounds = 4;
+/// The amendment that admits one more member, until the round `rounds`.
+pub(super) fn with_one_more(epoch: &Epoch, silo: Silo, rounds: u64) -> Amendment {
+    let mut silos = epoch.roster.silos().to_vec();
+    let before = silos.len();
+    silos.push(silo);
+    let mut charter = epoch.charter.for_members(before, before + 1);
+    charter.rounds = rounds;
     Amendment {
-        format: first.format,
+        format: epoch.format,
         silos,
         charter,
         text: b"text".to_vec(),
@@ -65,7 +62,12 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
         let start = |i: u16| live(&first, &rigs[usize::from(i)], &hub, i);
         let mut silos: Vec<_> = (0..4).map(start).collect();
         sleep(LONG).await;
-        let amendment = with_a_fifth(&first);
+        let fifth = Silo {
+            name: "silo 4".into(),
+            key: key(4).public(),
+            rows: None,
+        };
+        let amendment = with_one_more(&first, fifth, 4);
         // Three of four are a quorum; the last learns of it from the block.
         for silo in &silos[..3] {
             silo.approve(amendment.clone(), 1);
