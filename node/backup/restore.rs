@@ -1,5 +1,6 @@
 //! Puts a backup back.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,12 +108,7 @@ pub fn restore(from: &Path, folder: &Path) -> Result<Restored, RestoreError> {
         let what = "its key or agreement is not the one that it names";
         return Err(RestoreError::Mixed(what.into()));
     }
-    let passages = files.iter().filter(|(name, _)| name.starts_with(PASSAGES));
-    let passages = passages.map(|(name, bytes)| {
-        let record: Result<Record, _> = codec::decode(bytes, codec::LIMIT);
-        record.map_err(|why| RestoreError::Mixed(format!("{name}: {why}")))
-    });
-    let passages: Vec<Record> = passages.collect::<Result<_, _>>()?;
+    let passages = passages(&files)?;
     let epochs = Epochs::replay(epoch.clone(), protocol_records(passages.clone()));
     let epochs = epochs.map_err(|why| RestoreError::Mixed(why.to_string()))?;
     let behind = protocol::MemberIndex(epoch.roster.len() as u16);
@@ -163,6 +159,19 @@ pub fn restore(from: &Path, folder: &Path) -> Result<Restored, RestoreError> {
         written,
         members: epochs.now.roster.len(),
     })
+}
+
+/// The records that led to the epoch of a backup.
+///
+/// # Errors
+/// [`RestoreError::Mixed`]: a file that is no record.
+fn passages(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Record>, RestoreError> {
+    let passages = files.iter().filter(|(name, _)| name.starts_with(PASSAGES));
+    let passages = passages.map(|(name, bytes)| {
+        let record: Result<Record, _> = codec::decode(bytes, codec::LIMIT);
+        record.map_err(|why| RestoreError::Mixed(format!("{name}: {why}")))
+    });
+    passages.collect()
 }
 
 /// Refuses a state folder that a silo has used. `true` where this backup was being put back into it, and no

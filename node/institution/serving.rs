@@ -220,42 +220,48 @@ impl Serving {
                 .map(|model| format!("{:#}", Hash(model.hash()))),
         };
         let kept = keep_served(&job.state, &note, model.as_ref());
-        let metric = note.held_out.as_ref().and_then(|held_out| {
-            let value = held_out.metrics.get(&held_out.metric)?;
-            Some((held_out, *value))
-        });
-        let event = NodeEvent::Serves {
-            round: note.round,
-            candidate: json!(note.candidate),
-            on: json!(note.on),
-            measured: json!(note.measured),
-            local: json!(note.local),
-            metric: metric.map(|(held_out, _)| held_out.metric.clone()),
-            value: metric.map(|(_, value)| value),
-            rows: metric.map(|(held_out, _)| held_out.rows),
-            seconds: began.elapsed().as_secs_f64(),
-        };
-        let metric = metric.map(|(held_out, value)| {
-            let unit = match held_out.unit.as_str() {
-                "" => String::new(),
-                unit => format!(" {unit}"),
-            };
-            format!(
-                "   {} {value:.4}{unit} on {} held-out rows",
-                held_out.metric, held_out.rows
-            )
-        });
-        let line = format!(
-            "serves {} ({}){}",
-            note.candidate.words(),
-            note.on.words(),
-            metric.unwrap_or_default()
-        );
+        let (event, line) = serves(&note, began.elapsed());
         self.results().push((job.at(), event, line));
         if let Err(why) = kept {
             tracing::warn!("which model is served is not noted in the state: {why}");
         }
     }
+}
+
+/// What is served, which took so long to choose, as an event and in a line.
+fn serves(note: &Served, took: Duration) -> (NodeEvent, String) {
+    let metric = note.held_out.as_ref().and_then(|held_out| {
+        let value = held_out.metrics.get(&held_out.metric)?;
+        Some((held_out, *value))
+    });
+    let event = NodeEvent::Serves {
+        round: note.round,
+        candidate: json!(note.candidate),
+        on: json!(note.on),
+        measured: json!(note.measured),
+        local: json!(note.local),
+        metric: metric.map(|(held_out, _)| held_out.metric.clone()),
+        value: metric.map(|(_, value)| value),
+        rows: metric.map(|(held_out, _)| held_out.rows),
+        seconds: took.as_secs_f64(),
+    };
+    let metric = metric.map(|(held_out, value)| {
+        let unit = match held_out.unit.as_str() {
+            "" => String::new(),
+            unit => format!(" {unit}"),
+        };
+        format!(
+            "   {} {value:.4}{unit} on {} held-out rows",
+            held_out.metric, held_out.rows
+        )
+    });
+    let line = format!(
+        "serves {} ({}){}",
+        note.candidate.words(),
+        note.on.words(),
+        metric.unwrap_or_default()
+    );
+    (event, line)
 }
 
 impl Job {

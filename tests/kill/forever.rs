@@ -105,7 +105,10 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
         let rounds = witness.rounds.keys().next_back().copied().unwrap_or(0);
         witness.check(&names[node], rounds);
         // The same chains as `rota chain` prints them.
-        let state = Institution::load(&demo.configs[node]).unwrap().configured.state;
+        let state = Institution::load(&demo.configs[node])
+            .unwrap()
+            .configured
+            .state;
         let printed = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
         if blocks.is_empty() {
             (blocks, chain) = (witness.blocks, printed);

@@ -121,7 +121,10 @@ fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it()
         nodes.nodes.terminate(node);
         assert_eq!(nodes.nodes.code(node), 0);
     }
-    let agreement = Institution::load(&demo.configs[0]).unwrap().configured.agreement;
+    let agreement = Institution::load(&demo.configs[0])
+        .unwrap()
+        .configured
+        .agreement;
     brought_into_force(&demo.configs, &mistyped(&agreement));
     // Twice, because whoever sees it restarts the node first.
     for again in [true, false] {

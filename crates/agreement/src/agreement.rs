@@ -98,8 +98,7 @@ impl Agreement {
         source.check_format(charter::FORMAT)?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
-        let digits = "must be 64 hexadecimal digits";
-        let start = digits_of(&raw.start).ok_or_else(|| wrong("start", digits))?;
+        let start = hash_of(source, "start", &raw.start)?;
         let beat = raw.charter.beat.0;
         if !beat.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(wrong("charter.beat", "must be whole milliseconds"));
@@ -118,50 +117,9 @@ impl Agreement {
         if let Some(what) = max_weight_fault(max_weight) {
             return Err(wrong("charter.max-weight", what));
         }
-        if let TaskConfig::Table(task) = &raw.task {
-            task.check()
-                .map_err(|error| wrong("task", &error.to_string()))?;
-            if task.schema.is_none() && task.data.is_none() {
-                let what = "needs a `schema`, which describes the rows of all members, or `data`";
-                return Err(wrong("task.table", what));
-            }
-        }
-        if let TaskConfig::External(task) = &raw.task {
-            task.layout()
-                .map_err(|error| wrong("task.external", &error.to_string()))?;
-            if task.start() == StartFrom::Proposer && task.model.is_none() {
-                let what = "needs `model`, the hash of the model that the proposer's program held: make \
-                            the agreement with `rota federation new`, which writes it";
-                return Err(wrong("task.external", what));
-            }
-            let held = |tensor: &&TensorConfig| matches!(tensor.initial, Initial::Held(_));
-            if task.start() == StartFrom::Tensors
-                && let Some(tensor) = task.tensors.iter().find(held)
-            {
-                let what = format!(
-                    "has values of {:?} that only a program has (`initial = \"program\"`): make the \
-                     agreement with `rota federation new` and the `learner` of the scenario, which gives \
-                     them",
-                    tensor.name
-                );
-                return Err(wrong("task.external", &what));
-            }
-        }
-        let continues = raw.continues.map(|table| {
-            let hash = |key: &str, text: &str| {
-                let place = format!("continues.{key}");
-                digits_of(text)
-                    .map(Hash)
-                    .ok_or_else(|| wrong(&place, digits))
-            };
-            Ok::<_, ConfigError>(Continues {
-                federation: hash("federation", &table.federation)?,
-                block: hash("block", &table.block)?,
-                model: hash("model", &table.model)?,
-                round: table.round,
-                name: table.name,
-            })
-        });
+        check_task(source, &raw.task)?;
+        let continues = raw.continues.take();
+        let continues = continues.map(|table| continues_of(source, table));
         let continues = continues.transpose()?;
         // A model that is continued has its scale already.
         raw.strategy.standardise = raw.task.common_scale() && continues.is_none();
@@ -180,42 +138,12 @@ impl Agreement {
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
-        let charter = Charter {
-            name: raw.name,
-            work,
-            start: Hash(start),
-            rounds: raw.rounds,
-            beat_ms: beat.as_millis() as u64,
-            patience: raw.charter.patience,
-            view_timeout: raw
-                .charter
-                .view_timeout
-                .unwrap_or(default_view_timeout(raw.charter.patience, silos.len())),
-            min_contributions: raw
-                .charter
-                .min_contributions
-                .unwrap_or(default_min_contributions(silos.len())),
-            rotation: raw.charter.rotation.0,
-            verification: raw.charter.verification.0,
-            names_shown: raw.charter.names == EntryNames::Shown,
-            blob_limit: raw.charter.blob_limit,
-            keep_rounds: raw.charter.keep_rounds,
-            discovery: raw.charter.discovery,
-        };
+        let charter = charter_of(&raw, start, work);
         if strategy.names() == Names::Shown && !charter.names_shown {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
         }
-        let format = u8::try_from(raw.format).ok();
-        let Some(format) = format.filter(|format| Formats::SPOKEN.contains(*format)) else {
-            let what = format!(
-                "is {}, this version of Rota speaks {}: use an older one, or raise the format with an \
-                 amendment before the program is updated",
-                raw.format,
-                Formats::SPOKEN
-            );
-            return Err(wrong("format", &what));
-        };
+        let format = format_of(source, raw.format)?;
         let epoch = Epoch::first_in(format, &Genesis { silos, charter });
         let epoch = epoch.map_err(|error| refused(source, &error))?;
         Ok(Self {
@@ -339,6 +267,115 @@ pub fn enough_patience(wanted: u32, blob_limit: u64, n: usize, beat: Duration) -
 pub fn default_min_contributions(n: usize) -> u16 {
     let f = protocol::roster::faulty(n);
     (2 * f + 1).max(n / 2 + 1).min(n) as u16
+}
+
+/// The 32 bytes of 64 hexadecimal digits.
+///
+/// # Errors
+/// [`ConfigError::At`]: other text, at its key.
+fn hash_of(source: Source<'_>, key: &str, text: &str) -> Result<Hash, ConfigError> {
+    let wrong = || ConfigError::At(source.key_of(key, "must be 64 hexadecimal digits"));
+    digits_of(text).map(Hash).ok_or_else(wrong)
+}
+
+/// Whether members can learn what the task says.
+///
+/// # Errors
+/// [`ConfigError::At`]: a table or a program that is described wrongly, or not enough.
+fn check_task(source: Source<'_>, task: &TaskConfig) -> Result<(), ConfigError> {
+    let wrong = |path: &str, what: &str| Err(ConfigError::At(source.key_of(path, what)));
+    match task {
+        TaskConfig::Table(task) => {
+            if let Err(error) = task.check() {
+                return wrong("task", &error.to_string());
+            }
+            if task.schema.is_none() && task.data.is_none() {
+                let what = "needs a `schema`, which describes the rows of all members, or `data`";
+                return wrong("task.table", what);
+            }
+        }
+        TaskConfig::External(task) => {
+            if let Err(error) = task.layout() {
+                return wrong("task.external", &error.to_string());
+            }
+            if task.start() == StartFrom::Proposer && task.model.is_none() {
+                let what = "needs `model`, the hash of the model that the proposer's program held: make \
+                            the agreement with `rota federation new`, which writes it";
+                return wrong("task.external", what);
+            }
+            let held = |tensor: &&TensorConfig| matches!(tensor.initial, Initial::Held(_));
+            if task.start() == StartFrom::Tensors
+                && let Some(tensor) = task.tensors.iter().find(held)
+            {
+                let what = format!(
+                    "has values of {:?} that only a program has (`initial = \"program\"`): make the \
+                     agreement with `rota federation new` and the `learner` of the scenario, which gives \
+                     them",
+                    tensor.name
+                );
+                return wrong("task.external", &what);
+            }
+        }
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {}
+    }
+    Ok(())
+}
+
+/// The earlier federation that a file names.
+///
+/// # Errors
+/// [`ConfigError::At`]: a hash that is none.
+fn continues_of(source: Source<'_>, table: ContinuesTable) -> Result<Continues, ConfigError> {
+    let hash = |key: &str, text: &str| hash_of(source, &format!("continues.{key}"), text);
+    Ok(Continues {
+        federation: hash("federation", &table.federation)?,
+        block: hash("block", &table.block)?,
+        model: hash("model", &table.model)?,
+        round: table.round,
+        name: table.name,
+    })
+}
+
+/// The charter of a file, with the defaults of what it leaves out.
+fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
+    let (table, members) = (&raw.charter, raw.silo.len());
+    Charter {
+        name: raw.name.clone(),
+        work,
+        start,
+        rounds: raw.rounds,
+        beat_ms: table.beat.0.as_millis() as u64,
+        patience: table.patience,
+        view_timeout: table
+            .view_timeout
+            .unwrap_or(default_view_timeout(table.patience, members)),
+        min_contributions: table
+            .min_contributions
+            .unwrap_or(default_min_contributions(members)),
+        rotation: table.rotation.0,
+        verification: table.verification.0,
+        names_shown: table.names == EntryNames::Shown,
+        blob_limit: table.blob_limit,
+        keep_rounds: table.keep_rounds,
+        discovery: table.discovery,
+    }
+}
+
+/// The format of the members' messages.
+///
+/// # Errors
+/// [`ConfigError::At`]: one that this program does not speak.
+fn format_of(source: Source<'_>, format: u32) -> Result<u8, ConfigError> {
+    let spoken = u8::try_from(format).ok();
+    let spoken = spoken.filter(|format| Formats::SPOKEN.contains(*format));
+    spoken.ok_or_else(|| {
+        let what = format!(
+            "is {format}, this version of Rota speaks {}: use an older one, or raise the format with an \
+             amendment before the program is updated",
+            Formats::SPOKEN
+        );
+        ConfigError::At(source.key_of("format", &what))
+    })
 }
 
 /// The members as the protocol has them.

@@ -120,23 +120,68 @@ fn rows(
     comparison: &Comparison,
     colour: bool,
 ) -> io::Result<()> {
-    let marked = comparison.rows.iter().chain(&comparison.outside);
-    let marked = marked.chain([&comparison.means]).flatten().flatten();
-    let star = match marked.into_iter().any(|cell| cell.best) {
-        true => "; * marks what is better than the others by more than noise",
-        false => "; nothing is better than the others by more than noise",
-    };
-    let star = if comparison.columns.len() > 1 {
-        star
-    } else {
-        ""
-    };
     writeln!(out)?;
     wrapped(
         out,
         0,
-        &format!("On held-out rows: {}{star}.", metric(story)),
+        &format!("On held-out rows: {}{}.", metric(story), star(comparison)),
     )?;
+    let gains = gains(story, comparison);
+    let lines = Lines {
+        widths: Widths::of(story, comparison, &gains),
+        colour,
+    };
+    lines.head(out, comparison)?;
+    let members = story.silos.iter().zip(&comparison.rows);
+    let outside = story.outside.iter().zip(&comparison.outside);
+    let mut each = gains.iter().map(String::as_str);
+    let mut next = || each.next().unwrap_or_default();
+    let tested = story.silos.iter().any(|silo| silo.held_out() > 0);
+    for (silo, row) in members {
+        let gain = next();
+        if tested {
+            lines.silo(out, silo, row, &coalition(silo, false), gain)?;
+        }
+    }
+    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
+        true => "mean of silos".to_owned(),
+        false => format!("mean of {}", comparison.common),
+    };
+    if tested {
+        lines.mean(out, &over, &story.silos, &comparison.means)?;
+        lines.mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
+    }
+    for (silo, row) in outside {
+        lines.silo(out, silo, row, &coalition(silo, true), next())?;
+    }
+    if let Some(means) = &comparison.outside_means {
+        lines.mean(out, "mean", &story.outside, means)?;
+    }
+    Ok(())
+}
+
+/// What the stars of the table mean; nothing where one model stands alone.
+fn star(comparison: &Comparison) -> &'static str {
+    if comparison.columns.len() <= 1 {
+        return "";
+    }
+    let marked = comparison.rows.iter().chain(&comparison.outside);
+    let mut marked = marked.chain([&comparison.means]).flatten().flatten();
+    if marked.any(|cell| cell.best) {
+        "; * marks what is better than the others by more than noise"
+    } else {
+        "; nothing is better than the others by more than noise"
+    }
+}
+
+/// The title of the last column.
+const GAIN: &str = "gain (95 % interval)";
+
+/// The gains of all silos, and the title of their column; nothing where none was compared.
+fn gains(story: &Story, comparison: &Comparison) -> Vec<String> {
+    if comparison.gains.is_empty() {
+        return Vec::new();
+    }
     let gain = |silo: &Silo| {
         let gain = silo.gain(ModelKind::Coalition, ModelKind::Local);
         gain.map_or("–".to_owned(), |gain| {
@@ -147,67 +192,66 @@ fn rows(
             )
         })
     };
-    let both = !comparison.gains.is_empty();
-    const TITLE: &str = "gain (95 % interval)";
-    let mut gains: Vec<String> = Vec::new();
-    if both {
-        gains.extend(story.silos.iter().chain(&story.outside).map(gain));
-        gains.push(TITLE.to_owned());
-    }
-    let widths = Widths::of(story, comparison, &gains);
-    let (name, held_out) = (widths.name, widths.rows);
-    write!(out, "  {:name$}  {:>held_out$}", "silo", "held out")?;
-    for (column, width) in comparison.columns.iter().zip(&widths.columns) {
-        write!(out, "  {:>width$} ", column.title())?;
-    }
-    let letters = widths.coalition;
-    let title = if both { TITLE } else { "" };
-    let gained = widths.gain;
-    let title = format!(" {:letters$}  {title:>gained$}", "");
-    writeln!(out, "{}", title.trim_end())?;
-    let members = story.silos.iter().zip(&comparison.rows);
-    let outside = story.outside.iter().zip(&comparison.outside);
-    let line = |out: &mut dyn Write, silo: &Silo, row: &[Option<Cell>], is_outside, gain: &str| {
-        let (short, rows) = (
-            numbers::short(&silo.name, name),
-            numbers::count(silo.held_out()),
-        );
-        let row = cells(row, &widths.columns, colour);
-        let own = coalition(silo, is_outside);
-        let line =
-            format!("  {short:name$}  {rows:>held_out$}{row} {own:letters$}  {gain:>gained$}");
-        writeln!(out, "{}", line.trim_end())
-    };
-    let mut each = gains.iter().map(String::as_str);
-    let mut next = || each.next().unwrap_or_default();
-    let tested = story.silos.iter().any(|silo| silo.held_out() > 0);
-    for (silo, row) in members {
-        let gain = next();
-        if tested {
-            line(out, silo, row, false, gain)?;
+    let each = story.silos.iter().chain(&story.outside).map(gain);
+    each.chain([GAIN.to_owned()]).collect()
+}
+
+/// The lines of the table.
+struct Lines {
+    widths: Widths,
+    colour: bool,
+}
+
+impl Lines {
+    fn head(&self, out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+        let widths = &self.widths;
+        let (name, held_out) = (widths.name, widths.rows);
+        write!(out, "  {:name$}  {:>held_out$}", "silo", "held out")?;
+        for (column, width) in comparison.columns.iter().zip(&widths.columns) {
+            write!(out, "  {:>width$} ", column.title())?;
         }
+        let title = if comparison.gains.is_empty() {
+            ""
+        } else {
+            GAIN
+        };
+        let (letters, gained) = (widths.coalition, widths.gain);
+        let title = format!(" {:letters$}  {title:>gained$}", "");
+        writeln!(out, "{}", title.trim_end())
     }
-    let mean = |out: &mut dyn Write, what: &str, silos: &[Silo], means: &[Option<Cell>]| {
+
+    fn silo(
+        &self,
+        out: &mut impl Write,
+        silo: &Silo,
+        row: &[Option<Cell>],
+        coalition: &str,
+        gain: &str,
+    ) -> io::Result<()> {
+        let (name, held_out) = (self.widths.name, self.widths.rows);
+        let (letters, gained) = (self.widths.coalition, self.widths.gain);
+        let short = numbers::short(&silo.name, name);
+        let rows = numbers::count(silo.held_out());
+        let row = cells(row, &self.widths.columns, self.colour);
+        let line = format!(
+            "  {short:name$}  {rows:>held_out$}{row} {coalition:letters$}  {gain:>gained$}"
+        );
+        writeln!(out, "{}", line.trim_end())
+    }
+
+    fn mean(
+        &self,
+        out: &mut impl Write,
+        what: &str,
+        silos: &[Silo],
+        means: &[Option<Cell>],
+    ) -> io::Result<()> {
+        let (name, held_out) = (self.widths.name, self.widths.rows);
         let rows = silos.iter().map(|silo| silo.held_out()).sum();
         let rows = format!("Σ {}", numbers::count(rows));
-        let row = cells(means, &widths.columns, colour);
+        let row = cells(means, &self.widths.columns, self.colour);
         writeln!(out, "  {what:name$}  {rows:>held_out$}{}", row.trim_end())
-    };
-    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
-        true => "mean of silos".to_owned(),
-        false => format!("mean of {}", comparison.common),
-    };
-    if tested {
-        mean(out, &over, &story.silos, &comparison.means)?;
-        mean(out, "mean of rows", &story.silos, &comparison.row_means)?;
     }
-    for (silo, row) in outside {
-        line(out, silo, row, true, next())?;
-    }
-    if let Some(means) = &comparison.outside_means {
-        mean(out, "mean", &story.outside, means)?;
-    }
-    Ok(())
 }
 
 fn cells(cells: &[Option<Cell>], widths: &[usize], colour: bool) -> String {

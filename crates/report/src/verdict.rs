@@ -142,30 +142,7 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
                 .to_owned(),
         );
     }
-    let side = |sign: f64| {
-        let clear = |(_, gain): &&(&Silo, Interval)| gain.is_clear() && sign * gain.by > 0.0;
-        let mut found: Vec<_> = all.iter().filter(clear).copied().collect();
-        found.sort_by(|a, b| (sign * b.1.by).total_cmp(&(sign * a.1.by)));
-        found
-    };
-    let (gain, lose) = (side(1.0), side(-1.0));
-    let names = |found: &[(&Silo, Interval)]| {
-        let each = found
-            .iter()
-            .take(NAMED)
-            .enumerate()
-            .map(|(at, (silo, gain))| {
-                let name = numbers::plain(&silo.name);
-                let (by, range) = (span(gain.by.abs(), table), between(*gain, table));
-                let what = if at == 0 { "95 % interval " } else { "" };
-                format!("{name} by {by} ({what}{range})")
-            });
-        let mut text = each.collect::<Vec<_>>().join(", ");
-        if found.len() > NAMED {
-            text.push_str(&format!(" and {} more", found.len() - NAMED));
-        }
-        text
-    };
+    let (gain, lose) = (clear(&all, 1.0), clear(&all, -1.0));
     let verb = |count: usize, one: &'static str, many: &'static str| match count {
         1 => one,
         _ => many,
@@ -185,7 +162,7 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
         verb(gain.len(), "gains", "gain"),
     );
     if !gain.is_empty() {
-        text.push_str(&format!(": {}", names(&gain)));
+        text.push_str(&format!(": {}", names(&gain, table)));
     }
     text.push_str(&format!(
         "; {} {}",
@@ -193,7 +170,7 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
         verb(lose.len(), "loses", "lose")
     ));
     if !lose.is_empty() {
-        text.push_str(&format!(": {}", names(&lose)));
+        text.push_str(&format!(": {}", names(&lose, table)));
     }
     if noise > 0 {
         text.push_str(&format!(
@@ -211,6 +188,33 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
         ));
     }
     Some(text)
+}
+
+/// Those that clearly gain (`sign` 1) or lose (−1), with the largest difference first.
+fn clear<'a>(all: &[(&'a Silo, Interval)], sign: f64) -> Vec<(&'a Silo, Interval)> {
+    let clear = |(_, gain): &&(&Silo, Interval)| gain.is_clear() && sign * gain.by > 0.0;
+    let mut found: Vec<_> = all.iter().filter(clear).copied().collect();
+    found.sort_by(|a, b| (sign * b.1.by).total_cmp(&(sign * a.1.by)));
+    found
+}
+
+/// The first of these silos with their gains or losses, and how many more there are.
+fn names(found: &[(&Silo, Interval)], table: &Comparison) -> String {
+    let each = found
+        .iter()
+        .take(NAMED)
+        .enumerate()
+        .map(|(at, (silo, gain))| {
+            let name = numbers::plain(&silo.name);
+            let (by, range) = (span(gain.by.abs(), table), between(*gain, table));
+            let what = if at == 0 { "95 % interval " } else { "" };
+            format!("{name} by {by} ({what}{range})")
+        });
+    let mut text = each.collect::<Vec<_>>().join(", ");
+    if found.len() > NAMED {
+        text.push_str(&format!(" and {} more", found.len() - NAMED));
+    }
+    text
 }
 
 /// The means of the federation's models and of own models, by silo and by row.

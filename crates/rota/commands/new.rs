@@ -4,10 +4,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use agreement::Joining;
 use formatting::numbers;
-use lab::init::{self, Ask, Wanted};
+use lab::init::{self, Ask, Composed, Wanted};
 use node::commands::federation::{joining, status};
 use node::commands::model::write as write_model;
 use node::model::START;
+use protocol::PublicKey;
 
 use super::{CommandError, vacant, wrapped, write};
 use crate::cli::{Columns, NewFederation, quoted};
@@ -20,43 +21,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
         let why = "options about columns go with --table: a scenario says what its columns mean";
         return Err(CommandError::usage(why));
     }
-    let wanted = Wanted {
-        scenario: options.scenario.clone(),
-        tables: options.table.clone(),
-        wishes: options.columns.wishes(),
-        name: options.name.clone(),
-        model: options.model.clone(),
-        missing: options.missing.map(|rule| rule.rule()),
-        strategy: options.strategy.clone(),
-        rounds: options.rounds,
-        seed: options.seed,
-    };
-    let mut members: Vec<_> = options
-        .members
-        .iter()
-        .map(|(name, key)| Joining {
-            name: name.clone(),
-            key: *key,
-            rows: None,
-            addresses: Vec::new(),
-        })
-        .collect();
-    let composed = match io::stdin().is_terminal() {
-        false => init::compose(&wanted, None)?,
-        true => {
-            let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
-            let mut ask = Ask {
-                input: &mut input,
-                output: &mut output,
-            };
-            let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
-            let composed = init::compose(&wanted, Some(&mut ask))?;
-            if asked && members.is_empty() {
-                members = ask_members(&mut ask)?;
-            }
-            composed
-        }
-    };
+    let (composed, members) = composed(options)?;
     let mut scenario = composed.scenario;
     if let Some(rotation) = options.rotation {
         scenario.charter.rotation.0 = rotation;
@@ -105,6 +70,46 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     }
     status(&mut out, file, &text)?;
     Ok(out.flush()?)
+}
+
+/// What a new federation learns, and its members. Asks for what the options leave out where somebody
+/// can be asked.
+///
+/// # Errors
+/// [`CommandError`]: something is missing or wrong.
+fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), CommandError> {
+    let wanted = Wanted {
+        scenario: options.scenario.clone(),
+        tables: options.table.clone(),
+        wishes: options.columns.wishes(),
+        name: options.name.clone(),
+        model: options.model.clone(),
+        missing: options.missing.map(|rule| rule.rule()),
+        strategy: options.strategy.clone(),
+        rounds: options.rounds,
+        seed: options.seed,
+    };
+    let member = |(name, key): &(String, PublicKey)| Joining {
+        name: name.clone(),
+        key: *key,
+        rows: None,
+        addresses: Vec::new(),
+    };
+    let mut members: Vec<_> = options.members.iter().map(member).collect();
+    if !io::stdin().is_terminal() {
+        return Ok((init::compose(&wanted, None)?, members));
+    }
+    let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
+    let mut ask = Ask {
+        input: &mut input,
+        output: &mut output,
+    };
+    let asked = wanted.scenario.is_none() && wanted.tables.is_empty();
+    let composed = init::compose(&wanted, Some(&mut ask))?;
+    if asked && members.is_empty() {
+        members = ask_members(&mut ask)?;
+    }
+    Ok((composed, members))
 }
 
 /// Asks for members until an empty line.

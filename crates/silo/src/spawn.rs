@@ -162,22 +162,13 @@ fn start(
     surroundings: Surroundings,
     worker: Option<impl FnOnce(&Around) -> Addr<WorkerActor>>,
 ) -> SiloHandle {
-    let Surroundings {
-        network,
-        journal,
-        blobs,
-        pool,
-        checks,
-        feed,
-        origin,
-    } = surroundings;
     let (epoch, me) = (silo.rules.epoch.clone(), silo.rules.me);
     let keep = epoch.charter.keep_rounds as usize;
-    let journal = TrimmedJournal::new(journal, silo.records, keep);
+    let journal = TrimmedJournal::new(surroundings.journal, silo.records, keep);
     let listening = matches!(silo.start, Start::Lost).then_some(Notice::Listening);
     let missing = silo.missing.into_iter().map(Notice::Missing);
     let found: Vec<_> = listening.into_iter().chain(missing).collect();
-    let clock = Clock(origin);
+    let clock = Clock(surroundings.origin);
     let mut effects = Vec::new();
     let member = Member::new(silo.rules, silo.start, clock.now(), &mut effects);
 
@@ -187,7 +178,7 @@ fn start(
     let activities = Activities::default();
     let span = tracing::error_span!("silo", name = epoch.roster.name(me), member = %me);
     let spans = Rc::new(Spans::new(span));
-    let observer = ObserverActor::new(spans.clone(), feed, run_state.clone()).start();
+    let observer = ObserverActor::new(spans.clone(), surroundings.feed, run_state.clone()).start();
     if !found.is_empty() {
         observer.do_send(Notices {
             at: clock.now(),
@@ -197,12 +188,12 @@ fn start(
     let notices = observer.clone().recipient();
     let opener = Opener {
         epoch,
-        checks,
-        pool: pool.clone(),
+        checks: surroundings.checks,
+        pool: surroundings.pool.clone(),
         former: silo.former.into(),
     };
     let mesh = MeshActor::new(
-        network,
+        surroundings.network,
         opener,
         notices,
         clock,
@@ -220,8 +211,8 @@ fn start(
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
         seat: Some(Seat::new(member, journal, silo.begins, effects)),
-        pool,
-        blobs,
+        pool: surroundings.pool,
+        blobs: surroundings.blobs,
         mesh,
         worker,
         observer,

@@ -103,22 +103,7 @@ impl News {
                 loss,
                 samples,
                 ..
-            } => {
-                // A round that only agrees on a scale has no loss.
-                if loss.is_finite() {
-                    self.loss = Some((*round, *loss));
-                }
-                let own = self.equipment.as_ref();
-                let own = own.map_or(0, |equipment| equipment.equipped.samples());
-                if let Some(line) = self.weights.trained(*samples, own) {
-                    let event = NodeEvent::RowsClaimed {
-                        round: *round,
-                        claimed: *samples,
-                        rows: own,
-                    };
-                    self.print(at, event, format!("warning: {line}"));
-                }
-            }
+            } => self.trained(at, *round, *loss, *samples),
             Notice::Adopted {
                 round,
                 outcome,
@@ -171,6 +156,24 @@ impl News {
                 };
                 self.print(at, event, line);
             }
+        }
+    }
+
+    /// Notes the loss of a training, and says so where more rows were claimed than there are.
+    fn trained(&mut self, at: Time, round: u64, loss: f64, samples: u64) {
+        // A round that only agrees on a scale has no loss.
+        if loss.is_finite() {
+            self.loss = Some((round, loss));
+        }
+        let own = self.equipment.as_ref();
+        let own = own.map_or(0, |equipment| equipment.equipped.samples());
+        if let Some(line) = self.weights.trained(samples, own) {
+            let event = NodeEvent::RowsClaimed {
+                round,
+                claimed: samples,
+                rows: own,
+            };
+            self.print(at, event, format!("warning: {line}"));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use protocol::effects::{Answer, Case, Planned, Request, Trained, WorkError};
-use protocol::message::EntryFields;
+use protocol::message::{Entry, EntryFields, Sheet};
 use protocol::{Hash, MemberIndex};
 
 use crate::genesis::MODEL_BYTES;
@@ -95,162 +95,195 @@ pub(super) fn perform(
     request: &Request,
     fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
 ) -> Option<Answer> {
-    let get = |store: &mut Store, blob: &Hash, holders: &[MemberIndex]| {
-        let here = store.blobs.contains(blob) || fetch(blob, holders);
-        if here {
-            store.blobs.insert(*blob);
-            Ok(())
-        } else {
-            Err(WorkError::Unavailable)
-        }
+    let mut worker = Worker {
+        at,
+        n,
+        store,
+        options,
+        fetch,
     };
     Some(match request {
-        &Request::Plan { round, state } => {
-            store.states.insert(round, state);
-            let plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
-            Answer::Planned(Planned {
-                round,
-                plan,
-                participants: options.plans.participants(n, round, &state),
-                // The hash serves as a random number.
-                cross_evaluate: options
-                    .cross_evaluate
-                    .unwrap_or(plan.0[0].is_multiple_of(2)),
-                weights: false,
-                blob_size: MODEL_BYTES,
-            })
-        }
-        &Request::Train { round } => {
-            let at = (at as u16).to_le_bytes();
-            let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
-            store.blobs.insert(blob);
-            let fields = EntryFields {
-                blob,
-                size: MODEL_BYTES,
-                coalition: None,
-                weight: None,
-                member: None,
-            };
-            Answer::Trained {
-                round,
-                result: Ok(Trained {
-                    fields,
-                    metrics: Vec::new(),
-                }),
-            }
-        }
+        &Request::Plan { round, state } => worker.plan(round, state),
+        &Request::Train { round } => worker.train(round),
         Request::Admit {
             round,
             fields,
             from,
-        } => {
-            let result = get(store, &fields.blob, &[*from]);
-            Answer::Admitted {
-                round: *round,
-                from: *from,
-                fields: fields.clone(),
-                result,
-            }
-        }
+        } => worker.admit(*round, fields, *from),
         Request::Evaluate {
             round,
             entries,
             holders,
-        } => {
-            let mut losses: Result<Vec<_>, _> = entries
-                .iter()
-                .map(|entry| {
-                    let blob = entry.fields.blob;
-                    get(store, &blob, holders)?;
-                    let hash = Hash::labelled("loss", &[&(at as u16).to_le_bytes(), &blob.0]);
-                    Ok((blob, f64::from(u16::from_le_bytes([hash.0[0], hash.0[1]]))))
-                })
-                .collect();
-            if let Ok(losses) = &mut losses {
-                losses.sort_by_key(|&(blob, _)| blob);
-            }
-            Answer::Evaluated {
-                round: *round,
-                result: losses,
-            }
-        }
+        } => worker.evaluate(*round, entries, holders),
         Request::Hold {
             round,
             entries,
             holders,
-        } => {
-            let mut blobs = entries.iter().map(|entry| entry.fields.blob);
-            let result = blobs.try_for_each(|blob| get(store, &blob, holders));
-            Answer::Held {
-                round: *round,
-                blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
-                result,
-            }
-        }
-        Request::Decide { sheet, holders, .. } => {
-            let root = sheet.root();
-            let mut all = sheet.entries.iter();
-            let result = all.try_for_each(|entry| get(store, &entry.fields.blob, holders));
-            Answer::Decided {
-                sheet: root,
-                result: result.map(|()| decision(&root)),
-            }
-        }
-        Request::Check { case, .. } => {
-            let right = acceptable(&case.decision, &case.sheet.root());
-            let no = || WorkError::Refused("not the decision that this sheet asks for".into());
-            Answer::Checked {
-                case: case.id(),
-                result: if right { Ok(()) } else { Err(no()) },
-            }
-        }
-        Request::Settle { case, holders } => {
-            let mut all = case.sheet.entries.iter();
-            let result = all
-                .try_for_each(|entry| get(store, &entry.fields.blob, holders))
-                .and_then(|()| settle(store, case));
-            Answer::Settled {
-                case: case.id(),
-                result,
-            }
-        }
+        } => worker.hold(*round, entries, holders),
+        Request::Decide { sheet, holders, .. } => worker.decide(sheet, holders),
+        Request::Check { case, .. } => check(case),
+        Request::Settle { case, holders } => worker.settle(case, holders),
         Request::Keep {
             round,
             outcome,
             holders,
-        } => {
-            let here = store.outcomes.contains(outcome) || fetch(outcome, holders);
-            if here {
-                store.outcomes.insert(*outcome);
-            }
-            Answer::Kept {
-                round: *round,
-                outcome: *outcome,
-                result: if here {
-                    Ok(())
-                } else {
-                    Err(WorkError::Unavailable)
-                },
-            }
-        }
+        } => Answer::Kept {
+            round: *round,
+            outcome: *outcome,
+            result: worker.get_outcome(outcome, holders),
+        },
         Request::Apply { rounds, holders } => {
             let last = rounds.last()?;
-            let here = store.outcomes.contains(&last.outcome) || fetch(&last.outcome, holders);
-            if here {
-                store.outcomes.insert(last.outcome);
-            }
-            let result = if here {
-                Ok(())
-            } else {
-                Err(WorkError::Unavailable)
-            };
             Answer::Applied {
                 round: last.round,
                 ends: false,
-                result,
+                result: worker.get_outcome(&last.outcome, holders),
             }
         }
     })
+}
+
+/// The node `at`, one of `n` members, at work.
+struct Worker<'a> {
+    at: usize,
+    n: usize,
+    store: &'a mut Store,
+    options: &'a Options,
+    /// Whether one of the holders serves a blob.
+    fetch: &'a dyn Fn(&Hash, &[MemberIndex]) -> bool,
+}
+
+impl Worker<'_> {
+    /// Stores a model; an error if it is neither here nor served.
+    fn get(&mut self, blob: &Hash, holders: &[MemberIndex]) -> Result<(), WorkError> {
+        let here = self.store.blobs.contains(blob) || (self.fetch)(blob, holders);
+        if here {
+            self.store.blobs.insert(*blob);
+            Ok(())
+        } else {
+            Err(WorkError::Unavailable)
+        }
+    }
+
+    /// Stores the models of all entries; an error at the first that is neither here nor served.
+    fn get_all(&mut self, entries: &[Entry], holders: &[MemberIndex]) -> Result<(), WorkError> {
+        let mut all = entries.iter();
+        all.try_for_each(|entry| self.get(&entry.fields.blob, holders))
+    }
+
+    /// Stores an outcome; an error if it is neither here nor served.
+    fn get_outcome(&mut self, outcome: &Hash, holders: &[MemberIndex]) -> Result<(), WorkError> {
+        let here = self.store.outcomes.contains(outcome) || (self.fetch)(outcome, holders);
+        if here {
+            self.store.outcomes.insert(*outcome);
+            Ok(())
+        } else {
+            Err(WorkError::Unavailable)
+        }
+    }
+
+    fn plan(&mut self, round: u64, state: Hash) -> Answer {
+        self.store.states.insert(round, state);
+        let plan = Hash::labelled("plan", &[&round.to_le_bytes(), &state.0]);
+        Answer::Planned(Planned {
+            round,
+            plan,
+            participants: self.options.plans.participants(self.n, round, &state),
+            // The hash serves as a random number.
+            cross_evaluate: self
+                .options
+                .cross_evaluate
+                .unwrap_or(plan.0[0].is_multiple_of(2)),
+            weights: false,
+            blob_size: MODEL_BYTES,
+        })
+    }
+
+    fn train(&mut self, round: u64) -> Answer {
+        let at = (self.at as u16).to_le_bytes();
+        let blob = Hash::labelled("model", &[&at, &round.to_le_bytes()]);
+        self.store.blobs.insert(blob);
+        let fields = EntryFields {
+            blob,
+            size: MODEL_BYTES,
+            coalition: None,
+            weight: None,
+            member: None,
+        };
+        Answer::Trained {
+            round,
+            result: Ok(Trained {
+                fields,
+                metrics: Vec::new(),
+            }),
+        }
+    }
+
+    fn admit(&mut self, round: u64, fields: &EntryFields, from: MemberIndex) -> Answer {
+        let result = self.get(&fields.blob, &[from]);
+        Answer::Admitted {
+            round,
+            from,
+            fields: fields.clone(),
+            result,
+        }
+    }
+
+    fn evaluate(&mut self, round: u64, entries: &[Entry], holders: &[MemberIndex]) -> Answer {
+        let mut losses: Result<Vec<_>, _> = entries
+            .iter()
+            .map(|entry| {
+                let blob = entry.fields.blob;
+                self.get(&blob, holders)?;
+                let hash = Hash::labelled("loss", &[&(self.at as u16).to_le_bytes(), &blob.0]);
+                Ok((blob, f64::from(u16::from_le_bytes([hash.0[0], hash.0[1]]))))
+            })
+            .collect();
+        if let Ok(losses) = &mut losses {
+            losses.sort_by_key(|&(blob, _)| blob);
+        }
+        Answer::Evaluated {
+            round,
+            result: losses,
+        }
+    }
+
+    fn hold(&mut self, round: u64, entries: &[Entry], holders: &[MemberIndex]) -> Answer {
+        let result = self.get_all(entries, holders);
+        Answer::Held {
+            round,
+            blobs: entries.iter().map(|entry| entry.fields.blob).collect(),
+            result,
+        }
+    }
+
+    fn decide(&mut self, sheet: &Sheet, holders: &[MemberIndex]) -> Answer {
+        let root = sheet.root();
+        let result = self.get_all(&sheet.entries, holders);
+        Answer::Decided {
+            sheet: root,
+            result: result.map(|()| decision(&root)),
+        }
+    }
+
+    fn settle(&mut self, case: &Case, holders: &[MemberIndex]) -> Answer {
+        let result = self
+            .get_all(&case.sheet.entries, holders)
+            .and_then(|()| settle(self.store, case));
+        Answer::Settled {
+            case: case.id(),
+            result,
+        }
+    }
+}
+
+fn check(case: &Case) -> Answer {
+    let right = acceptable(&case.decision, &case.sheet.root());
+    let no = || WorkError::Refused("not the decision that this sheet asks for".into());
+    Answer::Checked {
+        case: case.id(),
+        result: if right { Ok(()) } else { Err(no()) },
+    }
 }
 
 fn settle(store: &mut Store, case: &Case) -> Result<Hash, WorkError> {

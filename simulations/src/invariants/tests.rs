@@ -345,32 +345,34 @@ fn s9_fails_on_a_round_on_a_block_that_is_not_final() {
 /// Sender, round, view and body of a message about a contribution.
 type MakeBody<'a> = &'a dyn Fn(&Contribution, &Four) -> (u16, u64, u64, Body);
 
+/// Member 1 contributes in round 1, while member 3 leads; then this message is sent to a member.
+fn told(body: MakeBody<'_>, to: u16) -> Result<(), Violation> {
+    let mut four = Four::new(&[]);
+    let (me, lead) = (MemberIndex(1), MemberIndex(3));
+    let entered = Report::Entered {
+        view: 1,
+        lead,
+        round: 1,
+    };
+    four.monitor.reported(NOW, me, &entered).unwrap();
+    let contribution = four.contribution(1);
+    let (by, round, view, body) = body(&contribution, &four);
+    let of = Body::Contribution(contribution);
+    let seal = |by: u16, round, view, body| {
+        let key = &four.keys[usize::from(by)];
+        seal(&four.epoch, key, round, view, MemberIndex(by), body).1
+    };
+    let (own, frame) = (seal(1, 1, 0, of), seal(by, round, view, body));
+    four.monitor.sent(NOW, me, Some(lead), &own).unwrap();
+    let by = MemberIndex(by);
+    four.monitor.sent(NOW, by, Some(MemberIndex(to)), &frame)?;
+    four.monitor.ended(NOW)
+}
+
 /// What member 1, whose entry is in round 1, may be named with in a message of member 0 to member 2,
 /// while member 3 leads.
 #[test]
 fn s10_fails_where_a_message_to_another_than_the_lead_names_an_author_with_its_entry() {
-    let told = |body: MakeBody<'_>, to: u16| {
-        let mut four = Four::new(&[]);
-        let (me, lead) = (MemberIndex(1), MemberIndex(3));
-        let entered = Report::Entered {
-            view: 1,
-            lead,
-            round: 1,
-        };
-        four.monitor.reported(NOW, me, &entered).unwrap();
-        let contribution = four.contribution(1);
-        let (by, round, view, body) = body(&contribution, &four);
-        let of = Body::Contribution(contribution);
-        let seal = |by: u16, round, view, body| {
-            let key = &four.keys[usize::from(by)];
-            seal(&four.epoch, key, round, view, MemberIndex(by), body).1
-        };
-        let (own, frame) = (seal(1, 1, 0, of), seal(by, round, view, body));
-        four.monitor.sent(NOW, me, Some(lead), &own).unwrap();
-        let by = MemberIndex(by);
-        four.monitor.sent(NOW, by, Some(MemberIndex(to)), &frame)?;
-        four.monitor.ended(NOW)
-    };
     let contribution = |own: &Contribution, _: &Four| (1, 1, 0, Body::Contribution(own.clone()));
     let scores = |own: &Contribution, four: &Four| {
         let entry = own.entry(&four.epoch.federation, 1).id;

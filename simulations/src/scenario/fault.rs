@@ -164,10 +164,93 @@ enum RawJournal {
     Lost,
 }
 
+/// The key of a fault that is wrong, and what about it.
+type Wrong = (&'static str, String);
+
 impl RawFault {
     /// The `nth` fault of the file, from 0.
     pub(super) fn validate(self, nth: usize, source: Source<'_>) -> Result<Fault, FileError> {
-        let error = |key: &str, what: &str| source.key_of(&format!("fault.{nth}.{key}"), what);
+        let fault = if let Some(kill) = &self.kill {
+            self.as_kill(kill)
+        } else if let Some(members) = &self.split {
+            self.as_split(members)
+        } else if let Some(behaviour) = self.behaviour {
+            self.as_byzantine(behaviour)
+        } else {
+            let empty = "is empty: it needs one of kill, split, behaviour";
+            Err(("fault", empty.to_owned()))
+        };
+        fault.map_err(|(key, what)| source.key_of(&format!("fault.{nth}.{key}"), what))
+    }
+
+    fn as_kill(&self, kill: &str) -> Result<Fault, Wrong> {
+        let keys = [
+            "kill",
+            "at",
+            "phase",
+            "round",
+            "commit",
+            "cut",
+            "restart-after",
+            "journal",
+        ];
+        self.only(&keys, "kill")?;
+        let when = match (self.at, self.phase, self.round, self.commit, self.cut) {
+            (Some(at), None, None, None, None) => When::At(at.0),
+            (None, Some(phase), Some(round @ 1..), None, None) => When::Round {
+                round,
+                moment: phase.into(),
+            },
+            (None, None, None, Some(nth @ 1..), Some(cut)) if kill != "lead" => {
+                When::Commit { nth, cut }
+            }
+            _ => {
+                let needs = "needs `at`; or `phase` and `round` (from 1); or, for a silo by \
+                             name, `commit` (from 1) and `cut`";
+                return Err(("kill", needs.to_owned()));
+            }
+        };
+        let who = if kill == "lead" {
+            Who::Lead
+        } else {
+            Who::Silo(kill.to_owned())
+        };
+        Ok(Fault::Kill {
+            who,
+            when,
+            restart_after: self.restart_after.map(|span| span.0),
+            journal_lost: self.journal == Some(RawJournal::Lost),
+        })
+    }
+
+    fn as_split(&self, members: &[String]) -> Result<Fault, Wrong> {
+        self.only(&["split", "at", "lasts", "one-way"], "split")?;
+        let (Some(at), Some(lasts)) = (self.at, self.lasts) else {
+            let needs = "needs `at` and `lasts`, such as \"10s\" and \"1m\"";
+            return Err(("split", needs.to_owned()));
+        };
+        Ok(Fault::Split {
+            members: members.to_vec(),
+            at: at.0,
+            lasts: lasts.0,
+            one_way: self.one_way == Some(true),
+        })
+    }
+
+    fn as_byzantine(&self, behaviour: Behaviour) -> Result<Fault, Wrong> {
+        self.only(&["behaviour", "member"], "behaviour")?;
+        let Some(member) = self.member.clone() else {
+            let needs = "needs `member`, the Byzantine silo";
+            return Err(("behaviour", needs.to_owned()));
+        };
+        Ok(Fault::Byzantine { member, behaviour })
+    }
+
+    /// Whether a fault of the kind `of` has no keys but those that go with it.
+    ///
+    /// # Errors
+    /// The first other key.
+    fn only(&self, allowed: &[&str], of: &str) -> Result<(), Wrong> {
         let set = [
             ("kill", self.kill.is_some()),
             ("split", self.split.is_some()),
@@ -183,83 +266,11 @@ impl RawFault {
             ("one-way", self.one_way.is_some()),
             ("member", self.member.is_some()),
         ];
-        let only = |allowed: &[&str], of: &str| {
-            let stray = set.iter().find(|(key, set)| *set && !allowed.contains(key));
-            stray.map_or(Ok(()), |(key, _)| {
-                let allowed = allowed.join(", ");
-                Err(error(
-                    key,
-                    &format!("does not go with `{of}`: allowed are {allowed}"),
-                ))
-            })
-        };
-        if let Some(kill) = self.kill {
-            let keys = [
-                "kill",
-                "at",
-                "phase",
-                "round",
-                "commit",
-                "cut",
-                "restart-after",
-                "journal",
-            ];
-            only(&keys, "kill")?;
-            let when = match (self.at, self.phase, self.round, self.commit, self.cut) {
-                (Some(at), None, None, None, None) => When::At(at.0),
-                (None, Some(phase), Some(round @ 1..), None, None) => When::Round {
-                    round,
-                    moment: phase.into(),
-                },
-                (None, None, None, Some(nth @ 1..), Some(cut)) if kill != "lead" => {
-                    When::Commit { nth, cut }
-                }
-                _ => {
-                    let needs = "needs `at`; or `phase` and `round` (from 1); or, for a silo by \
-                                 name, `commit` (from 1) and `cut`";
-                    return Err(error("kill", needs));
-                }
-            };
-            let journal_lost = self.journal == Some(RawJournal::Lost);
-            let who = if kill == "lead" {
-                Who::Lead
-            } else {
-                Who::Silo(kill)
-            };
-            let restart_after = self.restart_after.map(|span| span.0);
-            return Ok(Fault::Kill {
-                who,
-                when,
-                restart_after,
-                journal_lost,
-            });
-        }
-        if let Some(members) = self.split {
-            only(&["split", "at", "lasts", "one-way"], "split")?;
-            let (Some(at), Some(lasts)) = (self.at, self.lasts) else {
-                return Err(error(
-                    "split",
-                    "needs `at` and `lasts`, such as \"10s\" and \"1m\"",
-                ));
-            };
-            let one_way = self.one_way == Some(true);
-            return Ok(Fault::Split {
-                members,
-                at: at.0,
-                lasts: lasts.0,
-                one_way,
-            });
-        }
-        if let Some(behaviour) = self.behaviour {
-            only(&["behaviour", "member"], "behaviour")?;
-            let Some(member) = self.member else {
-                return Err(error("behaviour", "needs `member`, the Byzantine silo"));
-            };
-            return Ok(Fault::Byzantine { member, behaviour });
-        }
-        Err(error(
-            "fault",
-            "is empty: it needs one of kill, split, behaviour",
-        ))
+        let stray = set.iter().find(|(key, set)| *set && !allowed.contains(key));
+        stray.map_or(Ok(()), |(key, _)| {
+            let allowed = allowed.join(", ");
+            let what = format!("does not go with `{of}`: allowed are {allowed}");
+            Err((*key, what))
+        })
     }
 }

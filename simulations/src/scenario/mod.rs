@@ -183,27 +183,35 @@ impl Scenario {
                 .map(|(nth, fault)| fault.validate(nth, source))
                 .collect::<Result<_, _>>()?,
         };
-        scenario
-            .check_rounds()
+        scenario.check(source)?;
+        Ok(scenario)
+    }
+
+    /// Checks what the types of the file leave open.
+    ///
+    /// # Errors
+    /// The first value out of its range, at its key.
+    fn check(&self, source: Source<'_>) -> Result<(), FileError> {
+        self.check_rounds()
             .map_err(|what| source.key_of("rounds", what))?;
-        let trains = scenario.strategy.first_training();
-        let wrong = |round: &&u64| !(trains..=scenario.rounds).contains(round);
-        if let Some(round) = scenario.newcomers.iter().find(wrong) {
+        let trains = self.strategy.first_training();
+        let wrong = |round: &&u64| !(trains..=self.rounds).contains(round);
+        if let Some(round) = self.newcomers.iter().find(wrong) {
             let what = format!(
                 "names the round {round}, it must be between {trains}, the first that trains, and {}",
-                scenario.rounds
+                self.rounds
             );
             return Err(source.key_of("newcomers", what));
         }
-        let beat = scenario.charter.beat.0.as_millis();
+        let beat = self.charter.beat.0.as_millis();
         if !(10..=600_000).contains(&beat) {
             let what = format!("is {beat} ms, it must be between 10ms and 10m");
             return Err(source.key_of("charter.beat", what));
         }
-        if let Some(Err(error)) = scenario.learner.as_ref().map(LearnerConfig::check) {
+        if let Some(Err(error)) = self.learner.as_ref().map(LearnerConfig::check) {
             return Err(source.at(source.span("learner"), error.to_string()));
         }
-        if let Err(error) = scenario.device.check() {
+        if let Err(error) = self.device.check() {
             return Err(source.at(source.span("device"), format!("`device`: {error}")));
         }
         let CharterConfig {
@@ -211,15 +219,12 @@ impl Scenario {
             max_model_norm,
             max_weight,
             ..
-        } = &scenario.charter;
+        } = &self.charter;
         if let Err(error) = radius.validate() {
             return Err(source.key_of("charter.radius", error.to_string()));
         }
-        if let Err(what) = scenario.serve.check() {
-            return Err(source.key_of(
-                "serve.folds",
-                format!("is {}, it {what}", scenario.serve.folds),
-            ));
+        if let Err(what) = self.serve.check() {
+            return Err(source.key_of("serve.folds", format!("is {}, it {what}", self.serve.folds)));
         }
         if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
             return Err(source.key_of("charter.max-model-norm", "must be above 0"));
@@ -227,12 +232,12 @@ impl Scenario {
         if let Some(what) = agreement::max_weight_fault(*max_weight) {
             return Err(source.key_of("charter.max-weight", what));
         }
-        if let Some((key, allowed)) = scenario.network.fault() {
+        if let Some((key, allowed)) = self.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
         }
-        let strategy = scenario.strategy.validate(MOST_SILOS);
+        let strategy = self.strategy.validate(MOST_SILOS);
         strategy.map_err(|error| strategy_error(source, &error))?;
-        Ok(scenario)
+        Ok(())
     }
 
     /// The scenario with changes from the command line.

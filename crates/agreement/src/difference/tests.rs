@@ -128,100 +128,129 @@ fn an_agreement_written_anew_is_no_change() {
     assert!(old.difference(&spelled).is_empty());
 }
 
+/// Key, a text of the example, and two texts in its place: the second protects less than the first.
+const PROTECTS_LESS: &[(&str, &str, &str, &str)] = &[
+    (
+        "charter.verification",
+        "verification = \"full\"",
+        "verification = \"full\"",
+        "verification = \"committee-3\"",
+    ),
+    (
+        "charter.verification",
+        "verification = \"full\"",
+        "verification = \"full\"",
+        "verification = \"inclusion\"",
+    ),
+    (
+        "charter.verification",
+        "verification = \"full\"",
+        "verification = \"committee-3\"",
+        "verification = \"committee-2\"",
+    ),
+    (
+        "charter.verification",
+        "verification = \"full\"",
+        "verification = \"committee-2\"",
+        "verification = \"inclusion\"",
+    ),
+    (
+        "charter.names",
+        "names = \"removed\"",
+        "names = \"removed\"",
+        "names = \"shown\"",
+    ),
+    (
+        "charter.max-model-norm",
+        "max-model-norm = 1000.0",
+        "max-model-norm = 10",
+        "max-model-norm = 11",
+    ),
+    (
+        "charter.max-model-norm",
+        "max-model-norm = 1000.0",
+        "max-model-norm = 10",
+        "",
+    ),
+    (
+        "charter.max-model-norm",
+        "max-model-norm = 1000.0",
+        "max-model-norm = 10",
+        "max-model-norm = inf",
+    ),
+    (
+        "charter.blob-limit",
+        "blob-limit = 392",
+        "blob-limit = 392",
+        "blob-limit = 393",
+    ),
+    (
+        "charter.min-contributions",
+        "min-contributions = 3",
+        "min-contributions = 4",
+        "min-contributions = 3",
+    ),
+    (
+        "charter.keep-rounds",
+        "keep-rounds = 3",
+        "keep-rounds = 3",
+        "keep-rounds = 4",
+    ),
+    (
+        "charter.discovery",
+        "discovery = false",
+        "",
+        "discovery = true",
+    ),
+    (
+        "charter.status",
+        "discovery = false",
+        "status = \"own\"",
+        "status = \"members\"",
+    ),
+    (
+        "charter.rotation",
+        "rotation = \"every-round\"",
+        "rotation = \"every-round\"",
+        "rotation = \"every-2-rounds\"",
+    ),
+    (
+        "charter.rotation",
+        "rotation = \"every-round\"",
+        "rotation = \"every-2-rounds\"",
+        "rotation = \"every-9-rounds\"",
+    ),
+    (
+        "charter.rotation",
+        "rotation = \"every-round\"",
+        "rotation = \"every-9-rounds\"",
+        "rotation = \"on-failure\"",
+    ),
+    (
+        "charter.rotation",
+        "rotation = \"every-round\"",
+        "rotation = \"reliability\"",
+        "rotation = \"fixed\"",
+    ),
+    (
+        "strategy.aggregation.name",
+        "aggregation = { name = \"mean\" }",
+        "aggregation = { name = \"trimmed-mean\", share = 0.2 }",
+        "",
+    ),
+    (
+        "strategy.aggregation.share",
+        "aggregation = { name = \"mean\" }",
+        "aggregation = { name = \"trimmed-mean\", share = 0.2 }",
+        "aggregation = { name = \"trimmed-mean\", share = 0.1 }",
+    ),
+    ("strategy.gap", "freeze = 1", "gap = 0.1", "gap = 0.2"),
+];
+
 #[test]
 fn every_rule_of_what_protects_less_holds_in_one_direction() {
-    let full = ("verification = \"full\"", "verification = \"full\"");
-    let committee = ("verification = \"full\"", "verification = \"committee-3\"");
-    let smaller = ("verification = \"full\"", "verification = \"committee-2\"");
-    let inclusion = ("verification = \"full\"", "verification = \"inclusion\"");
-    let turn = |to| ("rotation = \"every-round\"", to);
-    let norm = |to| ("max-model-norm = 1000.0", to);
-    let rule = |to| ("aggregation = { name = \"mean\" }", to);
-    let trimmed = rule("aggregation = { name = \"trimmed-mean\", share = 0.2 }");
-    let cases = [
-        ("charter.verification", full, committee),
-        ("charter.verification", full, inclusion),
-        ("charter.verification", committee, smaller),
-        ("charter.verification", smaller, inclusion),
-        (
-            "charter.names",
-            ("names = \"removed\"", "names = \"removed\""),
-            ("names = \"removed\"", "names = \"shown\""),
-        ),
-        (
-            "charter.max-model-norm",
-            norm("max-model-norm = 10"),
-            norm("max-model-norm = 11"),
-        ),
-        (
-            "charter.max-model-norm",
-            norm("max-model-norm = 10"),
-            norm(""),
-        ),
-        (
-            "charter.max-model-norm",
-            norm("max-model-norm = 10"),
-            norm("max-model-norm = inf"),
-        ),
-        (
-            "charter.blob-limit",
-            ("blob-limit = 392", "blob-limit = 392"),
-            ("blob-limit = 392", "blob-limit = 393"),
-        ),
-        (
-            "charter.min-contributions",
-            ("min-contributions = 3", "min-contributions = 4"),
-            ("min-contributions = 3", "min-contributions = 3"),
-        ),
-        (
-            "charter.keep-rounds",
-            ("keep-rounds = 3", "keep-rounds = 3"),
-            ("keep-rounds = 3", "keep-rounds = 4"),
-        ),
-        (
-            "charter.discovery",
-            ("discovery = false", ""),
-            ("discovery = false", "discovery = true"),
-        ),
-        (
-            "charter.status",
-            ("discovery = false", "status = \"own\""),
-            ("discovery = false", "status = \"members\""),
-        ),
-        (
-            "charter.rotation",
-            turn("rotation = \"every-round\""),
-            turn("rotation = \"every-2-rounds\""),
-        ),
-        (
-            "charter.rotation",
-            turn("rotation = \"every-2-rounds\""),
-            turn("rotation = \"every-9-rounds\""),
-        ),
-        (
-            "charter.rotation",
-            turn("rotation = \"every-9-rounds\""),
-            turn("rotation = \"on-failure\""),
-        ),
-        (
-            "charter.rotation",
-            turn("rotation = \"reliability\""),
-            turn("rotation = \"fixed\""),
-        ),
-        ("strategy.aggregation.name", trimmed, rule("")),
-        (
-            "strategy.aggregation.share",
-            trimmed,
-            rule("aggregation = { name = \"trimmed-mean\", share = 0.1 }"),
-        ),
-        (
-            "strategy.gap",
-            ("freeze = 1", "gap = 0.1"),
-            ("freeze = 1", "gap = 0.2"),
-        ),
-    ];
-    for (key, before, after) in cases {
-        let found = weaker(key, &[before], &[after]);
+    for &(key, from, before, after) in PROTECTS_LESS {
+        let found = weaker(key, &[(from, before)], &[(from, after)]);
         assert_eq!(found, (true, false), "{key}: {before:?}, {after:?}");
     }
     // Whether these are right, only the institutions know.

@@ -40,82 +40,89 @@ fn refused(old: &Agreement, amendment: &Amendment) -> String {
     }
 }
 
+/// An edit that may be made: one round more.
+const MORE: (&str, &str) = ("rounds = 6", "rounds = 7");
+
+/// Edits of what has to stay, and a part of the reason why they are refused.
+const FIXED: &[((&str, &str), &str)] = &[
+    (
+        ("loss = \"absolute\"", "loss = \"squared\""),
+        "`task.table.model.linear.loss`: \"absolute\" before, \"squared\" after",
+    ),
+    (
+        ("label-cost = 1.0", "label-cost = 2.0"),
+        "`task.table.robust.label-cost`: 1.0 before",
+    ),
+    (
+        ("metric = \"mae\"", "metric = \"mse\""),
+        "`task.table.metric`",
+    ),
+    (("test = 0.3", "test = 0.4"), "`task.table.split.test`"),
+    (
+        ("domains = [0, 0, 1, 1]", "domains = [0, 1, 0, 1]"),
+        "`task.table.domains`",
+    ),
+    (
+        ("min-rows = 10", "min-rows = 2"),
+        "`task.table.schema.min-rows`",
+    ),
+    (
+        ("missing = \"mean\"", "missing = \"drop\""),
+        "`task.table.schema.feature[1].missing`",
+    ),
+    (
+        ("levels = [\"general\"", "levels = [\"local\""),
+        "`task.table.schema.feature[2].levels`",
+    ),
+    (
+        ("seed = 1", "seed = 2"),
+        "the seed (`seed`: 1 before, 2 after)",
+    ),
+    (
+        ("personal = []", "personal = [\"intercept\"]"),
+        "which layers stay with each silo",
+    ),
+    (
+        ("personal = []", "trained = [\"intercept\"]"),
+        "which layers are trained",
+    ),
+    (
+        ("personal = []", "stop = { patience = 3 }"),
+        "whether the federation may end early",
+    ),
+];
+
+/// Checks that an edit is refused, with this in the reason.
+fn stays(edit: (&str, &str), said: &str) {
+    // As it was done: what is shown is one round more.
+    let why = refused(&agreement(), &by_hand(&edited(&[edit, MORE])));
+    assert!(
+        why.starts_with("an amendment cannot change"),
+        "{edit:?}: {why}"
+    );
+    assert!(why.contains(said), "{edit:?}: {why}");
+}
+
 #[test]
 fn what_has_to_stay_is_refused_by_name_whoever_wrote_the_amendment() {
-    let old = agreement();
-    let more = ("rounds = 6", "rounds = 7");
-    let cases = [
-        (
-            ("loss = \"absolute\"", "loss = \"squared\""),
-            "`task.table.model.linear.loss`: \"absolute\" before, \"squared\" after",
-        ),
-        (
-            ("label-cost = 1.0", "label-cost = 2.0"),
-            "`task.table.robust.label-cost`: 1.0 before",
-        ),
-        (
-            ("metric = \"mae\"", "metric = \"mse\""),
-            "`task.table.metric`",
-        ),
-        (("test = 0.3", "test = 0.4"), "`task.table.split.test`"),
-        (
-            ("domains = [0, 0, 1, 1]", "domains = [0, 1, 0, 1]"),
-            "`task.table.domains`",
-        ),
-        (
-            ("min-rows = 10", "min-rows = 2"),
-            "`task.table.schema.min-rows`",
-        ),
-        (
-            ("missing = \"mean\"", "missing = \"drop\""),
-            "`task.table.schema.feature[1].missing`",
-        ),
-        (
-            ("levels = [\"general\"", "levels = [\"local\""),
-            "`task.table.schema.feature[2].levels`",
-        ),
-        (
-            ("seed = 1", "seed = 2"),
-            "the seed (`seed`: 1 before, 2 after)",
-        ),
-        (
-            ("personal = []", "personal = [\"intercept\"]"),
-            "which layers stay with each silo",
-        ),
-        (
-            ("personal = []", "trained = [\"intercept\"]"),
-            "which layers are trained",
-        ),
-        (
-            ("personal = []", "stop = { patience = 3 }"),
-            "whether the federation may end early",
-        ),
-        (
-            (
-                "[charter]",
-                &*format!(
-                    "[continues]\nname = \"x\"\nround = 1\nfederation = \"{0}\"\nblock = \"{0}\"\nmodel = \"{0}\"\n[charter]",
-                    "0".repeat(64)
-                ),
-            ),
-            "the federation that it continues",
-        ),
-    ];
-    for (edit, said) in cases {
-        // As it was done: what is shown is one round more.
-        let why = refused(&old, &by_hand(&edited(&[edit, more])));
-        assert!(
-            why.starts_with("an amendment cannot change"),
-            "{edit:?}: {why}"
-        );
-        assert!(why.contains(said), "{edit:?}: {why}");
+    for (edit, said) in FIXED {
+        stays(*edit, said);
     }
+    let continues = format!(
+        "[continues]\nname = \"x\"\nround = 1\nfederation = \"{0}\"\nblock = \"{0}\"\nmodel = \"{0}\"\n[charter]",
+        "0".repeat(64)
+    );
+    stays(
+        ("[charter]", &continues),
+        "the federation that it continues",
+    );
+    let old = agreement();
     let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
     let edits: Vec<_> = own.iter().map(|own| (*own, "")).collect();
     let text = edited(
         &[
             &edits[..],
-            &[("name = \"cs-rcfl\"", "name = \"fedavg\""), more],
+            &[("name = \"cs-rcfl\"", "name = \"fedavg\""), MORE],
         ]
         .concat(),
     );
@@ -126,7 +133,7 @@ fn what_has_to_stay_is_refused_by_name_whoever_wrote_the_amendment() {
     );
     let why = refused(
         &old,
-        &by_hand(&edited(&[("start = \"cfac", "start = \"cfad"), more])),
+        &by_hand(&edited(&[("start = \"cfac", "start = \"cfad"), MORE])),
     );
     assert!(why.contains("starts from another state"), "{why}");
 }

@@ -15,6 +15,24 @@ pub fn markdown(card: &Card, files: &[String]) -> String {
 }
 
 fn write(page: &mut String, card: &Card, files: &[String]) -> std::fmt::Result {
+    origin(page, card, files)?;
+    writeln!(page, "\n## How good it is\n")?;
+    quality(page, card)?;
+    writeln!(page, "\n## What comes out\n")?;
+    output(page, card)?;
+    writeln!(page, "\n## What goes in\n")?;
+    schema(page, card)?;
+    writeln!(page, "\n## Scaling\n")?;
+    scaling(page, card)?;
+    writeln!(page, "\n## Tensors\n\n| tensor | shape |\n|---|---|")?;
+    for (name, shape) in &card.tensors {
+        writeln!(page, "| `{name}` | {shape:?} |")?;
+    }
+    Ok(())
+}
+
+/// The title, and where the model comes from.
+fn origin(page: &mut String, card: &Card, files: &[String]) -> std::fmt::Result {
     let origin = &card.origin;
     writeln!(
         page,
@@ -58,72 +76,6 @@ fn write(page: &mut String, card: &Card, files: &[String]) -> std::fmt::Result {
     row("at", &origin.silo)?;
     if !files.is_empty() {
         row("files", &files.join(", "))?;
-    }
-    writeln!(page, "\n## How good it is\n")?;
-    quality(page, card)?;
-    writeln!(page, "\n## What comes out\n")?;
-    match &card.output {
-        Output::Numbers { names, unit, .. } => {
-            writeln!(
-                page,
-                "{}, in {}.",
-                escaped(&names.join(", ")),
-                escaped(unit)
-            )?;
-        }
-        Output::Classes { name, classes } => writeln!(
-            page,
-            "For {}, the probability of each of: {}.",
-            escaped(name),
-            escaped(&classes.join(", "))
-        )?,
-        Output::Mask { names } => writeln!(
-            page,
-            "For each of {} pixels the probability that it belongs to the object.",
-            names.len()
-        )?,
-    }
-    if let Some(threshold) = &card.threshold {
-        writeln!(
-            page,
-            "\nOf the thresholds above which a row counts as one of the second class, {}. The model may have \
-             been chosen on the same validation rows, so the rates there are too good by a little.",
-            escaped(&threshold.in_words(&card.origin.silo))
-        )?;
-    }
-    writeln!(page, "\n## What goes in\n")?;
-    schema(page, card)?;
-    writeln!(page, "\n## Scaling\n")?;
-    writeln!(
-        page,
-        "{} A row becomes these numbers, in this order. A missing value is replaced by *fill*; then \
-         *mean* is subtracted, and the difference is divided by *deviation*. Fills are of the training \
-         rows at {}, so they say something about its rows.\n",
-        match card.task.standardise {
-            Standardise::Federation => "All members share one scale.",
-            Standardise::Silo =>
-                "Every member scales by its own training rows; this is the scale of the one that exported the model.",
-            Standardise::None => "Numbers are not scaled.",
-        },
-        escaped(&origin.silo)
-    )?;
-    writeln!(
-        page,
-        "| number | fill | mean | deviation |\n|---|---|---|---|"
-    )?;
-    for column in &card.columns {
-        writeln!(
-            page,
-            "| {} | {} | {} | {} |",
-            escaped(&column.name),
-            number(column.fill),
-            number(column.mean),
-            number(column.deviation)
-        )?;
-    }
-    writeln!(page, "\n## Tensors\n\n| tensor | shape |\n|---|---|")?;
-    for (name, shape) in &card.tensors {
-        writeln!(page, "| `{name}` | {shape:?} |")?;
     }
     Ok(())
 }
@@ -181,6 +133,39 @@ fn quality(page: &mut String, card: &Card) -> std::fmt::Result {
     Ok(())
 }
 
+fn output(page: &mut String, card: &Card) -> std::fmt::Result {
+    match &card.output {
+        Output::Numbers { names, unit, .. } => {
+            writeln!(
+                page,
+                "{}, in {}.",
+                escaped(&names.join(", ")),
+                escaped(unit)
+            )?;
+        }
+        Output::Classes { name, classes } => writeln!(
+            page,
+            "For {}, the probability of each of: {}.",
+            escaped(name),
+            escaped(&classes.join(", "))
+        )?,
+        Output::Mask { names } => writeln!(
+            page,
+            "For each of {} pixels the probability that it belongs to the object.",
+            names.len()
+        )?,
+    }
+    if let Some(threshold) = &card.threshold {
+        writeln!(
+            page,
+            "\nOf the thresholds above which a row counts as one of the second class, {}. The model may have \
+             been chosen on the same validation rows, so the rates there are too good by a little.",
+            escaped(&threshold.in_words(&card.origin.silo))
+        )?;
+    }
+    Ok(())
+}
+
 fn schema(page: &mut String, card: &Card) -> std::fmt::Result {
     let schema = &card.task.schema;
     writeln!(
@@ -209,6 +194,37 @@ fn schema(page: &mut String, card: &Card) -> std::fmt::Result {
             page,
             "\nFor rows with {} only; others get no prediction.",
             escaped(&only.join(", "))
+        )?;
+    }
+    Ok(())
+}
+
+fn scaling(page: &mut String, card: &Card) -> std::fmt::Result {
+    writeln!(
+        page,
+        "{} A row becomes these numbers, in this order. A missing value is replaced by *fill*; then \
+         *mean* is subtracted, and the difference is divided by *deviation*. Fills are of the training \
+         rows at {}, so they say something about its rows.\n",
+        match card.task.standardise {
+            Standardise::Federation => "All members share one scale.",
+            Standardise::Silo =>
+                "Every member scales by its own training rows; this is the scale of the one that exported the model.",
+            Standardise::None => "Numbers are not scaled.",
+        },
+        escaped(&card.origin.silo)
+    )?;
+    writeln!(
+        page,
+        "| number | fill | mean | deviation |\n|---|---|---|---|"
+    )?;
+    for column in &card.columns {
+        writeln!(
+            page,
+            "| {} | {} | {} | {} |",
+            escaped(&column.name),
+            number(column.fill),
+            number(column.mean),
+            number(column.deviation)
         )?;
     }
     Ok(())

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use libp2p::core::ConnectedPoint;
 use libp2p::gossipsub::{self, MessageAcceptance, MessageId};
 use libp2p::multiaddr::Protocol;
-use libp2p::swarm::{ConnectionId, SwarmEvent};
+use libp2p::swarm::{ConnectionId, DialError, SwarmEvent};
 use libp2p::{Multiaddr, PeerId, mdns, ping};
 use protocol::Hash;
 use protocol::net::{Acceptance, Event};
@@ -40,19 +41,7 @@ impl Node {
             SwarmEvent::Behaviour(BehaviourEvent::Upgrade(event)) => self.upgrade_event(event),
             SwarmEvent::ConnectionEstablished {
                 peer_id, endpoint, ..
-            } => {
-                self.connected(
-                    peer_id,
-                    endpoint.get_remote_address(),
-                    endpoint.is_relayed(),
-                );
-                if !endpoint.is_relayed() {
-                    self.directly_connected(peer_id, endpoint.is_dialer());
-                }
-                if endpoint.is_dialer() {
-                    self.greet(peer_id, endpoint.get_remote_address().clone());
-                }
-            }
+            } => self.established(peer_id, &endpoint),
             SwarmEvent::ConnectionClosed {
                 peer_id,
                 num_established,
@@ -69,21 +58,7 @@ impl Node {
                 peer_id: Some(id),
                 error,
                 ..
-            } => {
-                let Some(peer) = self.members.of(&id) else {
-                    return;
-                };
-                let member = peer.member;
-                if peer.is_connected() {
-                    tracing::debug!(%member, "a further connection failed: {}", dial::explain(&error));
-                    return self.dialer.again_directly(member);
-                }
-                self.failed(
-                    member,
-                    dial::explain(&error),
-                    dial::is_configuration(&error),
-                );
-            }
+            } => self.not_reached(&id, &error),
             SwarmEvent::IncomingConnectionError {
                 peer_id,
                 send_back_addr,
@@ -112,6 +87,29 @@ impl Node {
             }
             _ => {}
         }
+    }
+
+    fn established(&mut self, id: PeerId, endpoint: &ConnectedPoint) {
+        self.connected(id, endpoint.get_remote_address(), endpoint.is_relayed());
+        if !endpoint.is_relayed() {
+            self.directly_connected(id, endpoint.is_dialer());
+        }
+        if endpoint.is_dialer() {
+            self.greet(id, endpoint.get_remote_address().clone());
+        }
+    }
+
+    /// An attempt to dial a member failed.
+    fn not_reached(&mut self, id: &PeerId, error: &DialError) {
+        let Some(peer) = self.members.of(id) else {
+            return;
+        };
+        let member = peer.member;
+        if peer.is_connected() {
+            tracing::debug!(%member, "a further connection failed: {}", dial::explain(error));
+            return self.dialer.again_directly(member);
+        }
+        self.failed(member, dial::explain(error), dial::is_configuration(error));
     }
 
     fn connected(&mut self, id: PeerId, address: &Multiaddr, relayed: bool) {

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use libp2p::Multiaddr;
 use libp2p::identity::Keypair;
 use libp2p::swarm::SwarmEvent;
+use protocol::net::Event;
 use protocol::{MemberIndex, PublicKey};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -22,7 +24,7 @@ use crate::blobs::{Desk, Fetcher};
 use crate::config::{Config, Contact, MeshError, parse};
 use crate::dial::Dialer;
 use crate::direct::{self, Reader};
-use crate::door::Door;
+use crate::door::{Crowd, Door};
 use crate::gossip;
 use crate::guests::Guests;
 use crate::hello::Card;
@@ -30,12 +32,19 @@ use crate::knocks::Knocks;
 use crate::listening::listening;
 use crate::members::Members;
 use crate::peers::Peers;
-use crate::queue::queue;
+use crate::queue::{QueueReceiver, queue};
 use crate::relaying::Slots;
+use crate::streams::Opener;
 use crate::twins::Twins;
 
 /// How long the operating system may take to give an address.
 const LISTEN: Duration = Duration::from_secs(5);
+
+/// The receiving ends of the members' queues.
+type Queues = BTreeMap<MemberIndex, QueueReceiver>;
+
+/// Members and their addresses that this node's transport uses.
+type Targets = Vec<(MemberIndex, Vec<Multiaddr>)>;
 
 impl Node {
     pub(crate) async fn start(
@@ -43,94 +52,56 @@ impl Node {
         key: [u8; 32],
         roster: Vec<Contact>,
     ) -> Result<(Self, Ends), MeshError> {
-        let (secret, instance) = (key, config.instance);
-        let card = Card::new(config.federation, config.program.clone(), &key, instance);
-        let key = Keypair::ed25519_from_bytes(key)
+        let (mut node, mut ends) = Self::new(&config, key, &roster)?;
+        ends.addresses = node.listen(&config).await?;
+        node.add_external(&roster, &ends.addresses)?;
+        Ok((node, ends))
+    }
+
+    /// A node that does not listen yet, and the caller's ends, without addresses.
+    ///
+    /// # Errors
+    /// [`MeshError`]: the key, an address of the roster, or the swarm.
+    fn new(
+        config: &Config,
+        secret: [u8; 32],
+        roster: &[Contact],
+    ) -> Result<(Self, Ends), MeshError> {
+        let program = config.program.clone();
+        let card = Card::new(config.federation, program, &secret, config.instance);
+        let key = Keypair::ed25519_from_bytes(secret)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
-        let own = own_key(&key)?;
-        let me = roster.iter().find(|contact| contact.key == own);
-        let me = me.ok_or(MeshError::NotAMember(own))?;
-        let own_key = OwnKey::new(secret, me.addresses.clone(), config.look);
-        let me = me.member;
-        let others: Vec<_> = roster
-            .iter()
-            .filter(|contact| contact.member != me)
-            .collect();
-
-        let mut targets = Vec::new();
-        for contact in &others {
-            let parsed: Result<Vec<_>, _> = contact.addresses.iter().map(|a| parse(a)).collect();
-            let used = parsed?
-                .into_iter()
-                .filter(|a| config.transport.uses(a))
-                .collect();
-            targets.push((contact.member, used));
-        }
-        let addressed = targets
-            .iter()
-            .filter(|(_, used): &&(_, Vec<_>)| !used.is_empty());
+        let (own, others) = places(roster, own_key(&key)?)?;
+        let own_key = OwnKey::new(secret, own.addresses.clone(), config.look);
+        let targets = targets(config, &others)?;
+        let addressed = targets.iter().filter(|(_, used)| !used.is_empty());
         let addressed = addressed.map(|(member, _)| *member).collect();
-        let (door, crowds) = Door::new(others.len());
-        for (member, used) in &targets {
-            used.iter().for_each(|address| door.know(*member, address));
-        }
-        let dialer = Dialer::new(me, (config.first_retry, config.last_retry), targets);
-
-        let behind = roster.iter().map(|contact| 1 + contact.member.0).max();
-        let positions = (behind.unwrap_or(0)..).map(MemberIndex);
-        let known = |key: &PublicKey| roster.iter().any(|contact| contact.key == *key);
-        let guests = config.guests.iter().copied().filter(|key| !known(key));
-        let guests = positions.zip(guests);
-        let mut queues = BTreeMap::new();
-        let members = Arc::new(Members::new(&others, guests, |member| {
-            let (sender, receiver) = queue(config.queue, config.queue_bytes);
-            queues.insert(member, receiver);
-            sender
-        })?);
+        let (door, crowds) = door(&targets);
+        let dialer = Dialer::new(own.member, (config.first_retry, config.last_retry), targets);
+        let (members, queues) = members(config, roster, &others)?;
         let (commands_in, commands) = mpsc::channel(config.commands.max(1));
         let (events, events_out) = mpsc::channel(config.events.max(1));
         let topic = gossip::topic(config.epoch);
         let peers = Peers::new(others.iter().map(|contact| contact.member));
         let keys = (&key, own_key.probe);
-        let (swarm, opener) = behaviour::swarm(&config, keys, (&members, door.clone()), &topic)?;
-
-        let seen = Arc::new(Mutex::default());
-        let (mut tasks, mut readers) = (JoinSet::new(), BTreeMap::new());
-        for (member, frames) in queues {
-            let Some(peer) = members.at(member) else {
-                continue;
-            };
-            tasks.spawn(direct::write(peer.clone(), opener.clone(), frames));
-            let (reader, streams) = mpsc::channel(1);
-            readers.insert(member, reader);
-            let reader = Reader {
-                member,
-                pace: peer.pace.clone(),
-                streams,
-                events: events.clone(),
-                seen: seen.clone(),
-                limit: config.frame,
-            };
-            tasks.spawn(reader.run());
-        }
-        let asker = Asker {
-            members: members.clone(),
-            opener: opener.clone(),
-        };
-        let fetcher = Fetcher {
-            members: members.clone(),
-            opener: opener.clone(),
-            events: events.clone(),
-            patience: config.patience,
-            resume: config.resume,
-            spool: config.spool.clone(),
-            unfinished: Mutex::default(),
-        };
+        let (swarm, opener) = behaviour::swarm(config, keys, (&members, door.clone()), &topic)?;
         let (knocks, notices) = Knocks::new();
         let desk = Desk::new(events.clone());
-        let served = desk.served.clone();
+        let ends = Ends {
+            commands: commands_in,
+            events: events_out,
+            addresses: Vec::new(),
+            peers: peers.clone(),
+            asker: Asker {
+                members: members.clone(),
+                opener: opener.clone(),
+            },
+            served: desk.served.clone(),
+            notices,
+        };
         let mut node = Self {
-            me,
+            me: own.member,
+            fetcher: Arc::new(fetcher(config, &members, &opener, &events)),
             members,
             swarm,
             transport: config.transport,
@@ -140,15 +111,14 @@ impl Node {
             events,
             outbox: VecDeque::new(),
             topic,
-            seen,
+            seen: Arc::new(Mutex::default()),
             links: BTreeMap::new(),
-            readers,
+            readers: BTreeMap::new(),
             dialer,
-            peers: peers.clone(),
+            peers,
             resolving: JoinSet::new(),
-            fetcher: Arc::new(fetcher),
             fetches: JoinSet::new(),
-            tasks,
+            tasks: JoinSet::new(),
             opener,
             greetings: JoinSet::new(),
             card,
@@ -169,25 +139,46 @@ impl Node {
             answers: Told::new(config.tells.clone()),
             muted: BTreeMap::new(),
         };
-        let addresses = node.listen(&config).await?;
-        // What a member that relays tells those that it relays to. They do not use it, but the relay
-        // protocol wants an address. A node that nobody can dial has none until others see it.
-        let own = roster.iter().filter(|contact| contact.member == me);
-        let own = own.flat_map(|contact| &contact.addresses);
-        let reachable = own.chain(&addresses).filter(|_| !config.dials_only);
-        for address in reachable {
-            node.swarm.add_external_address(parse(address)?);
-        }
-        let ends = Ends {
-            commands: commands_in,
-            events: events_out,
-            addresses,
-            peers,
-            asker,
-            served,
-            notices,
-        };
+        node.carry_frames(queues);
         Ok((node, ends))
+    }
+
+    /// Starts what writes and what reads the frames of every member.
+    fn carry_frames(&mut self, queues: Queues) {
+        for (member, frames) in queues {
+            let Some(peer) = self.members.at(member) else {
+                continue;
+            };
+            let written = direct::write(peer.clone(), self.opener.clone(), frames);
+            self.tasks.spawn(written);
+            let (reader, streams) = mpsc::channel(1);
+            self.readers.insert(member, reader);
+            let reader = Reader {
+                member,
+                pace: peer.pace.clone(),
+                streams,
+                events: self.events.clone(),
+                seen: self.seen.clone(),
+                limit: self.frame,
+            };
+            self.tasks.spawn(reader.run());
+        }
+    }
+
+    /// Adds the addresses that a member that relays tells those that it relays to. They do not use
+    /// them, but the relay protocol wants an address. A node that nobody can dial has none until
+    /// others see it.
+    ///
+    /// # Errors
+    /// [`MeshError`]: an address of the roster that is none.
+    fn add_external(&mut self, roster: &[Contact], listened: &[String]) -> Result<(), MeshError> {
+        let own = roster.iter().filter(|contact| contact.member == self.me);
+        let own = own.flat_map(|contact| &contact.addresses);
+        let reachable = own.chain(listened).filter(|_| !self.dials_only);
+        for address in reachable {
+            self.swarm.add_external_address(parse(address)?);
+        }
+        Ok(())
     }
 
     /// Listens at every address. Returns the actual addresses, ports included.
@@ -237,6 +228,83 @@ impl Node {
             }
         }
         Ok(addresses)
+    }
+}
+
+/// This node's place in the roster, and those of the others.
+///
+/// # Errors
+/// [`MeshError::NotAMember`]: the roster does not have the key.
+fn places(roster: &[Contact], own: PublicKey) -> Result<(&Contact, Vec<&Contact>), MeshError> {
+    let me = roster.iter().find(|contact| contact.key == own);
+    let me = me.ok_or(MeshError::NotAMember(own))?;
+    let others = roster.iter().filter(|contact| contact.member != me.member);
+    Ok((me, others.collect()))
+}
+
+/// Where the others can be dialled.
+///
+/// # Errors
+/// [`MeshError`]: an address that is none.
+fn targets(config: &Config, others: &[&Contact]) -> Result<Targets, MeshError> {
+    let mut targets = Vec::new();
+    for contact in others {
+        let parsed: Result<Vec<_>, _> = contact.addresses.iter().map(|a| parse(a)).collect();
+        let used = parsed?
+            .into_iter()
+            .filter(|a| config.transport.uses(a))
+            .collect();
+        targets.push((contact.member, used));
+    }
+    Ok(targets)
+}
+
+/// The door, which knows where the others come from, and its reports.
+fn door(targets: &[(MemberIndex, Vec<Multiaddr>)]) -> (Door, mpsc::Receiver<Crowd>) {
+    let (door, crowds) = Door::new(targets.len());
+    for (member, used) in targets {
+        used.iter().for_each(|address| door.know(*member, address));
+    }
+    (door, crowds)
+}
+
+/// The other members, and the former ones at positions behind the roster's.
+///
+/// # Errors
+/// [`MeshError`]: a key that is none.
+fn members(
+    config: &Config,
+    roster: &[Contact],
+    others: &[&Contact],
+) -> Result<(Arc<Members>, Queues), MeshError> {
+    let behind = roster.iter().map(|contact| 1 + contact.member.0).max();
+    let positions = (behind.unwrap_or(0)..).map(MemberIndex);
+    let known = |key: &PublicKey| roster.iter().any(|contact| contact.key == *key);
+    let guests = config.guests.iter().copied().filter(|key| !known(key));
+    let guests = positions.zip(guests);
+    let mut queues = Queues::new();
+    let members = Members::new(others, guests, |member| {
+        let (sender, receiver) = queue(config.queue, config.queue_bytes);
+        queues.insert(member, receiver);
+        sender
+    })?;
+    Ok((Arc::new(members), queues))
+}
+
+fn fetcher(
+    config: &Config,
+    members: &Arc<Members>,
+    opener: &Opener,
+    events: &mpsc::Sender<Event>,
+) -> Fetcher {
+    Fetcher {
+        members: members.clone(),
+        opener: opener.clone(),
+        events: events.clone(),
+        patience: config.patience,
+        resume: config.resume,
+        spool: config.spool.clone(),
+        unfinished: Mutex::default(),
     }
 }
 

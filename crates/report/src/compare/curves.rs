@@ -75,10 +75,6 @@ fn chart(
         }
         path
     };
-    let class = |at: usize| match at / COLOURS {
-        0 => format!("curve {}", colour(Some(at))),
-        _ => format!("curve dashed {}", colour(Some(at))),
-    };
     let table = rows.iter().flat_map(|(_, row)| {
         row.curve.iter().map(|point| {
             [
@@ -111,6 +107,14 @@ fn chart(
             }))
             (download::plot(&format!("{name}-by-{unit}"), &table))
         }
+    }
+}
+
+/// The classes of the line at this place in the table.
+fn class(at: usize) -> String {
+    match at / COLOURS {
+        0 => format!("curve {}", colour(Some(at))),
+        _ => format!("curve dashed {}", colour(Some(at))),
     }
 }
 

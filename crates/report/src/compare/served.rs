@@ -40,35 +40,15 @@ pub(super) fn table(
         .chain(own)
         .flat_map(|scope| [scope.silos, scope.rows, scope.worst]);
     let decimals = decimals(values.flatten().map(|spread| spread.mean));
-    let means = |label: String, scope: Option<&Scope>| {
-        vec![
-            label,
-            with_deviation(scope.and_then(|own| own.silos), decimals),
-            value(scope.and_then(|own| own.rows), decimals),
-            value(scope.and_then(|own| own.worst), decimals),
-        ]
-    };
     let mut lines = Vec::new();
     if let Some(own) = own {
-        let mut cells = means("own model".into(), Some(own));
+        let mut cells = means("own model".into(), Some(own), decimals);
         cells.resize(7, String::new());
         lines.push(cells);
     }
     for row in &rows {
         let Some(served) = &row.served else { continue };
-        let gain = gain(served, outside);
-        let interval = gain.and_then(|gain| gain.difference.per_silo.or(gain.difference.per_row));
-        let mut cells = means(row.label.clone(), scope(&served.metrics, outside));
-        cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
-        cells.push(gain.map_or_else(String::new, |gain| counts(&gain.difference)));
-        cells.push(gain.map_or_else(String::new, |gain| {
-            format!("{} / {:.1}", gain.difference.losses, gain.by_chance)
-        }));
-        cells.push(match outside {
-            true => String::new(),
-            false => choices(served),
-        });
-        lines.push(cells);
+        lines.push(line(&row.label, served, outside, decimals));
     }
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
     lines
@@ -90,18 +70,7 @@ pub(super) fn table(
     };
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
-        note: format!(
-            "Each silo chooses on its own rows between the strategy's model and those that it \
-             makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
-             silos that are clearly worse off than with it, and how many of those that serve another would \
-             seem so by chance.{}",
-            match outside {
-                true => "",
-                false =>
-                    " serve: members with their own model / the strategy's / that tuned on their rows / \
-                     another (fitted robustly alone, the mean of all coalitions).",
-            }
-        ),
+        note: note(outside),
         // What was gained, who is harmed, what is served, and the mean.
         main: [4, 5, 6, 7, 1]
             .into_iter()
@@ -113,6 +82,49 @@ pub(super) fn table(
             .collect(),
         rows: lines,
     })
+}
+
+/// A label, and the means of silos, of rows, and of the worst silos.
+fn means(label: String, scope: Option<&Scope>, decimals: usize) -> Vec<String> {
+    vec![
+        label,
+        with_deviation(scope.and_then(|own| own.silos), decimals),
+        value(scope.and_then(|own| own.rows), decimals),
+        value(scope.and_then(|own| own.worst), decimals),
+    ]
+}
+
+/// The line of one way of learning.
+fn line(label: &str, served: &Served, outside: bool, decimals: usize) -> Vec<String> {
+    let gain = gain(served, outside);
+    let interval = gain.and_then(|gain| gain.difference.per_silo.or(gain.difference.per_row));
+    let mut cells = means(label.to_owned(), scope(&served.metrics, outside), decimals);
+    cells.push(interval.map_or_else(String::new, |one| interval_words(&one, decimals)));
+    cells.push(gain.map_or_else(String::new, |gain| counts(&gain.difference)));
+    cells.push(gain.map_or_else(String::new, |gain| {
+        format!("{} / {:.1}", gain.difference.losses, gain.by_chance)
+    }));
+    cells.push(match outside {
+        true => String::new(),
+        false => choices(served),
+    });
+    cells
+}
+
+/// What the columns mean.
+fn note(outside: bool) -> String {
+    format!(
+        "Each silo chooses on its own rows between the strategy's model and those that it \
+         makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
+         silos that are clearly worse off than with it, and how many of those that serve another would \
+         seem so by chance.{}",
+        match outside {
+            true => "",
+            false =>
+                " serve: members with their own model / the strategy's / that tuned on their rows / \
+                 another (fitted robustly alone, the mean of all coalitions).",
+        }
+    )
 }
 
 /// Members by what they serve.

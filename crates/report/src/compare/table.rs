@@ -99,20 +99,9 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         .map(|one| one.wins + one.ties + one.losses)
         .max()
         .unwrap_or(0);
-    let chance = BY_CHANCE * tested as f64;
-    let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
-                best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
-    let note = match tested {
-        0 => what.to_owned(),
-        _ => format!(
-            "{what} vs: mean gain per silo. +/=/−: silos whose own 95 % interval is wholly better, \
-             includes no difference, is wholly worse (harmed); by chance about {chance:.1} of {tested} \
-             would be harmed."
-        ),
-    };
     TextTable {
         title: format!("{who}, {test_rows:.0} test rows: {}", metric_words(metric)),
-        note,
+        note: results_note(tested),
         main: match local {
             // What was gained, at how many silos, the mean, and the worst silo.
             Some(_) => vec![5, 6, 1, 3],
@@ -120,6 +109,21 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         },
         columns,
         rows: rows.iter().map(cells).collect(),
+    }
+}
+
+/// What the columns mean, where this many silos were compared with local training.
+fn results_note(tested: usize) -> String {
+    let chance = BY_CHANCE * tested as f64;
+    let what = "silos: mean over silos, each counting once. rows: over all test rows. worst: the worst silo. \
+                best round: silos, after the round that is best on test rows, of the silos outside where there are any.";
+    match tested {
+        0 => what.to_owned(),
+        _ => format!(
+            "{what} vs: mean gain per silo. +/=/−: silos whose own 95 % interval is wholly better, \
+             includes no difference, is wholly worse (harmed); by chance about {chance:.1} of {tested} \
+             would be harmed."
+        ),
     }
 }
 

@@ -142,6 +142,83 @@ struct Counts {
     adopted: usize,
 }
 
+/// What a silo has done so far.
+#[derive(Default)]
+struct Past {
+    /// The blobs of every sheet, by the sheet's root.
+    sheets: BTreeMap<Hash, Vec<Hash>>,
+    put: BTreeSet<Hash>,
+    /// Rounds and blobs of its trainings.
+    trained: BTreeSet<(u64, Hash)>,
+    /// The round of the last adoption.
+    last: u64,
+    blocks: BTreeMap<Hash, Block>,
+    counts: Counts,
+    /// Room for blobs, for messages.
+    room: usize,
+}
+
+impl Past {
+    /// The blobs that have to be durable before this is committed.
+    fn needed(&mut self, record: &Record) -> Vec<Hash> {
+        match record {
+            Record::Trained {
+                blob,
+                personal,
+                round,
+            } => {
+                self.counts.trained += 1;
+                self.trained.insert((*round, Hash(*blob)));
+                vec![Hash(*blob), Hash(*personal)]
+            }
+            Record::Adopted(adopted) => {
+                self.counts.adopted += 1;
+                self.last = adopted.round;
+                let all = adopted.blobs.iter();
+                all.chain([&adopted.personal, &adopted.outcome])
+                    .copied()
+                    .map(Hash)
+                    .collect()
+            }
+            Record::Protocol(record) => self.needed_by_protocol(record),
+            Record::Lost | Record::Begun => Vec::new(),
+        }
+    }
+
+    fn needed_by_protocol(&mut self, record: &protocol::Record) -> Vec<Hash> {
+        match record {
+            protocol::Record::Contributed(message) => {
+                let Body::Contribution(own) = &message.body else {
+                    panic!("{message:?}")
+                };
+                self.counts.contributed += 1;
+                // The result of the training is stored, and so is the model that it started from.
+                let (round, blob) = (message.round, own.fields.blob);
+                let room = self.room;
+                let trained = self.trained.contains(&(round, blob));
+                assert!(trained, "room {room}: {round}");
+                assert_eq!(self.last + 1, round, "room {room}");
+                vec![blob]
+            }
+            protocol::Record::Block(block) => {
+                self.blocks.insert(block.hash(), block.clone());
+                Vec::new()
+            }
+            protocol::Record::Vote(vote) => {
+                let Body::Notarize { block, .. } = &vote.body else {
+                    return Vec::new();
+                };
+                let Some(learning) = self.blocks[block].learning() else {
+                    return Vec::new();
+                };
+                self.counts.notarized += 1;
+                [&self.sheets[&learning.sheet][..], &[learning.outcome]].concat()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// Checks that everything a silo signed depends only on data that were durable before.
 fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize) -> Counts {
     let epoch = epoch(4, 3);
@@ -151,84 +228,38 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
             _ => None,
         }
     };
-    // The blobs of every sheet and of every outcome.
-    let mut sheets = BTreeMap::new();
+    let mut past = Past {
+        room,
+        ..Past::default()
+    };
     for (_, frame) in frames {
         if let Some(Body::Bundle(bundle)) = message(frame).map(|message| message.body) {
             let blobs: Vec<_> = bundle.entries.iter().map(|e| e.fields.blob).collect();
             let (entries, scores) = (bundle.entries, None);
-            sheets.insert(Sheet { entries, scores }.root(), blobs);
+            past.sheets.insert(Sheet { entries, scores }.root(), blobs);
         }
     }
-    let (mut put, mut counts) = (BTreeSet::new(), Counts::default());
-    let (mut trained, mut last) = (BTreeSet::new(), 0);
-    let mut blocks: BTreeMap<Hash, Block> = BTreeMap::new();
     for done in log {
-        let needed: Vec<Hash> = match &done {
+        let needed = match &done {
             Done::Put(hash) => {
-                put.insert(*hash);
+                past.put.insert(*hash);
                 continue;
             }
-            Done::Committed(Record::Trained {
-                blob,
-                personal,
-                round,
-            }) => {
-                counts.trained += 1;
-                trained.insert((*round, Hash(*blob)));
-                vec![Hash(*blob), Hash(*personal)]
-            }
-            Done::Committed(Record::Adopted(adopted)) => {
-                counts.adopted += 1;
-                last = adopted.round;
-                let all = adopted.blobs.iter();
-                all.chain([&adopted.personal, &adopted.outcome])
-                    .copied()
-                    .map(Hash)
-                    .collect()
-            }
-            Done::Committed(Record::Protocol(record)) => match record {
-                protocol::Record::Contributed(message) => {
-                    let Body::Contribution(own) = &message.body else {
-                        panic!("{message:?}")
-                    };
-                    counts.contributed += 1;
-                    // The result of the training is stored, and so is the model that it started from.
-                    let (round, blob) = (message.round, own.fields.blob);
-                    assert!(trained.contains(&(round, blob)), "room {room}: {round}");
-                    assert_eq!(last + 1, round, "room {room}");
-                    vec![blob]
-                }
-                protocol::Record::Block(block) => {
-                    blocks.insert(block.hash(), block.clone());
-                    continue;
-                }
-                protocol::Record::Vote(vote) => match &vote.body {
-                    Body::Notarize { block, .. } => {
-                        let Some(learning) = blocks[block].learning() else {
-                            continue;
-                        };
-                        counts.notarized += 1;
-                        [&sheets[&learning.sheet][..], &[learning.outcome]].concat()
-                    }
-                    _ => continue,
-                },
-                _ => continue,
-            },
-            Done::Committed(Record::Lost | Record::Begun) => continue,
+            Done::Committed(record) => past.needed(record),
             Done::Sent(frame) => match message(frame).map(|message| message.body) {
                 Some(Body::Inclusion { sheet }) => {
-                    counts.included += 1;
-                    sheets[&sheet].clone()
+                    past.counts.included += 1;
+                    past.sheets[&sheet].clone()
                 }
                 _ => continue,
             },
         };
         for hash in needed {
-            assert!(put.contains(&hash), "room {room}: {hash} is not durable");
+            let here = past.put.contains(&hash);
+            assert!(here, "room {room}: {hash} is not durable");
         }
     }
-    counts
+    past.counts
 }
 
 #[test]

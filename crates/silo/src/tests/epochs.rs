@@ -33,6 +33,22 @@ pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHand
     spawn(config, surroundings).unwrap()
 }
 
+/// The amendment that admits one more member, until the round `rounds`.
+pub(super) fn with_one_more(epoch: &Epoch, silo: Silo, rounds: u64) -> Amendment {
+    let mut silos = epoch.roster.silos().to_vec();
+    let before = silos.len();
+    silos.push(silo);
+    let mut charter = epoch.charter.for_members(before, before + 1);
+    charter.rounds = rounds;
+    Amendment {
+        format: epoch.format,
+        silos,
+        charter,
+        text: b"text".to_vec(),
+        stolen: Vec::new(),
+    }
+}
+
 #[test]
 fn a_member_joins_and_rounds_go_on_after_the_last() {
     virtually(async {
@@ -46,21 +62,12 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
         let start = |i: u16| live(&first, &rigs[usize::from(i)], &hub, i);
         let mut silos: Vec<_> = (0..4).map(start).collect();
         sleep(LONG).await;
-        let mut silos_next = first.roster.silos().to_vec();
-        silos_next.push(Silo {
+        let fifth = Silo {
             name: "silo 4".into(),
             key: key(4).public(),
             rows: None,
-        });
-        let mut charter = first.charter.for_members(4, 5);
-        charter.rounds = 4;
-        let amendment = Amendment {
-            format: first.format,
-            silos: silos_next,
-            charter,
-            text: b"text".to_vec(),
-            stolen: Vec::new(),
         };
+        let amendment = with_one_more(&first, fifth, 4);
         // Three of four are a quorum; the last learns of it from the block.
         for silo in &silos[..3] {
             silo.approve(amendment.clone(), 1);

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::message::Amendment;
 use protocol::{Epoch, MemberIndex, Report};
 use tokio::time::{Instant, sleep};
 
 use super::LONG;
-use super::epochs::{epochs, live};
+use super::epochs::{epochs, live, with_one_more};
 use crate::testing::*;
 use crate::{Checks, Journal, Notice, Record, SiloConfig, SiloHandle, Stopped, spawn};
 
@@ -202,17 +201,8 @@ fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again
         }
         // The others admit one of them again, which follows because its institution said so.
         let epoch = table.now(0);
-        let mut members = epoch.roster.silos().to_vec();
-        members.push(table.first.roster.silos()[2].clone());
-        let mut charter = epoch.charter.for_members(2, 3);
-        charter.rounds = 16;
-        let amendment = Amendment {
-            format: epoch.format,
-            silos: members,
-            charter,
-            text: b"text".to_vec(),
-            stolen: Vec::new(),
-        };
+        let again = table.first.roster.silos()[2].clone();
+        let amendment = with_one_more(&epoch, again, 16);
         for silo in &silos {
             silo.approve(amendment.clone(), 1);
         }

@@ -1,13 +1,15 @@
 //! Tests of the worker without the other actors.
 
-use protocol::effects::{FinalRound, WorkError};
+use bytes::Bytes;
+use methods::Params;
+use protocol::effects::{Case, FinalRound, WorkError};
 use protocol::message::EntryFields;
 use protocol::work::{Answer, Request};
 use protocol::{Hash, MemberIndex};
 
 use super::bench::*;
 use crate::Record;
-use crate::actors::messages::Fetched;
+use crate::actors::messages::{Fetched, WorkResult};
 use crate::outcome::{Document, read_sheet, sheet_blob};
 use crate::surroundings::Blobs;
 use crate::testing::*;
@@ -139,6 +141,50 @@ fn a_panic_is_a_refusal_and_the_worker_continues() {
     });
 }
 
+/// The training of the first round, which gives the weight 0.
+async fn train(bench: &Bench) {
+    let trained = bench.input(Request::Train { round: 1 }).await;
+    let Answer::Trained {
+        result: Ok(trained),
+        ..
+    } = trained
+    else {
+        panic!()
+    };
+    assert_eq!(trained.fields.blob, Hash(model(0.0).hash()));
+}
+
+/// Computes the outcome of a case, whose models are put there. Its hash, and its blob.
+async fn settle(bench: &Bench, case: &Case, models: &[Params]) -> (Hash, Bytes) {
+    let blobs = &bench.rig.blobs;
+    for model in models {
+        blobs.put(Hash(model.hash()), model.document()).unwrap();
+    }
+    let settle = Request::Settle {
+        case: case.clone(),
+        holders: vec![MemberIndex(1)],
+    };
+    let Answer::Settled {
+        result: Ok(hash), ..
+    } = bench.input(settle).await
+    else {
+        panic!()
+    };
+    (hash, blobs.get(&hash).unwrap())
+}
+
+/// An outcome that was asked for arrives: the document, then its model; asking again meanwhile changes
+/// nothing.
+async fn fetched(bench: &Bench, apply: &Request, hash: Hash, blob: &Bytes) -> Vec<WorkResult> {
+    assert_eq!(bench.fetched(), [hash]);
+    assert!(bench.ask(apply.clone()).await.is_empty());
+    bench.arrive(blob);
+    assert!(bench.run_until_idle().await.is_empty());
+    assert_eq!(bench.fetched(), [Hash(model(3.0).hash())]);
+    bench.arrive(&model(3.0).document());
+    bench.run_until_idle().await
+}
+
 #[test]
 fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
     virtually(async {
@@ -149,37 +195,9 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
         let mut outcome = None;
         for settles in [true, false] {
             let bench = Bench::new(f64::INFINITY);
-            let holders = vec![MemberIndex(1)];
-            // The training of the round, which gives the weight 0.
-            let trained = bench.input(Request::Train { round: 1 }).await;
-            let Answer::Trained {
-                result: Ok(trained),
-                ..
-            } = trained
-            else {
-                panic!()
-            };
-            assert_eq!(trained.fields.blob, Hash(model(0.0).hash()));
+            train(&bench).await;
             if settles {
-                for model in &models {
-                    bench
-                        .rig
-                        .blobs
-                        .put(Hash(model.hash()), model.document())
-                        .unwrap();
-                }
-                let settle = Request::Settle {
-                    case: case.clone(),
-                    holders: holders.clone(),
-                };
-                let Answer::Settled {
-                    result: Ok(hash), ..
-                } = bench.input(settle).await
-                else {
-                    panic!()
-                };
-                let blob = bench.rig.blobs.get(&hash).unwrap();
-                outcome = Some((hash, blob));
+                outcome = Some(settle(&bench, &case, &models).await);
             }
             let (hash, blob) = outcome.clone().unwrap();
             let rounds = vec![FinalRound {
@@ -188,18 +206,12 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
                 outcome: hash,
                 position: None,
             }];
+            let holders = vec![MemberIndex(1)];
             let apply = Request::Apply { rounds, holders };
             let mut answers = bench.ask(apply.clone()).await;
             if !settles {
-                // The document, then its model; asking again meanwhile changes nothing.
                 assert!(answers.is_empty());
-                assert_eq!(bench.fetched(), [hash]);
-                assert!(bench.ask(apply.clone()).await.is_empty());
-                bench.arrive(&blob);
-                assert!(bench.run_until_idle().await.is_empty());
-                assert_eq!(bench.fetched(), [Hash(model(3.0).hash())]);
-                bench.arrive(&model(3.0).document());
-                answers = bench.run_until_idle().await;
+                answers = fetched(&bench, &apply, hash, &blob).await;
             }
             let answer = one(answers);
             let [

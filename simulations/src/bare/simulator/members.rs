@@ -255,8 +255,6 @@ impl Simulator<'_> {
             let now = self.now;
             let reported = self.monitor(at).reported(now, me, report);
             reported.map_err(violated)?;
-        }
-        if let Effect::Report(report) = &effect {
             self.tell_report(at, report);
         }
         match effect {
@@ -276,35 +274,7 @@ impl Simulator<'_> {
                 }
                 Ok(())
             }
-            Effect::Report(report) => match report {
-                Report::Entered { view, lead, round } => {
-                    self.ended.views = self.ended.views.max(view);
-                    let byzantine = self.nodes[at].byzantine.as_mut();
-                    let actions =
-                        byzantine.map(|byzantine| byzantine.entered(self.now, (view, lead), round));
-                    actions.map_or(Ok(()), |actions| self.perform_actions(at, actions))
-                }
-                Report::Fault(evidence) if self.nodes[at].byzantine.is_none() => {
-                    let epoch = self.nodes[at].epoch;
-                    self.accused.insert((epoch, evidence.member));
-                    Ok(())
-                }
-                Report::KeyUsedBefore => {
-                    self.lost_journals.unaware.remove(&at);
-                    self.nodes[at].lost = true;
-                    Ok(())
-                }
-                Report::Nullifying { view, reason } => {
-                    self.nodes[at].last = format!("voted against view {view}: {reason}");
-                    Ok(())
-                }
-                Report::Refused { member, reason, .. } => {
-                    let name = self.epoch_of(at).roster.name(member).to_owned();
-                    self.nodes[at].last = format!("refused {name}: {reason}");
-                    Ok(())
-                }
-                _ => Ok(()),
-            },
+            Effect::Report(report) => self.heed(at, report),
             Effect::Work(request) => {
                 let takes = work::duration(&mut self.random, &request);
                 self.schedule(
@@ -317,6 +287,39 @@ impl Simulator<'_> {
                 );
                 Ok(())
             }
+        }
+    }
+
+    /// Does what follows from a report outside of the member.
+    fn heed(&mut self, at: usize, report: Report) -> Result<(), FailureKind> {
+        match report {
+            Report::Entered { view, lead, round } => {
+                self.ended.views = self.ended.views.max(view);
+                let byzantine = self.nodes[at].byzantine.as_mut();
+                let actions =
+                    byzantine.map(|byzantine| byzantine.entered(self.now, (view, lead), round));
+                actions.map_or(Ok(()), |actions| self.perform_actions(at, actions))
+            }
+            Report::Fault(evidence) if self.nodes[at].byzantine.is_none() => {
+                let epoch = self.nodes[at].epoch;
+                self.accused.insert((epoch, evidence.member));
+                Ok(())
+            }
+            Report::KeyUsedBefore => {
+                self.lost_journals.unaware.remove(&at);
+                self.nodes[at].lost = true;
+                Ok(())
+            }
+            Report::Nullifying { view, reason } => {
+                self.nodes[at].last = format!("voted against view {view}: {reason}");
+                Ok(())
+            }
+            Report::Refused { member, reason, .. } => {
+                let name = self.epoch_of(at).roster.name(member).to_owned();
+                self.nodes[at].last = format!("refused {name}: {reason}");
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 

@@ -106,6 +106,24 @@ impl Node {
     }
 }
 
+/// The result of a run of which nothing has happened yet.
+fn begun(rounds: u64) -> Ended {
+    Ended {
+        time: Time::ZERO,
+        views: 1,
+        events: 0,
+        faults: 0,
+        trace: Hash([0; 32]),
+        trainings: vec![0; rounds as usize],
+        epochs: 1,
+        dead: 0,
+        accused: 0,
+        put_back: 0,
+        outdated: 0,
+        stalled: None,
+    }
+}
+
 enum Event {
     Deliver {
         from: usize,
@@ -242,20 +260,7 @@ impl<'a> Simulator<'a> {
             healed: None,
             decided: Time::ZERO,
             trace: blake3::Hasher::new(),
-            ended: Ended {
-                time: Time::ZERO,
-                views: 1,
-                events: 0,
-                faults: 0,
-                trace: Hash([0; 32]),
-                trainings: vec![0; options.rounds as usize],
-                epochs: 1,
-                dead: 0,
-                accused: 0,
-                put_back: 0,
-                outdated: 0,
-                stalled: None,
-            },
+            ended: begun(options.rounds),
         };
         simulator.plan_script();
         simulator.add_epoch(epoch);
@@ -295,9 +300,8 @@ impl<'a> Simulator<'a> {
             Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
             Event::Timer { node, restarts } => {
                 self.trace.update(&[1, node as u8]);
-                let due = self.nodes[node].timer == Some(self.now)
-                    && self.nodes[node].restarts == restarts;
-                if due {
+                let due = self.nodes[node].timer == Some(self.now);
+                if due && self.nodes[node].restarts == restarts {
                     self.feed(node, Input::Time)
                 } else {
                     Ok(())
@@ -353,15 +357,18 @@ impl<'a> Simulator<'a> {
                 true => self.feed(node, Input::Arrived { key }),
                 false => Ok(()),
             },
-            Event::Recover { node, lost } => {
-                self.tell(Some(node), || format!("is told to go on without {lost:?}"));
-                // Where a node has gone on, its institution sees that and says nothing more.
-                if self.nodes[node].epoch == 0 {
-                    self.nodes[node].wish = Some((0, lost));
-                }
-                self.recover(node)
-            }
+            Event::Recover { node, lost } => self.told_to_recover(node, lost),
         }
+    }
+
+    /// An institution tells its node to go on without others.
+    fn told_to_recover(&mut self, node: usize, lost: Vec<usize>) -> Result<(), FailureKind> {
+        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+        // Where a node has gone on, its institution sees that and says nothing more.
+        if self.nodes[node].epoch == 0 {
+            self.nodes[node].wish = Some((0, lost));
+        }
+        self.recover(node)
     }
 
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {

@@ -78,33 +78,12 @@ impl Pass<'_> {
                 bias,
                 mean,
                 variance,
-            } => match self.parts {
-                [only] => self.batch_norm(only.tensors, x, [*weight, *bias, *mean, *variance]),
-                parts => {
-                    // All rows are normalised together; scale and shift are each part's own.
-                    let mut tensors = parts[0].tensors.to_vec();
-                    let channels = x.dims()[1];
-                    tensors[*weight] = Tensor::ones([channels], &x.device());
-                    tensors[*bias] = Tensor::zeros([channels], &x.device());
-                    let x = self.batch_norm(&tensors, x, [*weight, *bias, *mean, *variance]);
-                    self.each(x, |get, x| scaled(get, [*weight, *bias], x))
-                }
-            },
+            } => self.batch_norm(x, [*weight, *bias, *mean, *variance]),
             Op::GroupNorm {
                 weight,
                 bias,
                 groups,
-            } => {
-                let [rows, channels, height, width] = x.dims();
-                // A group of a row is what a channel is to batch normalisation.
-                let parts = rows * groups;
-                let ones = Tensor::ones([parts], &x.device());
-                let zeros = Tensor::zeros([parts], &x.device());
-                let x = x.reshape([1, parts, channels / groups * height, width]);
-                let x = normalise(x, ones, zeros, EPSILON).output;
-                let x = x.reshape([rows, channels, height, width]);
-                self.each(x, |get, x| scaled(get, [*weight, *bias], x))
-            }
+            } => self.group_norm(x, [*weight, *bias], *groups),
             Op::Relu => rectify(x),
             Op::MaxPool {
                 size,
@@ -154,7 +133,35 @@ impl Pass<'_> {
         Tensor::cat(parts.collect(), 0)
     }
 
-    fn batch_norm(
+    /// All rows are normalised together; scale and shift are each part's own.
+    fn batch_norm(&mut self, x: Tensor<4>, positions: [usize; 4]) -> Tensor<4> {
+        let parts = match self.parts {
+            [only] => return self.normalise(only.tensors, x, positions),
+            parts => parts,
+        };
+        let [scale, shift, ..] = positions;
+        let mut tensors = parts[0].tensors.to_vec();
+        let channels = x.dims()[1];
+        tensors[scale] = Tensor::ones([channels], &x.device());
+        tensors[shift] = Tensor::zeros([channels], &x.device());
+        let x = self.normalise(&tensors, x, positions);
+        self.each(x, |get, x| scaled(get, [scale, shift], x))
+    }
+
+    fn group_norm(&self, x: Tensor<4>, positions: [usize; 2], groups: usize) -> Tensor<4> {
+        let [rows, channels, height, width] = x.dims();
+        // A group of a row is what a channel is to batch normalisation.
+        let parts = rows * groups;
+        let ones = Tensor::ones([parts], &x.device());
+        let zeros = Tensor::zeros([parts], &x.device());
+        let x = x.reshape([1, parts, channels / groups * height, width]);
+        let x = normalise(x, ones, zeros, EPSILON).output;
+        let x = x.reshape([rows, channels, height, width]);
+        self.each(x, |get, x| scaled(get, positions, x))
+    }
+
+    /// Normalises all rows with the scale, shift, mean and variance at these positions.
+    fn normalise(
         &mut self,
         tensors: &[Tensor<1>],
         x: Tensor<4>,

@@ -67,48 +67,18 @@ impl Writer<'_> {
                 weight,
                 bias,
                 shape,
-            } => {
-                let weight = self.tensor(*weight, shape);
-                let bias = self.tensor(*bias, &shape[1..2]);
-                self.shape = [shape[1], 2 * self.shape[1], 2 * self.shape[2]];
-                let attributes = [
-                    ("kernel_shape", Attribute::Ints(&[2; 2])),
-                    ("strides", Attribute::Ints(&[2; 2])),
-                ];
-                let inputs = [&x, &weight, &bias];
-                self.graph.node("ConvTranspose", &inputs, &attributes)
-            }
+            } => self.up_conv(&x, *weight, *bias, shape),
             Op::Dense {
                 weight,
                 bias,
-                shape: [outputs, inputs],
-            } => {
-                let flat = self.graph.reshape(&x, &[*inputs]);
-                let weight = self.tensor(*weight, &[*outputs, *inputs]);
-                let bias = self.tensor(*bias, &[*outputs]);
-                let attributes = [("transB", Attribute::Int(1))];
-                let inputs = [&flat, &weight, &bias];
-                let dense = self.graph.node("Gemm", &inputs, &attributes);
-                self.shape = [*outputs, 1, 1];
-                self.graph.reshape(&dense, &self.shape)
-            }
+                shape,
+            } => self.dense(&x, *weight, *bias, *shape),
             Op::BatchNorm {
                 weight,
                 bias,
                 mean,
                 variance,
-            } => {
-                let channels = [self.shape[0]];
-                let [scale, shift, mean] =
-                    [*weight, *bias, *mean].map(|at| self.tensor(at, &channels));
-                // As in evaluation: the variance of an averaged model may be below 0.
-                let variance = self.values(*variance).iter().map(|value| value.max(0.0));
-                let variance = variance.collect::<Vec<f32>>();
-                let variance = self.constant(&channels, &variance);
-                let attributes = [("epsilon", Attribute::Float(EPSILON as f32))];
-                let inputs = [&x, &scale, &shift, &mean, &variance];
-                self.graph.node("BatchNormalization", &inputs, &attributes)
-            }
+            } => self.batch_norm(&x, [*weight, *bias, *mean], *variance),
             Op::GroupNorm {
                 weight,
                 bias,
@@ -142,6 +112,48 @@ impl Writer<'_> {
                 self.graph.node("Concat", &[&x, &behind], &attributes)
             }
         }
+    }
+
+    fn up_conv(&mut self, x: &Value, weight: usize, bias: usize, shape: &[usize; 4]) -> Value {
+        let weight = self.tensor(weight, shape);
+        let bias = self.tensor(bias, &shape[1..2]);
+        self.shape = [shape[1], 2 * self.shape[1], 2 * self.shape[2]];
+        let attributes = [
+            ("kernel_shape", Attribute::Ints(&[2; 2])),
+            ("strides", Attribute::Ints(&[2; 2])),
+        ];
+        let inputs = [x, &weight, &bias];
+        self.graph.node("ConvTranspose", &inputs, &attributes)
+    }
+
+    fn dense(
+        &mut self,
+        x: &Value,
+        weight: usize,
+        bias: usize,
+        [outputs, inputs]: [usize; 2],
+    ) -> Value {
+        let flat = self.graph.reshape(x, &[inputs]);
+        let weight = self.tensor(weight, &[outputs, inputs]);
+        let bias = self.tensor(bias, &[outputs]);
+        let attributes = [("transB", Attribute::Int(1))];
+        let inputs = [&flat, &weight, &bias];
+        let dense = self.graph.node("Gemm", &inputs, &attributes);
+        self.shape = [outputs, 1, 1];
+        self.graph.reshape(&dense, &self.shape)
+    }
+
+    /// The positions are of scale, shift and mean, and of the variance.
+    fn batch_norm(&mut self, x: &Value, positions: [usize; 3], variance: usize) -> Value {
+        let channels = [self.shape[0]];
+        let [scale, shift, mean] = positions.map(|at| self.tensor(at, &channels));
+        // As in evaluation: the variance of an averaged model may be below 0.
+        let variance = self.values(variance).iter().map(|value| value.max(0.0));
+        let variance = variance.collect::<Vec<f32>>();
+        let variance = self.constant(&channels, &variance);
+        let attributes = [("epsilon", Attribute::Float(EPSILON as f32))];
+        let inputs = [x, &scale, &shift, &mean, &variance];
+        self.graph.node("BatchNormalization", &inputs, &attributes)
     }
 
     /// By its parts: opset 17 has no group normalisation.

@@ -374,22 +374,27 @@ fn frozen_tensors_keep_their_values() {
     }
 }
 
+/// Why there is no network of these layers.
+fn refusal(
+    layers: Vec<LayerConfig>,
+    image: Option<[usize; 3]>,
+    features: usize,
+    head: Head,
+) -> String {
+    let config = listed(layers, image);
+    let network = Network::new(&config, features, head);
+    network.err().unwrap().to_string()
+}
+
 #[test]
 fn layers_that_do_not_fit_are_refused_with_the_reason() {
-    let error = |layers: Vec<LayerConfig>, image, features, head| {
-        let config = listed(layers, image);
-        Network::new(&config, features, head)
-            .err()
-            .unwrap()
-            .to_string()
-    };
     let one = Head::Dense(1);
     assert_eq!(
-        error(vec![], Some([3, 32, 32]), 100, one),
+        refusal(vec![], Some([3, 32, 32]), 100, one),
         "the rows have 100 features, but an image of 3×32×32 has 3072 values: set `image` to what the columns hold, as [channels, height, width]"
     );
     assert_eq!(
-        error(
+        refusal(
             vec![LayerConfig::Dense(4), LayerConfig::conv(4, 3)],
             Some([1, 4, 4]),
             16,
@@ -398,7 +403,7 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
         "a conv layer needs an image: set `image = [channels, height, width]` to what the columns hold"
     );
     assert_eq!(
-        error(vec![LayerConfig::pool(2); 3], Some([1, 4, 4]), 16, one),
+        refusal(vec![LayerConfig::pool(2); 3], Some([1, 4, 4]), 16, one),
         "a max-pool layer has windows of 2×2, but the image is 1×1 there: use larger images or fewer poolings"
     );
     let bare = LayerConfig::Conv(ConvConfig {
@@ -435,14 +440,19 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
         ),
     ];
     for (layers, image, expected) in cases {
-        let error = error(layers, image, 16, one);
+        let error = refusal(layers, image, 16, one);
         assert!(error.contains(expected), "{error}");
     }
     let narrow = Head::Pixels(9);
     assert_eq!(
-        error(vec![], Some([1, 4, 4]), 16, narrow),
+        refusal(vec![], Some([1, 4, 4]), 16, narrow),
         "the network ends in an image of 4×4, but the mask has 9 pixels"
     );
+}
+
+#[test]
+fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
+    let one = Head::Dense(1);
     let groups = NetworkConfig {
         norm: NormConfig::Group(3),
         ..listed(vec![LayerConfig::Norm], Some([4, 2, 2]))

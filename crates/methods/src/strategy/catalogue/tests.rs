@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use serde_json::{Value, from_value, json, to_value};
+use serde_json::{Value, from_str, from_value, json, to_value};
 
 use super::*;
 use crate::strategy::server::one_model::fedavg::WeightRule;
@@ -171,191 +171,179 @@ fn switching_keeps_training_and_scale() {
     assert_eq!(config.switch("cs-rcfl").unwrap(), config);
 }
 
+/// Method, option, a value out of its range as JSON, and part of the sentence that refuses it.
+const OUT_OF_RANGE: &[(&str, &str, &str, &str)] = &[
+    (
+        "fedprox",
+        "/mu",
+        "-0.5",
+        "mu must be a number of at least 0, not -0.5",
+    ),
+    (
+        "fedadam",
+        "/rate",
+        "0",
+        "rate must be a number above 0, not 0",
+    ),
+    (
+        "fedyogi",
+        "/beta2",
+        "1",
+        "beta2 must be at least 0 and below 1, not 1",
+    ),
+    ("fedadagrad", "/tau", "0", "tau must be a number above 0"),
+    ("scaffold", "/rate", "-1", "rate must be a number above 0"),
+    (
+        "scaffold",
+        "/training/optimiser/momentum",
+        "0.9",
+        "training.optimiser must be sgd without momentum for scaffold",
+    ),
+    (
+        "fedrep",
+        "/head-epochs",
+        "0",
+        "head-epochs must be at least 1, not 0",
+    ),
+    (
+        "ditto",
+        "/lambda",
+        "-1",
+        "lambda must be a number of at least 0, not -1",
+    ),
+    (
+        "robust-local",
+        "/ridge",
+        "-1",
+        "ridge must be a number of at least 0, not -1",
+    ),
+    (
+        "hcct",
+        "/alpha",
+        r#"{ "common": -1 }"#,
+        "alpha.common must be a number of at least 0, not -1",
+    ),
+    (
+        "hcct-e",
+        "/alpha",
+        r#"{ "each": [1.0] }"#,
+        "alpha must be \"own\" or one for all",
+    ),
+    ("tfl", "/period", "0", "period must be at least 1, not 0"),
+    (
+        "tfl",
+        "/epsilon",
+        "1.5",
+        "epsilon must be from 0 to 1, not 1.5",
+    ),
+    (
+        "tfl",
+        "/q",
+        "-1",
+        "q must be at least 0, or \"inf\", not -1",
+    ),
+    (
+        "tfl",
+        "/clusters",
+        "9",
+        "clusters must be at most the number of members, not 9",
+    ),
+    (
+        "tfl",
+        "/losses",
+        r#"{ "uniform": 2 }"#,
+        "losses must be \"all\" where all participate",
+    ),
+    (
+        "drfa",
+        "/decay",
+        "0",
+        "decay must be above 0 and at most 1, not 0",
+    ),
+    (
+        "afl",
+        "/lambda-floor",
+        "-0.1",
+        "lambda-floor must be from 0 to 1, not -0.1",
+    ),
+    (
+        "afl",
+        "/aggregation",
+        r#"{ "name": "coordinate-median" }"#,
+        "aggregation must be left out here",
+    ),
+    (
+        "maxfl",
+        "/rate",
+        "0",
+        "rate must be above 0 and at most 1, not 0",
+    ),
+    (
+        "maxfl",
+        "/rate",
+        "1.5",
+        "rate must be above 0 and at most 1, not 1.5",
+    ),
+    (
+        "maxfl",
+        "/epsilon",
+        "-1",
+        "epsilon must be a number above 0, not -1",
+    ),
+    (
+        "fedfa",
+        "/alpha",
+        "1.5",
+        "alpha must be from 0 to 1, not 1.5",
+    ),
+    (
+        "superquantile",
+        "/theta",
+        "1",
+        "theta must be at least 0 and below 1, not 1",
+    ),
+    (
+        "ifca",
+        "/models",
+        "0",
+        "models must be from 1 to 1000, not 0",
+    ),
+    (
+        "flsc",
+        "/select",
+        "4",
+        "select must be from 1 to the number of models, not 4",
+    ),
+    (
+        "fesem",
+        "/models",
+        "1001",
+        "models must be from 1 to 1000, not 1001",
+    ),
+    (
+        "cfl",
+        "/mean-below",
+        "-1",
+        "mean-below must be a number of at least 0, not -1",
+    ),
+    (
+        "fedcollab",
+        "/orders",
+        "0",
+        "orders must be at least 1, not 0",
+    ),
+    (
+        "pfedgraph",
+        "/alike",
+        "2",
+        "alike must be from -1 to 1, not 2",
+    ),
+];
+
 #[test]
 fn own_options_have_ranges_too() {
-    let cases = [
-        (
-            "fedprox",
-            "/mu",
-            json!(-0.5),
-            "mu must be a number of at least 0, not -0.5",
-        ),
-        (
-            "fedadam",
-            "/rate",
-            json!(0),
-            "rate must be a number above 0, not 0",
-        ),
-        (
-            "fedyogi",
-            "/beta2",
-            json!(1),
-            "beta2 must be at least 0 and below 1, not 1",
-        ),
-        (
-            "fedadagrad",
-            "/tau",
-            json!(0),
-            "tau must be a number above 0",
-        ),
-        (
-            "scaffold",
-            "/rate",
-            json!(-1),
-            "rate must be a number above 0",
-        ),
-        (
-            "scaffold",
-            "/training/optimiser/momentum",
-            json!(0.9),
-            "training.optimiser must be sgd without momentum for scaffold",
-        ),
-        (
-            "fedrep",
-            "/head-epochs",
-            json!(0),
-            "head-epochs must be at least 1, not 0",
-        ),
-        (
-            "ditto",
-            "/lambda",
-            json!(-1),
-            "lambda must be a number of at least 0, not -1",
-        ),
-        (
-            "robust-local",
-            "/ridge",
-            json!(-1),
-            "ridge must be a number of at least 0, not -1",
-        ),
-        (
-            "hcct",
-            "/alpha",
-            json!({ "common": -1 }),
-            "alpha.common must be a number of at least 0, not -1",
-        ),
-        (
-            "hcct-e",
-            "/alpha",
-            json!({ "each": [1.0] }),
-            "alpha must be \"own\" or one for all",
-        ),
-        (
-            "tfl",
-            "/period",
-            json!(0),
-            "period must be at least 1, not 0",
-        ),
-        (
-            "tfl",
-            "/epsilon",
-            json!(1.5),
-            "epsilon must be from 0 to 1, not 1.5",
-        ),
-        (
-            "tfl",
-            "/q",
-            json!(-1),
-            "q must be at least 0, or \"inf\", not -1",
-        ),
-        (
-            "tfl",
-            "/clusters",
-            json!(9),
-            "clusters must be at most the number of members, not 9",
-        ),
-        (
-            "tfl",
-            "/losses",
-            json!({ "uniform": 2 }),
-            "losses must be \"all\" where all participate",
-        ),
-        (
-            "drfa",
-            "/decay",
-            json!(0),
-            "decay must be above 0 and at most 1, not 0",
-        ),
-        (
-            "afl",
-            "/lambda-floor",
-            json!(-0.1),
-            "lambda-floor must be from 0 to 1, not -0.1",
-        ),
-        (
-            "afl",
-            "/aggregation",
-            json!({ "name": "coordinate-median" }),
-            "aggregation must be left out here",
-        ),
-        (
-            "maxfl",
-            "/rate",
-            json!(0),
-            "rate must be above 0 and at most 1, not 0",
-        ),
-        (
-            "maxfl",
-            "/rate",
-            json!(1.5),
-            "rate must be above 0 and at most 1, not 1.5",
-        ),
-        (
-            "maxfl",
-            "/epsilon",
-            json!(-1),
-            "epsilon must be a number above 0, not -1",
-        ),
-        (
-            "fedfa",
-            "/alpha",
-            json!(1.5),
-            "alpha must be from 0 to 1, not 1.5",
-        ),
-        (
-            "superquantile",
-            "/theta",
-            json!(1),
-            "theta must be at least 0 and below 1, not 1",
-        ),
-        (
-            "ifca",
-            "/models",
-            json!(0),
-            "models must be from 1 to 1000, not 0",
-        ),
-        (
-            "flsc",
-            "/select",
-            json!(4),
-            "select must be from 1 to the number of models, not 4",
-        ),
-        (
-            "fesem",
-            "/models",
-            json!(1001),
-            "models must be from 1 to 1000, not 1001",
-        ),
-        (
-            "cfl",
-            "/mean-below",
-            json!(-1),
-            "mean-below must be a number of at least 0, not -1",
-        ),
-        (
-            "fedcollab",
-            "/orders",
-            json!(0),
-            "orders must be at least 1, not 0",
-        ),
-        (
-            "pfedgraph",
-            "/alike",
-            json!(2),
-            "alike must be from -1 to 1, not 2",
-        ),
-    ];
-    for (name, pointer, value, sentence) in cases {
+    for (name, pointer, value, sentence) in OUT_OF_RANGE {
+        let value = from_str(value).unwrap();
         let error = config(name, pointer, value)
             .unwrap()
             .validate(8)

@@ -81,56 +81,17 @@ impl Federation {
             layout,
             norm: f64::INFINITY,
         };
-        let (mut entries, mut who, mut after) = (Vec::new(), Vec::new(), Vec::new());
-        for (silo, learner) in self.learners.iter().enumerate() {
-            let personal = &self.personal[silo];
-            let out = |members: &Vec<u16>| !members.contains(&(silo as u16));
-            if plan.participants.as_ref().is_some_and(out) {
-                continue;
-            }
-            let mut last = (0, 0);
-            let mut watch = |at: Progress| {
-                assert!(
-                    at.step > last.0 && (last.1 == at.steps || last.1 == 0),
-                    "{last:?} {at:?}"
-                );
-                last = (at.step, at.steps);
-                ControlFlow::Continue(())
-            };
-            let participant = Participant {
-                member: silo as u16,
-                coalition: self.coalitions[silo],
-                learner: &**learner,
-                personal,
-                radius: &self.radius,
-                seed: self.round,
-            };
-            let (state, strategy) = (&self.state, &self.strategy);
-            let contributed =
-                strategy.contribute(state, &plan, self.round, participant, &mut watch);
-            let (coalition, update) = contributed.unwrap();
-            assert_eq!(last.0, last.1, "all steps are reported, or none");
-            who.push(silo);
-            assert_eq!(update.personal.layout(), personal.layout());
-            let entry = ModelEntry {
-                model: gate.admit(update.shared.document()).unwrap(),
-                coalition: Some(coalition),
-                weight: plan.weights.then_some(update.samples),
-                member: (self.strategy.names() == Names::Shown).then_some(silo as u16),
-            };
-            self.strategy.admit(&entry, self.round).unwrap();
-            after.push(update.personal);
-            entries.push(entry);
-        }
+        let takes_part = |silo: &usize| {
+            let within = |members: &Vec<u16>| members.contains(&(*silo as u16));
+            plan.participants.as_ref().is_none_or(within)
+        };
+        let who: Vec<usize> = (0..self.learners.len()).filter(takes_part).collect();
+        let contributed = who
+            .iter()
+            .map(|&silo| self.contribution(silo, &plan, &gate));
+        let (entries, after): (Vec<_>, Vec<_>) = contributed.unzip();
         let row = |(own, &silo): (usize, &usize)| -> Vec<f64> {
-            let participant = Participant {
-                member: silo as u16,
-                coalition: self.coalitions[silo],
-                learner: &*self.learners[silo],
-                personal: &self.personal[silo],
-                radius: &self.radius,
-                seed: self.round,
-            };
+            let participant = self.participant(silo);
             let score = |(at, entry): (usize, &ModelEntry)| {
                 let scored = Scored {
                     model: &entry.model,
@@ -157,6 +118,45 @@ impl Federation {
             self.coalitions[silo] = coalition;
         }
         self.state = outcome.state;
+    }
+
+    /// What a silo contributes, admitted, and its personal state after that.
+    fn contribution(&self, silo: usize, plan: &Plan, gate: &Gate) -> (ModelEntry, Params) {
+        let mut last = (0, 0);
+        let mut watch = |at: Progress| {
+            assert!(
+                at.step > last.0 && (last.1 == at.steps || last.1 == 0),
+                "{last:?} {at:?}"
+            );
+            last = (at.step, at.steps);
+            ControlFlow::Continue(())
+        };
+        let (participant, round) = (self.participant(silo), self.round);
+        let contributed =
+            self.strategy
+                .contribute(&self.state, plan, round, participant, &mut watch);
+        let (coalition, update) = contributed.unwrap();
+        assert_eq!(last.0, last.1, "all steps are reported, or none");
+        assert_eq!(update.personal.layout(), self.personal[silo].layout());
+        let entry = ModelEntry {
+            model: gate.admit(update.shared.document()).unwrap(),
+            coalition: Some(coalition),
+            weight: plan.weights.then_some(update.samples),
+            member: (self.strategy.names() == Names::Shown).then_some(silo as u16),
+        };
+        self.strategy.admit(&entry, round).unwrap();
+        (entry, update.personal)
+    }
+
+    fn participant(&self, silo: usize) -> Participant<'_> {
+        Participant {
+            member: silo as u16,
+            coalition: self.coalitions[silo],
+            learner: &*self.learners[silo],
+            personal: &self.personal[silo],
+            radius: &self.radius,
+            seed: self.round,
+        }
     }
 
     pub(super) fn rounds(mut self, rounds: u64) -> Self {

@@ -63,6 +63,7 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
     }
 }
 
+/// Logs how rounds and views go; `at_round` and `at_view` follow.
 fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
     match report {
         Report::Entered { view, lead, round } => {
@@ -135,6 +136,13 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         } => {
             tracing::warn!(round, rows, %total, "one entry has more than half of the weight");
         }
+        _ => log_change(report, *at_round, *at_view),
+    }
+}
+
+/// Logs what members change, and what they do that they must not.
+fn log_change(report: &Report, at_round: u64, at_view: u64) {
+    match report {
         Report::Amendment {
             amendment,
             approved,
@@ -176,6 +184,13 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             let (member, charge) = (evidence.member, evidence.charge());
             error!(round = at_round, view = at_view, %member, charge, "a member broke the rules");
         }
+        _ => log_standing(report, at_round, at_view),
+    }
+}
+
+/// Logs whether this member takes part, and how far members are.
+fn log_standing(report: &Report, at_round: u64, at_view: u64) {
+    match report {
         Report::KeyUsedBefore => error!(
             round = at_round,
             view = at_view,
@@ -207,5 +222,23 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         Report::MemberComplete { member } => {
             info!(view = at_view, %member, "a member has completed all rounds");
         }
+        // Logged above.
+        Report::Entered { .. }
+        | Report::Leading { .. }
+        | Report::Contributed { .. }
+        | Report::TrainingFailed { .. }
+        | Report::Late { .. }
+        | Report::Nothing { .. }
+        | Report::Refused { .. }
+        | Report::Nullifying { .. }
+        | Report::Certified(_)
+        | Report::LeftOut { .. }
+        | Report::Final { .. }
+        | Report::HeavyEntry { .. }
+        | Report::Amendment { .. }
+        | Report::Recovery { .. }
+        | Report::RecoveryHeld { .. }
+        | Report::LeftBehind { .. }
+        | Report::Fault(_) => {}
     }
 }

@@ -108,12 +108,8 @@ impl WorkerActor {
         let config = self.config.clone();
         let job = move || {
             let settled = assemble(&config, source)?;
-            match settled.document.round {
-                same if same == round => Ok(settled),
-                other => Err(format!(
-                    "expected an outcome of round {round}, found one of round {other}"
-                )),
-            }
+            of_round(&settled, round)?;
+            Ok(settled)
         };
         let work = Work::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -155,38 +151,8 @@ impl WorkerActor {
         let (trained, own) = (self.trained.clone(), self.own.clone());
         let job = move || {
             let settled = assemble(&config, source)?;
-            if settled.document.round != round {
-                return Err(format!(
-                    "expected an outcome of round {round}, found one of round {}",
-                    settled.document.round
-                ));
-            }
-            // After a restart the protocol does not know the position in the sheet; the outcome does.
-            let contributed = trained.as_ref().filter(|trained| trained.round == round);
-            let find = |trained: &LastTraining| {
-                settled
-                    .document
-                    .entries
-                    .iter()
-                    .position(|entry| *entry == trained.blob)
-            };
-            let position = last.position.or_else(|| contributed.and_then(find));
-            // The personal state is adopted only if its training went into an outcome.
-            let entered = |trained: &LastTraining| {
-                let earlier = |final_: &FinalRound| final_.round == trained.round;
-                let earlier = rounds.iter().find(|final_| earlier(final_));
-                if trained.round == round {
-                    position.is_some()
-                } else {
-                    earlier.is_some_and(|final_| final_.position.is_some())
-                }
-            };
-            let trained = trained.filter(entered).map(|trained| trained.personal);
-            // If the coalitions keep their numbers, a silo without an entry stays in its own.
-            let mut after = rounds.iter().filter(|final_| final_.round > own.round);
-            let empty = after.clone().count() == 1 && settled.document.entries.is_empty();
-            let stays = empty || after.all(|final_| config.strategy.keeps_numbers(final_.round));
-            let own = adopt(&config, &settled, own, trained, position, stays);
+            of_round(&settled, round)?;
+            let own = own_after(&config, &settled, &rounds, own, trained);
             let base = Arc::new(RoundBase::new(&config, &settled));
             Ok((base, settled, own))
         };
@@ -350,4 +316,54 @@ fn assemble(config: &SiloConfig, source: Source) -> Result<Arc<Settled>, String>
             Ok(Arc::new(Settled::assemble(blob, document, models)))
         }
     }
+}
+
+/// Whether an outcome is of this round.
+///
+/// # Errors
+/// The round that it is of, in a sentence.
+fn of_round(settled: &Settled, round: u64) -> Result<(), String> {
+    match settled.document.round {
+        same if same == round => Ok(()),
+        other => Err(format!(
+            "expected an outcome of round {round}, found one of round {other}"
+        )),
+    }
+}
+
+/// The silo's own state after the last of these rounds, whose outcome this is; `own` and `trained` are
+/// its state and its last training before.
+fn own_after(
+    config: &SiloConfig,
+    settled: &Settled,
+    rounds: &[FinalRound],
+    own: OwnState,
+    trained: Option<LastTraining>,
+) -> OwnState {
+    let document = &settled.document;
+    let round = document.round;
+    // After a restart the protocol does not know the position in the sheet; the outcome does.
+    let contributed = trained.as_ref().filter(|trained| trained.round == round);
+    let find = |trained: &LastTraining| {
+        let mut entries = document.entries.iter();
+        entries.position(|entry| *entry == trained.blob)
+    };
+    let known = rounds.last().and_then(|last| last.position);
+    let position = known.or_else(|| contributed.and_then(find));
+    // The personal state is adopted only if its training went into an outcome.
+    let entered = |trained: &LastTraining| {
+        let earlier = |final_: &FinalRound| final_.round == trained.round;
+        let earlier = rounds.iter().find(|final_| earlier(final_));
+        if trained.round == round {
+            position.is_some()
+        } else {
+            earlier.is_some_and(|final_| final_.position.is_some())
+        }
+    };
+    let trained = trained.filter(entered).map(|trained| trained.personal);
+    // If the coalitions keep their numbers, a silo without an entry stays in its own.
+    let mut after = rounds.iter().filter(|final_| final_.round > own.round);
+    let empty = after.clone().count() == 1 && document.entries.is_empty();
+    let stays = empty || after.all(|final_| config.strategy.keeps_numbers(final_.round));
+    adopt(config, settled, own, trained, position, stays)
 }
