@@ -15,9 +15,8 @@ use crate::environment::Environment;
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::moments::Moment;
-use crate::network::Traffic;
 use crate::options::RoundDone;
-use crate::record::Led;
+use crate::record::{Led, Mark, Stop};
 use crate::recorder::{Recorder, Signal};
 use crate::scenario::{Fault, When, Who};
 
@@ -53,32 +52,6 @@ struct Actor {
     round: u64,
     /// The last round in which its training failed.
     failed: Option<u64>,
-}
-
-/// A silo that stopped.
-#[derive(Debug, Clone, Copy)]
-pub struct Stop {
-    /// When, after the start.
-    pub at: Duration,
-    /// Which one.
-    pub member: MemberIndex,
-    /// Time until it was started again; `None`: never.
-    pub back: Option<Duration>,
-}
-
-/// A round that became final, and what every member had sent and worked by then.
-#[derive(Debug, Clone)]
-pub struct Mark {
-    /// The round, from 1.
-    pub round: u64,
-    /// When the first member knew, after the start.
-    pub at: Duration,
-    /// The lead of its view.
-    pub lead: MemberIndex,
-    /// The bytes that every member had sent, in roster order.
-    pub traffic: Vec<Traffic>,
-    /// The modelled time that every member had worked besides training.
-    pub work: Vec<Duration>,
 }
 
 /// A run that has ended.

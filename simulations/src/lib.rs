@@ -59,7 +59,6 @@ mod tamper;
 pub mod toy;
 
 pub use byzantine::{Behaviour, lying};
-pub use director::{Mark, Stop};
 pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;
@@ -68,7 +67,7 @@ pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, Linkage};
 pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone, Surrounding};
-pub use record::{Led, ProtocolRecord, RoundRecord, RunRecord};
+pub use record::{Led, Mark, ProtocolRecord, RoundRecord, RunRecord, Stop};
 pub use recorder::Recorder;
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use tamper::Tamper;

@@ -6,7 +6,6 @@ use protocol::{MemberIndex, Time};
 use serde::Serialize;
 use silo::{Notice, Totals};
 
-use crate::director::{Mark, Stop};
 use crate::environment::Mesh;
 use crate::linkage::Linkage;
 use crate::network::Traffic;
@@ -76,4 +75,30 @@ pub struct ProtocolRecord {
     pub linkage: Option<Linkage>,
     /// When it ended, on the federation's clock.
     pub ended: Time,
+}
+
+/// A silo that stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct Stop {
+    /// When, after the start.
+    pub at: Duration,
+    /// Which one.
+    pub member: MemberIndex,
+    /// Time until it was started again; `None`: never.
+    pub back: Option<Duration>,
+}
+
+/// A round that became final, and what every member had sent and worked by then.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// The round, from 1.
+    pub round: u64,
+    /// When the first member knew, after the start.
+    pub at: Duration,
+    /// The lead of its view.
+    pub lead: MemberIndex,
+    /// The bytes that every member had sent, in roster order.
+    pub traffic: Vec<Traffic>,
+    /// The modelled time that every member had worked besides training.
+    pub work: Vec<Duration>,
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod child;
+mod direct;
 mod federations;
 #[path = "../nodes/heard.rs"]
 mod heard;
@@ -19,6 +20,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The tests, by name.
 const TESTS: &[(&str, fn())] = &[
+    (
+        "programs_learn_the_same_without_messages",
+        direct::programs_learn_the_same_without_messages,
+    ),
     (
         "a_program_trains_and_measures",
         one::a_program_trains_and_measures,

@@ -25,27 +25,27 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Standard output of a run that must succeed.
-fn good(arguments: &[&str]) -> String {
+pub(super) fn good(arguments: &[&str]) -> String {
     let output = rota(arguments);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
     text(&output.stdout)
 }
 
-fn json(arguments: &[&str]) -> Value {
+pub(super) fn json(arguments: &[&str]) -> Value {
     let arguments: Vec<_> = [&["simulate", "--json", "--quiet"], arguments].concat();
     serde_json::from_str(&good(&arguments)).unwrap()
 }
 
 /// Exit code and error of a run that must print nothing to standard output.
-fn refused(arguments: &[&str]) -> (i32, String) {
+pub(super) fn refused(arguments: &[&str]) -> (i32, String) {
     let output = rota(&[&["simulate", "--quiet"], arguments].concat());
     assert_eq!(text(&output.stdout), "", "{arguments:?}");
     (output.status.code().unwrap(), text(&output.stderr))
 }
 
 /// An empty folder of that name.
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -53,13 +53,13 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// A file with this text in a new folder.
-fn scenario(name: &str, text: &str) -> String {
+pub(super) fn scenario(name: &str, text: &str) -> String {
     let file = folder(name).join("s.toml");
     fs::write(&file, text).unwrap();
     file.to_str().unwrap().to_owned()
 }
 
-const NULL: &str = "name = 'small'
+pub(super) const NULL: &str = "name = 'small'
 rounds = 3
 silos = 4
 task = { constant = { parameters = 8 } }

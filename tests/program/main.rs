@@ -3,6 +3,7 @@
 mod attack;
 mod cli;
 mod compare;
+mod direct;
 mod init;
 mod inputs;
 #[path = "../nodes/mod.rs"]

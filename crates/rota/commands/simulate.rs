@@ -97,6 +97,12 @@ fn surrounding(
         loopback::check(scenario)?;
         return Ok(over(transport));
     }
+    if (simulate.mesh, simulate.check) == (MeshKind::Direct, Check::EveryMember) {
+        return Err(CommandError::usage(
+            "--check every-member is for members that check each other, which --mesh direct has none of: leave \
+             one of them out",
+        ));
+    }
     Ok(match simulate.mesh {
         MeshKind::Direct => Surrounding::Direct,
         MeshKind::Auto => Surrounding::of(scenario),

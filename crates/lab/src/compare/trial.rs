@@ -18,7 +18,7 @@ use protocol::MemberIndex;
 use super::rows::StoredRows;
 use crate::participation::{Participation, participation};
 use crate::summary::{
-    AdoptedModel, Measured, OwnModel, TrainingTargets, adopted_models, constant_measured,
+    AdoptedModel, Constant, Measured, OwnModel, TrainingTargets, adopted_models, constant_measured,
     constants, given_model, mean_target, measured, why_unusable,
 };
 use simulations::Federation;
@@ -364,9 +364,10 @@ impl Trial {
         let targets: Vec<Option<TrainingTargets>> = members.iter().map(targets).collect();
         let targets: Vec<_> = targets.iter().map(Option::as_ref).collect();
         let constants = constants(&targets, targets.len());
+        let over_all = Constant::over_all(&constants);
         let metric = self.study.metric.name;
         let why = |(place, one): (usize, &Option<MeasuredModel>)| {
-            let baseline = |key: &str| constants[place].as_ref()?.lenient(&constants, key);
+            let baseline = |key: &str| constants[place].as_ref()?.lenient(&over_all, key);
             let why = match &one.as_ref()?.results {
                 Ok(results) => why_unusable(&results.metrics, metric, baseline)?,
                 Err(error) => error.clone(),

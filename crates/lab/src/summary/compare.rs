@@ -47,10 +47,11 @@ pub(super) fn compare(
     let targets: Vec<_> = results.iter().map(|one| one.targets.as_ref()).collect();
     let constants = constants(&targets, members);
     add_constants(&mut results, &constants);
+    let over_all = Constant::over_all(&constants);
     let reasons: Vec<Vec<(ModelKind, String)>> = results
         .iter()
         .zip(&constants)
-        .map(|(result, constant)| no_use(result, metric.name, constant.as_ref(), &constants))
+        .map(|(result, constant)| no_use(result, metric.name, constant.as_ref(), &over_all))
         .collect();
     let kinds = |reasons: &Vec<(ModelKind, String)>| -> Vec<ModelKind> {
         reasons.iter().map(|(kind, _)| *kind).collect()
@@ -268,9 +269,9 @@ fn no_use(
     result: &SiloResult,
     metric: MetricName,
     constant: Option<&Constant>,
-    all: &[Option<Constant>],
+    over_all: &BTreeMap<String, f64>,
 ) -> Vec<(ModelKind, String)> {
-    let baseline = |key: &str| constant?.lenient(all, key);
+    let baseline = |key: &str| constant?.lenient(over_all, key);
     let why = |(kind, model): (&ModelKind, &Result<Measured, String>)| {
         let reason = match model {
             Ok(measured) => why_unusable(&measured.metrics, metric, baseline)?,

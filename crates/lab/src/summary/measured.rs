@@ -175,14 +175,24 @@ pub(crate) struct Constant {
 impl Constant {
     /// What is compared with at one silo: the larger of its own error and that over all silos, so
     /// that few rows which the constant happens to hit condemn no model.
-    pub(crate) fn lenient(&self, all: &[Option<Self>], key: &str) -> Option<f64> {
+    pub(crate) fn lenient(&self, over_all: &BTreeMap<String, f64>, key: &str) -> Option<f64> {
         let own = *self.metrics.get(key)?;
-        let mut total = (0.0, 0.0);
-        for constant in all.iter().flatten() {
-            let value = constant.metrics.get(key).copied()?;
-            total = (total.0 + constant.rows * value, total.1 + constant.rows);
-        }
-        Some(own.max(total.0 / total.1))
+        Some(own.max(*over_all.get(key)?))
+    }
+
+    /// The metrics over the rows of all silos, those that every constant has.
+    pub(crate) fn over_all(all: &[Option<Self>]) -> BTreeMap<String, f64> {
+        let all = || all.iter().flatten();
+        let over = |key: &String| {
+            let mut total = (0.0, 0.0);
+            for constant in all() {
+                let value = constant.metrics.get(key).copied()?;
+                total = (total.0 + constant.rows * value, total.1 + constant.rows);
+            }
+            Some((key.clone(), total.0 / total.1))
+        };
+        let keys = all().next().into_iter().flat_map(|one| one.metrics.keys());
+        keys.filter_map(over).collect()
     }
 }
 
@@ -282,6 +292,7 @@ mod tests {
         };
         let (lucky, usual) = (constant(0.01, 2.0), constant(50.0, 98.0));
         let all = [Some(lucky.clone()), Some(usual.clone()), None];
+        let all = Constant::over_all(&all);
         let lenient = lucky.lenient(&all, "mae").unwrap_or_default();
         assert!((lenient - 49.0).abs() < 0.01, "{lenient}");
         assert_eq!(usual.lenient(&all, "mae"), Some(50.0));

@@ -31,7 +31,8 @@ pub use crate::statistic::Interval;
 
 pub(crate) use build::build;
 pub(crate) use measured::{
-    Measured, TrainingTargets, constant_measured, constants, mean_target, measured, why_unusable,
+    Constant, Measured, TrainingTargets, constant_measured, constants, mean_target, measured,
+    why_unusable,
 };
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 pub use newcomers::NewcomerInfo;
