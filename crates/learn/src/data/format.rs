@@ -171,8 +171,17 @@ impl Format {
 
     /// What is expected of a text that is no number.
     pub(crate) fn needed(&self, text: &str) -> String {
-        let needed = "a number is needed";
-        let plain = folded(text);
+        match self
+            .other_marks(text)
+            .or_else(|| self.no_plain_number(text))
+        {
+            Some(question) => format!("a number is needed{question}"),
+            None => "a number is needed".into(),
+        }
+    }
+
+    /// What to ask or to say where a number has other marks of decimals or thousands.
+    fn other_marks(&self, text: &str) -> Option<String> {
         let sample = |mark| grammar::written(text, '.', Some(mark)).map(|written| written.value);
         let as_decimal = |mark: char| grammar::written(text, mark, None).map(|own| own.value);
         // The other of comma and point.
@@ -184,23 +193,23 @@ impl Format {
         let thousands = grammar::written(text, self.decimal, Some(mark)).map(|own| own.value);
         match (decimal, thousands) {
             (Some(small), Some(large)) => {
-                return format!(
-                    "{needed}; is the {name} between thousands ({large}) or a decimal {name} ({small})? \
+                return Some(format!(
+                    "; is the {name} between thousands ({large}) or a decimal {name} ({small})? \
                      Then say so in `format`: thousands = \"{mark}\" or {}",
                     decimals(mark, self.thousands)
-                );
+                ));
             }
             (Some(_), None) => {
-                return format!(
-                    "{needed}; is the {name} a decimal {name}? Then say so in `format`: {}",
+                return Some(format!(
+                    "; is the {name} a decimal {name}? Then say so in `format`: {}",
                     decimals(mark, self.thousands)
-                );
+                ));
             }
             (None, Some(_)) => {
-                return format!(
-                    "{needed}; is the {name} between thousands? Then say so in `format`: thousands = \
+                return Some(format!(
+                    "; is the {name} between thousands? Then say so in `format`: thousands = \
                      \"{mark}\""
-                );
+                ));
             }
             (None, None) => {}
         }
@@ -211,51 +220,57 @@ impl Format {
                     true => ", decimal = \",\"",
                     false => "",
                 };
-                return format!(
-                    "{needed}; is the {name} between thousands? Then say so in `format`: thousands = \
+                return Some(format!(
+                    "; is the {name} between thousands? Then say so in `format`: thousands = \
                      \"{mark}\"{comma}"
-                );
+                ));
             }
         }
         for (decimal, thousands) in [('.', ','), (',', '.')] {
             if grammar::written(text, decimal, Some(thousands)).is_some() {
-                return format!(
-                    "{needed}; say in `format` which marks it has: decimal = \"{decimal}\", thousands = \
+                return Some(format!(
+                    "; say in `format` which marks it has: decimal = \"{decimal}\", thousands = \
                      \"{thousands}\""
-                );
+                ));
             }
         }
+        None
+    }
+
+    /// What to say of a number that is none to compute with, or has something around it.
+    fn no_plain_number(&self, text: &str) -> Option<String> {
+        let plain = folded(text);
         let lower = plain.to_lowercase();
         let size = lower.trim_start_matches(['+', '-']);
         if matches!(
             size,
             "inf" | "infinity" | "infinite" | "\u{221e}" | "1.#inf"
         ) {
-            return format!("{needed}, and an infinite one cannot be computed with");
+            return Some(", and an infinite one cannot be computed with".into());
         }
         if size.strip_prefix("0x").is_some_and(|rest| {
             !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_hexdigit())
         }) {
-            return format!("{needed}, in decimal digits");
+            return Some(", in decimal digits".into());
         }
         if grammar::plain(&plain, self.decimal, self.thousands.map(spaces)).is_some() {
-            return format!("{needed}, and this one is too large to compute with");
+            return Some(", and this one is too large to compute with".into());
         }
         let unit = plain.trim_start_matches(|letter: char| {
             letter.is_ascii_digit() || matches!(letter, '-' | '+' | '.' | ',' | ' ')
         });
         let digits = plain[..plain.len() - unit.len()].trim();
         if !unit.is_empty() && self.number(digits).is_some() {
-            return format!("{needed}, without {unit:?}");
+            return Some(format!(", without {unit:?}"));
         }
         if let Some(rest) = plain.strip_prefix(['<', '>', '~', '\u{2264}', '\u{2265}'])
             && self.number(rest.trim_start_matches('=')).is_some()
         {
-            return format!(
-                "{needed}, not a bound: write the number that it is to be read as, or leave it empty"
-            );
+            let what =
+                ", not a bound: write the number that it is to be read as, or leave it empty";
+            return Some(what.into());
         }
-        needed.into()
+        None
     }
 
     /// A number in one notation, so that `1,0` and `1.0` are equal; any other text unchanged.

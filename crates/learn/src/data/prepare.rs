@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::split::Parts;
-use super::{DataError, Rows, SplitConfig, Table, Target};
+use super::{DataError, Rows, ShiftConfig, SplitConfig, Table, Target};
 use crate::random::{normal, stream};
 use crate::schema::Fill;
 
@@ -143,139 +144,211 @@ impl Prepared {
                  training rows: use `standardise = \"federation\"` or `\"none\"`"
             )));
         }
-        let width = table.columns.len();
-        let own = |moments: &Moments| match standardise {
-            Standardise::Silo => (moments.mean, moments.deviation()),
-            Standardise::None | Standardise::Federation => (0.0, 1.0),
+        let basis = Basis {
+            silo,
+            table,
+            standardise,
+            rows: basis,
+            trained: train.len(),
         };
-        let mut preparation = Preparation {
-            fills: Vec::with_capacity(width),
-            means: Vec::with_capacity(width),
-            deviations: Vec::with_capacity(width),
-            target_mean: 0.0,
-            target_deviation: 1.0,
-        };
-        let (mut constant, mut absent) = (Vec::new(), Vec::new());
-        let mut columns = Vec::with_capacity(width + 1);
+        let mut learned = Learned::nothing();
         for (column, name) in table.columns.iter().enumerate() {
-            let values = basis.iter().map(|&row| table.row(row)[column]);
-            let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
-            if present.is_empty() && standardise == Standardise::Silo {
-                // On the scale of a silo 0 is the average, and held-out values have no scale either.
-                absent.push(name.clone());
-                preparation.fills.push(0.0);
-                preparation.means.push(0.0);
-                preparation.deviations.push(f64::MAX);
-                columns.push(ColumnSummary {
-                    moments: Moments::of(std::iter::empty()),
-                    binary: false,
-                });
-                continue;
-            }
-            if present.is_empty() {
-                return Err(DataError::AllMissing {
-                    silo: silo.into(),
-                    column: name.clone(),
-                });
-            }
-            let fill = match table.fills[column] {
-                Fill::Mean => Moments::of(present.iter().copied()).mean,
-                Fill::Median => median(&mut present),
-            };
-            let complete = values.map(|value| if value.is_nan() { fill } else { value });
-            let moments = match table.fills[column] {
-                // Filling in means changes neither the mean nor what a squared deviation adds up to.
-                Fill::Mean => Moments {
-                    count: basis.len() as u64,
-                    ..Moments::of(present.iter().copied())
-                },
-                Fill::Median => Moments::of(complete),
-            };
-            if moments.squares == 0.0 && train.len() > 1 {
-                constant.push(name.clone());
-            }
-            columns.push(ColumnSummary {
-                moments,
-                binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
-            });
-            if standardise == Standardise::None {
-                let largest = largest(present.iter().copied());
-                moments.must_fit(silo, &format!("the column {name:?}"), largest)?;
-            }
-            let (mean, deviation) = own(&moments);
-            preparation.fills.push(fill);
-            preparation.means.push(mean);
-            preparation.deviations.push(deviation);
+            learned.column(&basis, column, name)?;
         }
         if numbers {
-            let targets = basis.iter().flat_map(|&row| table.targets(row));
-            let moments = Moments::of(targets.clone().copied());
-            if standardise == Standardise::None {
-                moments.must_fit(silo, "the target", largest(targets.copied()))?;
-            }
-            let binary = false;
-            columns.push(ColumnSummary { moments, binary });
-            let (mean, deviation) = own(&moments);
-            (preparation.target_mean, preparation.target_deviation) = (mean, deviation);
+            learned.target(&basis)?;
         }
-        let shift = split.shift.unwrap_or_default();
-        let mut noise = stream(split.seed.unwrap_or(seed), &format!("shift {silo}"));
-        let mut rows = |part: &[usize], shifted: bool| {
-            let features = part
-                .iter()
-                .flat_map(|&row| preparation.exact(table.row(row)));
-            let mut features: Vec<f64> = features.collect();
-            if shifted {
-                for (at, value) in features.iter_mut().enumerate() {
-                    let column = at % width;
-                    let random = shift.mean + shift.noise * normal(&mut noise);
-                    if !columns[column].binary {
-                        let unit =
-                            columns[column].moments.deviation() / preparation.deviations[column];
-                        *value += random * unit;
-                    }
-                }
-            }
-            let targets = part.iter().flat_map(|&row| table.targets(row));
-            let targets = targets.map(|&target| preparation.exact_target(target));
-            let count = table.targets(0).len();
-            let rows = match standardise {
-                Standardise::Federation => {
-                    Rows::unscaled(width, count, features, targets.collect())
-                }
-                Standardise::Silo | Standardise::None => {
-                    let features = features.iter().map(|&value| value as f32);
-                    let targets = targets.map(|value| value as f32);
-                    Rows::wide(width, count, features.collect(), targets.collect())
-                }
-            };
-            let subgroups = match table.subgroups.is_empty() {
-                true => Vec::new(),
-                false => part.iter().map(|&row| table.subgroups[row]).collect(),
-            };
-            let groups = match table.groups.is_empty() {
-                true => Vec::new(),
-                false => part.iter().map(|&row| table.groups[row]).collect(),
-            };
-            let rows = rows.with_subgroups(subgroups).with_groups(groups);
-            Arc::new(match table.domains.is_empty() {
-                true => rows,
-                false => rows.within(part.iter().map(|&row| table.domains[row]).collect()),
-            })
+        let preparation = learned.preparation();
+        let rows = |part: &[usize], features: Vec<f64>| {
+            Arc::new(rows_of(table, part, features, &preparation, standardise))
         };
-        let (trained, held) = (rows(&train, false), rows(&validation, false));
-        let tested = rows(&test, split.shift.is_some());
+        let plain = |part: &[usize]| -> Vec<f64> {
+            let rows = part.iter().map(|&row| table.row(row));
+            rows.flat_map(|row| preparation.exact(row)).collect()
+        };
+        let mut shifted = plain(&test);
+        if let Some(shift) = split.shift {
+            let seed = split.seed.unwrap_or(seed);
+            let mut noise = stream(seed, &format!("shift {silo}"));
+            learned.shift(&mut shifted, shift, &mut noise);
+        }
         Ok(Self {
-            features: width,
-            train: trained,
-            validation: held,
-            test: tested,
+            features: table.columns.len(),
+            train: rows(&train, plain(&train)),
+            validation: rows(&validation, plain(&validation)),
+            test: rows(&test, shifted),
             target,
-            preparation,
-            constant,
-            absent,
-            columns,
+            preparation: preparation.clone(),
+            constant: learned.constant,
+            absent: learned.absent,
+            columns: learned.columns,
         })
+    }
+}
+
+/// The rows that a silo learns its columns from.
+struct Basis<'a> {
+    silo: &'a str,
+    table: &'a Table,
+    standardise: Standardise,
+    rows: &'a [usize],
+    /// Training rows of the silo.
+    trained: usize,
+}
+
+impl Basis<'_> {
+    /// What is subtracted from a column or target of these moments, and what divides the difference.
+    fn scale(&self, moments: &Moments) -> (f64, f64) {
+        match self.standardise {
+            Standardise::Silo => (moments.mean, moments.deviation()),
+            Standardise::None | Standardise::Federation => (0.0, 1.0),
+        }
+    }
+}
+
+/// What a silo has learned of its columns.
+struct Learned {
+    /// Fill, mean and deviation of every column.
+    scales: Vec<(f64, f64, f64)>,
+    /// Mean and deviation of the target.
+    target: (f64, f64),
+    constant: Vec<String>,
+    absent: Vec<String>,
+    columns: Vec<ColumnSummary>,
+}
+
+impl Learned {
+    /// No column yet, and a target that is not scaled.
+    fn nothing() -> Self {
+        Self {
+            scales: Vec::new(),
+            target: (0.0, 1.0),
+            constant: Vec::new(),
+            absent: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    /// Learns the next column.
+    fn column(&mut self, basis: &Basis<'_>, column: usize, name: &str) -> Result<(), DataError> {
+        let (table, rows) = (basis.table, basis.rows);
+        let values = rows.iter().map(|&row| table.row(row)[column]);
+        let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
+        if present.is_empty() && basis.standardise == Standardise::Silo {
+            // On the scale of a silo 0 is the average, and held-out values have no scale either.
+            self.absent.push(name.to_owned());
+            self.scales.push((0.0, 0.0, f64::MAX));
+            self.columns.push(ColumnSummary {
+                moments: Moments::of(std::iter::empty()),
+                binary: false,
+            });
+            return Ok(());
+        }
+        if present.is_empty() {
+            return Err(DataError::AllMissing {
+                silo: basis.silo.into(),
+                column: name.to_owned(),
+            });
+        }
+        let fill = match table.fills[column] {
+            Fill::Mean => Moments::of(present.iter().copied()).mean,
+            Fill::Median => median(&mut present),
+        };
+        let complete = values.map(|value| if value.is_nan() { fill } else { value });
+        let moments = match table.fills[column] {
+            // Filling in means changes neither the mean nor what a squared deviation adds up to.
+            Fill::Mean => Moments {
+                count: rows.len() as u64,
+                ..Moments::of(present.iter().copied())
+            },
+            Fill::Median => Moments::of(complete),
+        };
+        if moments.squares == 0.0 && basis.trained > 1 {
+            self.constant.push(name.to_owned());
+        }
+        self.columns.push(ColumnSummary {
+            moments,
+            binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
+        });
+        if basis.standardise == Standardise::None {
+            let largest = largest(present.iter().copied());
+            moments.must_fit(basis.silo, &format!("the column {name:?}"), largest)?;
+        }
+        let (mean, deviation) = basis.scale(&moments);
+        self.scales.push((fill, mean, deviation));
+        Ok(())
+    }
+
+    /// Learns the numbers to predict.
+    fn target(&mut self, basis: &Basis<'_>) -> Result<(), DataError> {
+        let table = basis.table;
+        let targets = basis.rows.iter().flat_map(|&row| table.targets(row));
+        let moments = Moments::of(targets.clone().copied());
+        if basis.standardise == Standardise::None {
+            moments.must_fit(basis.silo, "the target", largest(targets.copied()))?;
+        }
+        let binary = false;
+        self.columns.push(ColumnSummary { moments, binary });
+        self.target = basis.scale(&moments);
+        Ok(())
+    }
+
+    fn preparation(&self) -> Preparation {
+        let each = |of: fn(&(f64, f64, f64)) -> f64| self.scales.iter().map(of).collect();
+        Preparation {
+            fills: each(|scale| scale.0),
+            means: each(|scale| scale.1),
+            deviations: each(|scale| scale.2),
+            target_mean: self.target.0,
+            target_deviation: self.target.1,
+        }
+    }
+
+    /// Moves prepared features, row by row, as a shift of the test rows says: not those that are 0 or 1.
+    fn shift(&self, features: &mut [f64], shift: ShiftConfig, noise: &mut ChaCha8Rng) {
+        for (at, value) in features.iter_mut().enumerate() {
+            let column = at % self.scales.len();
+            let random = shift.mean + shift.noise * normal(noise);
+            let summary = self.columns[column];
+            if !summary.binary {
+                *value += random * (summary.moments.deviation() / self.scales[column].2);
+            }
+        }
+    }
+}
+
+/// Prepared rows of a part, with what stands beside the features.
+fn rows_of(
+    table: &Table,
+    part: &[usize],
+    features: Vec<f64>,
+    preparation: &Preparation,
+    standardise: Standardise,
+) -> Rows {
+    let targets = part.iter().flat_map(|&row| table.targets(row));
+    let targets = targets.map(|&target| preparation.exact_target(target));
+    let (width, count) = (table.columns.len(), table.targets(0).len());
+    let rows = match standardise {
+        Standardise::Federation => Rows::unscaled(width, count, features, targets.collect()),
+        Standardise::Silo | Standardise::None => {
+            let features = features.iter().map(|&value| value as f32);
+            let targets = targets.map(|value| value as f32);
+            Rows::wide(width, count, features.collect(), targets.collect())
+        }
+    };
+    let rows = rows.with_subgroups(chosen(&table.subgroups, part));
+    let rows = rows.with_groups(chosen(&table.groups, part));
+    if table.domains.is_empty() {
+        return rows;
+    }
+    rows.within(chosen(&table.domains, part))
+}
+
+/// What stands beside the rows of a part; nothing where nothing stands beside any row.
+fn chosen<T: Copy>(all: &[T], part: &[usize]) -> Vec<T> {
+    match all {
+        [] => Vec::new(),
+        all => part.iter().map(|&row| all[row]).collect(),
     }
 }
 

@@ -203,6 +203,43 @@ impl RowsConfig {
         folder: Option<&Path>,
         split: &SplitConfig,
     ) -> Result<DataSet, DataError> {
+        self.check()?;
+        let path = |file: &RowsFile| {
+            folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
+        };
+        let raw = self.files.iter();
+        let raw = raw.map(|file| open(path(file), self.format_of(file)));
+        let raw = raw.collect::<Result<Vec<_>, _>>()?;
+        let inferred = self.inferred(schema, &raw, split)?;
+        let schema = inferred.as_ref().or(schema).expect("one of the two");
+        schema.check()?;
+        split.fits(schema)?;
+        let columns = schema.encoded();
+        let mut notes = mojibake(&raw);
+        let mut silos = Silos {
+            columns: &columns,
+            tables: Vec::new(),
+            dealt: 0,
+            subgroups: Vec::new(),
+            groups: Groups::default(),
+        };
+        for (file, raw) in self.files.iter().zip(&raw) {
+            notes.extend(self.read_file(file, raw, schema, split, &mut silos)?);
+        }
+        let subgroups = silos.sorted_subgroups()?;
+        let mut silos = silos.tables;
+        notes.extend(self.left_out(&mut silos, schema)?);
+        Ok(DataSet {
+            target: schema.target(),
+            silos,
+            schema: Some(schema.clone()),
+            notes,
+            subgroups,
+        })
+    }
+
+    /// Whether the keys fit each other.
+    fn check(&self) -> Result<(), DataError> {
         if self.files.is_empty() {
             return Err(DataError::Config("`files` names no file".into()));
         }
@@ -223,13 +260,17 @@ impl RowsConfig {
                 ));
             }
         }
-        let path = |file: &RowsFile| {
-            folder.map_or_else(|| file.path.clone(), |folder| folder.join(&file.path))
-        };
-        let raw = self.files.iter();
-        let raw = raw.map(|file| open(path(file), self.format_of(file)));
-        let raw = raw.collect::<Result<Vec<_>, _>>()?;
-        let inferred = match (schema, &self.columns) {
+        Ok(())
+    }
+
+    /// The schema that `columns` and the files make, where there is no other.
+    fn inferred(
+        &self,
+        schema: Option<&Schema>,
+        raw: &[RawFile],
+        split: &SplitConfig,
+    ) -> Result<Option<Schema>, DataError> {
+        Ok(match (schema, &self.columns) {
             (Some(_), Some(_)) => {
                 return Err(DataError::Config(
                     "`columns` and a schema exclude each other: both say what the columns mean"
@@ -247,27 +288,20 @@ impl RowsConfig {
                 let beside = [&self.silo_column, &split.column, &split.time, &split.group];
                 let beside: Vec<&str> = beside.into_iter().flatten().map(String::as_str).collect();
                 let formats = self.files.iter().map(|file| self.format_of(file).clone());
-                Some(columns.schema(&raw, &beside, &formats.collect::<Vec<_>>())?)
+                Some(columns.schema(raw, &beside, &formats.collect::<Vec<_>>())?)
             }
-        };
-        let loose = self.columns.as_ref();
-        let schema = inferred.as_ref().or(schema).expect("one of the two");
-        schema.check()?;
-        split.fits(schema)?;
-        let columns = schema.encoded();
-        let mut notes = mojibake(&raw);
-        let mut silos = Silos {
-            columns: &columns,
-            tables: Vec::new(),
-            dealt: 0,
-            subgroups: Vec::new(),
-            groups: Groups::default(),
-        };
-        for (file, raw) in self.files.iter().zip(&raw) {
-            notes.extend(self.read_file(file, raw, schema, split, &mut silos)?);
-        }
-        let subgroups = silos.sorted_subgroups()?;
-        let mut silos = silos.tables;
+        })
+    }
+
+    /// Leaves out silos of few rows, and says so.
+    ///
+    /// # Errors
+    /// [`DataError`]: a silo whose files say different things of parts, one with too few rows, or none.
+    fn left_out(
+        &self,
+        silos: &mut Vec<(String, Table)>,
+        schema: &Schema,
+    ) -> Result<Option<String>, DataError> {
         let mixed = |(_, table): &&(String, Table)| ![0, table.len()].contains(&table.parts.len());
         if let Some((silo, _)) = silos.iter().find(mixed) {
             return Err(DataError::Config(format!(
@@ -275,20 +309,21 @@ impl RowsConfig {
                  to none"
             )));
         }
+        let mut note = None;
         let small = silos
             .iter()
             .filter(|(_, table)| table.len() < self.silo_rows)
             .count();
         if small > 0 {
             silos.retain(|(_, table)| table.len() >= self.silo_rows);
-            notes.push(format!(
+            note = Some(format!(
                 "{small} of {} silos have fewer than {} rows and are left out",
                 small + silos.len(),
                 self.silo_rows
             ));
         }
         let few = |(_, table): &&(String, Table)| table.len() < schema.min_rows;
-        if let (None, Some((silo, table))) = (loose, silos.iter().find(few)) {
+        if let (None, Some((silo, table))) = (&self.columns, silos.iter().find(few)) {
             return Err(DataError::FewRows {
                 silo: silo.clone(),
                 rows: table.len(),
@@ -301,13 +336,7 @@ impl RowsConfig {
                 self.silo_rows
             )));
         }
-        Ok(DataSet {
-            target: schema.target(),
-            silos,
-            schema: Some(schema.clone()),
-            notes,
-            subgroups,
-        })
+        Ok(note)
     }
 
     /// How the cells of a file are written.

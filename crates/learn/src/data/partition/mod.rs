@@ -80,22 +80,11 @@ impl PartitionConfig {
         self.check(population)?;
         let mut rng = stream(seed, "partition");
         let rows = population.rows;
-        let numbered = |parts: Vec<Vec<u32>>| {
-            let name = |(at, rows)| Part {
-                name: format!("silo {}", at + 1),
-                rows,
-            };
-            parts.into_iter().enumerate().map(name).collect()
-        };
         let parts: Vec<Part> = match self {
             Self::Iid => {
                 let groups = groups(rows, |row| (0, row.test));
-                numbered(deal(
-                    groups,
-                    silos,
-                    |_| vec![1.0 / silos as f64; silos],
-                    &mut rng,
-                ))
+                let shares = |_| vec![1.0 / silos as f64; silos];
+                numbered(deal(groups, silos, shares, &mut rng))
             }
             Self::Dirichlet { alpha, rows: least } => numbered(self::dirichlet_classes(
                 population, silos, *alpha, *least, seed,
@@ -103,66 +92,10 @@ impl PartitionConfig {
             Self::Shards { count, shares } => {
                 numbered(shards::divide(rows, silos, *count, *shares, &mut rng)?)
             }
-            Self::Domains { silos: each } => {
-                let places = population.domains.len() * each;
-                let groups = groups(rows, |row| (row.domain, row.test));
-                let shares = |domain: u32| {
-                    let first = domain as usize * each;
-                    let own = |place: usize| (first..first + each).contains(&place);
-                    (0..places)
-                        .map(|place| if own(place) { 1.0 / *each as f64 } else { 0.0 })
-                        .collect()
-                };
-                let parts = deal(groups, places, shares, &mut rng);
-                let name = |place: usize| match each {
-                    1 => population.domains[place].clone(),
-                    _ => format!("{} {}", population.domains[place / each], place % each + 1),
-                };
-                let named = parts.into_iter().enumerate();
-                named
-                    .map(|(place, rows)| Part {
-                        name: name(place),
-                        rows,
-                    })
-                    .collect()
-            }
+            Self::Domains { silos: each } => by_domain(population, *each, &mut rng),
             Self::Mixed(shares) => numbered(mixed::divide(population, silos, shares, &mut rng)?),
-            Self::ThreeClients { a, b } => {
-                let half = population.classes.div_ceil(2) as u32;
-                let groups = groups(rows, |row| (row.class, row.test));
-                let shares = |class: u32| match class < half {
-                    true => vec![*a, *b, 0.0],
-                    false => vec![0.0, 0.0, 1.0],
-                };
-                let parts = deal(groups, 3, shares, &mut rng);
-                let names = ["A", "B", "C"].into_iter();
-                names
-                    .zip(parts)
-                    .map(|(name, rows)| Part {
-                        name: name.into(),
-                        rows,
-                    })
-                    .collect()
-            }
-            Self::Users { rows: least } => {
-                let mut parts: Vec<Part> = population
-                    .users
-                    .iter()
-                    .map(|name| Part {
-                        name: name.clone(),
-                        rows: Vec::new(),
-                    })
-                    .collect();
-                for (at, row) in rows.iter().enumerate() {
-                    parts[row.user as usize].rows.push(at as u32);
-                }
-                let enough = enough(population, *least);
-                let kept = parts
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(at, _)| enough.contains(at));
-                kept.map(|(_, part)| part).collect()
-            }
+            Self::ThreeClients { a, b } => three_clients(population, (*a, *b), &mut rng),
+            Self::Users { rows: least } => by_user(population, *least),
         };
         match parts.iter().find(|part| part.rows.is_empty()) {
             Some(part) => Err(format!(
@@ -172,6 +105,77 @@ impl PartitionConfig {
             None => Ok(parts),
         }
     }
+}
+
+/// Silos with these rows, named by their numbers.
+fn numbered(parts: Vec<Vec<u32>>) -> Vec<Part> {
+    let name = |(at, rows)| Part {
+        name: format!("silo {}", at + 1),
+        rows,
+    };
+    parts.into_iter().enumerate().map(name).collect()
+}
+
+/// `each` silos for every domain, with equal shares of its rows.
+fn by_domain(population: &Population<'_>, each: usize, rng: &mut ChaCha8Rng) -> Vec<Part> {
+    let places = population.domains.len() * each;
+    let groups = groups(population.rows, |row| (row.domain, row.test));
+    let shares = |domain: u32| {
+        let first = domain as usize * each;
+        let own = |place: usize| (first..first + each).contains(&place);
+        let share = |place| if own(place) { 1.0 / each as f64 } else { 0.0 };
+        (0..places).map(share).collect()
+    };
+    let name = |place: usize| match each {
+        1 => population.domains[place].clone(),
+        _ => format!("{} {}", population.domains[place / each], place % each + 1),
+    };
+    let parts = deal(groups, places, shares, rng).into_iter().enumerate();
+    let named = parts.map(|(place, rows)| Part {
+        name: name(place),
+        rows,
+    });
+    named.collect()
+}
+
+/// Clients A and B with these shares of the first half of the classes, and C with the other half.
+fn three_clients(
+    population: &Population<'_>,
+    (a, b): (f64, f64),
+    rng: &mut ChaCha8Rng,
+) -> Vec<Part> {
+    let half = population.classes.div_ceil(2) as u32;
+    let groups = groups(population.rows, |row| (row.class, row.test));
+    let shares = |class: u32| {
+        if class < half {
+            vec![a, b, 0.0]
+        } else {
+            vec![0.0, 0.0, 1.0]
+        }
+    };
+    let parts = deal(groups, 3, shares, rng);
+    let named = ["A", "B", "C"].into_iter().zip(parts);
+    let named = named.map(|(name, rows)| Part {
+        name: name.into(),
+        rows,
+    });
+    named.collect()
+}
+
+/// A silo for every user with at least `least` rows.
+fn by_user(population: &Population<'_>, least: usize) -> Vec<Part> {
+    let part = |name: &String| Part {
+        name: name.clone(),
+        rows: Vec::new(),
+    };
+    let mut parts: Vec<Part> = population.users.iter().map(part).collect();
+    for (at, row) in population.rows.iter().enumerate() {
+        parts[row.user as usize].rows.push(at as u32);
+    }
+    let enough = enough(population, least);
+    let parts = parts.into_iter().enumerate();
+    let kept = parts.filter(|(at, _)| enough.contains(at));
+    kept.map(|(_, part)| part).collect()
 }
 
 /// Users with at least this number of rows, in their order.
