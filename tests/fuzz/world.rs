@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rota::protocol::charter::{Charter, Rotation, Verification};
+use rota::protocol::charter::{Charter, Privacy, Rotation, Verification};
 use rota::protocol::identity::{Claim, Verifier};
 use rota::protocol::roster::Silo;
 use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
@@ -48,7 +48,7 @@ pub(crate) fn epoch() -> Epoch {
         min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 100,
         keep_rounds: 2,
         discovery: false,

@@ -10,7 +10,7 @@ use learn::TaskConfig;
 use learn::external::{Initial, StartFrom, TensorConfig};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{self, Charter, CharterError, Epoch, Genesis};
+use protocol::charter::{self, Charter, CharterError, Epoch, Genesis, Privacy};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 
@@ -197,12 +197,12 @@ impl Agreement {
                 .unwrap_or(default_min_contributions(silos.len())),
             rotation: raw.charter.rotation.0,
             verification: raw.charter.verification.0,
-            names_shown: raw.charter.names == EntryNames::Shown,
+            privacy: Privacy::clear(raw.charter.names == EntryNames::Shown),
             blob_limit: raw.charter.blob_limit,
             keep_rounds: raw.charter.keep_rounds,
             discovery: raw.charter.discovery,
         };
-        if strategy.names() == Names::Shown && !charter.names_shown {
+        if strategy.names() == Names::Shown && !charter.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
         }
@@ -287,7 +287,7 @@ impl Agreement {
                 max_weight: self.max_weight,
                 rotation: RotationName(charter.rotation),
                 verification: VerificationName(charter.verification),
-                names: match charter.names_shown {
+                names: match charter.shows_names() {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,
                 },
@@ -383,6 +383,11 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range { key, .. } => format!("charter.{key}"),
+        CharterError::TooFewToMask { .. }
+        | CharterError::MaskedUnverified(_)
+        | CharterError::Group { .. }
+        | CharterError::TwoGroups(_)
+        | CharterError::MaskedFormat(_) => "charter".into(),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }

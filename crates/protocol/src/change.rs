@@ -144,7 +144,7 @@ impl Amendment {
         }
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
-        self.charter.validate(&roster)?;
+        self.charter.validate(self.format, &roster)?;
         if self.charter.start != epoch.charter.start && !broken(Mutation::StartChanged) {
             return Err(ChangeError::Start);
         }
@@ -268,7 +268,7 @@ impl Epoch {
             let (silos, charter) = recovery.check(self, block)?;
             let unusable = |error: RosterError| ChangeError::Charter(error.into());
             let roster = Roster::new(silos).map_err(unusable)?;
-            charter.validate(&roster)?;
+            charter.validate(self.format, &roster)?;
             let (id, after) = (block.hash(), recovery.after);
             return Ok(self.followed_by(id, after, self.format, roster, charter));
         }

@@ -170,8 +170,8 @@ impl Recovery {
 
     /// Final rounds whose outcome nobody that signed has.
     pub fn rounds_lost(&self) -> Vec<u64> {
-        let rounds = self.head.iter().filter_map(Block::learning);
-        let rounds = rounds.map(|learning| learning.round);
+        let rounds = self.head.iter().filter_map(Block::round);
+        let rounds = rounds.map(|of| of.round);
         rounds.filter(|round| *round > self.after.round).collect()
     }
 
@@ -217,19 +217,20 @@ impl Recovery {
         let mut blocks = self.head.iter();
         if ground.after != epoch.began {
             let first = blocks.next().ok_or(RecoveryError::Head)?;
-            let learning = first.learning().ok_or(RecoveryError::Head)?;
+            let of = first.round().ok_or(RecoveryError::Head)?;
             parent = first.hash();
             let found = Checkpoint {
-                round: learning.round,
+                round: of.round,
                 block: parent,
-                outcome: learning.outcome,
+                // That of a masked round is what the signers have adopted.
+                outcome: of.outcome.unwrap_or(ground.after.outcome),
             };
             if found != ground.after || first.epoch != epoch.id {
                 return Err(RecoveryError::Head);
             }
         }
         for block in blocks {
-            let plain = matches!(block.content, Content::Learning(_) | Content::Empty);
+            let plain = block.round().is_some() || block.content == Content::Empty;
             let foreign = block.epoch != epoch.id && !broken(Mutation::HeadOfAnotherEpoch);
             let plain = plain || broken(Mutation::HeadWithChanges);
             if block.parent != parent || foreign || !plain {

@@ -19,7 +19,7 @@ use crate::effects::{Effect, Input, OwnConfirmation, Record, Report};
 use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
+use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
 use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
@@ -175,15 +175,14 @@ impl Recovering<'_> {
         let began = self.config.epoch.began;
         let newest = self.chain.checkpoint();
         let of_history = || {
-            let history = self.chain.history.iter().map(|(block, _)| block);
-            let of_round = |block: &&Block| block.learning().is_some_and(|of| of.round == applied);
-            let block = history.rev().find(of_round)?;
-            let outcome = block.learning()?.outcome;
-            let (round, block) = (applied, block.hash());
+            let rounds = self
+                .chain
+                .final_rounds(&self.config.epoch, applied.checked_sub(1)?);
+            let of = rounds.into_iter().find(|of| of.round == applied)?;
             Some(Checkpoint {
-                round,
-                block,
-                outcome,
+                round: of.round,
+                block: of.block,
+                outcome: of.outcome,
             })
         };
         match applied {

@@ -176,8 +176,12 @@ impl Syncing<'_> {
         let proof = last.and_then(|last| newer[last].1.clone());
         let reached = newer[..count].last().map_or(after, |(block, _)| block.view);
         let mut above = self.chain.since_view(from.max(reached + 1));
-        let (certificates, more) = match count == newer.len() {
-            true => (above.by_ref().take(CERTIFICATES).cloned().collect(), false),
+        let (certificates, more): (Vec<_>, bool) = match count == newer.len() {
+            true => {
+                let above = above.by_ref().take(CERTIFICATES).cloned();
+                let certified = self.chain.certified.iter().map(|(known, _)| known.clone());
+                (certified.chain(above).collect(), false)
+            }
             false => (Vec::new(), true),
         };
         let response = SyncResponse {
@@ -202,7 +206,8 @@ impl Syncing<'_> {
         let vote = self.ballots.last_of(member);
         let proposal = self.view.proposed_by(member);
         let contribution = || self.round.contributed(member);
-        vote.or(proposal).or_else(contribution)
+        let outcome = || self.ballots.outcomes.votes.get(&member);
+        vote.or(proposal).or_else(outcome).or_else(contribution)
     }
 
     /// Whether this answers a question of this member, which is not open any more then.
@@ -357,7 +362,8 @@ impl Syncing<'_> {
                 }
             }
         }
-        if self.sync.catching_up || self.chain.unresolved.is_some() {
+        let unsettled = !self.chain.settled();
+        if self.sync.catching_up || self.chain.unresolved.is_some() || unsettled {
             self.ask_next();
         }
     }

@@ -289,6 +289,17 @@ impl Simulator<'_> {
                     self.accused.insert((epoch, evidence.member));
                     Ok(())
                 }
+                Report::Final { block, .. } if !self.options.groups.is_empty() => {
+                    self.note_settling(at, block, false);
+                    Ok(())
+                }
+                Report::Certified(certificate) if certificate.verdict.is_outcome() => {
+                    let block = certificate.verdict.block();
+                    block
+                        .into_iter()
+                        .for_each(|block| self.note_settling(at, block, true));
+                    Ok(())
+                }
                 Report::KeyUsedBefore => {
                     self.lost_journals.unaware.remove(&at);
                     self.nodes[at].lost = true;

@@ -159,7 +159,7 @@ impl WorkerActor {
         let epoch = &self.config.member.epoch;
         // Others would refuse more than was declared.
         let claimed = samples.min(epoch.roster.rows(self.config.member.me));
-        let names = epoch.charter.names_shown;
+        let names = epoch.charter.shows_names();
         let loss = values.get("loss").copied().unwrap_or(f64::NAN);
         let fields = EntryFields {
             blob,
