@@ -51,7 +51,8 @@ fn word(hash: &Hash) -> u64 {
     u64::from_le_bytes(*first)
 }
 
-fn multiply(a: u64, b: u64) -> u64 {
+/// The product of two numbers of the field.
+pub(super) fn multiply(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) % u128::from(PRIME)) as u64
 }
 

@@ -15,6 +15,7 @@ mod faults;
 mod links;
 mod masks;
 mod simulator;
+mod symbolic;
 mod work;
 
 use std::fmt;

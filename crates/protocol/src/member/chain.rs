@@ -108,6 +108,12 @@ impl Chain {
         Some((self.learned.block, masked))
     }
 
+    /// The newest notarised block, if it is a masked round.
+    pub(super) fn notarised_masked(&self) -> Option<(Hash, &MaskedRound)> {
+        let block = self.newest_notarised()?.verdict.block()?;
+        Some((block, self.blocks.get(&block)?.masked()?))
+    }
+
     /// The state that a round starts from, if it is the next one and the outcome before it is known.
     pub(super) fn state_before(&self, round: u64) -> Option<Hash> {
         let next = self.learned.round + 1 == round;

@@ -64,15 +64,13 @@ impl Member {
 impl Recovering<'_> {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
-        let checked = remaining(&self.config.epoch, &lost);
-        let checked = checked.and_then(|remaining| match remaining.contains(&self.config.me) {
-            true => Ok(()),
-            false => Err(RecoveryError::Itself),
+        let possible = Recovery::is_possible(&self.config.epoch, &lost);
+        let checked = possible.and_then(|()| match lost.contains(&self.config.me) {
+            true => Err(RecoveryError::Itself.into()),
+            false => Ok(()),
         });
         if let Err(why) = checked {
-            return self
-                .out
-                .refuse(self.config.me, 0, ChangeError::from(why).into());
+            return self.out.refuse(self.config.me, 0, why.into());
         }
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;

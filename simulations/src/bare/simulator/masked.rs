@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::MaskedSheet;
-use protocol::{Hash, MemberIndex, Time};
+use protocol::{Hash, Member, MemberIndex, Time};
 
 use super::super::masks::{Masks, Secret};
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
 
+/// Members that may pool what they know.
+pub(super) const COLLUDERS: usize = 1;
+
 /// A masked round that is final for a node and whose outcome is not certified there.
 pub(super) struct Unsettled {
     node: usize,
-    block: Hash,
+    round: u64,
     since: Time,
 }
 
@@ -42,10 +45,14 @@ impl Simulator<'_> {
                 sheet: sheet.root(),
                 result: self.verify(at, list, sheet, holders),
             },
-            Request::Unmask { of, holders } => Answer::Unmasked {
-                block: of.block,
-                result: self.unmask(at, of, holders),
-            },
+            Request::Unmask { of, holders } => {
+                let result = self.unmask(at, of, holders);
+                if result.is_ok() {
+                    self.check_knowledge(at, of.round.list)?;
+                }
+                let block = of.block;
+                Answer::Unmasked { block, result }
+            }
             Request::Combine {
                 of,
                 unmaskings,
@@ -79,12 +86,36 @@ impl Simulator<'_> {
             let masked = self.masks.mask(&secret, me, list);
             let blobs = [masked.vector.hash, masked.transcript.hash];
             self.nodes[at].store.blobs.extend(blobs);
+            self.record_vector(at, list);
             masked
         });
         Answer::Masked {
             list: list.root,
             result,
         }
+    }
+
+    /// A node's vector for a list will be sent: what is known of it, for P2.
+    fn record_vector(&mut self, at: usize, list: &MaskedList) {
+        let nodes = &self.epochs[self.nodes[at].epoch].nodes;
+        let node = |member: MemberIndex| nodes[member.at()];
+        let ready = list.keys.ready.iter().map(|ready| node(ready.member));
+        let sums = list.sums.iter().map(|sum| {
+            let authors = sum.authors.iter();
+            authors.map(|(by, weight)| (node(*by), *weight)).collect()
+        });
+        let sums = sums.collect();
+        self.symbolic.list(list.root, ready, list.threshold, sums);
+        let author = node(self.me(at));
+        self.symbolic.vector(list.root, author);
+    }
+
+    /// P2, after a node gives its shares for a list away. Where more members collude than agreed, nothing
+    /// is promised.
+    fn check_knowledge(&mut self, at: usize, root: Hash) -> Result<(), FailureKind> {
+        self.symbolic.unmasked(root, self.first_of(at));
+        let known = self.symbolic.check_all(self.nodes.len(), COLLUDERS);
+        known.map_err(|what| FailureKind::Masks(format!("P2 (what colluders know): {what}")))
     }
 
     /// Fetches a blob; an error if no holder serves it.
@@ -204,17 +235,15 @@ impl Simulator<'_> {
         secrets.retain(|(_, round), _| *round > adopted);
     }
 
-    /// A masked round is final for a node, or an outcome is certified there.
-    pub(super) fn note_settling(&mut self, at: usize, block: Hash, settled: bool) {
+    /// A masked round is final for a node.
+    pub(super) fn note_final(&mut self, at: usize, round: u64) {
         self.unsettled.retain(|open| open.node != at);
-        if !settled {
-            let since = self.now;
-            self.unsettled.push(Unsettled {
-                node: at,
-                block,
-                since,
-            });
-        }
+        let since = self.now;
+        self.unsettled.push(Unsettled {
+            node: at,
+            round,
+            since,
+        });
     }
 
     /// L5: once links are good, a final block's outcome is certified within patience.
@@ -224,13 +253,15 @@ impl Simulator<'_> {
         };
         let late = |open: &&Unsettled| {
             let node = &self.nodes[open.node];
-            let lives = node.member.is_some() && node.must_finish();
-            lives && self.now > open.since.max(healed) + BEAT * PATIENCE
+            // The next round begins with the outcome.
+            let waits = |member: &Member| member.round() == open.round;
+            let waits = node.member.as_ref().is_some_and(waits);
+            waits && node.must_finish() && self.now > open.since.max(healed) + BEAT * PATIENCE
         };
         match self.unsettled.iter().find(late) {
             Some(open) => Err(FailureKind::Masks(format!(
-                "L5 (outcomes are certified): node {} has no outcome of {} yet",
-                open.node, open.block
+                "L5 (outcomes are certified): node {} has no outcome of round {} yet",
+                open.node, open.round
             ))),
             None => Ok(()),
         }

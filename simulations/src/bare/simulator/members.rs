@@ -289,15 +289,8 @@ impl Simulator<'_> {
                     self.accused.insert((epoch, evidence.member));
                     Ok(())
                 }
-                Report::Final { block, .. } if !self.options.groups.is_empty() => {
-                    self.note_settling(at, block, false);
-                    Ok(())
-                }
-                Report::Certified(certificate) if certificate.verdict.is_outcome() => {
-                    let block = certificate.verdict.block();
-                    block
-                        .into_iter()
-                        .for_each(|block| self.note_settling(at, block, true));
+                Report::Final { round, .. } if !self.options.groups.is_empty() => {
+                    self.note_final(at, round);
                     Ok(())
                 }
                 Report::KeyUsedBefore => {
@@ -352,6 +345,10 @@ impl Simulator<'_> {
         let now = self.now;
         let persisted = self.monitor(at).persisted(now, me, &record);
         persisted.map_err(violated)?;
+        if let Record::Final { blocks, .. } = &record {
+            let masked = blocks.iter().filter_map(|block| block.masked());
+            masked.for_each(|masked| self.symbolic.settled(masked.list));
+        }
         let passage = match &record {
             Record::Final { blocks, proof } => Passage::among(blocks, proof),
             _ => None,

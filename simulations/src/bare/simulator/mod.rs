@@ -22,6 +22,7 @@ use super::deaths::Death;
 use super::faults::{self, Script, ScriptedFault};
 use super::links::Links;
 use super::masks::Masks;
+use super::symbolic::Symbolic;
 use super::work::Store;
 use super::{Ended, FailureKind, Options};
 
@@ -190,6 +191,7 @@ pub(super) struct Simulator<'a> {
     /// Nodes that noticed that their journal is outdated, with their epochs.
     outdated: BTreeSet<(usize, usize)>,
     masks: Masks,
+    symbolic: Symbolic,
     /// Masked rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
     /// Changes of the agreement that were proposed, by block.
@@ -213,7 +215,7 @@ impl<'a> Simulator<'a> {
             .collect();
         let privacy = match options.groups.is_empty() {
             true => Privacy::Clear,
-            false => masked(&options.groups),
+            false => privacy_of(&options.groups),
         };
         let epoch = Arc::new(epoch_of(
             &keys,
@@ -249,6 +251,7 @@ impl<'a> Simulator<'a> {
             put_back: BTreeSet::new(),
             outdated: BTreeSet::new(),
             masks: Masks::default(),
+            symbolic: Symbolic::default(),
             unsettled: Vec::new(),
             proposed: BTreeMap::new(),
             deaths,
@@ -442,8 +445,8 @@ impl<'a> Simulator<'a> {
     }
 }
 
-/// The agreement on masked rounds of these groups, with equal weights and one colluder.
-fn masked(groups: &[Vec<usize>]) -> Privacy {
+/// The agreement on masked rounds of these groups, with equal weights.
+fn privacy_of(groups: &[Vec<usize>]) -> Privacy {
     let group = |members: &Vec<usize>| {
         let named = members.iter().map(|node| (format!("silo {node}"), 1));
         let mut authors: Vec<_> = named.collect();
@@ -451,7 +454,7 @@ fn masked(groups: &[Vec<usize>]) -> Privacy {
         Group { authors }
     };
     Privacy::Masked(Masked {
-        colluders: 1,
+        colluders: masked::COLLUDERS as u16,
         smallest_sum: 3,
         groups: groups.iter().map(group).collect(),
     })

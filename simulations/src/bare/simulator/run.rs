@@ -149,7 +149,9 @@ impl Simulator<'_> {
             let lost = of.lost || self.put_back.contains(node) || self.twins.contains_key(node);
             of.must_finish() && !lost && self.newest().nodes.contains(node)
         };
-        groups.is_empty() || groups.iter().any(|group| group.iter().all(whole))
+        // Fewer than four members do not go on with masked rounds.
+        let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;
+        groups.is_empty() || enough && groups.iter().any(|group| group.iter().all(whole))
     }
 
     /// The state of every member.

@@ -28,6 +28,7 @@ mod refusals;
 mod rotation;
 mod round;
 mod rows;
+mod settled_one;
 mod sheet;
 mod sync;
 mod table;

@@ -3,7 +3,8 @@
 
 use super::one::REPORTED;
 use super::{
-    amendments, clock, judge, lead, masked, masked_one, outcome, propose, round, rows, sheet,
+    amendments, clock, judge, lead, masked, masked_one, outcome, propose, round, rows, settled_one,
+    sheet,
 };
 use crate::refusal::{Omission, Refusal};
 
@@ -93,7 +94,7 @@ shown! {
     Refusal::OtherAuthors => masked_one::a_sheet_without_exactly_the_authors_is_refused;
     Refusal::OtherReady => masked_one::a_masked_round_with_other_ready_members_is_refused;
     Refusal::WrongState { .. } => masked_one::a_masked_round_from_another_state_is_refused;
-    Refusal::Unmasking => masked_one::shares_that_are_unproven_or_of_no_ready_member_are_refused;
+    Refusal::Unmasking => settled_one::shares_that_are_unproven_or_of_no_ready_member_are_refused;
     Refusal::TooFewLeft { reason: Omission::Vector, .. } =>
         masked::without_a_vector_of_a_group_the_lead_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Inclusion, .. } =>
