@@ -78,7 +78,12 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     let folder = fs::read_dir(file("crates/protocol/tests/golden")).unwrap();
     let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let named = |path: &PathBuf, name: &str| path.file_stem().is_some_and(|stem| stem == name);
-    paths.retain(|path| !named(path, "hashes") && !named(path, "records"));
+    let name = |path: &PathBuf| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let of = |path: &PathBuf, what: &str| name(path).is_some_and(|name| name.ends_with(what));
+    paths.retain(|path| path.extension().is_some_and(|of| of == "hex"));
+    paths.retain(|path| !of(path, "hashes") && !of(path, "records"));
     paths.iter().flat_map(|path| golden(path)).collect()
 }

@@ -44,11 +44,8 @@ impl Member {
 
     /// A new certificate: publishes it and follows it (R3).
     pub(super) fn add_certificate(&mut self, certificate: Certificate) {
-        if let Verdict::Outcome { .. } = certificate.verdict {
-            return self.outcome_certified(certificate);
-        }
         if !self.extending().insert(&certificate) {
-            return;
+            return self.settling().keep_certificate(certificate);
         }
         self.own_key().look_for_vote(&certificate);
         self.extending().publish(&certificate);
@@ -64,24 +61,14 @@ impl Member {
                 self.leave(view, certificate);
             }
             Verdict::Final(_) => self.make_final(certificate),
-            Verdict::Outcome { .. } => {}
+            Verdict::Outcome { outcome, .. } => {
+                self.settling().compare(outcome);
+                if self.extending().begin_round() && self.amending().waits() {
+                    self.amending().choose();
+                }
+                self.follow_tip();
+            }
         }
-    }
-
-    /// The outcome of a masked round is certified: it is adopted, and the next round begins.
-    fn outcome_certified(&mut self, certificate: Certificate) {
-        if !self.extending().settle(&certificate) {
-            return self.settling().keep_certificate(certificate);
-        }
-        self.own_key().look_for_vote(&certificate);
-        self.extending().publish(&certificate);
-        if let Verdict::Outcome { outcome, .. } = certificate.verdict {
-            self.settling().compare(outcome);
-        }
-        if self.extending().begin_round() && self.amending().waits() {
-            self.amending().choose();
-        }
-        self.follow_tip();
     }
 
     /// A block and its ancestors are final. If some are unknown, they are asked for first.
@@ -99,15 +86,6 @@ impl Member {
             return self.leave(proof.view, proof);
         };
         self.advance(blocks, proof);
-    }
-
-    /// Makes a block final that may have waited for its ancestors.
-    pub(super) fn make_unresolved_final(&mut self) {
-        if self.chain.missing().is_none()
-            && let Some(waiting) = self.chain.unresolved.take()
-        {
-            self.make_final(waiting);
-        }
     }
 
     /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
@@ -134,6 +112,9 @@ impl Member {
 impl Extending<'_> {
     /// Adds a certificate; false if it proves nothing new, or lacks the votes of auditors.
     fn insert(&mut self, certificate: &Certificate) -> bool {
+        if certificate.verdict.is_outcome() {
+            return self.settle(certificate);
+        }
         let audited = self.chain.is_audited(&self.config.epoch, certificate);
         (audited || self.config.broken(Mutation::AuditorsIgnored))
             && self.chain.insert(certificate.clone(), self.now)

@@ -359,7 +359,7 @@ impl Settling<'_> {
 
     /// A certificate of an outcome whose block is not known to be final is kept.
     pub(super) fn keep_certificate(&mut self, certificate: Certificate) {
-        if certificate.view > self.chain.learned.view {
+        if certificate.verdict.is_outcome() && certificate.view > self.chain.learned.view {
             self.settlement.certified = Some(certificate);
         }
     }

@@ -126,7 +126,12 @@ impl Member {
         let ancestors = self.syncing().keep_missing(response.missing);
         // Asks again only if this answer had something new, even if it announces more.
         let ancestors = ancestors && self.chain.missing().is_some();
-        self.make_unresolved_final();
+        if self.chain.missing().is_none()
+            && let Some(waiting) = self.chain.unresolved.take()
+        {
+            // A final block that has waited for its ancestors.
+            self.make_final(waiting);
+        }
         let mut highest = 0;
         for certificate in response.certificates.into_iter().chain(response.highest) {
             highest = certificate.view.max(highest);
