@@ -13,7 +13,7 @@ use rota::methods::strategy::{CsRcflOptions, Method, StrategyConfig, build};
 use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
-use rota::protocol::charter::{Rotation, Verification};
+use rota::protocol::charter::{Privacy, Rotation, Verification};
 use rota::protocol::effects::{Answer, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 1 << 20,
         keep_rounds: 1,
         discovery: false,

@@ -1,7 +1,7 @@
 //! Keys, members and agreements of tests.
 #![allow(clippy::unwrap_used)]
 
-use protocol::charter::{Charter, Genesis, Rotation, Verification};
+use protocol::charter::{Charter, Genesis, Privacy, Rotation, Verification};
 use protocol::roster::Silo;
 use protocol::{Epoch, Hash, SecretKey};
 
@@ -33,7 +33,7 @@ pub(crate) fn charter() -> Charter {
         min_contributions: 4,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 1,
         keep_rounds: 1,
         discovery: false,

@@ -63,7 +63,7 @@ pub(super) fn links(
                 ));
             }
             parent = Some(block.hash());
-            last = block.learning().map_or(last, |learning| learning.round);
+            last = block.round().map_or(last, |of| of.round);
             let lead = leads
                 .as_mut()
                 .and_then(|leads| leads.of(block.view, authors(block).as_deref()));
@@ -233,8 +233,7 @@ fn who(epoch: Option<&Epoch>, member: MemberIndex) -> Who {
 
 /// The members whose contributions are in the round of a block; `None` for other blocks.
 pub(crate) fn authors(block: &Block) -> Option<Vec<MemberIndex>> {
-    let inclusions = block.learning()?.inclusions.iter();
-    Some(inclusions.map(|(by, _)| *by).collect())
+    Some(block.round()?.members())
 }
 
 /// The members that approved a change, or signed a recovery.
@@ -242,15 +241,15 @@ fn approved(block: &Block) -> Vec<MemberIndex> {
     match &block.content {
         Content::Change(change) => change.approvals.iter().map(|signed| signed.by).collect(),
         Content::Recovery(recovery) => recovery.standings.iter().map(|signed| signed.by).collect(),
-        Content::Learning(_) | Content::Empty => Vec::new(),
+        Content::Learning(_) | Content::Masked(_) | Content::Empty => Vec::new(),
     }
 }
 
 fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
     let who = |member| who(epoch, member);
-    let learning = block.learning();
+    let of = block.round();
     let signers = authors(block).unwrap_or_default();
-    let left_out = epoch.filter(|_| learning.is_some()).map(|epoch| {
+    let left_out = epoch.filter(|_| of.is_some()).map(|epoch| {
         let others = epoch
             .roster
             .members()
@@ -258,11 +257,11 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
         others.map(who).collect()
     });
     Link {
-        round: learning.map(|learning| learning.round),
+        round: of.map(|of| of.round),
         change: match &block.content {
             Content::Change(change) => Some(changed(epoch, change)),
             Content::Recovery(recovery) => Some(recovered(epoch, recovery)),
-            Content::Learning(_) | Content::Empty => None,
+            Content::Learning(_) | Content::Masked(_) | Content::Empty => None,
         },
         approved: approved(block).into_iter().map(who).collect(),
         recovery: block.recovery().is_some(),
@@ -270,7 +269,7 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
         lead: lead.map(who),
         block: format!("{:#}", block.hash()),
         parent: format!("{:#}", block.parent),
-        outcome: learning.map(|learning| format!("{:#}", learning.outcome)),
+        outcome: of.and_then(|of| of.outcome.map(|outcome| format!("{outcome:#}"))),
         included: signers.iter().copied().map(who).collect(),
         left_out,
         others: None,

@@ -565,6 +565,7 @@ pub fn phase_name(phase: Phase) -> &'static str {
         Phase::Including => "including",
         Phase::Deciding => "deciding",
         Phase::Voting => "voting",
+        Phase::Masking => "masking",
     }
 }
 

@@ -9,7 +9,7 @@ use methods::Params;
 use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
 };
-use protocol::charter::{Charter, CharterError, Epoch, Genesis};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis, Privacy};
 use protocol::roster::{Silo, faulty};
 use protocol::{Hash, PublicKey};
 use silo::genesis_outcome;
@@ -124,7 +124,7 @@ pub fn continued(
         rounds,
         view_timeout: fitting(old.view_timeout, earlier.epoch.roster.len(), count),
         min_contributions: contributions(old.min_contributions, earlier.epoch.roster.len(), count),
-        names_shown: built.names() == Names::Shown,
+        privacy: Privacy::clear(built.names() == Names::Shown),
         blob_limit: largest_contribution(&*built, &*learner),
         ..old.clone()
     };

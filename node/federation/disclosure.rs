@@ -58,7 +58,7 @@ pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
 
 /// Who sees an entry of a round.
 fn seen(charter: &Charter) -> &'static str {
-    match charter.names_shown {
+    match charter.shows_names() {
         true => "every member, with this institution's name",
         false => "every member, without a name; the lead of the round knows whose it is",
     }
@@ -172,7 +172,7 @@ fn learned(
     if first.is_some_and(|first| first.plan.cross_evaluate) {
         lines.push("  from losses: whose patients, customers or stations are like whose".into());
     }
-    match charter.names_shown {
+    match charter.shows_names() {
         true => lines.push(
             "  every member knows which model is whose, in every round: this strategy keeps state for \
              each"

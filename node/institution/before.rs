@@ -42,7 +42,7 @@ impl Final {
             epoch: block.epoch,
             first: block.parent == block.epoch,
             view: block.view,
-            round: block.learning().map(|learning| learning.round),
+            round: block.round().map(|of| of.round),
             authors: authors(block),
         }
     }

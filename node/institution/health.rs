@@ -347,6 +347,7 @@ impl Changing {
             Some(Phase::Including) => "leading: waiting for signatures on the sheet",
             Some(Phase::Deciding) => "leading: deciding",
             Some(Phase::Voting) => "leading: waiting for votes",
+            Some(Phase::Masking) => "leading: waiting for masked vectors",
             None => "waiting for the lead",
         }
         .to_owned()

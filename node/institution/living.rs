@@ -46,7 +46,7 @@ impl Living {
     fn misfit(&self, agreement: &Agreement) -> Option<SpawnError> {
         let (strategy, learner) = (&*agreement.strategy, &*self.equipment.equipped);
         let charter = &agreement.epoch.charter;
-        if strategy.names() == Names::Shown && !charter.names_shown {
+        if strategy.names() == Names::Shown && !charter.shows_names() {
             return Some(SpawnError::Names(strategy.name()));
         }
         let size = largest_contribution(strategy, learner);

@@ -15,6 +15,7 @@ use crate::chain::{Missing, Who, before};
 pub(super) fn place(block: &Block) -> String {
     match &block.content {
         Content::Learning(learning) => format!("round {} (view {})", learning.round, block.view),
+        Content::Masked(of) => format!("round {} (view {})", of.round, block.view),
         Content::Empty => format!("the empty block of view {}", block.view),
         Content::Change(_) => format!("the change of the agreement in view {}", block.view),
         Content::Recovery(_) => format!("the recovery after view {}", block.view - 1),
@@ -155,19 +156,19 @@ impl Chain {
         if block.epoch != self.epoch().id {
             return wrong("the block belongs to another epoch".into());
         }
-        if let Some(learning) = block.learning() {
+        if let Some(of) = block.round() {
             let expected = self.round() + 1;
-            if learning.round != expected {
+            if of.round != expected {
                 return wrong(format!("expected round {expected}"));
             }
-            if !inclusions_hold(&self.epoch(), &Strict, learning) {
+            if !inclusions_hold(&self.epoch(), &Strict, of) {
                 return wrong(
                     "the signatures for the sheet are not those of distinct members".into(),
                 );
             }
         }
-        if let Some(learning) = block.learning() {
-            self.last = learning.round;
+        if let Some(of) = block.round() {
+            self.last = of.round;
         }
         let hash = block.hash();
         (self.tip, self.view) = (hash, block.view);

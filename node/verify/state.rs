@@ -194,6 +194,7 @@ impl State<'_> {
                     | protocol::Record::Confirmed(_)
                     | protocol::Record::Block(_)
                     | protocol::Record::Applied { .. }
+                    | protocol::Record::Circle(_)
                     | protocol::Record::Outdated(_) => {}
                 },
             }
@@ -245,7 +246,7 @@ impl State<'_> {
                 match &block.content {
                     Content::Learning(learning) => learnings.push(learning),
                     Content::Change(_) | Content::Recovery(_) => end = Some(block),
-                    Content::Empty => {}
+                    Content::Empty | Content::Masked(_) => {}
                 }
             }
             let config = rounds::config(&agreement, self.me, self.folder, data);

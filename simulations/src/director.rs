@@ -372,7 +372,7 @@ impl<'a> Director<'a> {
 
     /// Where names are removed: how much of that the entries of this final block undo.
     fn compare_entries(&self, block: &Hash) {
-        if !self.federation.epoch.charter.names_shown {
+        if !self.federation.epoch.charter.shows_names() {
             let disks = self.environment.disks();
             let blob = |hash: &Hash| disks.iter().find_map(|disk| disk.blobs().get(hash));
             self.recorder.compare_entries(block, blob);

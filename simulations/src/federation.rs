@@ -10,7 +10,7 @@ use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
-use protocol::charter::{Charter, Epoch, Genesis};
+use protocol::charter::{Charter, Epoch, Genesis, Privacy};
 use protocol::roster::Silo;
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
@@ -107,7 +107,7 @@ impl Federation {
             min_contributions: numbers.min_contributions_for(n),
             rotation: numbers.rotation.0,
             verification: numbers.verification.0,
-            names_shown: built.names() == Names::Shown,
+            privacy: Privacy::clear(built.names() == Names::Shown),
             blob_limit: largest_contribution(&*built, &**first),
             keep_rounds: numbers.keep_rounds,
             discovery: false,

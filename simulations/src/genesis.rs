@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use protocol::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
 use protocol::roster::Silo;
 use protocol::{Hash, SecretKey};
 
@@ -38,6 +38,20 @@ pub(crate) fn epoch_with(
     rotation: Rotation,
     verification: Verification,
 ) -> Epoch {
+    epoch_of(keys, rounds, rotation, verification, Privacy::Clear)
+}
+
+/// The same with any privacy. A masked round needs a quorum of contributions.
+///
+/// # Panics
+/// As [`epoch`]; and if rounds cannot be masked like this.
+pub(crate) fn epoch_of(
+    keys: &[SecretKey],
+    rounds: u64,
+    rotation: Rotation,
+    verification: Verification,
+    privacy: Privacy,
+) -> Epoch {
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
@@ -52,10 +66,13 @@ pub(crate) fn epoch_with(
         beat_ms: BEAT.as_millis() as u64,
         patience: PATIENCE,
         view_timeout: view_timeout(f),
-        min_contributions: (2 * f + 1) as u16,
+        min_contributions: match privacy {
+            Privacy::Masked(_) => protocol::roster::quorum(keys.len()) as u16,
+            _ => (2 * f + 1) as u16,
+        },
         rotation,
         verification,
-        names_shown: false,
+        privacy,
         blob_limit: 1 << 20,
         keep_rounds: 3,
         discovery: false,

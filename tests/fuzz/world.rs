@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rota::protocol::charter::{Charter, Rotation, Verification};
+use rota::protocol::charter::{Charter, Privacy, Rotation, Verification};
 use rota::protocol::identity::{Claim, Verifier};
 use rota::protocol::roster::Silo;
 use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
@@ -48,7 +48,7 @@ pub(crate) fn epoch() -> Epoch {
         min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 100,
         keep_rounds: 2,
         discovery: false,
@@ -78,7 +78,12 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     let folder = fs::read_dir(file("crates/protocol/tests/golden")).unwrap();
     let mut paths: Vec<_> = folder.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let named = |path: &PathBuf, name: &str| path.file_stem().is_some_and(|stem| stem == name);
-    paths.retain(|path| !named(path, "hashes") && !named(path, "records"));
+    let name = |path: &PathBuf| {
+        path.file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+    };
+    let of = |path: &PathBuf, what: &str| name(path).is_some_and(|name| name.ends_with(what));
+    paths.retain(|path| path.extension().is_some_and(|of| of == "hex"));
+    paths.retain(|path| !of(path, "hashes") && !of(path, "records"));
     paths.iter().flat_map(|path| golden(path)).collect()
 }

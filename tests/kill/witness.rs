@@ -106,6 +106,7 @@ impl Witness {
             protocol::Record::Block(_)
             | protocol::Record::Certified(_)
             | protocol::Record::Applied { .. }
+            | protocol::Record::Circle(_)
             | protocol::Record::Standing(_)
             | protocol::Record::Confirmed(_) => {}
             protocol::Record::Outdated(what) => panic!("a journal lacks {what}"),

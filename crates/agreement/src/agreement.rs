@@ -10,7 +10,7 @@ use learn::TaskConfig;
 use learn::external::{Initial, StartFrom, TensorConfig};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{self, Charter, CharterError, Epoch, Genesis};
+use protocol::charter::{self, Charter, CharterError, Epoch, Genesis, Privacy};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 
@@ -139,7 +139,7 @@ impl Agreement {
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
         let charter = charter_of(&raw, start, work);
-        if strategy.names() == Names::Shown && !charter.names_shown {
+        if strategy.names() == Names::Shown && !charter.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
         }
@@ -215,7 +215,7 @@ impl Agreement {
                 max_weight: self.max_weight,
                 rotation: RotationName(charter.rotation),
                 verification: VerificationName(charter.verification),
-                names: match charter.names_shown {
+                names: match charter.shows_names() {
                     true => EntryNames::Shown,
                     false => EntryNames::Removed,
                 },
@@ -354,7 +354,7 @@ fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
             .unwrap_or(default_min_contributions(members)),
         rotation: table.rotation.0,
         verification: table.verification.0,
-        names_shown: table.names == EntryNames::Shown,
+        privacy: Privacy::clear(table.names == EntryNames::Shown),
         blob_limit: table.blob_limit,
         keep_rounds: table.keep_rounds,
         discovery: table.discovery,
@@ -420,6 +420,11 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range { key, .. } => format!("charter.{key}"),
+        CharterError::TooFewToMask { .. }
+        | CharterError::MaskedUnverified(_)
+        | CharterError::Group { .. }
+        | CharterError::TwoGroups(_)
+        | CharterError::MaskedFormat(_) => "charter".into(),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }

@@ -16,7 +16,7 @@ pub(crate) struct FederationFile {
     /// Format of this file and of the members' messages. An amendment may raise it, once the programs
     /// of all members speak the new one.
     #[serde(default = "first")]
-    #[schemars(range(min = 1, max = 2))]
+    #[schemars(range(min = 1, max = 3))]
     pub(crate) format: u32,
     /// Name of the federation, for people.
     pub(crate) name: String,

@@ -20,6 +20,13 @@ pub enum Verdict {
     Notarised(Hash),
     /// The block and all its ancestors stay in the chain for ever.
     Final(Hash),
+    /// The final masked round of this block has this outcome, and no other.
+    Outcome {
+        /// The block.
+        block: Hash,
+        /// Hash of the outcome.
+        outcome: Hash,
+    },
 }
 
 impl Verdict {
@@ -27,8 +34,15 @@ impl Verdict {
     pub fn block(&self) -> Option<Hash> {
         match self {
             Self::Nullified => None,
-            Self::Notarised(block) | Self::Final(block) => Some(*block),
+            Self::Notarised(block) | Self::Final(block) | Self::Outcome { block, .. } => {
+                Some(*block)
+            }
         }
+    }
+
+    /// Whether it is about the outcome of a masked round.
+    pub fn is_outcome(&self) -> bool {
+        matches!(self, Self::Outcome { .. })
     }
 }
 

@@ -144,7 +144,10 @@ impl Amendment {
         }
         let unusable = |error: RosterError| ChangeError::Charter(error.into());
         let roster = Roster::new(self.silos.clone()).map_err(unusable)?;
-        self.charter.validate(&roster)?;
+        // Members that do not speak the format of masked rounds could not read the charter: the format is
+        // raised first.
+        self.charter
+            .validate(self.format.min(epoch.format), &roster)?;
         if self.charter.start != epoch.charter.start && !broken(Mutation::StartChanged) {
             return Err(ChangeError::Start);
         }
@@ -268,7 +271,7 @@ impl Epoch {
             let (silos, charter) = recovery.check(self, block)?;
             let unusable = |error: RosterError| ChangeError::Charter(error.into());
             let roster = Roster::new(silos).map_err(unusable)?;
-            charter.validate(&roster)?;
+            charter.validate(self.format, &roster)?;
             let (id, after) = (block.hash(), recovery.after);
             return Ok(self.followed_by(id, after, self.format, roster, charter));
         }

@@ -9,16 +9,19 @@ use crate::format::Formats;
 use crate::hash::Hash;
 use crate::identity::PublicKey;
 use crate::name::{self, NameError};
-use crate::roster::{MemberIndex, Roster, RosterError, Silo, faulty};
+use crate::roster::{MemberIndex, Roster, RosterError, Silo, faulty, quorum};
 use crate::rotation::{Cycles, Setting, Turns};
+use crate::statement::VERSION;
 use crate::verification;
 
+pub use crate::privacy::{Group, Masked, Privacy};
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
 
-/// The format of agreements and messages that a new federation begins with. A change of the fields
-/// below, of their order, of the layout of [`Charter::work`], or of any message takes the next number.
-pub const FORMAT: u32 = Formats::SPOKEN.newest as u32;
+/// The format of agreements and messages that a new federation begins with, unless its rounds need a
+/// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
+/// any message takes the next number.
+pub const FORMAT: u32 = VERSION as u32;
 
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +49,8 @@ pub struct Charter {
     pub rotation: Rotation,
     /// What a member checks before it votes.
     pub verification: Verification,
-    /// Whether entries are tied to members from round to round, which some strategies need.
-    pub names_shown: bool,
+    /// What members see of each other's contributions.
+    pub privacy: Privacy,
     /// Largest size of a contributed blob, in bytes.
     pub blob_limit: u64,
     /// Number of final rounds whose blobs a member keeps, so that others can fetch them.
@@ -76,6 +79,35 @@ pub enum CharterError {
         /// The allowed range, in words.
         allowed: String,
     },
+    /// Masked rounds of fewer than four members, which tolerate no colluder.
+    #[error("masked rounds need at least 4 members, there are {members}")]
+    TooFewToMask {
+        /// Members in the roster.
+        members: usize,
+    },
+    /// Masked rounds that not all members check.
+    #[error(
+        "the charter's verification is {0}: in masked rounds it must be full, because every member has to \
+         check a list before it helps to open its sums"
+    )]
+    MaskedUnverified(Verification),
+    /// A group that does not protect its authors.
+    #[error(
+        "the group {group:?} must name at least {fewest} members in ascending order, each with a weight of \
+         at least 1 and at most half of the sum"
+    )]
+    Group {
+        /// Its members.
+        group: String,
+        /// The fewest that a group may have.
+        fewest: usize,
+    },
+    /// A member of two groups: its vector would be in two sums.
+    #[error("{0} is in two groups, a member may be in one")]
+    TwoGroups(String),
+    /// Masked rounds in a format that does not have their messages.
+    #[error("masked rounds need message format {needed}, the agreement has format {0}", needed = Formats::MASKED)]
+    MaskedFormat(u8),
 }
 
 /// The roster and the charter that a federation began with.
@@ -157,12 +189,13 @@ impl Genesis {
 }
 
 impl Epoch {
-    /// The first epoch of a new federation, in the newest format.
+    /// The first epoch of a new federation, in the format that new federations begin with, or a newer
+    /// one if its rounds need that.
     ///
     /// # Errors
     /// [`CharterError`]: an unusable roster, or a number out of range (which, and what is allowed).
     pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
-        Self::first_in(Formats::SPOKEN.newest, genesis)
+        Self::first_in(VERSION.max(genesis.charter.privacy.since()), genesis)
     }
 
     /// The first epoch of a federation that began with this format.
@@ -181,11 +214,12 @@ impl Epoch {
     /// As [`first`](Self::first).
     pub fn simulated(genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::simulated(genesis.silos.clone())?;
-        Self::of(Formats::SPOKEN.newest, genesis, roster)
+        let format = VERSION.max(genesis.charter.privacy.since());
+        Self::of(format, genesis, roster)
     }
 
     fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, CharterError> {
-        genesis.charter.validate(&roster)?;
+        genesis.charter.validate(format, &roster)?;
         let bytes = genesis.encode(format);
         let id = Hash::labelled("rota epoch", &[&bytes]);
         Ok(Self {
@@ -294,7 +328,7 @@ impl Charter {
     /// is too short for more members becomes as long as it has to be.
     pub fn for_members(&self, before: usize, after: usize) -> Self {
         let gone = before.saturating_sub(after) as u16;
-        let fewest = fewest_contributions(after) as u16;
+        let fewest = self.fewest_contributions(after) as u16;
         let kept = self.min_contributions.saturating_sub(gone);
         Self {
             min_contributions: kept.max(fewest),
@@ -305,13 +339,42 @@ impl Charter {
         }
     }
 
+    /// Whether entries are tied to members from round to round by a name.
+    pub fn shows_names(&self) -> bool {
+        self.privacy == Privacy::ClearWithNames
+    }
+
+    /// The fewest contributions that it may ask for, in a federation of so many members: 2f + 1, or all
+    /// where that is less; in masked rounds a quorum.
+    fn fewest_contributions(&self, members: usize) -> usize {
+        match self.privacy {
+            Privacy::Masked(_) => quorum(members),
+            Privacy::Clear | Privacy::ClearWithNames => (2 * faulty(members) + 1).min(members),
+        }
+    }
+
     /// Twice the patience and half a beat for each of f + 4 phases, in beats.
     fn shortest_view_timeout(&self, members: usize) -> u64 {
         let faulty = faulty(members) as u64;
         2 * u64::from(self.patience) + (faulty + 4).div_ceil(2)
     }
 
-    pub(crate) fn validate(&self, roster: &Roster) -> Result<(), CharterError> {
+    /// Whether members can be bound by this charter in messages of that format.
+    ///
+    /// # Errors
+    /// [`CharterError`]: the first number that is out of range, or why rounds cannot be masked.
+    pub(crate) fn validate(&self, format: u8, roster: &Roster) -> Result<(), CharterError> {
+        self.validate_numbers(roster)?;
+        let Some(masked) = self.privacy.masked() else {
+            return Ok(());
+        };
+        if format < Formats::MASKED {
+            return Err(CharterError::MaskedFormat(format));
+        }
+        masked.validate(self, roster)
+    }
+
+    fn validate_numbers(&self, roster: &Roster) -> Result<(), CharterError> {
         let range = |key, value, ok: bool, allowed: String| {
             if ok {
                 Ok(())
@@ -337,7 +400,7 @@ impl Charter {
             self.patience >= 1,
             "at least 1 beat".into(),
         )?;
-        let fewest = fewest_contributions(roster.len()) as u64;
+        let fewest = self.fewest_contributions(roster.len()) as u64;
         range(
             "min-contributions",
             self.min_contributions.into(),
@@ -375,9 +438,4 @@ impl Charter {
             "at least 1 round".into(),
         )
     }
-}
-
-/// 2f + 1, or all where that is less: the fewest contributions that a charter may ask for.
-fn fewest_contributions(members: usize) -> usize {
-    (2 * faulty(members) + 1).min(members)
 }

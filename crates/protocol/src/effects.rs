@@ -13,10 +13,13 @@ use crate::forgotten::Forgotten;
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Message, Passage, Phase, Standing};
+use crate::privacy::Circle;
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 
-pub use crate::work::{Answer, Case, FinalRound, Planned, Request, Trained, WorkError};
+pub use crate::work::{
+    Answer, Case, FinalMasked, FinalRound, MaskedList, Planned, Request, Trained, WorkError,
+};
 
 /// Something that happened, for [`Member::step`](crate::Member::step).
 #[derive(Debug, Clone, PartialEq)]
@@ -141,6 +144,9 @@ pub enum Record {
     /// This member's key has signed something that the journal does not hold: the journal is an older
     /// copy. It votes, proposes and contributes nothing more in this epoch.
     Outdated(Forgotten),
+    /// The only sum that this member ever answers, in whatever epoch: it is about to answer it for the
+    /// first time.
+    Circle(Circle),
 }
 
 /// A member's own confirmation, with the set that it confirms.
@@ -340,6 +346,32 @@ pub enum Report {
         /// federation.
         last: u64,
     },
+    /// This member computed another outcome of a masked round than the one that a quorum voted for. It
+    /// adopts the latter.
+    OtherOutcome {
+        /// The round.
+        round: u64,
+        /// Hash of the outcome that it computed.
+        computed: Hash,
+        /// Hash of the outcome that is certified.
+        certified: Hash,
+    },
+    /// This member leads and cannot make a list: no group of the agreement is complete, or too few members
+    /// are ready.
+    GroupsIncomplete {
+        /// The round.
+        round: u64,
+        /// The members of groups that are not ready, ascending.
+        members: Vec<MemberIndex>,
+    },
+    /// This member has answered a sum of other members, or with other weights, and so does not answer this
+    /// one: the difference of two sums may be the vector of a single silo.
+    OtherCircle {
+        /// The sum that it has answered.
+        before: Circle,
+        /// The sum that is asked for.
+        now: Circle,
+    },
     /// Another member has adopted the last round and needs nothing more from this one.
     MemberComplete {
         /// The member.
@@ -361,6 +393,11 @@ impl Record {
         matches!(self, Self::Applied { .. })
     }
 
+    /// Whether it counts in later epochs, too.
+    pub fn outlives_epochs(&self) -> bool {
+        matches!(self, Self::Applied { .. } | Self::Circle(_))
+    }
+
     /// The message of this member that it keeps, if it keeps one.
     pub fn signed(&self) -> Option<&Message> {
         match self {
@@ -373,6 +410,7 @@ impl Record {
             | Self::Certified(_)
             | Self::Final { .. }
             | Self::Applied { .. }
+            | Self::Circle(_)
             | Self::Outdated(_) => None,
         }
     }

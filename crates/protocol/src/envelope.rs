@@ -22,7 +22,7 @@ use crate::identity::{Claim, SecretKey, Signature, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
-use crate::verify::{approvals_hold, inclusions_hold, message_holds};
+use crate::verify::{approvals_hold, inclusions_hold, keys_hold, message_holds};
 
 pub use crate::frame::{Header, OVERHEAD};
 pub use crate::statement::{VERSION, statement};
@@ -116,6 +116,9 @@ pub enum OpenError {
         "the inclusions of a proposal are not signatures of distinct members in ascending order"
     )]
     Inclusions,
+    /// Keys in a list that do not verify.
+    #[error("the keys in a list are not signed by distinct members in ascending order")]
+    Keys,
     /// Approvals of a proposed change that do not verify.
     #[error("the approvals of a proposed change are not signatures of members")]
     Approvals,
@@ -296,7 +299,7 @@ pub fn open(
     if body.kind() != kind && !broken(Mutation::KindMislabelled) {
         return Err(OpenError::Mislabelled);
     }
-    verify_inside(epoch, verifier, known, &body)?;
+    verify_inside(epoch, verifier, known, round, &body)?;
     Ok(Opened::Message(Message {
         round,
         view,
@@ -348,6 +351,7 @@ fn verify_inside(
     epoch: &Epoch,
     verifier: &dyn Verifier,
     known: &Known,
+    round: u64,
     body: &Body,
 ) -> Result<(), OpenError> {
     let check = |certificate: &Certificate| {
@@ -360,16 +364,18 @@ fn verify_inside(
         Body::Proposal(proposal) => {
             let mut certificates = proposal.parent.iter().chain(&proposal.skipped);
             certificates.try_for_each(check)?;
+            let round = proposal.block.round();
+            if round.is_some_and(|round| !inclusions_hold(epoch, verifier, round)) {
+                return Err(OpenError::Inclusions);
+            }
             match &proposal.block.content {
-                Content::Learning(learning) if !inclusions_hold(epoch, verifier, learning) => {
-                    Err(OpenError::Inclusions)
-                }
                 Content::Change(change) if !approvals_hold(epoch, verifier, change) => {
                     Err(OpenError::Approvals)
                 }
                 _ => Ok(()),
             }
         }
+        Body::KeyList(list) if !keys_hold(epoch, verifier, round, list) => Err(OpenError::Keys),
         Body::SyncResponse(response) => {
             let certificates = response.highest.iter().chain(&response.proof);
             certificates

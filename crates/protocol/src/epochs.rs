@@ -49,15 +49,15 @@ impl Epochs {
         Ok(epochs)
     }
 
-    /// The epoch in force is over. Of its records only the last adoption still counts.
+    /// The epoch in force is over. Of its records the last adoption still counts, and the only sum that the
+    /// member answers.
     fn pass(&mut self, passage: Passage) -> Result<(), ChangeError> {
         let first = passage.blocks.first().ok_or(ChangeError::NoChange)?;
         let next = Arc::new(self.now.next(first)?);
         let over = std::mem::replace(&mut self.now, next);
         self.former.push((over, passage));
-        let last = self.records.iter().rposition(Record::is_adoption);
-        let last = last.map(|at| self.records.swap_remove(at));
-        self.records = last.into_iter().collect();
+        let records = std::mem::take(&mut self.records);
+        self.records = lasting(records);
         Ok(())
     }
 
@@ -71,13 +71,23 @@ impl Epochs {
     }
 }
 
+/// Those of these records that count in later epochs, too: the last adoption, and the only sum that the
+/// member answers.
+fn lasting(mut records: Vec<Record>) -> Vec<Record> {
+    let last = records.iter().rposition(Record::is_adoption);
+    let adoption = last.map(|at| records.swap_remove(at));
+    let circle = records
+        .into_iter()
+        .find(|record| matches!(record, Record::Circle(_)));
+    adoption.into_iter().chain(circle).collect()
+}
+
 /// The records of a journal that count in the epoch that it has reached: those after the end of the
-/// one before, and the last adoption of all.
+/// one before, and of those before what outlives an epoch.
 pub fn of_present(mut records: Vec<Record>) -> Vec<Record> {
     let Some(end) = records.iter().rposition(Record::ends_epoch) else {
         return records;
     };
     let present = records.split_off(end + 1);
-    let last = records.into_iter().rfind(Record::is_adoption);
-    last.into_iter().chain(present).collect()
+    lasting(records).into_iter().chain(present).collect()
 }

@@ -23,7 +23,8 @@ pub struct Signed {
 
 /// Proof that a member broke the rules. It is one of these pairs: two proposals of one view; two
 /// Notarize, or two Finalize, of one view for different blocks; Nullify and Finalize of one view;
-/// two different contributions to one round.
+/// two different contributions to one round; two vectors masked for one list; votes for two outcomes of
+/// one block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The accused member.
@@ -67,7 +68,13 @@ impl Evidence {
     pub fn charge(&self) -> String {
         let (round, view) = (self.first.round, self.first.view);
         match (&self.first.body, &self.second.body) {
-            (Body::Contribution(_), _) => format!("two different contributions in round {round}"),
+            (Body::Contribution(_) | Body::Keys(_), _) => {
+                format!("two different contributions in round {round}")
+            }
+            (Body::MaskedVector(_), _) => {
+                format!("two vectors masked for one list in round {round}")
+            }
+            (Body::Outcome { .. }, _) => format!("two Outcome votes in view {view}"),
             (Body::Proposal(_), _) => format!("two proposals in view {view}"),
             (Body::Notarize { .. }, _) => format!("two Notarize votes in view {view}"),
             (Body::Finalize { .. }, Body::Finalize { .. }) => {
@@ -80,7 +87,9 @@ impl Evidence {
     /// The kind of fault in a few words without blanks, as a file's name can have it.
     pub fn kind(&self) -> &'static str {
         match (&self.first.body, &self.second.body) {
-            (Body::Contribution(_), _) => "two-contributions",
+            (Body::Contribution(_) | Body::Keys(_), _) => "two-contributions",
+            (Body::MaskedVector(_), _) => "two-masked-vectors",
+            (Body::Outcome { .. }, _) => "two-outcome-votes",
             (Body::Proposal(_), _) => "two-proposals",
             (Body::Notarize { .. }, _) => "two-notarize-votes",
             (Body::Finalize { .. }, Body::Finalize { .. }) => "two-finalize-votes",
@@ -108,6 +117,15 @@ impl Evidence {
                 (Body::Nullify, Body::Finalize { .. }) | (Body::Finalize { .. }, Body::Nullify) => {
                     true
                 }
+                (Body::Keys(a), Body::Keys(b)) => a != b,
+                (Body::MaskedVector(a), Body::MaskedVector(b)) => a.list == b.list && a != b,
+                (
+                    Body::Outcome { block: a, outcome },
+                    Body::Outcome {
+                        block: b,
+                        outcome: other,
+                    },
+                ) => a == b && outcome != other,
                 _ => false,
             }
     }

@@ -23,7 +23,7 @@ impl fmt::Display for Forgotten {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, round, view } = self;
         match kind {
-            Kind::Notarize | Kind::Finalize | Kind::Nullify => {
+            Kind::Notarize | Kind::Finalize | Kind::Nullify | Kind::Outcome => {
                 write!(f, "its {kind:?} vote of view {view}")
             }
             Kind::Inclusion => write!(f, "its signature for the sheet of round {round}"),

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | 1 | |
 //! | 2 | [`Nothing`](crate::message::Body::Nothing) |
+//! | 3 | masked rounds: [`Keys`](crate::message::Body::Keys) and all that follows from them |
 
 use std::fmt;
 
@@ -24,8 +25,11 @@ impl Formats {
     /// Those that this program speaks.
     pub const SPOKEN: Self = Self {
         oldest: 1,
-        newest: 2,
+        newest: 3,
     };
+
+    /// The first that has the messages of masked rounds.
+    pub const MASKED: u8 = 3;
 
     /// Whether a format is one of them.
     pub fn contains(self, format: u8) -> bool {

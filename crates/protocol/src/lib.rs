@@ -53,6 +53,7 @@ pub mod message;
 mod mutation;
 pub mod name;
 pub mod net;
+pub mod privacy;
 pub mod recovery;
 pub mod refusal;
 pub mod roster;

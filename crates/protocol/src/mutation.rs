@@ -204,6 +204,37 @@ mutations! {
         InclusionsUnverified "the signatures of inclusions are not verified"
         InclusionsRepeated "a member may sign several times for a Sheet"
     ]
+    "M2": [
+        AnyList "a list may follow any other list of its view"
+        KeysUnverified "the signatures of the keys in a list are not verified"
+        ForeignKeysAccepted "a list may have other keys for a member than it has signed"
+    ]
+    "M3": [
+        AbsentDropped "a sum is opened without a member of its group that is not ready"
+        GroupTooSmall "a group may have one author more than there are colluders"
+        HeavyAuthor "an author may have more than half of the weight of its group"
+        WeightOfZero "an author may have no weight"
+        AnyCircle "a member answers sums of other members than the first one that it answered"
+        CircleNotDurable "the first sum that a member answers is sent before it is durable"
+        CircleForgotten "a restart forgets which sum a member has answered"
+    ]
+    "M4": [
+        AnyAuthors "a sheet need not have the authors of the sums of its list"
+        InclusionWithoutVectors "a member signs for masked vectors before it has and has checked them"
+        VectorsUnchecked "a masked round is voted for before its vectors are here and checked"
+        AnyState "a masked round may start from another state than the certified outcome"
+        AnyReady "a masked round may name other ready members than its list"
+    ]
+    "M5": [
+        UnmaskedEarly "shares of masks are given away for a round that is only notarised"
+        OneShareMore "one share more than t is asked for"
+        OneShareFewer "one share fewer than t is enough"
+    ]
+    "M6": [
+        OutcomeVoteNotDurable "a vote for an outcome is sent before it is durable"
+        OutcomeVoteForgotten "a restart forgets the vote for an outcome"
+        OutcomeWithoutQuorum "one vote is enough for an outcome"
+    ]
     "S10": [
         ContributionPublished "a contribution goes to all members"
         ScoresPublished "scores go to all members"

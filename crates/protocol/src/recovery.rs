@@ -8,12 +8,13 @@
 //! were declared lost and are not may go on by themselves: see `docs/protocol.md`.
 
 use crate::certificate::{Certificate, Verdict};
-use crate::charter::{Charter, Checkpoint, Epoch};
+use crate::change::ChangeError;
+use crate::charter::{Charter, CharterError, Checkpoint, Epoch};
 use crate::codec;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Recovery, Standing};
 use crate::mutation::{Mutation, broken};
-use crate::roster::{MemberIndex, Silo};
+use crate::roster::{MemberIndex, Roster, Silo};
 
 /// Why a recovery is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -170,8 +171,8 @@ impl Recovery {
 
     /// Final rounds whose outcome nobody that signed has.
     pub fn rounds_lost(&self) -> Vec<u64> {
-        let rounds = self.head.iter().filter_map(Block::learning);
-        let rounds = rounds.map(|learning| learning.round);
+        let rounds = self.head.iter().filter_map(Block::round);
+        let rounds = rounds.map(|of| of.round);
         rounds.filter(|round| *round > self.after.round).collect()
     }
 
@@ -212,24 +213,39 @@ impl Recovery {
         Ok((silos.collect(), charter))
     }
 
+    /// Whether the members that remain can go on under the agreement in force.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: who is lost is no choice of members, or too few remain for masked rounds.
+    pub(crate) fn is_possible(epoch: &Epoch, lost: &[MemberIndex]) -> Result<(), ChangeError> {
+        let remaining = remaining(epoch, lost)?;
+        let silos = epoch.roster.silos();
+        let silos = remaining.iter().map(|member| silos[member.at()].clone());
+        let roster = Roster::new(silos.collect()).map_err(CharterError::from)?;
+        let (before, after) = (epoch.roster.len(), roster.len());
+        let charter = epoch.charter.for_members(before, after);
+        Ok(charter.validate(epoch.format, &roster)?)
+    }
+
     fn check_head(&self, epoch: &Epoch, ground: &Ground) -> Result<(), RecoveryError> {
         let mut parent = epoch.id;
         let mut blocks = self.head.iter();
         if ground.after != epoch.began {
             let first = blocks.next().ok_or(RecoveryError::Head)?;
-            let learning = first.learning().ok_or(RecoveryError::Head)?;
+            let of = first.round().ok_or(RecoveryError::Head)?;
             parent = first.hash();
             let found = Checkpoint {
-                round: learning.round,
+                round: of.round,
                 block: parent,
-                outcome: learning.outcome,
+                // That of a masked round is what the signers have adopted.
+                outcome: of.outcome.unwrap_or(ground.after.outcome),
             };
             if found != ground.after || first.epoch != epoch.id {
                 return Err(RecoveryError::Head);
             }
         }
         for block in blocks {
-            let plain = matches!(block.content, Content::Learning(_) | Content::Empty);
+            let plain = block.round().is_some() || block.content == Content::Empty;
             let foreign = block.epoch != epoch.id && !broken(Mutation::HeadOfAnotherEpoch);
             let plain = plain || broken(Mutation::HeadWithChanges);
             if block.parent != parent || foreign || !plain {

@@ -223,6 +223,49 @@ pub enum Refusal {
         /// What they did not send.
         reason: Omission,
     },
+    /// A message of masked rounds where models are in clear, or the other way round.
+    #[error(
+        "it belongs to masked rounds where the agreement has models in clear, or the other way round"
+    )]
+    OtherMode,
+    /// A list of ready members with too few of them, or without a complete group.
+    #[error(
+        "its list has {ready} members: {fewest} are needed, and all members of a group of the agreement"
+    )]
+    ListTooSmall {
+        /// Members in the list.
+        ready: usize,
+        /// Fewest that are needed.
+        fewest: usize,
+    },
+    /// A list with other keys for this member than it has signed.
+    #[error("its list has keys for this member that it has not signed in this round")]
+    ForeignKeys,
+    /// A list that may not follow the ones before it in the view.
+    #[error(
+        "its list may not follow the one before: a view has four at most, each without some of the members \
+         that the one before had"
+    )]
+    ListFollows,
+    /// A sheet with other authors than the sums of its list have.
+    #[error("its sheet does not have exactly the authors of the sums of its list")]
+    OtherAuthors,
+    /// A masked round with other ready members than its list has.
+    #[error("the members that it calls ready are not those of its list")]
+    OtherReady,
+    /// A masked round that starts from another state than the certified outcome.
+    #[error("it starts from state {got}, the certified outcome of the round before is {ours}")]
+    WrongState {
+        /// The state that it names.
+        got: Hash,
+        /// The certified outcome.
+        ours: Hash,
+    },
+    /// Shares of masks of a member that is not ready in the round, of a wrong size, or unproven.
+    #[error(
+        "its shares of the masks are not those of a ready member, or their proof does not hold"
+    )]
+    Unmasking,
     /// This member leads and lacks nullifications of views that its block would skip.
     #[error(
         "this member lacks nullifications of views since the parent of the block that it would propose"
@@ -236,6 +279,9 @@ pub enum Omission {
     /// Its scores.
     #[error("sent no scores")]
     Scores,
+    /// Its masked vector, or a right one.
+    #[error("sent no masked vector, or a wrong one")]
+    Vector,
     /// Its signature for the sheet; it may not have all models yet.
     #[error("did not sign for the sheet")]
     Inclusion,

@@ -185,13 +185,18 @@ impl Roster {
 
     /// q = ⌊(n+f)/2⌋+1, the number of votes in a certificate. Two quorums share an honest member.
     pub fn quorum(&self) -> usize {
-        (self.len() + self.faulty()) / 2 + 1
+        quorum(self.len())
     }
 }
 
 /// f of this many members: see [`Roster::faulty`].
 pub fn faulty(members: usize) -> usize {
     members.saturating_sub(1) / 3
+}
+
+/// q of this many members: see [`Roster::quorum`].
+pub fn quorum(members: usize) -> usize {
+    (members + faulty(members)) / 2 + 1
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 
 use crate::charter::Epoch;
 use crate::codec;
-use crate::format::Formats;
 use crate::frame::Header;
 use crate::message::Body;
 use crate::roster::MemberIndex;
 
 /// Format of messages, of the header and of everything in the body, that a new federation begins
-/// with. An amendment may raise it: see [`Formats`].
-pub const VERSION: u8 = Formats::SPOKEN.newest;
+/// with, unless its rounds are masked. An amendment may raise it: see [`Formats`](crate::Formats).
+pub const VERSION: u8 = 2;
 
 /// The bytes that `sender` signs for `body`.
 pub fn statement(

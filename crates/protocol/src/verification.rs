@@ -168,7 +168,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::charter::{Charter, Epoch, Genesis, Rotation};
+    use crate::charter::{Charter, Epoch, Genesis, Privacy, Rotation};
     use crate::identity::SecretKey;
     use crate::roster::Silo;
 
@@ -190,7 +190,7 @@ mod tests {
             min_contributions: (2 * f + 1) as u16,
             rotation: Rotation::EveryRound,
             verification,
-            names_shown: false,
+            privacy: Privacy::Clear,
             blob_limit: 1,
             keep_rounds: 1,
             discovery: false,

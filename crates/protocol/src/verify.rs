@@ -8,7 +8,7 @@ use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
 use crate::identity::{Claim, Signature, Verifier};
-use crate::message::{Body, Change, Confirmation, Learning, Message, Recovery};
+use crate::message::{Body, Change, Confirmation, KeyList, Message, Recovery, RoundBlock};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::set;
 use crate::roster::MemberIndex;
@@ -119,18 +119,33 @@ impl Evidence {
     }
 }
 
-/// Whether the inclusions of a learning block are signatures over its sheet by distinct members in
+/// Whether the inclusions of a round's block are signatures over its sheet by distinct members in
 /// ascending order.
-pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, learning: &Learning) -> bool {
-    let inclusions = &learning.inclusions;
+pub fn inclusions_hold(epoch: &Epoch, verifier: &dyn Verifier, block: RoundBlock<'_>) -> bool {
+    let inclusions = block.inclusions;
     let distinct = inclusions.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let body = Body::Inclusion {
-        sheet: learning.sheet,
-    };
+    let body = Body::Inclusion { sheet: block.sheet };
     // The signatures are checked in any case: the check is what a message like this costs.
-    let hold = signatures_hold(epoch, verifier, learning.round, &body, inclusions);
+    let hold = signatures_hold(epoch, verifier, block.round, &body, inclusions);
     (distinct || broken(Mutation::InclusionsRepeated))
         && (hold || broken(Mutation::InclusionsUnverified))
+}
+
+/// Whether the keys in a list are signed by distinct members in ascending order.
+pub(crate) fn keys_hold(
+    epoch: &Epoch,
+    verifier: &dyn Verifier,
+    round: u64,
+    list: &KeyList,
+) -> bool {
+    let distinct = list
+        .ready
+        .windows(2)
+        .all(|pair| pair[0].member < pair[1].member);
+    let signed = list.ready.iter();
+    let signed = signed.map(|ready| (ready.member, Body::Keys(ready.keys), ready.signature));
+    let hold = bodies_hold(epoch, verifier, round, signed);
+    distinct && (hold || broken(Mutation::KeysUnverified))
 }
 
 /// Whether the approvals of a change are their members' signatures. Whether they are enough and in

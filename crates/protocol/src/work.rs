@@ -8,7 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::hash::Hash;
-use crate::message::{Entry, EntryFields, Sheet};
+use crate::message::{
+    Entry, EntryFields, KeyList, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Sheet,
+};
+use crate::privacy::Sum;
 use crate::roster::MemberIndex;
 
 /// Why work on models gave no result.
@@ -75,6 +78,32 @@ impl Case {
     pub fn id(&self) -> Hash {
         self.id
     }
+}
+
+/// The members that are ready for a masked round, and the sums that are opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaskedList {
+    /// The round.
+    pub round: u64,
+    /// The hash that masks are bound to.
+    pub root: Hash,
+    /// The members with their keys.
+    pub keys: KeyList,
+    /// The sums.
+    pub sums: Vec<Sum>,
+    /// How many of the ready can open the sums.
+    pub threshold: usize,
+}
+
+/// A final masked round whose sums are to be opened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinalMasked {
+    /// Hash of its block.
+    pub block: Hash,
+    /// What the block says.
+    pub round: MaskedRound,
+    /// How many of the ready can open the sums.
+    pub threshold: usize,
 }
 
 /// Something heavy to do, for [`Effect::Work`](crate::Effect::Work).
@@ -163,6 +192,54 @@ pub enum Request {
         /// Members that may have the last outcome, to be asked in this order.
         holders: Vec<MemberIndex>,
     },
+    /// Train as the plan says, draw a secret for masks, and keep vector and secret durably until a
+    /// round as late as this is adopted. Done once for an epoch and round: again, it gives the same
+    /// keys. → [`Answer::Prepared`]
+    Prepare {
+        /// The round.
+        round: u64,
+    },
+    /// As lead: check whether public keys can be used. → [`Answer::KeysChecked`]
+    CheckKeys {
+        /// The round.
+        round: u64,
+        /// The keys.
+        keys: PublicKeys,
+        /// Their owner.
+        from: MemberIndex,
+    },
+    /// Mask this member's vector for a list, and keep it with its transcript. It depends on the secret
+    /// and the list alone. → [`Answer::Masked`]
+    Mask {
+        /// The list, of which this member is an author.
+        list: Arc<MaskedList>,
+    },
+    /// Fetch the vectors and transcripts of a sheet, check the transcripts, and keep everything
+    /// durably, list and sheet included, until the outcome is adopted. → [`Answer::Verified`]
+    Verify {
+        /// The list.
+        list: Arc<MaskedList>,
+        /// Vectors for this list. A lead has single ones checked as sheets of one entry.
+        sheet: Arc<MaskedSheet>,
+        /// Members that may have the blobs, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Unlock this member's shares of the masks of a final round, and prove them. → [`Answer::Unmasked`]
+    Unmask {
+        /// The round.
+        of: Arc<FinalMasked>,
+        /// Members that may have list and transcripts, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
+    /// Check the unmaskings, open the sums, compute the outcome and keep it. → [`Answer::Combined`]
+    Combine {
+        /// The round.
+        of: Arc<FinalMasked>,
+        /// Members with their shares and proofs.
+        unmaskings: Vec<(MemberIndex, Vec<u8>)>,
+        /// Members that may have list, vectors and transcripts, to be asked in this order.
+        holders: Vec<MemberIndex>,
+    },
 }
 
 /// The result of heavy work, for [`Input::Done`](crate::Input::Done).
@@ -244,6 +321,54 @@ pub enum Answer {
         /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
         result: Result<(), WorkError>,
     },
+    /// Answer to [`Request::Prepare`].
+    Prepared {
+        /// The round.
+        round: u64,
+        /// The public keys, or why there is no contribution this round.
+        result: Result<PublicKeys, String>,
+    },
+    /// Answer to [`Request::CheckKeys`].
+    KeysChecked {
+        /// The round.
+        round: u64,
+        /// Their owner.
+        from: MemberIndex,
+        /// Whether they can be used.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Mask`].
+    Masked {
+        /// Root of the list.
+        list: Hash,
+        /// The masked vector; [`WorkError::Refused`] if the list cannot be used, or vector or secret
+        /// are lost.
+        result: Result<MaskedVector, WorkError>,
+    },
+    /// Answer to [`Request::Verify`].
+    Verified {
+        /// Root of the sheet.
+        sheet: Hash,
+        /// Whether all of it is here and right.
+        result: Result<(), WorkError>,
+    },
+    /// Answer to [`Request::Unmask`].
+    Unmasked {
+        /// The block.
+        block: Hash,
+        /// The shares and the proof.
+        result: Result<Vec<u8>, WorkError>,
+    },
+    /// Answer to [`Request::Combine`].
+    Combined {
+        /// The block.
+        block: Hash,
+        /// Members whose proofs do not hold. They are not asked for again.
+        unproven: Vec<MemberIndex>,
+        /// Hash of the outcome; [`WorkError::Unavailable`] if too many proofs do not hold, or something
+        /// could not be fetched.
+        result: Result<Hash, WorkError>,
+    },
 }
 
 /// A learning round that became final.
@@ -286,6 +411,18 @@ macro_rules! work_kinds {
             Keep, Kept: "keep", "fetching the outcome";
             /// Computing the plan of a round.
             Plan, Planned: "plan", "planning";
+            /// Opening the sums of a final masked round.
+            Combine, Combined: "combine", "opening the sums";
+            /// Unlocking shares of the masks of a final round.
+            Unmask, Unmasked: "unmask", "unlocking shares of masks";
+            /// Training for a masked round.
+            Prepare, Prepared: "prepare", "training for a masked round";
+            /// Masking a vector.
+            Mask, Masked: "mask", "masking its vector";
+            /// Fetching and checking masked vectors.
+            Verify, Verified: "verify", "checking masked vectors";
+            /// As lead: checking public keys.
+            CheckKeys, KeysChecked: "check-keys", "checking public keys";
         }
     };
 }
@@ -347,7 +484,11 @@ impl Request {
             | Self::Evaluate { round, .. }
             | Self::Hold { round, .. }
             | Self::Keep { round, .. }
-            | Self::Decide { round, .. } => *round,
+            | Self::Decide { round, .. }
+            | Self::Prepare { round }
+            | Self::CheckKeys { round, .. } => *round,
+            Self::Mask { list } | Self::Verify { list, .. } => list.round,
+            Self::Unmask { of, .. } | Self::Combine { of, .. } => of.round.round,
             Self::Check { case, .. } | Self::Settle { case, .. } => case.round,
             Self::Apply { rounds, .. } => rounds.last().map_or(0, |last| last.round),
         }
@@ -360,10 +501,7 @@ impl Request {
             Self::Plan { .. } => return None,
             Self::Train { .. } => Answer::Trained {
                 round,
-                result: Err(match error {
-                    WorkError::Unavailable => "a blob that it needs is not available now".into(),
-                    WorkError::Refused(reason) => reason,
-                }),
+                result: Err(sentence(error)),
             },
             Self::Admit { fields, from, .. } => Answer::Admitted {
                 round,
@@ -402,6 +540,40 @@ impl Request {
                 outcome: *outcome,
                 result: Err(error),
             },
+            Self::Prepare { .. } => Answer::Prepared {
+                round,
+                result: Err(sentence(error)),
+            },
+            Self::CheckKeys { from, .. } => Answer::KeysChecked {
+                round,
+                from: *from,
+                result: Err(error),
+            },
+            Self::Mask { list } => Answer::Masked {
+                list: list.root,
+                result: Err(error),
+            },
+            Self::Verify { sheet, .. } => Answer::Verified {
+                sheet: sheet.root(),
+                result: Err(error),
+            },
+            Self::Unmask { of, .. } => Answer::Unmasked {
+                block: of.block,
+                result: Err(error),
+            },
+            Self::Combine { of, .. } => Answer::Combined {
+                block: of.block,
+                unproven: Vec::new(),
+                result: Err(error),
+            },
         })
+    }
+}
+
+/// Why a training failed.
+fn sentence(error: WorkError) -> String {
+    match error {
+        WorkError::Unavailable => "a blob that it needs is not available now".into(),
+        WorkError::Refused(reason) => reason,
     }
 }

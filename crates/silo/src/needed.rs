@@ -79,6 +79,7 @@ pub(crate) fn current(records: &[Record], keep: usize) -> Vec<bool> {
         Record::Protocol(record) => match record {
             protocol::Record::Final { .. } => true,
             protocol::Record::Applied { .. } => Some(at) == applied,
+            protocol::Record::Circle(_) => true,
             _ if at < over => false,
             protocol::Record::Block(block) => block.view > tip,
             protocol::Record::Certified(certificate) => certificate.view > tip,

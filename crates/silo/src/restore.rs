@@ -219,7 +219,7 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
             let after = &recovery.after;
             same(after.round, &after.outcome) && after.block.0 == adopted.block
         }
-        Content::Empty => false,
+        Content::Empty | Content::Masked(_) => false,
     })
 }
 

@@ -77,6 +77,7 @@ impl Spans {
                     Phase::Including => info_span!(parent: view, "lead: including"),
                     Phase::Deciding => info_span!(parent: view, "lead: deciding"),
                     Phase::Voting => info_span!(parent: view, "lead: voting"),
+                    Phase::Masking => info_span!(parent: view, "lead: masking"),
                 };
             }
             Report::Complete { .. } => {

@@ -36,7 +36,7 @@ use crate::trimmed::TrimmedJournal;
 pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
     at_home(&config.member)?;
     let epoch = config.member.epoch.clone();
-    if config.strategy.names() == Names::Shown && !epoch.charter.names_shown {
+    if config.strategy.names() == Names::Shown && !epoch.charter.shows_names() {
         return Err(SpawnError::Names(config.strategy.name()));
     }
     let size = largest_contribution(&*config.strategy, &*config.learner);

@@ -122,7 +122,7 @@ impl News {
             Verdict::Notarised(_) => {
                 self.print(at, NodeEvent::Notarised { view }, String::new());
             }
-            Verdict::Final(_) => {}
+            Verdict::Final(_) | Verdict::Outcome { .. } => {}
         }
     }
 

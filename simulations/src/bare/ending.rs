@@ -123,6 +123,7 @@ pub(super) fn check(
     let rounds = |chain: &[(Hash, &Block)]| {
         let round = |block: &Block| match &block.content {
             Content::Learning(learning) => learning.round,
+            Content::Masked(masked) => masked.round,
             Content::Change(change) => change.after.round,
             Content::Recovery(recovery) => recovery.after.round,
             Content::Empty => 0,
@@ -159,15 +160,31 @@ pub(super) fn check(
 /// Checks that rounds follow one another and outcomes from sheets, and that changes say where the
 /// federation stood.
 fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Result<(), String> {
-    let (mut state, mut last) = (first.charter.start, 0);
+    // None after a masked round, whose outcome stands in the next block.
+    let (mut state, mut last) = (Some(first.charter.start), 0);
     // What each round gave. Those after the round that a recovery goes on from are done again.
     let mut outcomes = vec![state];
     for (hash, block) in chain {
         let learning = match &block.content {
             Content::Learning(learning) => learning,
             Content::Change(change)
-                if (change.after.round, change.after.outcome) == (last, state) =>
+                if change.after.round == last
+                    && state.is_none_or(|state| state == change.after.outcome) =>
             {
+                state = Some(change.after.outcome);
+                continue;
+            }
+            Content::Masked(masked) => {
+                if masked.round != last + 1 {
+                    return Err(format!("round {} follows round {last}", masked.round));
+                }
+                if state.is_some_and(|state| state != masked.state) {
+                    return Err(format!("round {} starts from another state", masked.round));
+                }
+                // What the round before gave.
+                outcomes.pop();
+                outcomes.extend([Some(masked.state), None]);
+                (state, last) = (None, masked.round);
                 continue;
             }
             Content::Change(change) => {
@@ -178,14 +195,16 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
             }
             Content::Recovery(recovery) if recoveries => {
                 let after = recovery.after;
-                if outcomes.get(after.round as usize) != Some(&after.outcome) {
+                let known = outcomes.get(after.round as usize).copied();
+                if known.is_none_or(|known| known.is_some_and(|known| known != after.outcome)) {
                     return Err(format!(
                         "the recovery {hash} goes on from another outcome of round {}",
                         after.round
                     ));
                 }
-                (state, last) = (after.outcome, after.round);
-                outcomes.truncate(last as usize + 1);
+                (state, last) = (Some(after.outcome), after.round);
+                outcomes.truncate(last as usize);
+                outcomes.push(state);
                 continue;
             }
             Content::Recovery(_) => return Err(format!("nobody asked for the recovery {hash}")),
@@ -195,14 +214,14 @@ fn check_rounds(first: &Epoch, chain: &[(Hash, &Block)], recoveries: bool) -> Re
             return Err(format!("round {} follows round {last}", learning.round));
         }
         last = learning.round;
-        let right = work::outcome(&state, last, &learning.sheet);
-        if learning.outcome != right {
+        let right = state.map(|state| work::outcome(&state, last, &learning.sheet));
+        if right.is_some_and(|right| right != learning.outcome) {
             return Err(format!(
-                "the outcome of round {last} is {}, but {right} follows from its sheet",
+                "the outcome of round {last} is {}, but {right:?} follows from its sheet",
                 learning.outcome
             ));
         }
-        state = learning.outcome;
+        state = Some(learning.outcome);
         outcomes.push(state);
     }
     Ok(())

@@ -13,7 +13,9 @@ mod deaths;
 mod ending;
 mod faults;
 mod links;
+mod masks;
 mod simulator;
+mod symbolic;
 mod work;
 
 use std::fmt;
@@ -61,6 +63,10 @@ pub struct Options {
     /// afterwards. Those who approve changes do it late, twice, withdraw that and approve again; and
     /// proposers show them other bytes under the same words.
     pub errors: bool,
+    /// The groups of masked rounds, each of these members; empty: models are in clear.
+    pub groups: Vec<Vec<usize>>,
+    /// The node whose machine computes other outcomes of masked rounds.
+    pub strange_machine: Option<usize>,
     /// What goes wrong.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
@@ -91,6 +97,7 @@ impl fmt::Debug for Options {
             .field("changes", &self.changes)
             .field("recoveries", &self.recoveries)
             .field("errors", &self.errors)
+            .field("groups", &self.groups)
             .field("faults", &self.faults)
             .field("script", &self.script)
             .finish_non_exhaustive()
@@ -110,6 +117,8 @@ impl Options {
             changes: 0,
             recoveries: false,
             errors: false,
+            groups: Vec::new(),
+            strange_machine: None,
             faults,
             script: Vec::new(),
             configure: None,
@@ -186,6 +195,9 @@ pub enum FailureKind {
     /// without the word of enough institutions.
     #[error("approvals: {0}")]
     Approvals(String),
+    /// A property of masked rounds was violated.
+    #[error("{0}")]
+    Masks(String),
     /// A member took its whole journal for outdated, or signed with an outdated one.
     #[error("outdated journals: {0}")]
     Outdated(String),

@@ -11,6 +11,7 @@ use crate::genesis::MODEL_BYTES;
 use crate::random::Random;
 
 use super::Options;
+use super::masks::Secret;
 
 /// Which members the plan of a round names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,13 +74,15 @@ pub(super) struct Store {
     pub(super) outcomes: BTreeSet<Hash>,
     /// The state that every round started from.
     pub(super) states: BTreeMap<u64, Hash>,
+    /// Secrets of masked rounds, by epoch and round.
+    pub(super) secrets: BTreeMap<(Hash, u64), Secret>,
 }
 
 /// Draws how long a piece of work takes.
 pub(super) fn duration(random: &mut Random, request: &Request) -> Duration {
     let (least, most) = match request {
-        Request::Train { .. } if random.chance(0.05) => (3_000, 12_000),
-        Request::Train { .. } => (300, 1_500),
+        Request::Train { .. } | Request::Prepare { .. } if random.chance(0.05) => (3_000, 12_000),
+        Request::Train { .. } | Request::Prepare { .. } => (300, 1_500),
         Request::Evaluate { .. } | Request::Decide { .. } => (50, 400),
         Request::Check { .. } | Request::Settle { .. } => (20, 200),
         _ => (1, 20),
@@ -132,6 +135,13 @@ pub(super) fn perform(
             outcome: *outcome,
             result: worker.get_outcome(outcome, holders),
         },
+        // Done by the simulator itself: see `masked_work`.
+        Request::Prepare { .. }
+        | Request::CheckKeys { .. }
+        | Request::Mask { .. }
+        | Request::Verify { .. }
+        | Request::Unmask { .. }
+        | Request::Combine { .. } => return None,
         Request::Apply { rounds, holders } => {
             let last = rounds.last()?;
             Answer::Applied {

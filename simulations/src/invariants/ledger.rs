@@ -83,6 +83,7 @@ pub(crate) struct Ledger {
     notarize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     finalize: BTreeMap<(u64, Hash), BTreeSet<MemberIndex>>,
     nullify: BTreeMap<u64, BTreeSet<MemberIndex>>,
+    outcome_votes: BTreeMap<(Hash, Hash), BTreeSet<MemberIndex>>,
     /// Final blocks and their ancestors.
     settled: BTreeSet<Hash>,
     /// The rounds of these blocks, with their outcomes.
@@ -103,6 +104,7 @@ impl Ledger {
             notarize: BTreeMap::new(),
             finalize: BTreeMap::new(),
             nullify: BTreeMap::new(),
+            outcome_votes: BTreeMap::new(),
             settled: BTreeSet::new(),
             outcomes: BTreeSet::new(),
         }
@@ -121,6 +123,11 @@ impl Ledger {
                 let votes = self.finalize.get(&(known.view, *block));
                 votes.is_some_and(|votes| votes.len() >= quorum)
             })
+    }
+
+    /// Whether a block or one that stands on it has q Finalize votes.
+    pub(crate) fn has_settled(&self, block: &Hash) -> bool {
+        self.settled.contains(block)
     }
 
     /// Whether q Nullify votes of the view exist.
@@ -152,6 +159,17 @@ impl Ledger {
             Body::Contribution(contribution) => {
                 let entry = contribution.entry(&self.epoch.federation, message.round);
                 self.authors.entry(entry.id).or_insert((by, message.round));
+            }
+            Body::Keys(keys) => {
+                let id = keys.id(&self.epoch.federation, message.round, by);
+                self.authors.entry(id).or_insert((by, message.round));
+            }
+            &Body::Outcome { block, outcome } => {
+                if completes(self.outcome_votes.entry((block, outcome)).or_default()) {
+                    let masked = self.blocks.get(&block).and_then(Block::masked);
+                    self.outcomes
+                        .extend(masked.map(|masked| (masked.round, outcome)));
+                }
             }
             Body::Scores(scores) => {
                 let sent = self.scores.entry((by, message.round)).or_default();
@@ -188,6 +206,10 @@ impl Ledger {
                 }
             }
             Body::Receipt { .. }
+            | Body::KeyList(_)
+            | Body::MaskedVector(_)
+            | Body::MaskedSheet(_)
+            | Body::Unmasking(_)
             | Body::Inclusion { .. }
             | Body::Progress { .. }
             | Body::SyncRequest { .. }
@@ -217,6 +239,9 @@ impl Ledger {
             };
             if let Some(learning) = known.learning() {
                 self.outcomes.insert((learning.round, learning.outcome));
+            }
+            if let Some(masked) = known.masked() {
+                self.outcomes.insert((masked.round - 1, masked.state));
             }
             block = known.parent;
         }

@@ -20,12 +20,14 @@ mod nullified;
 mod parents;
 mod receipts;
 mod sheets;
+mod unmasked;
+mod vectors;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::charter::Epoch;
+use protocol::charter::{Epoch, Privacy};
 use protocol::effects::FinalRound;
 use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Report, Time};
@@ -67,7 +69,7 @@ impl Monitor {
     /// lead it sends something to.
     pub fn new(epoch: Arc<Epoch>, faulty: BTreeSet<MemberIndex>, reading: Duration) -> Self {
         let names = names::NamesRemoved::new(&epoch, reading);
-        let removed = !epoch.charter.names_shown;
+        let removed = epoch.charter.privacy == Privacy::Clear;
         let names = removed.then(|| Box::new(names) as Box<dyn Property>);
         let mut monitor = Self {
             ledger: Ledger::new(epoch, faulty),
@@ -81,6 +83,8 @@ impl Monitor {
                 Box::new(accusations::TrueEvidence),
                 Box::new(receipts::ReceiptsKept::new(reading)),
                 Box::new(parents::FinalParents),
+                Box::<unmasked::OneListUnmasked>::default(),
+                Box::<vectors::OneVector>::default(),
             ],
         };
         monitor.properties.extend(names);

@@ -23,7 +23,7 @@ impl Property for FinalParents {
                 "the notarised block of view {view} was never proposed"
             ));
         };
-        let Some(learning) = known.learning() else {
+        let Some(learning) = known.round() else {
             return Ok(());
         };
         if ledger.is_final(&known.parent) {

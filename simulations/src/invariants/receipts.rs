@@ -53,9 +53,8 @@ impl ReceiptsKept {
             at = block.parent;
         };
         for block in path.into_iter().rev() {
-            if let Some(learning) = block.learning() {
-                let authors: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
-                turns.advance(&ledger.epoch, block.view, &authors);
+            if let Some(of) = block.round() {
+                turns.advance(&ledger.epoch, block.view, &of.members());
             }
         }
         self.turns.insert(block, turns.clone());
@@ -95,7 +94,7 @@ impl Property for ReceiptsKept {
                 let (Some(block), Some(held)) = (ledger.blocks.get(block), held) else {
                     return Ok(());
                 };
-                let Some(learning) = block.learning() else {
+                let Some(learning) = block.round() else {
                     return Ok(());
                 };
                 let lead = match ledger.epoch.charter.rotation.follows_rounds() {
@@ -109,7 +108,10 @@ impl Property for ReceiptsKept {
                 let of = |held: &&Held| (held.0, held.1) == (lead, learning.round);
                 for (_, _, entry, since) in held.iter().filter(of) {
                     let read = *since + self.reading <= ledger.now;
-                    let lacks = sheet.is_none_or(|(sheet, _)| sheet.position(entry).is_none());
+                    let lacks = match block.masked() {
+                        Some(masked) => !masked.ready.contains(&message.sender),
+                        None => sheet.is_none_or(|(sheet, _)| sheet.position(entry).is_none()),
+                    };
                     if read && lacks {
                         return Err(format!(
                             "{} voted in view {} for a block without its entry {entry}, for which \

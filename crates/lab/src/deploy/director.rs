@@ -504,6 +504,7 @@ fn phase(name: &str) -> Option<Phase> {
         Phase::Including,
         Phase::Deciding,
         Phase::Voting,
+        Phase::Masking,
     ];
     all.into_iter().find(|phase| name == phase_name(*phase))
 }

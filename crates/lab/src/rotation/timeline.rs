@@ -57,7 +57,7 @@ pub fn timeline<'a>(
                 let result = match certificate.verdict {
                     Verdict::Nullified => "nullified",
                     Verdict::Final(_) => "empty",
-                    Verdict::Notarised(_) => continue,
+                    Verdict::Notarised(_) | Verdict::Outcome { .. } => continue,
                 };
                 let known = results.entry(certificate.view).or_insert((result, None));
                 if known.0 != "final" {

@@ -563,7 +563,7 @@ impl Reports<'_> {
                 Report::Certified(certificate) => match certificate.verdict {
                     Verdict::Nullified => result(&certificate.view, "nullified"),
                     Verdict::Final(_) => result(&certificate.view, "empty"),
-                    Verdict::Notarised(_) => {}
+                    Verdict::Notarised(_) | Verdict::Outcome { .. } => {}
                 },
                 _ => {}
             }

@@ -4,7 +4,7 @@ use crate::envelope::OVERHEAD;
 use proptest::prelude::*;
 
 use super::*;
-use crate::charter::{Charter, Genesis, Rotation, Verification};
+use crate::charter::{Charter, Genesis, Privacy, Rotation, Verification};
 use crate::envelope::seal;
 use crate::evidence::{Evidence, Signed};
 use crate::hash::Hash;
@@ -35,7 +35,7 @@ fn epoch(n: u16) -> Epoch {
         min_contributions: n,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 100,
         keep_rounds: 2,
         discovery: false,

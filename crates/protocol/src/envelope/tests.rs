@@ -7,13 +7,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::certificate::{CertificateError, Checked, Verdict, Vote};
-use crate::charter::{Charter, Genesis, Rotation, Verification};
+use crate::charter::{Charter, Genesis, Privacy, Rotation, Verification};
 use crate::frame::HEADER;
 use crate::hash::Hash;
 use crate::identity::Strict;
 use crate::message::{
-    Amendment, Approval, Block, Bundle, Change, Confirmation, Content, Contribution, EntryFields,
-    Learning, Phase, Proposal, Reminder, Scores, Sheet, Standing, SyncResponse,
+    Amendment, Approval, Blob, Block, Bundle, Change, Confirmation, Content, Contribution,
+    EntryFields, KeyList, Keys, Learning, MaskedSheet, MaskedVector, Phase, Proposal, PublicKeys,
+    Reminder, Scores, Sheet, Standing, SyncResponse, Unmasking,
 };
 use crate::roster::Silo;
 
@@ -41,7 +42,7 @@ pub(crate) fn epoch(name: &str) -> Arc<Epoch> {
         min_contributions: 3,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 100,
         keep_rounds: 2,
         discovery: false,
@@ -132,9 +133,9 @@ fn a_message_of_another_format_than_the_agreed_one_is_refused() {
     );
     // One that was kept names no agreement.
     let mut kept = bytes.to_vec();
-    kept[0] = VERSION + 1;
+    kept[0] = Formats::SPOKEN.newest + 1;
     let why = super::read(&kept).unwrap_err().to_string();
-    assert_eq!(why, "message format 3, this program reads formats 1 to 2");
+    assert_eq!(why, "message format 4, this program reads formats 1 to 3");
 }
 
 /// Its last member leaves.
@@ -269,8 +270,8 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
         .body(),
         Body::Nothing,
     ];
+    let bodies = bodies.into_iter().chain(masked(hash));
     let mut all: Vec<_> = bodies
-        .into_iter()
         .map(|body| {
             let kind = body.kind();
             let (_, bytes) = seal(epoch, &key(2), round, view, MemberIndex(2), body);
@@ -291,9 +292,38 @@ fn of_every_kind(epoch: &Epoch, round: u64, view: u64) -> Vec<(Kind, Bytes)> {
     all
 }
 
+/// The bodies of masked rounds.
+fn masked(hash: Hash) -> Vec<Body> {
+    let blob = Blob { hash, size: 1 };
+    let public = PublicKeys {
+        exchange: hash.0,
+        share: hash.0,
+    };
+    let (block, list, opening) = (hash, hash, vec![1]);
+    vec![
+        Body::Keys(Keys { plan: hash, public }),
+        Body::KeyList(KeyList { ready: vec![] }),
+        Body::MaskedVector(MaskedVector {
+            list,
+            vector: blob,
+            transcript: blob,
+        }),
+        Body::MaskedSheet(MaskedSheet {
+            list,
+            entries: vec![],
+        }),
+        Body::Unmasking(Box::new(Unmasking { block, opening })),
+        Body::Outcome {
+            block,
+            outcome: hash,
+        },
+    ]
+}
+
 #[test]
 fn a_header_with_a_round_or_view_that_its_kind_lacks_is_refused() {
-    let epoch = epoch("a");
+    let mut epoch = (*epoch("a")).clone();
+    epoch.format = Formats::SPOKEN.newest;
     let kinds: BTreeSet<_> = of_every_kind(&epoch, 1, 1)
         .into_iter()
         .map(|(k, _)| k)

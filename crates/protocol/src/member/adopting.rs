@@ -53,7 +53,13 @@ impl Adopting<'_> {
         self.adoption.state = State::Running;
         // Voters come first: they have probably computed the outcome themselves. Where not all members
         // do, its lead and auditors have.
-        let voters = self.chain.tip.proof.iter().flat_map(|proof| &*proof.votes);
+        let certified = self
+            .chain
+            .certified
+            .iter()
+            .map(|(certificate, _)| certificate);
+        let proofs = certified.chain(&self.chain.tip.proof).take(1);
+        let voters = proofs.flat_map(|proof| &*proof.votes);
         let voters: BTreeSet<_> = voters.map(|vote| vote.member).collect();
         let keepers = &self.chain.learned.keepers;
         let mut holders = self.config.others();
@@ -97,12 +103,15 @@ impl Adopting<'_> {
 
     /// Requests the plan once the state that it follows from is adopted.
     pub(super) fn request_plan(&mut self) {
+        let state = self.chain.state_before(self.round.number);
         let ready = self.adoption.applied + 1 == self.round.number;
-        if !ready || self.completion.reached || !matches!(self.round.plan, Plan::NotRequested) {
+        let Some(state) = state.filter(|_| ready) else {
+            return;
+        };
+        if self.completion.reached || !matches!(self.round.plan, Plan::NotRequested) {
             return;
         }
         self.round.plan = Plan::Requested;
-        let state = self.chain.learned.outcome;
         self.out.push(Effect::Work(Request::Plan {
             round: self.round.number,
             state,

@@ -1,6 +1,7 @@
 //! The answers to the work that this member asked for, and what follows from them.
 
 use super::Member;
+use super::own::Training;
 use crate::work::Answer;
 
 impl Member {
@@ -8,7 +9,27 @@ impl Member {
     pub(super) fn done(&mut self, answer: Answer) {
         match answer {
             Answer::Planned(planned) => self.adopting().planned(planned),
-            Answer::Trained { round, result } => self.contributing().trained(round, result),
+            Answer::Trained { round, result } => {
+                let result = result.map(Training::Finished);
+                self.contributing().trained(round, result);
+            }
+            Answer::Prepared { round, result } => {
+                let result = result.map(Training::Prepared);
+                self.contributing().trained(round, result);
+            }
+            Answer::KeysChecked {
+                round,
+                from,
+                result,
+            } => self.leading().keys_checked(round, from, result),
+            Answer::Masked { list, result } => self.masking().masked(list, result),
+            Answer::Verified { sheet, result } => self.round.masks.checked(sheet, result),
+            Answer::Unmasked { block, result } => self.settling().unmasked(block, result),
+            Answer::Combined {
+                block,
+                unproven,
+                result,
+            } => self.settling().combined(block, unproven, result),
             Answer::Admitted {
                 round,
                 from,

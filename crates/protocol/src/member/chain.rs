@@ -8,7 +8,7 @@ use crate::charter::{Checkpoint, Epoch, Verification};
 use crate::effects::FinalRound;
 use crate::envelope::Known;
 use crate::hash::Hash;
-use crate::message::{Block, Content, Proposal};
+use crate::message::{Block, Content, MaskedRound, Proposal};
 use crate::mutation::broken;
 use crate::roster::MemberIndex;
 use crate::rotation::Turns;
@@ -32,8 +32,10 @@ pub(super) struct Learned {
     pub(super) view: u64,
     /// Its hash; the id of the first epoch before the first block.
     pub(super) block: Hash,
-    pub(super) outcome: Hash,
-    /// The members whose contributions are in it, ascending; empty before the first block.
+    /// Its outcome; none of a masked round until that is certified here.
+    pub(super) outcome: Option<Hash>,
+    /// The members whose contributions are in it, ascending; in a masked round those that were ready.
+    /// Empty before the first block.
     pub(super) authors: Vec<MemberIndex>,
     /// Its lead and auditors, who have its outcome; empty where all members have computed it.
     pub(super) keepers: Vec<MemberIndex>,
@@ -55,6 +57,10 @@ pub(super) struct Chain {
     certificates: BTreeMap<(u64, Verdict), (Certificate, Time)>,
     /// The final certificate of a block whose ancestors are not all known.
     pub(super) unresolved: Option<Certificate>,
+    /// The final round before the last, where that is masked.
+    before_learned: Checkpoint,
+    /// The certificate of the outcome of the last final masked round, and when it became known.
+    pub(super) certified: Option<(Certificate, Time)>,
 }
 
 impl Chain {
@@ -69,7 +75,7 @@ impl Chain {
                 round: epoch.began.round,
                 view: 0,
                 block: epoch.began.block,
-                outcome: epoch.began.outcome,
+                outcome: Some(epoch.began.outcome),
                 authors: Vec::new(),
                 keepers: Vec::new(),
             },
@@ -79,7 +85,53 @@ impl Chain {
             blocks: BTreeMap::new(),
             certificates: BTreeMap::new(),
             unresolved: None,
+            before_learned: epoch.began,
+            certified: None,
         }
+    }
+
+    /// Whether the outcome of the last final round is known.
+    pub(super) fn settled(&self) -> bool {
+        self.learned.outcome.is_some()
+    }
+
+    /// The last final round and its block, if it is masked and its outcome is not certified here.
+    pub(super) fn unsettled(&self) -> Option<(Hash, &MaskedRound)> {
+        if self.learned.outcome.is_some() {
+            return None;
+        }
+        let masked = self
+            .history
+            .iter()
+            .rev()
+            .find_map(|(block, _)| block.masked())?;
+        Some((self.learned.block, masked))
+    }
+
+    /// The newest notarised block, if it is a masked round.
+    pub(super) fn notarised_masked(&self) -> Option<(Hash, &MaskedRound)> {
+        let block = self.newest_notarised()?.verdict.block()?;
+        Some((block, self.blocks.get(&block)?.masked()?))
+    }
+
+    /// The state that a round starts from, if it is the next one and the outcome before it is known.
+    pub(super) fn state_before(&self, round: u64) -> Option<Hash> {
+        let next = self.learned.round + 1 == round;
+        self.learned.outcome.filter(|_| next)
+    }
+
+    /// The outcome of the last final round is certified; false if it is not the one of that round, or
+    /// known.
+    pub(super) fn settle(&mut self, certificate: Certificate, now: Time) -> bool {
+        let Verdict::Outcome { block, outcome } = certificate.verdict else {
+            return false;
+        };
+        if block != self.learned.block || self.learned.outcome.is_some() {
+            return false;
+        }
+        self.learned.outcome = Some(outcome);
+        self.certified = Some((certificate, now));
+        true
     }
 
     /// The lead of a view after the last final learning block.
@@ -139,6 +191,7 @@ impl Chain {
     pub(super) fn known(&self) -> Known {
         let certificates = self.certificates.values().map(|(known, _)| known);
         let certificates = certificates.chain(&self.tip.proof);
+        let certificates = certificates.chain(self.certified.iter().map(|(known, _)| known));
         let entry = |known: &Certificate| ((known.view, known.verdict), known.votes.clone());
         Known {
             certificates: certificates.map(entry).collect(),
@@ -307,7 +360,7 @@ impl Chain {
         let last = blocks.len().saturating_sub(1);
         let hashes = hashes(&blocks, &proof);
         for ((at, block), hash) in blocks.into_iter().enumerate().zip(hashes) {
-            if let Some(learning) = block.learning() {
+            if let Some(round) = block.round() {
                 let keepers = match epoch.charter.verification {
                     Verification::Full => Vec::new(),
                     _ => {
@@ -316,18 +369,22 @@ impl Chain {
                         keepers
                     }
                 };
+                if let Some(masked) = block.masked() {
+                    self.before_learned = Checkpoint {
+                        round: self.learned.round,
+                        block: self.learned.block,
+                        outcome: masked.state,
+                    };
+                }
                 self.learned = Learned {
                     keepers,
-                    round: learning.round,
+                    round: round.round,
                     view: block.view,
                     block: hash,
-                    outcome: learning.outcome,
-                    authors: learning
-                        .inclusions
-                        .iter()
-                        .map(|(member, _)| *member)
-                        .collect(),
+                    outcome: round.outcome,
+                    authors: round.members(),
                 };
+                self.certified = None;
                 self.before = self.turns.clone();
                 self.turns.advance(epoch, block.view, &self.learned.authors);
             }
@@ -342,16 +399,18 @@ impl Chain {
         self.certificates.retain(|(of, _), _| *of > view);
     }
 
-    /// The last final round, for a change of the agreement.
+    /// The last final round, for a change of the agreement; while its outcome is not known, the one before.
     pub(super) fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
+        let last = self.learned.outcome.map(|outcome| Checkpoint {
             round: self.learned.round,
             block: self.learned.block,
-            outcome: self.learned.outcome,
-        }
+            outcome,
+        });
+        last.unwrap_or(self.before_learned)
     }
 
-    /// Final learning rounds after `round`, oldest first. Of earlier epochs only the last.
+    /// Final learning rounds after `round` with known outcomes, oldest first. Of earlier epochs only the
+    /// last. The outcome of a masked round stands in the next block of a round, or in its certificate.
     pub(super) fn final_rounds(&self, epoch: &Epoch, round: u64) -> Vec<FinalRound> {
         let began = Some(epoch.began).filter(|began| began.round > round);
         let began = began.map(|began| FinalRound {
@@ -360,16 +419,21 @@ impl Chain {
             outcome: began.outcome,
             position: None,
         });
-        let since = self
-            .history
-            .iter()
-            .filter_map(|(block, _)| Some((block, block.learning()?)))
-            .filter(move |(_, learning)| learning.round > round)
-            .map(|(block, learning)| FinalRound {
-                round: learning.round,
-                block: block.hash(),
-                outcome: learning.outcome,
-                position: None,
+        let rounds = self.history.iter();
+        let rounds = rounds.filter_map(|(block, _)| Some((block, block.round()?)));
+        let later = rounds.clone().filter_map(|(block, _)| block.masked());
+        let later = later.skip(1).map(|masked| Some(masked.state));
+        let later = later.chain([self.learned.outcome]);
+        let since = rounds
+            .zip(later.chain(std::iter::repeat(None)))
+            .filter(|((_, of), _)| of.round > round)
+            .filter_map(|((block, of), later)| {
+                Some(FinalRound {
+                    round: of.round,
+                    block: block.hash(),
+                    outcome: of.outcome.or(later)?,
+                    position: None,
+                })
             });
         began.into_iter().chain(since).collect()
     }

@@ -52,6 +52,7 @@ impl Member {
         self.contributing().repeat_contribution(phase);
         self.contributing().repeat_nothing();
         self.voting().repeat();
+        self.settling().repeat();
         self.syncing().repeat();
     }
 }

@@ -14,6 +14,7 @@ use crate::message::{Amendment, Body, Message};
 #[cfg(feature = "mutations")]
 use crate::mutation;
 use crate::mutation::Mutation;
+use crate::privacy::{self, Masked, Sum};
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 
@@ -150,6 +151,25 @@ impl Config {
             true => Ok(()),
             false => Err(error),
         }
+    }
+
+    /// The agreement on masked rounds, if rounds are masked.
+    pub(super) fn masked(&self) -> Option<&Masked> {
+        self.epoch.charter.privacy.masked()
+    }
+
+    /// The sums that are opened if these members, ascending, are ready for a masked round.
+    pub(super) fn sums(&self, ready: &[MemberIndex]) -> Vec<Sum> {
+        let strict = !self.broken(Mutation::AbsentDropped);
+        let sums = |masked: &Masked| masked.sums_if(strict, &self.epoch.roster, ready);
+        self.masked().map(sums).unwrap_or_default()
+    }
+
+    /// How many of so many ready members can open the sums of a masked round.
+    pub(super) fn threshold(&self, ready: usize) -> usize {
+        let exact = privacy::threshold(&self.epoch.roster, ready);
+        let more = usize::from(self.broken(Mutation::OneShareMore));
+        exact + more - usize::from(self.broken(Mutation::OneShareFewer))
     }
 
     /// The other members, ascending.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::chain::Chain;
 use super::outbox::Outbox;
 use super::participation::Participation;
@@ -10,7 +12,7 @@ use super::{Config, Member, Mutation, View};
 use crate::effects::{Effect, Record, Report};
 use crate::envelope;
 use crate::hash::Hash;
-use crate::message::{Body, Contribution, Kind, METRIC_NAME, METRICS, Message};
+use crate::message::{Body, Contribution, Keys, Kind, METRIC_NAME, METRICS, Message};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Request, Trained};
@@ -62,15 +64,26 @@ impl Contributing<'_> {
     /// Takes back the contribution that was made durable before a restart.
     pub(super) fn restore(&mut self, message: Message) {
         let epoch = &self.config.epoch;
-        let Body::Contribution(contribution) = &message.body else {
-            return;
-        };
-        let entry = contribution.entry(&epoch.federation, self.round.number);
-        self.round.models.hold([entry.fields.blob]);
         let frame = envelope::reseal(epoch, &message);
+        self.contributed(message, frame);
+    }
+
+    /// Keeps a signed contribution, with its bytes for the wire.
+    fn contributed(&mut self, message: Message, frame: Bytes) {
+        let federation = &self.config.epoch.federation;
+        let (id, entry) = match &message.body {
+            Body::Contribution(contribution) => {
+                let entry = contribution.entry(federation, message.round);
+                self.round.models.hold([entry.fields.blob]);
+                (entry.id, Some(entry))
+            }
+            Body::Keys(keys) => (keys.id(federation, message.round, message.sender), None),
+            _ => return,
+        };
         self.round.own.training = Training::Contributed(Box::new(Contributed {
             message,
             frame,
+            id,
             entry,
             at: self.now,
         }));
@@ -86,16 +99,20 @@ impl Contributing<'_> {
         let due = matches!(self.round.own.training, Training::Due);
         if due && may_train && self.round.participates(self.config.me) {
             self.round.own.training = Training::Running;
-            self.out.push(Effect::Work(Request::Train { round }));
+            self.out.push(Effect::Work(match self.config.masked() {
+                Some(_) => Request::Prepare { round },
+                None => Request::Train { round },
+            }));
         }
     }
 
-    pub(super) fn trained(&mut self, round: u64, result: Result<Trained, String>) {
+    /// Training is over; it gave a model, or in a masked round the keys for its vector.
+    pub(super) fn trained(&mut self, round: u64, result: Result<Training, String>) {
         if round != self.round.number || !matches!(self.round.own.training, Training::Running) {
             return;
         }
         self.round.own.training = match result {
-            Ok(trained) => Training::Finished(trained),
+            Ok(finished) => finished,
             Err(reason) => {
                 let report = Report::TrainingFailed { round, reason };
                 self.out.push(Effect::Report(report));
@@ -115,38 +132,51 @@ impl Contributing<'_> {
         let Some(plan) = self.round.plan().map(|plan| plan.plan) else {
             return;
         };
-        let Training::Finished(trained) = &mut self.round.own.training else {
+        if !self.chain.settled() {
             return;
+        }
+        let round = self.round.number;
+        let (body, blob) = match &self.round.own.training {
+            Training::Finished(trained) => {
+                let contribution = self.contribution(plan, trained.clone());
+                let blob = contribution.fields.blob;
+                (Body::Contribution(contribution), blob)
+            }
+            &Training::Prepared(public) => {
+                let keys = Keys { plan, public };
+                let id = keys.id(&self.config.epoch.federation, round, self.config.me);
+                (Body::Keys(keys), id)
+            }
+            _ => return,
         };
-        let (fields, mut metrics) = (trained.fields.clone(), std::mem::take(&mut trained.metrics));
-        let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
-        metrics.retain(sane);
-        metrics.truncate(METRICS);
-        let (round, epoch) = (self.round.number, &self.config.epoch);
-        let nonce = self.config.nonce(round);
-        let blob = fields.blob;
-        let contribution = Contribution {
-            plan,
-            fields,
-            nonce,
-            metrics,
-        };
-        let entry = contribution.entry(&epoch.federation, round);
-        let (message, frame) = self.config.seal(round, 0, Body::Contribution(contribution));
+        let (message, frame) = self.config.seal(round, 0, body);
         if !self.config.broken(Mutation::ContributionNotDurable) {
             self.out
                 .push(Effect::Persist(Record::Contributed(message.clone())));
         }
         self.out
             .push(Effect::Report(Report::Contributed { round, blob }));
-        self.round.models.hold([blob]);
-        self.round.own.training = Training::Contributed(Box::new(Contributed {
-            message,
-            frame,
-            entry,
-            at: self.now,
-        }));
+        self.contributed(message, frame);
         self.send_contribution();
+    }
+
+    /// The contribution of a trained model.
+    fn contribution(&self, plan: Hash, trained: Trained) -> Contribution {
+        let Trained {
+            fields,
+            mut metrics,
+        } = trained;
+        let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
+        metrics.retain(sane);
+        metrics.truncate(METRICS);
+        let (round, epoch) = (self.round.number, &self.config.epoch);
+        let nonce = self.config.nonce(round);
+        Contribution {
+            plan,
+            fields,
+            nonce,
+            metrics,
+        }
     }
 
     /// Sends the contribution to the lead of the view, unless the lead has given its receipt.
@@ -154,7 +184,8 @@ impl Contributing<'_> {
         let Training::Contributed(own) = &self.round.own.training else {
             return;
         };
-        if self.view.receipt.is_none() && !self.participation.listening() && !self.complete {
+        let silent = self.participation.listening() || self.complete || !self.chain.settled();
+        if self.view.receipt.is_none() && !silent {
             let (message, frame) = (own.message.clone(), own.frame.clone());
             if self.config.broken(Mutation::ContributionPublished) {
                 return self.out.publish(message, frame);
@@ -217,7 +248,7 @@ impl Contributing<'_> {
 
     /// The lead of the view has this member's model.
     pub(super) fn receipt(&mut self, entry: Hash) {
-        if self.round.own.entry().is_some_and(|own| own.id == entry) {
+        if self.round.own.id() == Some(entry) {
             self.view.receipt = Some(entry);
         }
     }
@@ -236,6 +267,11 @@ impl Contributing<'_> {
     /// Keeps a contribution to this round or the next.
     pub(super) fn take(&mut self, message: Message) -> Option<Again> {
         let sender = message.sender;
+        let masked = matches!(message.body, Body::Keys(_));
+        if masked != self.config.masked().is_some() {
+            self.out.refuse(sender, message.round, Refusal::OtherMode);
+            return None;
+        }
         if matches!(&message.body, Body::Contribution(own) if !own.has_sane_metrics()) {
             self.out.refuse(sender, message.round, Refusal::Metrics);
             return None;

@@ -45,7 +45,7 @@ impl Member {
     /// A new certificate: publishes it and follows it (R3).
     pub(super) fn add_certificate(&mut self, certificate: Certificate) {
         if !self.extending().insert(&certificate) {
-            return;
+            return self.settling().keep_certificate(certificate);
         }
         self.own_key().look_for_vote(&certificate);
         self.extending().publish(&certificate);
@@ -61,6 +61,13 @@ impl Member {
                 self.leave(view, certificate);
             }
             Verdict::Final(_) => self.make_final(certificate),
+            Verdict::Outcome { outcome, .. } => {
+                self.settling().compare(outcome);
+                if self.extending().begin_round() && self.amending().waits() {
+                    self.amending().choose();
+                }
+                self.follow_tip();
+            }
         }
     }
 
@@ -79,15 +86,6 @@ impl Member {
             return self.leave(proof.view, proof);
         };
         self.advance(blocks, proof);
-    }
-
-    /// Makes a block final that may have waited for its ancestors.
-    pub(super) fn make_unresolved_final(&mut self) {
-        if self.chain.missing().is_none()
-            && let Some(waiting) = self.chain.unresolved.take()
-        {
-            self.make_final(waiting);
-        }
     }
 
     /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
@@ -114,9 +112,32 @@ impl Member {
 impl Extending<'_> {
     /// Adds a certificate; false if it proves nothing new, or lacks the votes of auditors.
     fn insert(&mut self, certificate: &Certificate) -> bool {
+        if certificate.verdict.is_outcome() {
+            return self.settle(certificate);
+        }
         let audited = self.chain.is_audited(&self.config.epoch, certificate);
         (audited || self.config.broken(Mutation::AuditorsIgnored))
             && self.chain.insert(certificate.clone(), self.now)
+    }
+
+    /// The outcome of the last final round is certified: it waits to be adopted. False if it is not the one
+    /// of that round, or known.
+    fn settle(&mut self, certificate: &Certificate) -> bool {
+        if !self.chain.settle(certificate.clone(), self.now) {
+            return false;
+        }
+        let record = Record::Certified(certificate.clone());
+        self.out.push(Effect::Persist(record));
+        self.await_settled();
+        true
+    }
+
+    /// Masked rounds whose outcomes became known wait to be adopted.
+    fn await_settled(&mut self) {
+        let last = self.adoption.waiting.last();
+        let last = last.map_or(self.adoption.applied, |last| last.round);
+        let known = self.chain.final_rounds(&self.config.epoch, last);
+        self.adoption.waiting.extend(known);
     }
 
     /// Publishes and reports a certificate.
@@ -153,39 +174,40 @@ impl Extending<'_> {
             proof: proof.clone(),
         }));
         for (block, hash) in blocks.iter().zip(hashes(blocks, proof)) {
-            let Some(learning) = block.learning() else {
+            let Some(of) = block.round() else {
                 continue;
             };
             let own = self.round.own.entry();
             let position = own
-                .filter(|_| learning.round == self.round.number)
+                .filter(|_| of.round == self.round.number)
                 .and_then(|entry| {
                     self.round
                         .sheets
-                        .get(&learning.sheet)
+                        .get(&of.sheet)
                         .and_then(|sheet| sheet.position(&entry.id))
                 });
-            self.adoption.waiting.push(FinalRound {
-                round: learning.round,
-                block: hash,
-                outcome: learning.outcome,
-                position,
-            });
-            let authors = learning.inclusions.iter().map(|(member, _)| *member);
-            let authors: Vec<_> = authors.collect();
+            if let Some(outcome) = of.outcome {
+                self.adoption.waiting.push(FinalRound {
+                    round: of.round,
+                    block: hash,
+                    outcome,
+                    position,
+                });
+            }
+            let authors = of.members();
             let lead = turns.lead(epoch, block.view);
             turns.advance(epoch, block.view, &authors);
             self.out.push(Effect::Report(Report::Final {
-                round: learning.round,
+                round: of.round,
                 view: block.view,
                 lead,
                 block: hash,
                 authors,
             }));
-            let sheet = self.round.sheets.get(&learning.sheet);
+            let sheet = self.round.sheets.get(&of.sheet);
             if let Some((entry, total)) = sheet.and_then(|sheet| sheet.heaviest()) {
                 self.out.push(Effect::Report(Report::HeavyEntry {
-                    round: learning.round,
+                    round: of.round,
                     rows: entry.fields.weight.unwrap_or(0),
                     total,
                     member: entry.fields.member,
@@ -201,15 +223,19 @@ impl Extending<'_> {
         if passage.is_some() {
             return passage;
         }
+        if self.config.masked().is_some() {
+            self.await_settled();
+        }
         let tip = self.chain.tip.view;
         self.ballots.forget(tip);
         self.chain.unresolved.take_if(|proof| proof.view <= tip);
         None
     }
 
-    /// Goes on to the round after the last final one; false if that is under way.
+    /// Goes on to the round after the last final one, once its outcome is known; false if that is under
+    /// way. After a masked round whose outcome is not known, that round stays.
     fn begin_round(&mut self) -> bool {
-        let next = self.chain.learned.round + 1;
+        let next = self.chain.learned.round + u64::from(self.chain.settled());
         if next <= self.round.number {
             return false;
         }

@@ -44,7 +44,7 @@ impl Judged {
     }
 }
 
-enum State {
+pub(super) enum State {
     /// Something that the judgement needs is missing: the plan, the sheet, an ancestor, the end of
     /// a skipped view, or the end of patience.
     Incomplete,
@@ -59,7 +59,7 @@ enum State {
 }
 
 /// What the rules demand now.
-enum Opinion {
+pub(super) enum Opinion {
     /// Wait: the proposal may become acceptable.
     Wait,
     /// Ask for the nullification of this view. It is the first of those that the proposal skips and
@@ -71,22 +71,24 @@ enum Opinion {
     Structure,
     /// Check the decision and compute the outcome.
     Learning(Case),
+    /// Fetch and check the masked vectors of this sheet.
+    Masked(Hash),
 }
 
 /// Judging the proposal of the view. Borrows what that depends on.
 pub(super) struct Judging<'a> {
-    config: &'a Config,
+    pub(super) config: &'a Config,
     now: Time,
-    out: &'a mut Outbox,
-    chain: &'a Chain,
-    view: &'a mut View,
-    round: &'a mut Round,
+    pub(super) out: &'a mut Outbox,
+    pub(super) chain: &'a Chain,
+    pub(super) view: &'a mut View,
+    pub(super) round: &'a mut Round,
     presence: &'a Presence,
     amendments: &'a Amendments,
 }
 
 /// What follows from judging a proposal.
-enum Ruling {
+pub(super) enum Ruling {
     /// Nothing, for now.
     Wait,
     /// Vote for the block.
@@ -132,7 +134,7 @@ impl Member {
 
 impl Judging<'_> {
     /// Whom the round waits for.
-    fn waiting(&self) -> Waiting<'_> {
+    pub(super) fn waiting(&self) -> Waiting<'_> {
         Waiting {
             config: self.config,
             now: self.now,
@@ -180,6 +182,7 @@ impl Judging<'_> {
                 self.set_state(State::Voted);
                 Ruling::Structure(block)
             }
+            Opinion::Masked(sheet) => self.vote_for_masked(block, sheet),
             Opinion::Learning(case) => {
                 if let Some((sheet, _)) = &learning {
                     self.round.sheets.need(sheet);
@@ -209,7 +212,7 @@ impl Judging<'_> {
         }
     }
 
-    fn set_state(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: State) {
         if let Some(judged) = &mut self.view.judged {
             judged.state = state;
         }
@@ -388,6 +391,9 @@ impl Judging<'_> {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
+                if !self.chain.settled() {
+                    return Opinion::Wait;
+                }
                 let accepted = self.amendments.accepts(self.config, change);
                 let checked = change.check(&self.config.epoch, &self.chain.checkpoint());
                 match checked.and(accepted) {
@@ -397,6 +403,18 @@ impl Judging<'_> {
             }
             Content::Recovery(_) => {
                 Opinion::Refuse(ChangeError::from(RecoveryError::Proposed).into())
+            }
+            Content::Masked(masked) => {
+                if block.parent != tip.hash {
+                    return self.other_parent(proposal);
+                }
+                if let Err(opinion) = self.check_skipped(block, tip.view) {
+                    return opinion;
+                }
+                self.judge_masked(masked)
+            }
+            Content::Learning(_) if self.config.masked().is_some() => {
+                Opinion::Refuse(Refusal::OtherMode)
             }
             Content::Learning(learning) => {
                 let mut parent = tip.view;
@@ -488,7 +506,7 @@ impl Judging<'_> {
         {
             return Opinion::Refuse(Refusal::NotAParticipant(member));
         }
-        if self.config.epoch.charter.names_shown && !self.config.broken(Mutation::AnyNames) {
+        if self.config.epoch.charter.shows_names() && !self.config.broken(Mutation::AnyNames) {
             // A name counts only with the signature of the member that it names.
             let mut shown: Vec<_> = sheet.entries.iter().map(|e| e.fields.member).collect();
             shown.sort_unstable();
@@ -525,6 +543,7 @@ impl Judging<'_> {
 
     /// A beat has passed: asks and fetches again.
     pub(super) fn repeat(&mut self) {
+        self.round.masks.retry();
         if let Some(judged) = &mut self.view.judged {
             judged.asked = None;
             if matches!(judged.state, State::Stalled) {

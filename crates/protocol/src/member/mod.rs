@@ -14,12 +14,14 @@
 //! | `entries` | the entries that a round may have; `Waiting`, whom it waits for |
 //! | `stage` | how far this member is with leading the view |
 //! | `lead` | `Leading`: collecting, bundle, sheet, and the draft of a proposal |
-//! | `proposals`, `judge` | `Judging`: whether to vote for a proposal (R1, R2) |
+//! | `proposals`, `judge`, `judge_masked` | `Judging`: whether to vote for a proposal (R1, R2) |
 //! | `ballots` | own votes and proposals, and the votes of others (R1–R3, R5) |
 //! | `voting` | `Voting`: votes of this member, and certificates of all votes |
 //! | `chain` | final blocks and later certificates |
 //! | `finality` | `Extending`: what follows from certificates and final blocks (R3, R4) |
 //! | `views` | entering and leaving views |
+//! | `masks`, `masking` | in masked rounds: lists and sheets; `Masking`, answering and signing for them |
+//! | `settling` | `Settling`: the outcome of a final masked round |
 //! | `adoption`, `completion` | how far outcomes are adopted (R4), and who has adopted the last round |
 //! | `adopting` | `Adopting`: plans and outcomes, and the end after the last round |
 //! | `amendments` | `Amending`: changes of the agreement |
@@ -62,7 +64,10 @@ mod entries;
 mod finality;
 mod inbox;
 mod judge;
+mod judge_masked;
 mod lead;
+mod masking;
+mod masks;
 mod outbox;
 mod own;
 mod own_key;
@@ -77,6 +82,7 @@ mod reporting;
 mod restart;
 mod round;
 mod scoring;
+mod settling;
 mod sheets;
 mod signing;
 mod stage;
@@ -94,6 +100,7 @@ use crate::effects::{Effect, Input, Record};
 use crate::envelope::Opened;
 use crate::hash::Hash;
 use crate::message::Message;
+use crate::privacy::Circle;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -114,6 +121,7 @@ use presence::Presence;
 use recoveries::Recoveries;
 use recovery::heeds;
 use round::Round;
+use settling::Settlement;
 use stage::Lead;
 use sync::Sync;
 
@@ -134,6 +142,9 @@ pub struct Member {
     /// Members against whom there is evidence.
     accused: BTreeSet<MemberIndex>,
     completion: Completion,
+    /// The only sum that this member ever answers, once it has answered one (M3).
+    circle: Option<Circle>,
+    settlement: Settlement,
     amendments: Amendments,
     recoveries: Recoveries,
     /// The agreement has changed: this member does nothing more.
@@ -166,7 +177,9 @@ impl Member {
             Start::New => (Journal::Empty, Vec::new()),
             // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
             // asks others like a new one.
-            Start::Kept(records) if epoch.number > 0 && records.iter().all(Record::is_adoption) => {
+            Start::Kept(records)
+                if epoch.number > 0 && records.iter().all(Record::outlives_epochs) =>
+            {
                 (Journal::Empty, records)
             }
             Start::Kept(records) => (Journal::Kept, records),
@@ -185,6 +198,8 @@ impl Member {
             next_beat: now + epoch.beat(),
             accused: BTreeSet::new(),
             completion: Completion::default(),
+            circle: None,
+            settlement: Settlement::default(),
             amendments: Amendments::default(),
             recoveries: Recoveries::default(),
             over: false,
@@ -263,6 +278,7 @@ impl Member {
             }
             return self.each_beat();
         }
+        self.settle();
         if self.config.bystander.is_none() {
             self.adopting().adopt();
             self.adopting().request_plan();
@@ -272,6 +288,8 @@ impl Member {
         self.contributing().contribute();
         self.contributing().say_nothing();
         self.signing().sign();
+        self.masking().mask();
+        self.masking().sign();
         self.lead();
         if !self.participation.listening() {
             // Otherwise the proposal stays: this member may be allowed to vote later in this view.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::scoring::Scoring;
 use crate::hash::Hash;
-use crate::message::{Body, Entry, Message};
+use crate::message::{Body, Entry, Message, PublicKeys, Ready};
 use crate::time::Time;
 use crate::work::Trained;
 
@@ -25,6 +25,8 @@ pub(super) enum Training {
     Running,
     /// Finished, and not signed: this member may not sign yet.
     Finished(Trained),
+    /// The same in a masked round.
+    Prepared(PublicKeys),
     /// This member has nothing to contribute. Whether the others have been told, and beats since then.
     Failed {
         told: bool,
@@ -41,11 +43,14 @@ pub(super) enum Lateness {
     Ready(Time),
 }
 
-/// A signed contribution, its bytes for the wire, and the entry that it becomes.
+/// A signed contribution, its bytes for the wire, and what it becomes.
 pub(super) struct Contributed {
     pub(super) message: Message,
     pub(super) frame: Bytes,
-    pub(super) entry: Entry,
+    /// The id by which the lead's receipt names it.
+    pub(super) id: Hash,
+    /// The entry in a bundle; none in a masked round.
+    pub(super) entry: Option<Entry>,
     /// When it was signed here, or found in the journal.
     pub(super) at: Time,
 }
@@ -56,16 +61,36 @@ impl OwnPart {
         match &self.training {
             Training::Running => Some(Lateness::NotReady),
             Training::Contributed(own) => Some(Lateness::Ready(own.at)),
-            Training::Due | Training::Finished(_) | Training::Failed { .. } => None,
+            Training::Due
+            | Training::Finished(_)
+            | Training::Prepared(_)
+            | Training::Failed { .. } => None,
         }
     }
 
-    /// The entry of this member's contribution, if it has contributed.
-    pub(super) fn entry(&self) -> Option<&Entry> {
+    fn contributed(&self) -> Option<&Contributed> {
         match &self.training {
-            Training::Contributed(own) => Some(&own.entry),
+            Training::Contributed(own) => Some(own),
             _ => None,
         }
+    }
+
+    /// The entry of this member's contribution, if it has contributed a model in clear.
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        self.contributed()?.entry.as_ref()
+    }
+
+    /// The id by which the lead's receipt names this member's contribution.
+    pub(super) fn id(&self) -> Option<Hash> {
+        Some(self.contributed()?.id)
+    }
+
+    /// Whether these are the keys that this member has signed.
+    pub(super) fn signed_keys(&self, ready: &Ready) -> bool {
+        let own = self.contributed().map(|own| &own.message);
+        own.is_some_and(|own| {
+            own.body == Body::Keys(ready.keys) && own.signature == ready.signature
+        })
     }
 
     /// Whether this member's entry is among these, unchanged.
@@ -79,7 +104,7 @@ impl OwnPart {
 
     /// Whether this member has contributed.
     pub(super) fn has_contributed(&self) -> bool {
-        self.entry().is_some()
+        self.contributed().is_some()
     }
 
     /// Whether any member may have this blob: all but this member's own model before it is
@@ -87,21 +112,25 @@ impl OwnPart {
     pub(super) fn may_serve(&self, blob: &Hash) -> bool {
         let model = match &self.training {
             Training::Finished(trained) => Some(trained.fields.blob),
-            Training::Contributed(own) => Some(own.entry.fields.blob),
-            Training::Due | Training::Running | Training::Failed { .. } => None,
+            Training::Contributed(own) => own.entry.as_ref().map(|entry| entry.fields.blob),
+            Training::Due | Training::Running | Training::Prepared(_) | Training::Failed { .. } => {
+                None
+            }
         };
         self.model_released || model != Some(*blob)
     }
 
-    /// Whether this body, of this round, is that of this member's own contribution.
+    /// Whether this body, of this round, is that of this member's own contribution, or follows from it: a
+    /// masked vector depends on the secret behind the contributed keys and on its list alone.
     pub(super) fn is_contribution(&self, round: u64, body: &Body) -> bool {
-        let Training::Contributed(own) = &self.training else {
+        let own = self.contributed().map(|own| &own.message);
+        let Some(own) = own.filter(|own| own.round == round) else {
             return false;
         };
-        match (&own.message.body, body) {
-            (Body::Contribution(a), Body::Contribution(b)) => {
-                own.message.round == round && a.same(b)
-            }
+        match (&own.body, body) {
+            (Body::Contribution(a), Body::Contribution(b)) => a.same(b),
+            (Body::Keys(a), Body::Keys(b)) => a == b,
+            (Body::Keys(_), Body::MaskedVector(_)) => true,
             _ => false,
         }
     }

@@ -40,11 +40,6 @@ impl Member {
         }
     }
 
-    /// Whether this member may lead a view that is its own.
-    pub(super) fn may_lead(&self) -> bool {
-        !self.at_rest() && !self.recoveries.signed() && !self.participation.listening()
-    }
-
     /// A message under this member's own key came from outside.
     pub(super) fn own_message_from_outside(&mut self, message: &Message) {
         if let Body::Standing(standing) = &message.body {
@@ -78,6 +73,9 @@ impl OwnKey<'_> {
             Scope { round: true, .. } => {
                 round >= self.round.number && !self.round.own.is_contribution(round, body)
             }
+            _ if kind == Kind::Outcome => {
+                view >= self.chain.learned.view && !self.ballots.remembers(view, body)
+            }
             _ => view > self.chain.tip.view && !self.ballots.remembers(view, body),
         };
         unknown.then_some(Forgotten { kind, round, view })
@@ -97,9 +95,9 @@ impl OwnKey<'_> {
     pub(super) fn look_for_signatures(&mut self, blocks: &[Block], proof: &Certificate) {
         let (me, round) = (self.config.me, self.round.number);
         let contributed = self.round.own.has_contributed().then_some(round);
-        let learned = blocks.iter().filter_map(Block::learning);
+        let learned = blocks.iter().filter_map(Block::round);
         let mut unknown = learned.filter(|of| of.round >= round && Some(of.round) != contributed);
-        let included = unknown.find(|of| of.inclusions.iter().any(|(by, _)| *by == me));
+        let included = unknown.find(|of| of.members().contains(&me));
         let included = included.map(|of| Forgotten {
             kind: Kind::Inclusion,
             round: of.round,
@@ -200,7 +198,8 @@ impl OwnKey<'_> {
                     false => (highest / n + 2) * n,
                 };
                 let enough = answers.len() >= needed;
-                if enough && self.chain.tip.view >= until {
+                // While an outcome is not certified, it may have voted for one before.
+                if enough && self.chain.tip.view >= until && self.chain.settled() {
                     self.out.push(Effect::Report(Report::TakingPart));
                     return true;
                 }

@@ -52,7 +52,7 @@ impl Member {
     fn take(&mut self, message: Message) {
         let (round, sender) = (message.round, message.sender);
         match message.body {
-            Body::Contribution(_) => match self.contributing().take(message) {
+            Body::Contribution(_) | Body::Keys(_) => match self.contributing().take(message) {
                 Some(Again::Contradiction(evidence)) => self.accuse(*evidence),
                 Some(Again::WithoutReceipt(sender)) => self.leading().repeat_receipt(sender),
                 None => {}
@@ -88,6 +88,25 @@ impl Member {
                 }
             }
             Body::Nothing => self.contributing().has_nothing(sender, round),
+            Body::KeyList(keys) => {
+                let kept = self.masking().list(round, keys);
+                self.against_lead(round, kept);
+            }
+            Body::MaskedVector(_) => {
+                if let Some(evidence) = self.leading().vector(message) {
+                    self.accuse(evidence);
+                }
+            }
+            Body::MaskedSheet(sheet) => {
+                let kept = self.masking().sheet(round, sheet);
+                self.against_lead(round, kept);
+            }
+            Body::Unmasking(_) => self.settling().unmasking(message),
+            Body::Outcome { .. } => {
+                if let Some(evidence) = self.settling().outcome_vote(message) {
+                    self.accuse(evidence);
+                }
+            }
             Body::Amendment(amendment) => self.receive_amendment(sender, *amendment),
             Body::Standing(standing) => {
                 self.recovering()

@@ -19,7 +19,7 @@ use crate::effects::{Effect, Input, OwnConfirmation, Record, Report};
 use crate::envelope::{self, Opened};
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Block, Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
+use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
 use crate::mutation::Mutation;
 use crate::recovery::{RecoveryError, ground, remaining, set};
 use crate::roster::MemberIndex;
@@ -64,15 +64,13 @@ impl Member {
 impl Recovering<'_> {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
-        let checked = remaining(&self.config.epoch, &lost);
-        let checked = checked.and_then(|remaining| match remaining.contains(&self.config.me) {
-            true => Ok(()),
-            false => Err(RecoveryError::Itself),
+        let possible = Recovery::is_possible(&self.config.epoch, &lost);
+        let checked = possible.and_then(|()| match lost.contains(&self.config.me) {
+            true => Err(RecoveryError::Itself.into()),
+            false => Ok(()),
         });
         if let Err(why) = checked {
-            return self
-                .out
-                .refuse(self.config.me, 0, ChangeError::from(why).into());
+            return self.out.refuse(self.config.me, 0, why.into());
         }
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;
@@ -175,15 +173,14 @@ impl Recovering<'_> {
         let began = self.config.epoch.began;
         let newest = self.chain.checkpoint();
         let of_history = || {
-            let history = self.chain.history.iter().map(|(block, _)| block);
-            let of_round = |block: &&Block| block.learning().is_some_and(|of| of.round == applied);
-            let block = history.rev().find(of_round)?;
-            let outcome = block.learning()?.outcome;
-            let (round, block) = (applied, block.hash());
+            let rounds = self
+                .chain
+                .final_rounds(&self.config.epoch, applied.checked_sub(1)?);
+            let of = rounds.into_iter().find(|of| of.round == applied)?;
             Some(Checkpoint {
-                round,
-                block,
-                outcome,
+                round: of.round,
+                block: of.block,
+                outcome: of.outcome,
             })
         };
         match applied {

@@ -4,6 +4,7 @@ use super::round::Round;
 use super::{Member, Mutation};
 use crate::certificate::Verdict;
 use crate::effects::Record;
+use crate::message::{Body, Message};
 
 impl Member {
     /// Takes back the records of the journal. Gives the last round that was adopted.
@@ -17,6 +18,11 @@ impl Member {
                     self.chain.advance(&self.config.epoch, blocks, proof);
                 }
                 Record::Certified(_) if self.config.broken(Mutation::CertificatesForgotten) => {}
+                Record::Certified(certificate)
+                    if matches!(certificate.verdict, Verdict::Outcome { .. }) =>
+                {
+                    self.chain.settle(certificate, self.now);
+                }
                 Record::Certified(certificate) => {
                     if matches!(certificate.verdict, Verdict::Final(_)) {
                         // A final block is recorded like this while an ancestor is missing.
@@ -25,6 +31,10 @@ impl Member {
                     self.chain.insert(certificate, self.now);
                 }
                 Record::Block(block) => self.chain.keep(block.hash(), block),
+                Record::Vote(Message {
+                    body: Body::Outcome { .. },
+                    ..
+                }) if self.config.broken(Mutation::OutcomeVoteForgotten) => {}
                 Record::Vote(message) => {
                     if !self.config.broken(Mutation::VotesForgotten) {
                         self.ballots.restore(&self.config.epoch, message);
@@ -40,12 +50,16 @@ impl Member {
                 Record::Standing(message) => self.recoveries.restore(message),
                 Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
                 Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
+                Record::Circle(_) if self.config.broken(Mutation::CircleForgotten) => {}
+                Record::Circle(circle) => self.circle = Some(circle),
                 Record::Outdated(what) => self.own_key().stop_signing(what),
             }
         }
         let tip = self.chain.tip.view;
         self.chain.unresolved.take_if(|proof| proof.view <= tip);
-        self.round = Round::new(self.chain.learned.round + 1, self.now);
+        // A final masked round without a known outcome is still under way.
+        let next = self.chain.learned.round + u64::from(self.chain.settled());
+        self.round = Round::new(next, self.now);
         if let Some(message) = own.filter(|message| message.round == self.round.number) {
             self.contributing().restore(message);
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::Inclusions;
 use super::inbox::Inbox;
+use super::masks::Masks;
 use super::own::OwnPart;
 use super::sheets::Sheets;
 use crate::hash::Hash;
@@ -32,6 +33,8 @@ pub(super) struct Round {
     /// The sheet of a proposal of this round, with its inclusions: a later lead may take it over.
     pub(super) proposed: Option<(Arc<Sheet>, Inclusions)>,
     pub(super) cases: Cases,
+    /// The lists and sheets of a masked round.
+    pub(super) masks: Masks,
 }
 
 /// The plan of a round.
@@ -79,6 +82,7 @@ impl Round {
             signing: None,
             proposed: None,
             cases: Cases::default(),
+            masks: Masks::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -9,22 +10,26 @@ use super::{ByMember, Inclusions};
 use crate::certificate::Certificate;
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Content, Entry, Message, Phase, Sheet};
+use crate::message::{Content, Entry, MaskedSheet, Message, Phase, Sheet};
 use crate::roster::MemberIndex;
 use crate::time::Time;
-use crate::work::Case;
+use crate::work::{Case, MaskedList};
 
 /// What a member keeps while it leads a view.
 pub(super) struct Lead {
     pub(super) stage: Stage,
-    /// The entries of members that got a receipt.
-    pub(super) receipts: ByMember<Entry>,
+    /// The entries of members that got a receipt, by their ids.
+    pub(super) receipts: ByMember<Hash>,
     /// How often members were left out in this view.
     pub(super) reissues: usize,
     /// The counter of the next Progress message.
     pub(super) beats: u64,
     /// The phase that was reported last.
     pub(super) reported: Option<Phase>,
+    /// How long the slowest answer to the first list of a masked round took.
+    pub(super) slowest: Option<Duration>,
+    /// The members that were reported to be missing in groups.
+    pub(super) missing: Option<Vec<MemberIndex>>,
 }
 
 /// How far a lead is.
@@ -53,12 +58,33 @@ pub(super) enum Stage {
         root: Hash,
         inclusions: Inclusions,
     },
+    /// Masked: the list is sent; waiting for vectors.
+    Masking(Gathering),
+    /// Masked: the sheet is sent; waiting for inclusions.
+    Sealing(Sealing),
     Voting {
         message: Message,
         frame: Bytes,
     },
     /// This lead has voted against its own view.
     Over,
+}
+
+/// The vectors that are masked for a list.
+pub(super) struct Gathering {
+    pub(super) list: Arc<MaskedList>,
+    pub(super) since: Time,
+    /// The signed vector of each author, its root as a sheet of one entry, and when it came.
+    pub(super) vectors: ByMember<(Message, Hash, Time)>,
+}
+
+/// A sheet of masked vectors, and who has signed for it.
+pub(super) struct Sealing {
+    pub(super) list: Arc<MaskedList>,
+    pub(super) sheet: Arc<MaskedSheet>,
+    pub(super) root: Hash,
+    pub(super) since: Time,
+    pub(super) signed: ByMember<Signature>,
 }
 
 impl Lead {
@@ -69,6 +95,8 @@ impl Lead {
             reissues: 0,
             beats: 0,
             reported: None,
+            slowest: None,
+            missing: None,
         }
     }
 
@@ -78,7 +106,8 @@ impl Lead {
             Stage::Waiting => Phase::Waiting,
             Stage::Collecting => Phase::Collecting,
             Stage::Scoring { .. } => Phase::Scoring,
-            Stage::Including { .. } => Phase::Including,
+            Stage::Masking(_) => Phase::Masking,
+            Stage::Including { .. } | Stage::Sealing(_) => Phase::Including,
             Stage::Deciding { .. } | Stage::Settling { .. } => Phase::Deciding,
             // In `Over` nothing more is sent, so the phase does not matter.
             Stage::Voting { .. } | Stage::Over => Phase::Voting,
@@ -92,10 +121,10 @@ impl Lead {
 
     /// The members whose entries these are.
     pub(super) fn authors(&self, entries: &[Entry]) -> Vec<MemberIndex> {
-        let listed = |entry: &Entry| entries.iter().any(|other| other.id == entry.id);
+        let listed = |id: &Hash| entries.iter().any(|other| other.id == *id);
         self.receipts
             .iter()
-            .filter(|(_, entry)| listed(entry))
+            .filter(|(_, id)| listed(id))
             .map(|(&member, _)| member)
             .collect()
     }

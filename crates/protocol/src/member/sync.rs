@@ -126,7 +126,12 @@ impl Member {
         let ancestors = self.syncing().keep_missing(response.missing);
         // Asks again only if this answer had something new, even if it announces more.
         let ancestors = ancestors && self.chain.missing().is_some();
-        self.make_unresolved_final();
+        if self.chain.missing().is_none()
+            && let Some(waiting) = self.chain.unresolved.take()
+        {
+            // A final block that has waited for its ancestors.
+            self.make_final(waiting);
+        }
         let mut highest = 0;
         for certificate in response.certificates.into_iter().chain(response.highest) {
             highest = certificate.view.max(highest);
@@ -176,8 +181,12 @@ impl Syncing<'_> {
         let proof = last.and_then(|last| newer[last].1.clone());
         let reached = newer[..count].last().map_or(after, |(block, _)| block.view);
         let mut above = self.chain.since_view(from.max(reached + 1));
-        let (certificates, more) = match count == newer.len() {
-            true => (above.by_ref().take(CERTIFICATES).cloned().collect(), false),
+        let (certificates, more): (Vec<_>, bool) = match count == newer.len() {
+            true => {
+                let above = above.by_ref().take(CERTIFICATES).cloned();
+                let certified = self.chain.certified.iter().map(|(known, _)| known.clone());
+                (certified.chain(above).collect(), false)
+            }
             false => (Vec::new(), true),
         };
         let response = SyncResponse {
@@ -202,7 +211,8 @@ impl Syncing<'_> {
         let vote = self.ballots.last_of(member);
         let proposal = self.view.proposed_by(member);
         let contribution = || self.round.contributed(member);
-        vote.or(proposal).or_else(contribution)
+        let outcome = || self.ballots.outcomes.votes.get(&member);
+        vote.or(proposal).or_else(outcome).or_else(contribution)
     }
 
     /// Whether this answers a question of this member, which is not open any more then.
@@ -357,7 +367,8 @@ impl Syncing<'_> {
                 }
             }
         }
-        if self.sync.catching_up || self.chain.unresolved.is_some() {
+        let unsettled = !self.chain.settled();
+        if self.sync.catching_up || self.chain.unresolved.is_some() || unsettled {
             self.ask_next();
         }
     }

@@ -52,8 +52,13 @@ impl<'a> Timing<'a> {
     pub(super) fn view_timeout(&self) -> Duration {
         let epoch = &self.config.epoch;
         let phases = epoch.roster.faulty() as u32 + 4;
-        // Contributions, scores and inclusions may each be waited for until patience is over.
-        let least = 3 * epoch.patience() + phases * self.phase();
+        // Contributions, scores and inclusions may each be waited for until patience is over; in masked
+        // rounds contributions, vectors and inclusions, and then up to three later lists.
+        let (patient, phases) = match self.config.masked() {
+            Some(_) => (4, phases.max(10)),
+            None => (3, phases),
+        };
+        let least = patient * epoch.patience() + phases * self.phase();
         (epoch.beat() * epoch.charter.view_timeout).max(least)
     }
 

@@ -286,29 +286,32 @@ impl Voting<'_> {
     }
 
     /// The certificate of a verdict that is not certified yet, once there is a quorum of votes.
-    fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
+    pub(super) fn certificate(&self, view: u64, verdict: Verdict) -> Option<Certificate> {
         let mut quorum = self.config.epoch.roster.quorum();
         if self.config.broken(Mutation::QuorumMinusOne) {
             quorum -= 1;
         }
+        if verdict.is_outcome() && self.config.broken(Mutation::OutcomeWithoutQuorum) {
+            quorum = 1;
+        }
         if self.chain.has(view, verdict) {
             return None;
         }
-        let tally = self.ballots.tallies.get(&view)?;
+        let tally = || self.ballots.tallies.get(&view);
         let cast = match verdict {
-            Verdict::Notarised(_) => &tally.notarize,
-            Verdict::Final(_) => &tally.finalize,
-            Verdict::Nullified => &tally.nullify,
+            Verdict::Notarised(_) => &tally()?.notarize,
+            Verdict::Final(_) => &tally()?.finalize,
+            Verdict::Nullified => &tally()?.nullify,
+            Verdict::Outcome { .. } => &self.ballots.outcomes.votes,
         };
         let mut votes: Vec<_> = cast
             .iter()
             .filter_map(|(&member, message)| {
-                let (block, checked) = match message.body {
-                    Body::Notarize { block, checked } => (Some(block), checked),
-                    Body::Finalize { block } => (Some(block), Checked::Structure),
-                    _ => (None, Checked::Structure),
+                let checked = match message.body {
+                    Body::Notarize { checked, .. } => checked,
+                    _ => Checked::Structure,
                 };
-                (block == verdict.block()).then_some(Vote {
+                (message.body == Body::vote(verdict, checked)).then_some(Vote {
                     member,
                     checked,
                     signature: message.signature,
@@ -327,7 +330,7 @@ impl Voting<'_> {
         // Those of auditors first: a notarisation needs some of them.
         let auditors = match verdict {
             Verdict::Notarised(_) => self.chain.auditors(&self.config.epoch, view),
-            Verdict::Final(_) | Verdict::Nullified => Vec::new(),
+            Verdict::Final(_) | Verdict::Nullified | Verdict::Outcome { .. } => Vec::new(),
         };
         let full = Checked::Outcome(Verification::Full);
         votes.sort_by_key(|vote: &Vote| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
+use super::masked::MaskedRound;
 use super::standing::Standing;
 use crate::certificate::Certificate;
 use crate::charter::Checkpoint;
@@ -44,11 +45,40 @@ impl Block {
         Hash::labelled("block", &[&codec::encode(self)])
     }
 
-    /// The round of learning, if it holds one.
+    /// The round of learning with models in clear, if it holds one.
     pub fn learning(&self) -> Option<&Learning> {
         match &self.content {
             Content::Learning(learning) => Some(learning),
-            Content::Change(_) | Content::Empty | Content::Recovery(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The masked round, if it holds one.
+    pub fn masked(&self) -> Option<&MaskedRound> {
+        match &self.content {
+            Content::Masked(masked) => Some(masked),
+            _ => None,
+        }
+    }
+
+    /// The round of learning, masked or not, if it holds one.
+    pub fn round(&self) -> Option<RoundBlock<'_>> {
+        match &self.content {
+            Content::Learning(learning) => Some(RoundBlock {
+                round: learning.round,
+                sheet: learning.sheet,
+                inclusions: &learning.inclusions,
+                ready: None,
+                outcome: Some(learning.outcome),
+            }),
+            Content::Masked(masked) => Some(RoundBlock {
+                round: masked.round,
+                sheet: masked.sheet,
+                inclusions: &masked.inclusions,
+                ready: Some(&masked.ready),
+                outcome: None,
+            }),
+            Content::Empty | Content::Change(_) | Content::Recovery(_) => None,
         }
     }
 
@@ -56,7 +86,7 @@ impl Block {
     pub fn change(&self) -> Option<&Change> {
         match &self.content {
             Content::Change(change) => Some(change),
-            Content::Learning(_) | Content::Empty | Content::Recovery(_) => None,
+            _ => None,
         }
     }
 
@@ -64,7 +94,7 @@ impl Block {
     pub fn recovery(&self) -> Option<&Recovery> {
         match &self.content {
             Content::Recovery(recovery) => Some(recovery),
-            Content::Learning(_) | Content::Empty | Content::Change(_) => None,
+            _ => None,
         }
     }
 
@@ -85,6 +115,31 @@ pub enum Content {
     Change(Box<Change>),
     /// The members that remain go on without others. It ends the epoch without a certificate.
     Recovery(Box<Recovery>),
+    /// One masked round of learning.
+    Masked(MaskedRound),
+}
+
+/// What every block of a round says, whether models are in clear or masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundBlock<'a> {
+    /// The round, from 1.
+    pub round: u64,
+    /// Root of the sheet.
+    pub sheet: Hash,
+    /// Signatures over the sheet by the authors of its entries, ascending by member.
+    pub inclusions: &'a Arc<[(MemberIndex, Signature)]>,
+    /// The members that are ready in a masked round, ascending.
+    ready: Option<&'a [MemberIndex]>,
+    /// Hash of the outcome; none of a masked round, whose outcome is agreed on afterwards.
+    pub outcome: Option<Hash>,
+}
+
+impl RoundBlock<'_> {
+    /// The members that took part, ascending: the authors, or in a masked round all who are ready.
+    pub fn members(&self) -> Vec<MemberIndex> {
+        let authors = || self.inclusions.iter().map(|(member, _)| *member).collect();
+        self.ready.map_or_else(authors, <[_]>::to_vec)
+    }
 }
 
 /// One round of learning, as every member adopts it.

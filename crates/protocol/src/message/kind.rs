@@ -201,6 +201,36 @@ kinds! {
         since: 2, scope: ROUND, path: Direct, of_lead: false, binds: false,
         checks: One, allowance: Fixed(1, 1, 8),
     }
+    /// [`Body::Keys`](super::Body::Keys).
+    Keys(Body) = 23 {
+        since: 3, scope: ROUND, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: EachView,
+    }
+    /// [`Body::KeyList`](super::Body::KeyList).
+    KeyList(Body) = 24 {
+        since: 3, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
+        checks: Held, allowance: EachSheet,
+    }
+    /// [`Body::MaskedVector`](super::Body::MaskedVector).
+    MaskedVector(Body) = 25 {
+        since: 3, scope: ROUND, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: EachSheet,
+    }
+    /// [`Body::MaskedSheet`](super::Body::MaskedSheet).
+    MaskedSheet(Body) = 26 {
+        since: 3, scope: ROUND_AND_VIEW, path: Gossip, of_lead: true, binds: false,
+        checks: One, allowance: EachSheet,
+    }
+    /// [`Body::Unmasking`](super::Body::Unmasking).
+    Unmasking(Body) = 27 {
+        since: 3, scope: ROUND, path: Direct, of_lead: false, binds: false,
+        checks: One, allowance: EachView,
+    }
+    /// [`Body::Outcome`](super::Body::Outcome).
+    Outcome(Body) = 28 {
+        since: 3, scope: VIEW, path: Direct, of_lead: false, binds: true,
+        checks: One, allowance: EachView,
+    }
 }
 
 /// What is declared of a kind.

@@ -4,6 +4,7 @@ mod block;
 mod change;
 mod entries;
 mod kind;
+mod masked;
 mod passage;
 mod standing;
 mod sync;
@@ -15,11 +16,15 @@ use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::roster::MemberIndex;
 
-pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery};
+pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery, RoundBlock};
 pub use change::{Amendment, Approval, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
 pub(crate) use kind::{Allowance, Checks};
 pub use kind::{Kind, Scope};
+pub use masked::{
+    Blob, KeyList, Keys, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Ready,
+    Unmasking,
+};
 pub use passage::Passage;
 pub use standing::{Confirmation, Standing};
 pub use sync::{Reminder, ReminderContent, SyncResponse};
@@ -119,6 +124,23 @@ pub enum Body {
     /// Member → each other (round): the sender contributes nothing to this round, for instance because
     /// its training failed. Nobody waits for it. It is no promise: a contribution counts all the same.
     Nothing,
+    /// Participant → lead (round): its public keys for a masked round, in place of a model.
+    Keys(Keys),
+    /// Lead → all (round, view): the members that are ready for a masked round. No more are taken.
+    KeyList(KeyList),
+    /// Author → lead (round): its vector, masked for a list.
+    MaskedVector(MaskedVector),
+    /// Lead → all (round, view): the vectors of all authors of the list's sums.
+    MaskedSheet(MaskedSheet),
+    /// Ready member → each other (round): its shares of the masks of a final round.
+    Unmasking(Box<Unmasking>),
+    /// Member → each other (view): a vote for the outcome of a final masked round.
+    Outcome {
+        /// The block.
+        block: Hash,
+        /// Hash of the outcome.
+        outcome: Hash,
+    },
 }
 
 impl Body {
@@ -128,6 +150,7 @@ impl Body {
             Verdict::Nullified => Self::Nullify,
             Verdict::Notarised(block) => Self::Notarize { block, checked },
             Verdict::Final(block) => Self::Finalize { block },
+            Verdict::Outcome { block, outcome } => Self::Outcome { block, outcome },
         }
     }
 }
@@ -148,4 +171,6 @@ pub enum Phase {
     Deciding,
     /// The proposal is sent; waiting for votes.
     Voting,
+    /// The list of a masked round is sent; waiting for masked vectors.
+    Masking,
 }

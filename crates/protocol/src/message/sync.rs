@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, Body, Contribution, Message, Proposal};
+use super::{Block, Body, Contribution, Keys, Message, Proposal};
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::identity::Signature;
 use crate::roster::MemberIndex;
@@ -71,6 +71,8 @@ pub enum ReminderContent {
     Vote(u64, Verdict, Checked),
     /// A proposal in this view.
     Proposal(u64, Box<Proposal>),
+    /// A contribution to this masked round.
+    Keys(u64, Keys),
 }
 
 impl Reminder {
@@ -82,7 +84,11 @@ impl Reminder {
             &Body::Notarize { block, checked } => vote(Verdict::Notarised(block), checked),
             &Body::Finalize { block } => vote(Verdict::Final(block), Checked::Structure),
             Body::Nullify => vote(Verdict::Nullified, Checked::Structure),
+            &Body::Outcome { block, outcome } => {
+                vote(Verdict::Outcome { block, outcome }, Checked::Structure)
+            }
             Body::Proposal(proposal) => ReminderContent::Proposal(message.view, proposal.clone()),
+            &Body::Keys(keys) => ReminderContent::Keys(message.round, keys),
             _ => return None,
         };
         Some(Self {
@@ -104,6 +110,7 @@ impl Reminder {
             ReminderContent::Proposal(view, proposal) => {
                 (0, *view, Body::Proposal(proposal.clone()))
             }
+            ReminderContent::Keys(round, keys) => (*round, 0, Body::Keys(*keys)),
         };
         Message {
             round,

@@ -117,7 +117,7 @@ impl RoundBase {
             true => format!("expected a contribution with a {what}, found none"),
             false => format!("expected a contribution without a {what}, found one"),
         };
-        let names = config.member.epoch.charter.names_shown;
+        let names = config.member.epoch.charter.shows_names();
         if fields.member.is_some() != names {
             return Err(has(names, "member's position"));
         }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use methods::Strategy;
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{FedAvg, OwnRadius, WeightRule};
+use protocol::charter::Privacy;
 use protocol::member::Config;
 use protocol::net::{Command, Event};
 use protocol::roster::Silo;
@@ -56,7 +57,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         min_contributions: 2 * ((n - 1) / 3) + 1,
         rotation: protocol::charter::Rotation::EveryRound,
         verification: protocol::charter::Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 1 << 20,
         keep_rounds: 1,
         discovery: false,

@@ -305,6 +305,10 @@ impl Simulator<'_> {
                 self.accused.insert((epoch, evidence.member));
                 Ok(())
             }
+            Report::Final { round, .. } if !self.options.groups.is_empty() => {
+                self.note_final(at, round);
+                Ok(())
+            }
             Report::KeyUsedBefore => {
                 self.lost_journals.unaware.remove(&at);
                 self.nodes[at].lost = true;
@@ -344,6 +348,10 @@ impl Simulator<'_> {
         let now = self.now;
         let persisted = self.monitor(at).persisted(now, me, &record);
         persisted.map_err(violated)?;
+        if let Record::Final { blocks, .. } = &record {
+            let masked = blocks.iter().filter_map(|block| block.masked());
+            masked.for_each(|masked| self.symbolic.settled(masked.list));
+        }
         let passage = match &record {
             Record::Final { blocks, proof } => Passage::among(blocks, proof),
             _ => None,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use protocol::charter::{Group, Masked, Privacy};
 use protocol::effects::{Input, Request};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
@@ -12,7 +13,7 @@ use protocol::message::{Amendment, Change};
 use protocol::{Hash, MemberIndex, PublicKey, Record, SecretKey, Time};
 
 use crate::byzantine::{Behaviour, ByzantineMember};
-use crate::genesis::{BEAT, PATIENCE, epoch_with};
+use crate::genesis::{BEAT, PATIENCE, epoch_of};
 use crate::invariants::{Violation, kind};
 use crate::random::Random;
 use crate::signatures::SignatureCache;
@@ -20,12 +21,15 @@ use crate::signatures::SignatureCache;
 use super::deaths::Death;
 use super::faults::{self, Script, ScriptedFault};
 use super::links::Links;
+use super::masks::Masks;
+use super::symbolic::Symbolic;
 use super::work::Store;
 use super::{Ended, FailureKind, Options};
 
 mod deaths;
 mod epochs;
 mod lost_journals;
+mod masked;
 mod members;
 mod people;
 mod put_back;
@@ -38,6 +42,7 @@ mod work;
 
 use epochs::EpochRun;
 use lost_journals::LostJournals;
+use masked::Unsettled;
 use people::Order;
 use scripted::Kill;
 
@@ -203,6 +208,10 @@ pub(super) struct Simulator<'a> {
     put_back: BTreeSet<usize>,
     /// Nodes that noticed that their journal is outdated, with their epochs.
     outdated: BTreeSet<(usize, usize)>,
+    masks: Masks,
+    symbolic: Symbolic,
+    /// Masked rounds that are final for a node, and whose outcome is not certified there.
+    unsettled: Vec<Unsettled>,
     /// Changes of the agreement that were proposed, by block.
     proposed: BTreeMap<Hash, Change>,
     deaths: Vec<Death>,
@@ -222,11 +231,16 @@ impl<'a> Simulator<'a> {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let epoch = Arc::new(epoch_with(
+        let privacy = match options.groups.is_empty() {
+            true => Privacy::Clear,
+            false => privacy_of(&options.groups),
+        };
+        let epoch = Arc::new(epoch_of(
             &keys,
             options.rounds,
             options.rotation,
             options.verification,
+            privacy,
         ));
         let Script {
             timed,
@@ -254,6 +268,9 @@ impl<'a> Simulator<'a> {
             lost_journals: LostJournals::default(),
             put_back: BTreeSet::new(),
             outdated: BTreeSet::new(),
+            masks: Masks::default(),
+            symbolic: Symbolic::default(),
+            unsettled: Vec::new(),
             proposed: BTreeMap::new(),
             deaths,
             kills: Vec::new(),
@@ -433,6 +450,21 @@ impl<'a> Simulator<'a> {
         }
         Ok(())
     }
+}
+
+/// The agreement on masked rounds of these groups, with equal weights.
+fn privacy_of(groups: &[Vec<usize>]) -> Privacy {
+    let group = |members: &Vec<usize>| {
+        let named = members.iter().map(|node| (format!("silo {node}"), 1));
+        let mut authors: Vec<_> = named.collect();
+        authors.sort();
+        Group { authors }
+    };
+    Privacy::Masked(Masked {
+        colluders: masked::COLLUDERS as u16,
+        smallest_sum: 3,
+        groups: groups.iter().map(group).collect(),
+    })
 }
 
 fn violated(violation: Violation) -> FailureKind {

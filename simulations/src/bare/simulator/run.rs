@@ -71,6 +71,7 @@ impl Simulator<'_> {
             self.now = time;
             self.ended.events += 1;
             self.event(event)?;
+            self.check_settling()?;
             if self.all_done() {
                 break;
             }
@@ -118,7 +119,8 @@ impl Simulator<'_> {
         let view = BEAT * (2 * PATIENCE + 8 * (f + 4));
         let beyond = self.options.faults.beyond > 0;
         // Without its fixed lead a federation need not finish.
-        let excused = beyond || self.options.rotation == Rotation::Fixed;
+        let excused =
+            beyond || self.options.rotation == Rotation::Fixed || !self.some_group_whole();
         let rounds = if beyond {
             1
         } else {
@@ -136,6 +138,20 @@ impl Simulator<'_> {
             healed: healed.elapsed(),
             ended: at.elapsed(),
         })
+    }
+
+    /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, and never
+    /// had to do without a journal. Clear rounds can in any case.
+    fn some_group_whole(&self) -> bool {
+        let groups = &self.options.groups;
+        let whole = |node: &usize| {
+            let of = &self.nodes[*node];
+            let lost = of.lost || self.put_back.contains(node) || self.twins.contains_key(node);
+            of.must_finish() && !lost && self.newest().nodes.contains(node)
+        };
+        // Fewer than four members do not go on with masked rounds.
+        let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;
+        groups.is_empty() || enough && groups.iter().any(|group| group.iter().all(whole))
     }
 
     /// The state of every member.

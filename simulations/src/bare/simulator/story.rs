@@ -37,6 +37,9 @@ impl Simulator<'_> {
                         format!("knows that {block} of view {view} is notarised")
                     }
                     Verdict::Final(block) => format!("knows that {block} of view {view} is final"),
+                    Verdict::Outcome { outcome, .. } => {
+                        format!("knows the outcome {outcome} of view {view}")
+                    }
                 }
             }
             Report::Final { round, .. } => format!("round {round} is final"),

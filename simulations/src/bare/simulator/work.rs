@@ -11,6 +11,9 @@ use super::{FailureKind, Simulator, violated};
 impl Simulator<'_> {
     /// Performs a piece of work when its time has passed.
     pub(super) fn work(&mut self, at: usize, request: &Request) -> Result<(), FailureKind> {
+        if let Some(answer) = self.masked_work(at, request)? {
+            return self.feed(at, Input::Done(answer));
+        }
         let me = self.me(at);
         let n = self.epoch_of(at).roster.len();
         let mut store = std::mem::take(&mut self.nodes[at].store);
@@ -63,6 +66,7 @@ impl Simulator<'_> {
                 self.nodes[at]
                     .journal
                     .push(Record::Applied { round: *round });
+                self.forget(at, *round);
             }
             _ => {}
         }
@@ -70,7 +74,7 @@ impl Simulator<'_> {
     }
 
     /// Whether a member serves a blob to a node that requests it now.
-    fn serves(&self, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
+    pub(super) fn serves(&self, holder: MemberIndex, asker: usize, blob: &Hash) -> bool {
         let run = &self.epochs[self.nodes[asker].epoch];
         let Some(&first) = run.nodes.get(holder.at()) else {
             return false;

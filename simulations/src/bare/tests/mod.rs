@@ -8,6 +8,7 @@ mod broken_rules;
 mod byzantine;
 mod deaths;
 mod epochs;
+mod masked;
 mod people;
 mod plans;
 mod put_back;

@@ -1,6 +1,7 @@
 //! Collecting contributions: receipts, and closing the set with a bundle.
 
 use crate::effects::Effect;
+use crate::hash::Hash;
 use crate::member::Mutation;
 use crate::member::inbox::Admission;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
@@ -35,50 +36,96 @@ impl Leading<'_> {
             .cloned()
             .collect();
         for message in due {
-            let Body::Contribution(contribution) = &message.body else {
-                continue;
-            };
-            let from = message.sender;
-            if let Some(reason) = self.objection(&message, contribution) {
-                self.round.inbox.admissions.insert(from, Admission::Refused);
-                self.out.refuse(from, plan.round, reason);
-                continue;
-            }
-            match self.round.inbox.admissions.get(&from) {
-                Some(_) => self.accept(from, contribution),
-                // Fetched from each author, even if another has contributed the same model: an
-                // author that only copied the hash cannot give it.
-                None => {
-                    self.round.inbox.admissions.insert(from, Admission::Pending);
-                    self.out.push(Effect::Work(Request::Admit {
-                        round: plan.round,
-                        fields: contribution.fields.clone(),
-                        from,
-                    }));
-                }
-            }
+            self.look_at(&message, plan.round);
         }
         if self.closing() {
-            let Some(lead) = &self.lead else { return };
-            let mut entries: Vec<_> = lead.receipts.values().cloned().collect();
-            entries.sort_by_key(|entry| entry.id);
-            self.issue_bundle(entries, plan.cross_evaluate);
+            self.close(plan.cross_evaluate);
         }
     }
 
-    /// What is wrong with a contribution, before its model is fetched.
-    fn objection(&self, message: &Message, contribution: &Contribution) -> Option<Refusal> {
+    /// Has a contribution checked, or accepts it once that is done.
+    fn look_at(&mut self, message: &Message, round: u64) {
+        let from = message.sender;
+        if let Some(reason) = self.objection(message) {
+            self.round.inbox.admissions.insert(from, Admission::Refused);
+            return self.out.refuse(from, round, reason);
+        }
+        let (id, check) = match &message.body {
+            Body::Contribution(contribution) => (
+                contribution.entry(&self.config.epoch.federation, round).id,
+                // Fetched from each author, even if another has contributed the same model: an
+                // author that only copied the hash cannot give it.
+                Request::Admit {
+                    round,
+                    fields: contribution.fields.clone(),
+                    from,
+                },
+            ),
+            Body::Keys(keys) => (
+                keys.id(&self.config.epoch.federation, round, from),
+                Request::CheckKeys {
+                    round,
+                    keys: keys.public,
+                    from,
+                },
+            ),
+            _ => return,
+        };
+        match self.round.inbox.admissions.get(&from) {
+            Some(_) => self.accept(from, id),
+            None => {
+                self.round.inbox.admissions.insert(from, Admission::Pending);
+                self.out.push(Effect::Work(check));
+            }
+        }
+    }
+
+    /// Closes the set: sends the bundle, or the list of a masked round.
+    fn close(&mut self, cross_evaluate: bool) {
+        let Some(lead) = &self.lead else { return };
+        let members: Vec<_> = lead.receipts.keys().copied().collect();
+        if self.config.masked().is_some() {
+            return self.issue_list(&members);
+        }
+        let federation = self.config.epoch.federation;
+        let entry = |member| match &self.round.inbox.contributions.get(member)?.body {
+            Body::Contribution(own) => Some(own.entry(&federation, self.round.number)),
+            _ => None,
+        };
+        let mut entries: Vec<_> = members.iter().filter_map(entry).collect();
+        entries.sort_by_key(|entry| entry.id);
+        self.issue_bundle(entries, cross_evaluate);
+    }
+
+    /// What is wrong with a contribution, before its model is fetched, or its keys are checked.
+    fn objection(&self, message: &Message) -> Option<Refusal> {
         let plan = self.round.plan()?;
-        let fields = &contribution.fields;
         if !self.round.participates(message.sender)
             && !self.config.broken(Mutation::UninvitedContribution)
         {
             return Some(Refusal::NotAParticipant(message.sender));
         }
-        let (got, ours) = (contribution.plan, plan.plan);
+        let (got, ours) = match &message.body {
+            Body::Keys(keys) => (keys.plan, plan.plan),
+            Body::Contribution(contribution) => (contribution.plan, plan.plan),
+            _ => return None,
+        };
         if got != ours && !self.config.broken(Mutation::ContributionOfAnyPlan) {
             return Some(Refusal::WrongPlan { got, ours });
         }
+        match &message.body {
+            Body::Contribution(contribution) => self.objection_to_model(message, contribution),
+            _ => None,
+        }
+    }
+
+    /// What is wrong with the entry of a contributed model.
+    fn objection_to_model(
+        &self,
+        message: &Message,
+        contribution: &Contribution,
+    ) -> Option<Refusal> {
+        let (plan, fields) = (self.round.plan()?, &contribution.fields);
         let (got, limit) = (fields.size, self.config.epoch.charter.blob_limit);
         if got > limit {
             return Some(Refusal::ModelTooLarge { got, limit });
@@ -87,7 +134,7 @@ impl Leading<'_> {
         if got != needed && !self.config.broken(Mutation::ModelOfAnySize) {
             return Some(Refusal::ModelSize { got, needed });
         }
-        let shown = self.config.epoch.charter.names_shown;
+        let shown = self.config.epoch.charter.shows_names();
         if fields.member != shown.then_some(message.sender) {
             return Some(Refusal::EntryName);
         }
@@ -110,6 +157,20 @@ impl Leading<'_> {
         fields: &EntryFields,
         result: Result<(), WorkError>,
     ) {
+        if result.is_ok() && round == self.round.number {
+            // Models that were fetched to be checked are kept.
+            self.round.models.hold([fields.blob]);
+        }
+        self.keys_checked(round, from, result);
+    }
+
+    /// A contribution was checked: its model, or its keys in a masked round.
+    pub(in crate::member) fn keys_checked(
+        &mut self,
+        round: u64,
+        from: MemberIndex,
+        result: Result<(), WorkError>,
+    ) {
         let refused = self.round.inbox.admissions.get(&from) == Some(&Admission::Refused);
         if round != self.round.number || refused {
             return;
@@ -118,11 +179,7 @@ impl Leading<'_> {
             Err(WorkError::Refused(_)) if self.config.broken(Mutation::BadModelAdmitted) => {
                 Admission::Usable
             }
-            Ok(()) => {
-                // Models that were fetched to be checked are kept.
-                self.round.models.hold([fields.blob]);
-                Admission::Usable
-            }
+            Ok(()) => Admission::Usable,
             Err(WorkError::Unavailable) => Admission::Retry,
             Err(WorkError::Refused(reason)) => {
                 self.out.refuse(from, round, Refusal::Work(reason));
@@ -133,22 +190,21 @@ impl Leading<'_> {
     }
 
     /// The contribution counts: its author gets a receipt of this view.
-    fn accept(&mut self, member: MemberIndex, contribution: &Contribution) {
-        let entry = contribution.entry(&self.config.epoch.federation, self.round.number);
+    fn accept(&mut self, member: MemberIndex, id: Hash) {
         let Some(lead) = &mut self.lead else { return };
-        lead.receipts.insert(member, entry);
+        lead.receipts.insert(member, id);
         self.give_receipt(member);
     }
 
     pub(super) fn give_receipt(&mut self, member: MemberIndex) {
-        let Some(entry) = self
+        let Some(&entry) = self
             .lead
             .as_ref()
             .and_then(|lead| lead.receipts.get(&member))
         else {
             return;
         };
-        let body = Body::Receipt { entry: entry.id };
+        let body = Body::Receipt { entry };
         let (message, frame) = self.config.seal(0, self.view.number, body);
         self.out.send(member, &message, &frame);
     }
@@ -161,7 +217,19 @@ impl Leading<'_> {
     }
 
     /// Whether to close the set, without those who are missing.
-    fn closing(&self) -> bool {
+    fn closing(&mut self) -> bool {
+        let ready = self
+            .lead
+            .iter()
+            .flat_map(|lead| lead.receipts.keys().copied());
+        let ready: Vec<_> = ready.collect();
+        let masked = self.config.masked().is_some();
+        if masked && !self.may_list(&ready) {
+            if self.timing().waiting().patience_over() {
+                self.report_missing(&ready);
+            }
+            return false;
+        }
         let Some(lead) = &self.lead else { return false };
         let refused = |member: &MemberIndex| {
             self.round.inbox.admissions.get(member) == Some(&Admission::Refused)

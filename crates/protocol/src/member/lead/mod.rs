@@ -5,8 +5,10 @@
 //! | `collect` | contributions and receipts, until the bundle closes the set |
 //! | `sheet` | scores and inclusions, until all authors signed for the sheet |
 //! | `propose` | the decision, its outcome, and the proposed block |
+//! | `masked` | in masked rounds: the list, the vectors, the sheet, and the proposed block |
 
 mod collect;
+mod masked;
 mod propose;
 mod sheet;
 
@@ -106,7 +108,8 @@ impl Leading<'_> {
     /// view that it leads. A proposal that is durable stays the only one of the view.
     pub(super) fn start(&mut self, durable: Option<(Message, Bytes)>) {
         let waiting = self.chain.newest_notarised().is_some()
-            && !self.config.broken(Mutation::RoundFromNotarised);
+            && !self.config.broken(Mutation::RoundFromNotarised)
+            || !self.chain.settled();
         // While a round may become final, the next beat is early enough to say who leads: with its
         // finality the lead may change.
         let sure = !(waiting && self.config.epoch.charter.rotation.follows_rounds());
@@ -154,6 +157,8 @@ impl Leading<'_> {
             Some(Stage::Scoring { .. }) => self.collect_scores()?,
             Some(Stage::Including { .. }) => self.collect_inclusions()?,
             Some(Stage::Settling { .. }) => return self.propose_settled(),
+            Some(Stage::Masking(_)) => self.collect_vectors()?,
+            Some(Stage::Sealing(_)) => return self.seal_masked(),
         }
         Ok(None)
     }
@@ -177,11 +182,13 @@ impl Leading<'_> {
         Some(phase)
     }
 
-    /// Waits for the finality of a notarised block. If it takes longer than D, proposes an empty
-    /// block on top of it, with which it becomes final too.
+    /// Waits for the finality of a notarised block, and for the outcome of a final masked round. If the
+    /// finality takes longer than D, proposes an empty block on top of it, with which it becomes final too.
     fn wait_for_finality(&mut self) -> Option<Draft> {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
-            self.set_stage(Stage::Collecting);
+            if self.chain.settled() {
+                self.set_stage(Stage::Collecting);
+            }
             return None;
         };
         if self.config.broken(Mutation::NoEmptyBlock) {
@@ -235,6 +242,18 @@ impl Leading<'_> {
                     self.config.others().into_iter().filter(silent).collect(),
                 )
             }
+            Stage::Masking(gathering) => {
+                let body = Body::KeyList(gathering.list.keys.clone());
+                let silent = |by: &MemberIndex| !gathering.vectors.contains_key(by);
+                let others = self.config.others().into_iter();
+                (body, others.filter(silent).collect())
+            }
+            Stage::Sealing(sealing) => {
+                let body = Body::MaskedSheet((*sealing.sheet).clone());
+                let silent = |by: &MemberIndex| !sealing.signed.contains_key(by);
+                let others = self.config.others().into_iter();
+                (body, others.filter(silent).collect())
+            }
             Stage::Voting { message, frame } => {
                 let (message, frame) = (message.clone(), frame.clone());
                 let silent: Vec<_> = self
@@ -243,15 +262,10 @@ impl Leading<'_> {
                     .into_iter()
                     .filter(|member| !voters.contains(member))
                     .collect();
-                let sheet = match &message.body {
-                    Body::Proposal(proposal) => proposal.block.learning(),
-                    _ => None,
-                }
-                .and_then(|learning| self.round.sheets.get(&learning.sheet).cloned());
-                if let Some(sheet) = sheet {
-                    let (sheet, bytes) = self.config.seal(round, view, sheet_body(&sheet));
+                for body in self.rests_on(&message) {
+                    let (other, bytes) = self.config.seal(round, view, body);
                     for &to in &silent {
-                        self.out.send(to, &sheet, &bytes);
+                        self.out.send(to, &other, &bytes);
                     }
                 }
                 for to in silent {
@@ -284,7 +298,34 @@ impl Timing<'_> {
                 signed,
                 ..
             }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
+            Some(Stage::Masking(gathering)) => vec![self.vectors_due(gathering)],
+            Some(Stage::Sealing(sealing)) => vec![self.seals_due(sealing)],
             _ => Vec::new(),
+        }
+    }
+}
+
+impl Leading<'_> {
+    /// What a proposal rests on, for members that may not have it.
+    fn rests_on(&self, message: &Message) -> Vec<Body> {
+        let Body::Proposal(proposal) = &message.body else {
+            return Vec::new();
+        };
+        match &proposal.block.content {
+            Content::Learning(learning) => {
+                let sheet = self.round.sheets.get(&learning.sheet);
+                sheet.map(|sheet| sheet_body(sheet)).into_iter().collect()
+            }
+            Content::Masked(masked) => {
+                let masks = &self.round.masks;
+                let list = masks
+                    .list(&masked.list)
+                    .map(|list| Body::KeyList(list.keys.clone()));
+                let sheet = masks.sheet(&masked.sheet);
+                let sheet = sheet.map(|sheet| Body::MaskedSheet((**sheet).clone()));
+                list.into_iter().chain(sheet).collect()
+            }
+            Content::Empty | Content::Change(_) | Content::Recovery(_) => Vec::new(),
         }
     }
 }

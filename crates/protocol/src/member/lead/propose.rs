@@ -24,7 +24,7 @@ impl Leading<'_> {
         let covered = lead
             .receipts
             .values()
-            .all(|entry| sheet.position(&entry.id).is_some())
+            .all(|id| sheet.position(id).is_some())
             || self.config.broken(Mutation::TakeOverUncovered);
         let authors: Vec<_> = inclusions.iter().map(|(by, _)| *by).collect();
         let here = self.round.models.missing(&sheet.entries).is_empty()

@@ -68,7 +68,7 @@ impl Leading<'_> {
             return Ok(());
         }
         let scored = |entry: &Entry| {
-            let author = lead.receipts.iter().find(|(_, own)| own.id == entry.id)?.0;
+            let author = lead.receipts.iter().find(|(_, own)| **own == entry.id)?.0;
             let scores = self
                 .round
                 .inbox
@@ -152,10 +152,11 @@ impl Leading<'_> {
 
     /// An author's signature over the sheet.
     pub(in crate::member) fn inclusion(&mut self, message: &Message, sheet: Hash) {
-        let Some(lead) = &mut self.lead else { return };
         if message.round != self.round.number {
             return;
         }
+        self.sealed(message, sheet);
+        let Some(lead) = &mut self.lead else { return };
         if let Stage::Including {
             root,
             signed,
@@ -166,7 +167,7 @@ impl Leading<'_> {
             && lead
                 .receipts
                 .get(&message.sender)
-                .is_some_and(|own| full.position(&own.id).is_some())
+                .is_some_and(|own| full.position(own).is_some())
         {
             signed.insert(message.sender, message.signature);
         }
@@ -211,7 +212,7 @@ impl Leading<'_> {
             .filter(|(_, entry)| {
                 lead.receipts
                     .iter()
-                    .any(|(m, own)| own.id == entry.id && signed.contains_key(m))
+                    .any(|(m, own)| *own == entry.id && signed.contains_key(m))
             })
             .map(|(at, _)| at)
             .collect();

@@ -33,7 +33,7 @@ fn a_member_that_does_not_speak_a_new_format_says_so_and_neither_approves_nor_vo
     let why = || Refusal::Change(ChangeError::Format { got, spoken });
     assert_eq!(
         why().to_string(),
-        "the amended agreement needs message format 3, this program speaks formats 1 to 2: update it, \
+        "the amended agreement needs message format 4, this program speaks formats 1 to 3: update it, \
          and then approve the amendment"
     );
     // It is known, so that its institution sees what the others want.

@@ -4,6 +4,7 @@ use super::one::*;
 use super::prelude::*;
 use super::table::epoch_with;
 use crate::certificate::{Certificate, Checked, Verdict};
+use crate::charter::Privacy;
 use crate::effects::Case;
 use crate::message::{Content, Learning, Phase, Proposal};
 
@@ -287,7 +288,7 @@ pub(super) fn a_signature_of_a_member_that_the_plan_does_not_name_is_refused() {
 
 #[test]
 pub(super) fn shown_names_that_are_not_those_of_the_signers_are_refused() {
-    let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
+    let epoch = epoch_with(4, 5, |charter| charter.privacy = Privacy::ClearWithNames);
     let (me, lead) = (epoch.lead(0), epoch.lead(1));
     for good in [true, false] {
         let mut one = One::of(epoch.clone(), me).contributed();

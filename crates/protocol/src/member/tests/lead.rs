@@ -3,6 +3,7 @@
 use super::one::*;
 use super::prelude::*;
 use super::table::{BLOB, epoch_with};
+use crate::charter::Privacy;
 use crate::effects::WorkError;
 use crate::message::{Contribution, EntryFields, METRIC_NAME, METRICS, Phase, Scores};
 
@@ -143,7 +144,7 @@ pub(super) fn a_contribution_of_a_member_that_the_plan_does_not_name_is_refused(
 
 #[test]
 pub(super) fn with_names_shown_a_contribution_must_name_its_author() {
-    let epoch = epoch_with(4, 5, |charter| charter.names_shown = true);
+    let epoch = epoch_with(4, 5, |charter| charter.privacy = Privacy::ClearWithNames);
     let mut one = One::of(epoch.clone(), epoch.lead(1));
     one.plan();
     let [x, y, z] = one.others()[..] else {

@@ -30,6 +30,13 @@ pub(super) struct One {
     pub(super) now: Time,
 }
 
+/// Keeps the refusal that a member reports, for `refusals`.
+pub(super) fn note(report: &Report) {
+    if let Report::Refused { reason, .. } | Report::Nullifying { reason, .. } = report {
+        REPORTED.with_borrow_mut(|said| said.push(reason.clone()));
+    }
+}
+
 impl One {
     /// Starts a member. Gives its first effects.
     pub(super) fn start(epoch: Arc<Epoch>, me: MemberIndex, start: Start) -> (Self, Vec<Effect>) {
@@ -109,11 +116,8 @@ impl One {
         let mut effects = Vec::new();
         self.member.step(self.now, input, &mut effects);
         for effect in &effects {
-            if let Effect::Report(
-                Report::Refused { reason, .. } | Report::Nullifying { reason, .. },
-            ) = effect
-            {
-                REPORTED.with_borrow_mut(|said| said.push(reason.clone()));
+            if let Effect::Report(report) = effect {
+                note(report);
             }
         }
         effects
@@ -317,7 +321,7 @@ impl One {
 
     pub(super) fn trained(&self, member: MemberIndex) -> Trained {
         let mut trained = trained(blob(member));
-        let shown = self.epoch.charter.names_shown;
+        let shown = self.epoch.charter.shows_names();
         trained.fields.member = shown.then_some(member);
         trained
     }

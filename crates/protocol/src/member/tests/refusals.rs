@@ -2,7 +2,10 @@
 //! compile here until a test is listed for it, and a listed test that no longer reports it fails.
 
 use super::one::REPORTED;
-use super::{amendments, clock, judge, lead, outcome, propose, round, rows, sheet};
+use super::{
+    amendments, clock, judge, lead, masked, masked_one, outcome, propose, round, rows, settled_one,
+    sheet,
+};
 use crate::refusal::{Omission, Refusal};
 
 /// A refusal, and the tests that show it.
@@ -83,6 +86,17 @@ shown! {
         propose::a_lead_that_cannot_decide_or_compute_the_outcome_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Scores, .. } =>
         sheet::with_too_few_scores_the_lead_votes_against_its_view;
+    Refusal::OtherMode => masked_one::messages_of_masked_rounds_are_refused_where_models_are_in_clear;
+    Refusal::ListTooSmall { .. } =>
+        masked_one::a_list_that_is_too_small_or_without_a_group_is_refused;
+    Refusal::ForeignKeys => masked_one::a_list_with_foreign_keys_for_this_member_is_refused;
+    Refusal::ListFollows => masked_one::a_list_that_is_no_part_of_the_one_before_is_refused;
+    Refusal::OtherAuthors => masked_one::a_sheet_without_exactly_the_authors_is_refused;
+    Refusal::OtherReady => masked_one::a_masked_round_with_other_ready_members_is_refused;
+    Refusal::WrongState { .. } => masked_one::a_masked_round_from_another_state_is_refused;
+    Refusal::Unmasking => settled_one::shares_that_are_unproven_or_of_no_ready_member_are_refused;
+    Refusal::TooFewLeft { reason: Omission::Vector, .. } =>
+        masked::without_a_vector_of_a_group_the_lead_votes_against_its_view;
     Refusal::TooFewLeft { reason: Omission::Inclusion, .. } =>
         sheet::a_sheet_is_issued_again_at_most_f_plus_1_times;
     Refusal::ViewsUnknown =>

@@ -5,7 +5,7 @@ use super::one::*;
 use super::prelude::*;
 use super::table::{epoch_declaring, key};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch, Genesis};
+use crate::charter::{Charter, Epoch, Genesis, Privacy};
 use crate::message::{Bundle, Entry, EntryFields, Sheet};
 use crate::roster::MOST_ROWS;
 
@@ -161,7 +161,7 @@ pub(super) fn a_sheet_that_claims_more_rows_than_its_signers_declared_is_refused
 pub(super) fn an_entry_with_a_name_is_held_against_what_that_member_declared() {
     // Sorted by size these claims would fit.
     for (rows, refusal) in [([100, 200, 300, 400], None), ([101, 1, 1, 1], Some(101))] {
-        let epoch = declaring(|charter| charter.names_shown = true);
+        let epoch = declaring(|charter| charter.privacy = Privacy::ClearWithNames);
         let me = epoch.lead(0);
         let mut one = trained(epoch, me, rows[me.at()]);
         let entries = entries(&one, &members(rows));

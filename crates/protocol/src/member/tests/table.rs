@@ -3,8 +3,10 @@
 
 use std::sync::Mutex;
 
+use super::one::note;
 use super::prelude::*;
-use crate::charter::{Charter, Epoch, Genesis, Rotation, Verification};
+use super::toy::Toys;
+use crate::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Claim, PublicKey, SecretKey, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
@@ -48,7 +50,7 @@ pub(super) fn epoch_declaring(
         min_contributions: 2 * ((n - 1) / 3) + 1,
         rotation: Rotation::EveryRound,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: BLOB,
         keep_rounds: 2,
         discovery: false,
@@ -118,6 +120,8 @@ pub(super) struct Table {
     verifier: Remembering,
     pub(super) reports: Vec<(usize, Report)>,
     pub(super) trainings: usize,
+    /// What members keep of masked rounds.
+    pub(super) toys: Toys,
     /// Frames for which this returns true are lost.
     pub(super) lost: fn(usize, &Message) -> bool,
 }
@@ -135,7 +139,7 @@ impl Table {
         )
     }
 
-    fn of(epoch: Arc<Epoch>, cross_evaluate: bool) -> Self {
+    pub(super) fn of(epoch: Arc<Epoch>, cross_evaluate: bool) -> Self {
         let n = epoch.roster.len() as u16;
         let mut table = Self {
             members: (0..n).map(|_| None).collect(),
@@ -151,6 +155,7 @@ impl Table {
             verifier: Remembering::default(),
             reports: Vec::new(),
             trainings: 0,
+            toys: Toys::default(),
             lost: |_, _| false,
         };
         for i in 0..usize::from(n) {
@@ -236,6 +241,7 @@ impl Table {
                 }
                 Effect::EpochOver(_) | Effect::Await { .. } => continue,
                 Effect::Report(report) => {
+                    note(&report);
                     self.reports.push((i, report));
                     continue;
                 }
@@ -325,6 +331,14 @@ impl Table {
                         result: here.map(|()| settled),
                     })
                 }
+                Effect::Work(
+                    request @ (Request::Prepare { .. }
+                    | Request::CheckKeys { .. }
+                    | Request::Mask { .. }
+                    | Request::Verify { .. }
+                    | Request::Unmask { .. }
+                    | Request::Combine { .. }),
+                ) => Input::Done(self.toy(i, request)),
                 Effect::Work(Request::Apply { rounds, holders }) => {
                     let last = rounds.last().unwrap();
                     let (round, blob) = (last.round, last.outcome);

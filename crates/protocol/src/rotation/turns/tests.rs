@@ -1,7 +1,7 @@
 //! Who leads when, under every policy.
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::charter::{Charter, Epoch, Genesis, Verification};
+use crate::charter::{Charter, Epoch, Genesis, Privacy, Verification};
 use crate::identity::SecretKey;
 use crate::roster::Silo;
 
@@ -22,7 +22,7 @@ fn epoch(n: u16, rotation: Rotation) -> Epoch {
         min_contributions: n,
         rotation,
         verification: Verification::Full,
-        names_shown: false,
+        privacy: Privacy::Clear,
         blob_limit: 1,
         keep_rounds: 1,
         discovery: false,

@@ -131,6 +131,19 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             info!(round, view, %lead, %block, authors = authors.len(), "final");
             *at_round = (*at_round).max(round + 1);
         }
+        Report::OtherOutcome {
+            round,
+            computed,
+            certified,
+        } => {
+            warn!(round, %computed, %certified, "this machine computed another outcome");
+        }
+        Report::GroupsIncomplete { round, members } => {
+            warn!(round, ?members, "no group is complete");
+        }
+        Report::OtherCircle { before, now } => {
+            warn!(round = at_round, ?before, ?now, "a sum is not answered");
+        }
         Report::HeavyEntry {
             round, rows, total, ..
         } => {

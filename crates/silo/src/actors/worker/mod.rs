@@ -90,6 +90,9 @@ impl Drop for CurrentRound {
 #[derive(Default)]
 pub(crate) struct Waiting(Wants<WorkRequest>);
 
+/// Why no work of masked rounds is done. No agreement of this program asks for it.
+const UNMASKED: &str = "this program carries out no masked rounds";
+
 /// Blobs without which work cannot begin, and members that may have them.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Needs {
@@ -202,6 +205,12 @@ impl WorkerActor {
                 self.needs_outcome(outcome, holders)
             }
             Request::Plan { .. } | Request::Train { .. } => Ok(Needs::default()),
+            Request::Prepare { .. }
+            | Request::CheckKeys { .. }
+            | Request::Mask { .. }
+            | Request::Verify { .. }
+            | Request::Unmask { .. }
+            | Request::Combine { .. } => Err(WorkError::Refused(UNMASKED.into())),
         }
     }
 
@@ -267,6 +276,13 @@ impl WorkerActor {
             Request::Settle { case, .. } => self.settle(case, reply, ctx),
             Request::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
             Request::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
+            // Refused before: see `needs`.
+            Request::Prepare { .. }
+            | Request::CheckKeys { .. }
+            | Request::Mask { .. }
+            | Request::Verify { .. }
+            | Request::Unmask { .. }
+            | Request::Combine { .. } => {}
         }
     }
 

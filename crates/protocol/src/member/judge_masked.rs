@@ -1,0 +1,100 @@
+//! Judging the block of a masked round (R1, M4).
+
+use super::Mutation;
+use super::judge::{Judging, Opinion, Ruling, State};
+use super::masks::Check;
+use crate::certificate::Checked;
+use crate::charter::Verification;
+use crate::hash::Hash;
+use crate::message::MaskedRound;
+use crate::refusal::Refusal;
+
+impl Judging<'_> {
+    /// What R1 demands of a masked round, apart from checking the vectors.
+    pub(super) fn judge_masked(&self, masked: &MaskedRound) -> Opinion {
+        if self.config.masked().is_none() {
+            return Opinion::Refuse(Refusal::OtherMode);
+        }
+        let Some(plan) = self.round.plan() else {
+            return Opinion::Wait;
+        };
+        let Some(state) = self.chain.state_before(self.round.number) else {
+            // The outcome before it is not certified here.
+            return Opinion::Wait;
+        };
+        let (got, now) = (masked.round, self.round.number);
+        if got != now {
+            return Opinion::Refuse(Refusal::WrongRound { got, now });
+        }
+        let (got, ours) = (masked.plan, plan.plan);
+        if got != ours {
+            return Opinion::Refuse(Refusal::WrongPlan { got, ours });
+        }
+        let (got, ours) = (masked.state, state);
+        if got != ours && !self.config.broken(Mutation::AnyState) {
+            return Opinion::Refuse(Refusal::WrongState { got, ours });
+        }
+        let masks = &self.round.masks;
+        // The list was answered here, so M2 holds for it.
+        let (Some(list), Some(sheet)) = (masks.list(&masked.list), masks.sheet(&masked.sheet))
+        else {
+            return Opinion::Wait;
+        };
+        let ready = masked.ready == list.keys.members();
+        if !ready && !self.config.broken(Mutation::AnyReady) {
+            return Opinion::Refuse(Refusal::OtherReady);
+        }
+        if sheet.list != list.root {
+            return Opinion::Refuse(Refusal::OtherAuthors);
+        }
+        let signers = masked.inclusions.iter().map(|(by, _)| *by);
+        if !signers.eq(sheet.authors()) {
+            let (signers, entries) = (masked.inclusions.len(), sheet.entries.len());
+            return Opinion::Refuse(Refusal::Signers { signers, entries });
+        }
+        let listed = masked.ready.binary_search(&self.config.me).is_ok();
+        if self.view.receipt.is_some() && !listed && !self.config.broken(Mutation::ReceiptIgnored) {
+            return Opinion::Refuse(Refusal::LeftOut);
+        }
+        let (entries, needed) = (masked.ready.len(), self.round.fewest(self.config));
+        if entries < needed && !self.config.broken(Mutation::FewestIgnored) {
+            return Opinion::Refuse(Refusal::TooFewEntries { entries, needed });
+        }
+        if !self.waiting().enough(&masked.ready) && !self.config.broken(Mutation::EnoughIgnored) {
+            return Opinion::Wait;
+        }
+        Opinion::Masked(masked.sheet)
+    }
+
+    /// Votes for a masked round once all vectors and transcripts are kept here and right: a voter can
+    /// open the sums, and can give others all that they need for it.
+    pub(super) fn vote_for_masked(&mut self, block: Hash, sheet: Hash) -> Ruling {
+        let vote = Ruling::Notarize(block, Checked::Outcome(Verification::Full));
+        match self.round.masks.checks.get(&sheet).cloned() {
+            Some(Check::Held) => {
+                self.set_state(State::Voted);
+                vote
+            }
+            _ if self.config.broken(Mutation::VectorsUnchecked) => {
+                self.set_state(State::Voted);
+                vote
+            }
+            Some(Check::Refused(reason)) => {
+                self.set_state(State::Voted);
+                let reason = Refusal::Work(reason);
+                self.out
+                    .refuse(self.view.lead, self.round.number, reason.clone());
+                Ruling::Nullify(reason)
+            }
+            Some(Check::Running | Check::Stalled) => Ruling::Wait,
+            None => {
+                let holders = self.config.holders(self.view.lead);
+                let masks = &mut self.round.masks;
+                if let Some(of) = masks.sheet(&sheet).cloned() {
+                    masks.verify(of, sheet, holders, self.out);
+                }
+                Ruling::Wait
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! A member's part of a masked round before its block is final: answering the lists of leads (M2, M3),
+//! and signing for sheets of masked vectors (M4).
+
+use std::sync::Arc;
+
+use super::chain::Chain;
+use super::masks::Check;
+use super::outbox::Outbox;
+use super::participation::Participation;
+use super::round::Round;
+use super::{Config, Member, Mutation, View};
+use crate::effects::{Effect, Record, Report};
+use crate::hash::Hash;
+use crate::message::{Body, KeyList, MaskedSheet, MaskedVector};
+use crate::privacy::Circle;
+use crate::refusal::Refusal;
+use crate::roster::MemberIndex;
+use crate::work::{MaskedList, Request, WorkError};
+
+/// Answering lists, and signing for masked sheets. Borrows what that depends on.
+pub(super) struct Masking<'a> {
+    config: &'a Config,
+    out: &'a mut Outbox,
+    chain: &'a Chain,
+    view: &'a View,
+    round: &'a mut Round,
+    participation: &'a Participation,
+    circle: &'a mut Option<Circle>,
+}
+
+impl Member {
+    /// Lends what a masked round depends on before its block is final.
+    pub(super) fn masking(&mut self) -> Masking<'_> {
+        Masking {
+            config: &self.config,
+            out: &mut self.out,
+            chain: &self.chain,
+            view: &self.view,
+            round: &mut self.round,
+            participation: &self.participation,
+            circle: &mut self.circle,
+        }
+    }
+}
+
+impl Masking<'_> {
+    /// The lead of the view says who is ready.
+    ///
+    /// # Errors
+    /// The rule that its lead broke.
+    pub(super) fn list(&mut self, round: u64, keys: KeyList) -> Result<(), Refusal> {
+        let (number, view) = (self.round.number, self.view.number);
+        let Some(plan) = self.round.plan().filter(|_| round == number) else {
+            return Ok(());
+        };
+        let Some(state) = self.chain.state_before(round) else {
+            return Ok(());
+        };
+        let plan = plan.plan;
+        if self.config.masked().is_none() {
+            return Err(Refusal::OtherMode);
+        }
+        let epoch = &self.config.epoch;
+        let ready = keys.members();
+        let sums = self.config.sums(&ready);
+        let root = keys.root(epoch, round, &plan, &state, &sums);
+        if self.round.masks.of_view(view).list(&root).is_some() {
+            return Ok(self.send_vector(root));
+        }
+        let fewest = epoch.roster.quorum().max(3);
+        if ready.len() < fewest || sums.is_empty() {
+            return Err(Refusal::ListTooSmall {
+                ready: ready.len(),
+                fewest,
+            });
+        }
+        if let Some(other) = keys.ready.iter().find(|ready| ready.keys.plan != plan) {
+            let (got, ours) = (other.keys.plan, plan);
+            return Err(Refusal::WrongPlan { got, ours });
+        }
+        if let Some(&member) = ready.iter().find(|by| !self.round.participates(**by)) {
+            return Err(Refusal::NotAParticipant(member));
+        }
+        let own = keys
+            .ready
+            .iter()
+            .find(|ready| ready.member == self.config.me);
+        let foreign = own.is_some_and(|own| !self.round.own.signed_keys(own));
+        if foreign && !self.config.broken(Mutation::ForeignKeysAccepted) {
+            return Err(Refusal::ForeignKeys);
+        }
+        if !self.round.masks.may_follow(&ready) && !self.config.broken(Mutation::AnyList) {
+            return Err(Refusal::ListFollows);
+        }
+        let threshold = self.config.threshold(ready.len());
+        self.round.masks.add(Arc::new(MaskedList {
+            round,
+            root,
+            keys,
+            sums,
+            threshold,
+        }));
+        Ok(())
+    }
+
+    /// Masks this member's vector for the last list, if it is an author of a sum of it.
+    pub(super) fn mask(&mut self) {
+        if self.participation.listening() || !self.chain.settled() {
+            return;
+        }
+        let Some(list) = self.round.masks.of_view(self.view.number).last().cloned() else {
+            return;
+        };
+        let own = list.sums.iter().find(|sum| sum.has(self.config.me));
+        let known = self.round.masks.vectors.contains_key(&list.root);
+        let Some(sum) = own.filter(|_| !known && self.round.own.has_contributed()) else {
+            return;
+        };
+        self.round.masks.vectors.insert(list.root, None);
+        let circle = sum.circle(&self.config.epoch.roster);
+        match &self.circle {
+            Some(other) if *other != circle && !self.config.broken(Mutation::AnyCircle) => {
+                let before = other.clone();
+                let report = Report::OtherCircle {
+                    before,
+                    now: circle,
+                };
+                return self.out.push(Effect::Report(report));
+            }
+            Some(_) => {}
+            None => {
+                if !self.config.broken(Mutation::CircleNotDurable) {
+                    self.out
+                        .push(Effect::Persist(Record::Circle(circle.clone())));
+                }
+                *self.circle = Some(circle);
+            }
+        }
+        self.out.push(Effect::Work(Request::Mask { list }));
+    }
+
+    /// This member's vector was masked, or could not be: then it sits the round out (M1).
+    pub(super) fn masked(&mut self, list: Hash, result: Result<MaskedVector, WorkError>) {
+        let Some(kept) = self.round.masks.vectors.get_mut(&list) else {
+            return;
+        };
+        match result {
+            Ok(vector) => {
+                *kept = Some(vector);
+                self.send_vector(list);
+            }
+            // Asked for again when the list comes again.
+            Err(WorkError::Unavailable) => drop(self.round.masks.vectors.remove(&list)),
+            Err(WorkError::Refused(reason)) => {
+                let reason = Refusal::Work(reason);
+                self.out.refuse(self.view.lead, self.round.number, reason);
+            }
+        }
+    }
+
+    /// Sends this member's vector for a list to the lead, if it is masked.
+    fn send_vector(&mut self, list: Hash) {
+        if let Some(Some(vector)) = self.round.masks.vectors.get(&list)
+            && !self.participation.listening()
+            && self.chain.settled()
+        {
+            let body = Body::MaskedVector(*vector);
+            let (message, frame) = self.config.seal(self.round.number, 0, body);
+            self.out.send(self.view.lead, &message, &frame);
+        }
+    }
+
+    /// The lead of the view has all vectors: plans to sign for them if this member's own is unchanged.
+    ///
+    /// # Errors
+    /// The rule that its lead broke.
+    pub(super) fn sheet(&mut self, round: u64, sheet: MaskedSheet) -> Result<(), Refusal> {
+        if round != self.round.number || !self.chain.settled() {
+            return Ok(());
+        }
+        let (me, root) = (self.config.me, sheet.root());
+        let masks = self.round.masks.of_view(self.view.number);
+        let Some(list) = masks.list(&sheet.list).cloned() else {
+            return Ok(());
+        };
+        if !sheet.authors().eq(authors(&list)) && !self.config.broken(Mutation::AnyAuthors) {
+            return Err(Refusal::OtherAuthors);
+        }
+        let own = sheet.entries.iter().find(|entry| entry.member == me);
+        let vector = masks.vectors.get(&list.root).copied().flatten();
+        let agreed = own.is_some() && own.copied() == vector.map(|vector| vector.entry(me));
+        if masks.keep(root, Arc::new(sheet)) && agreed && !self.participation.listening() {
+            masks.signing = Some(root);
+        }
+        Ok(())
+    }
+
+    /// Signs for the sheet, once all vectors and transcripts are kept here and right (M4).
+    pub(super) fn sign(&mut self) {
+        let masks = self.round.masks.of_view(self.view.number);
+        let Some(root) = masks.signing else {
+            return;
+        };
+        if self.participation.listening() || !self.chain.settled() {
+            masks.signing = None;
+            return;
+        }
+        match masks.checks.get(&root) {
+            Some(Check::Held) => {}
+            _ if self.config.broken(Mutation::InclusionWithoutVectors) => {}
+            None => {
+                let holders = self.config.holders(self.view.lead);
+                let sheet = masks.sheet(&root).cloned();
+                return sheet.into_iter().for_each(|sheet| {
+                    masks.verify(sheet, root, holders.clone(), self.out);
+                });
+            }
+            Some(_) => return,
+        }
+        self.round.masks.signing = None;
+        let body = Body::Inclusion { sheet: root };
+        let (message, frame) = self.config.seal(self.round.number, 0, body);
+        self.out.send(self.view.lead, &message, &frame);
+    }
+}
+
+/// The authors of the sums of a list, ascending.
+pub(super) fn authors(list: &MaskedList) -> Vec<MemberIndex> {
+    let sums = list.sums.iter().flat_map(|sum| &sum.authors);
+    let mut authors: Vec<_> = sums.map(|(author, _)| *author).collect();
+    authors.sort_unstable();
+    authors
+}

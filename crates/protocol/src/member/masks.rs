@@ -1,0 +1,136 @@
+//! The lists and sheets of a masked round that a member keeps, and what it found of them. They belong to
+//! one view: another lead makes another list, for which everything is masked anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::outbox::Outbox;
+use crate::effects::Effect;
+use crate::hash::Hash;
+use crate::message::{MaskedSheet, MaskedVector};
+use crate::roster::MemberIndex;
+use crate::work::{MaskedList, Request, WorkError};
+
+/// Most lists that an honest lead issues in a view, each without members that the one before had.
+pub(super) const LISTS: usize = 4;
+
+/// The lists and sheets of a view.
+#[derive(Default)]
+pub(super) struct Masks {
+    view: u64,
+    /// The lists that were answered, in their order.
+    lists: Vec<Arc<MaskedList>>,
+    /// This member's vectors, by the root of their list; `None` while one is being masked.
+    pub(super) vectors: BTreeMap<Hash, Option<MaskedVector>>,
+    sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
+    /// What was found of sheets, and of single vectors as sheets of one entry.
+    pub(super) checks: BTreeMap<Hash, Check>,
+    /// The root of the sheet that this member signs for once all of it is here.
+    pub(super) signing: Option<Hash>,
+}
+
+/// What was found of a sheet.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Check {
+    /// It is being fetched and checked.
+    Running,
+    /// It could not be fetched; tried again after a beat.
+    Stalled,
+    /// All of it is kept here, and right.
+    Held,
+    /// It is wrong.
+    Refused(String),
+}
+
+impl Masks {
+    /// Begins anew if this is another view.
+    pub(super) fn of_view(&mut self, view: u64) -> &mut Self {
+        if self.view != view {
+            *self = Self {
+                view,
+                ..Self::default()
+            };
+        }
+        self
+    }
+
+    /// The last list that was answered.
+    pub(super) fn last(&self) -> Option<&Arc<MaskedList>> {
+        self.lists.last()
+    }
+
+    /// The list with this root.
+    pub(super) fn list(&self, root: &Hash) -> Option<&Arc<MaskedList>> {
+        self.lists.iter().find(|list| list.root == *root)
+    }
+
+    /// Whether a list with these members may follow those of this view: there are few, and it lacks
+    /// some of the members of the last one and has no others.
+    pub(super) fn may_follow(&self, ready: &[MemberIndex]) -> bool {
+        let Some(last) = self.lists.last() else {
+            return true;
+        };
+        let before = last.keys.members();
+        let within = ready
+            .iter()
+            .all(|member| before.binary_search(member).is_ok());
+        self.lists.len() < LISTS && within && ready.len() < before.len()
+    }
+
+    /// Keeps a list.
+    pub(super) fn add(&mut self, list: Arc<MaskedList>) {
+        self.lists.push(list);
+    }
+
+    /// The sheet with this root.
+    pub(super) fn sheet(&self, root: &Hash) -> Option<&Arc<MaskedSheet>> {
+        self.sheets.get(root)
+    }
+
+    /// Keeps a sheet. A lead issues at most one for each list.
+    pub(super) fn keep(&mut self, root: Hash, sheet: Arc<MaskedSheet>) -> bool {
+        let of_list = |other: &Arc<MaskedSheet>| other.list == sheet.list;
+        let known = self.sheets.contains_key(&root);
+        if !known && self.sheets.values().any(of_list) {
+            return false;
+        }
+        self.sheets.insert(root, sheet);
+        true
+    }
+
+    /// Has a sheet fetched and checked, unless that is known or under way.
+    pub(super) fn verify(
+        &mut self,
+        sheet: Arc<MaskedSheet>,
+        root: Hash,
+        holders: Vec<MemberIndex>,
+        out: &mut Outbox,
+    ) {
+        let list = self.list(&sheet.list).cloned();
+        if let Some(list) = list.filter(|_| !self.checks.contains_key(&root)) {
+            self.checks.insert(root, Check::Running);
+            let verify = Request::Verify {
+                list,
+                sheet,
+                holders,
+            };
+            out.push(Effect::Work(verify));
+        }
+    }
+
+    /// A sheet was checked, or could not be.
+    pub(super) fn checked(&mut self, root: Hash, result: Result<(), WorkError>) {
+        if let Some(check) = self.checks.get_mut(&root) {
+            *check = match result {
+                Ok(()) => Check::Held,
+                Err(WorkError::Unavailable) => Check::Stalled,
+                Err(WorkError::Refused(reason)) => Check::Refused(reason),
+            };
+        }
+    }
+
+    /// A beat has passed: what could not be fetched may be requested again.
+    pub(super) fn retry(&mut self) {
+        self.checks.retain(|_, check| *check != Check::Stalled);
+    }
+}

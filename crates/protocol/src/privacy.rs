@@ -1,0 +1,213 @@
+//! What members see of each other's contributions, as the charter says: models, or sums of groups only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::charter::{Charter, CharterError, Verification};
+use crate::format::Formats;
+use crate::mutation::{Mutation, broken};
+use crate::roster::{MemberIndex, Roster};
+
+/// What members see of a contribution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Privacy {
+    /// The model, without its author's name: nothing ties entries to members from round to round.
+    Clear,
+    /// The model with its author's name, which some strategies need.
+    ClearWithNames,
+    /// Neither: each vector is masked, and only sums of groups are opened. Who takes part is shown.
+    Masked(Masked),
+}
+
+/// The agreement on masked rounds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Masked {
+    /// Members that may pool what they know without learning more than the sums: 1 to 2q − n − 1.
+    pub colluders: u16,
+    /// Fewest authors of a sum, at least 3.
+    pub smallest_sum: u16,
+    /// The groups. A silo is in one at most; those in none only help others to open sums.
+    pub groups: Vec<Group>,
+}
+
+/// Institutions whose vectors are added up, whenever all of them are ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Names of the members as in the roster, ascending, each with its weight in the sum, at least 1. A
+    /// group that names somebody who is no member is over: it is never complete.
+    pub authors: Vec<(String, u64)>,
+}
+
+/// A sum that is opened once the block of its round is final.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// The authors with their weights, ascending.
+    pub authors: Vec<(MemberIndex, u64)>,
+}
+
+/// The institutions of the only sum that a silo ever answers, with weights without a common divisor.
+/// Institutions count by their names in the roster, so that this outlives changes of the agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Circle(pub Vec<(String, u64)>);
+
+impl Privacy {
+    /// Models in clear, with the names of their authors or without.
+    pub fn clear(names_shown: bool) -> Self {
+        match names_shown {
+            true => Self::ClearWithNames,
+            false => Self::Clear,
+        }
+    }
+
+    /// The agreement on masked rounds, if rounds are masked.
+    pub fn masked(&self) -> Option<&Masked> {
+        match self {
+            Self::Masked(masked) => Some(masked),
+            Self::Clear | Self::ClearWithNames => None,
+        }
+    }
+
+    /// The first message format that has all messages of such rounds.
+    pub fn since(&self) -> u8 {
+        match self {
+            Self::Masked(_) => Formats::MASKED,
+            Self::Clear | Self::ClearWithNames => Formats::SPOKEN.oldest,
+        }
+    }
+}
+
+impl Masked {
+    /// Checks the agreement on masked rounds of these members.
+    ///
+    /// # Errors
+    /// [`CharterError`]: too few members, or a number or a group that does not protect its authors.
+    pub(crate) fn validate(&self, charter: &Charter, roster: &Roster) -> Result<(), CharterError> {
+        let (n, quorum) = (roster.len() as u64, roster.quorum() as u64);
+        let range = |key, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => Err(CharterError::Range {
+                key,
+                value,
+                allowed: format!("between {least} and {most} with {n} members in masked rounds"),
+            }),
+        };
+        if n < 4 {
+            return Err(CharterError::TooFewToMask {
+                members: roster.len(),
+            });
+        }
+        if charter.verification != Verification::Full {
+            return Err(CharterError::MaskedUnverified(charter.verification));
+        }
+        range(
+            "min-contributions",
+            charter.min_contributions.into(),
+            quorum,
+            n,
+        )?;
+        range("colluders", self.colluders.into(), 1, 2 * quorum - n - 1)?;
+        range("smallest-sum", self.smallest_sum.into(), 3, n)?;
+        self.validate_groups()
+    }
+
+    /// The fewest authors that a group may have.
+    pub fn fewest_authors(&self) -> usize {
+        match broken(Mutation::GroupTooSmall) {
+            true => usize::from(self.colluders) + 1,
+            false => usize::from(self.smallest_sum.max(self.colluders + 2)),
+        }
+    }
+
+    fn validate_groups(&self) -> Result<(), CharterError> {
+        let fewest = self.fewest_authors();
+        for Group { authors } in &self.groups {
+            let total: u128 = authors.iter().map(|(_, weight)| u128::from(*weight)).sum();
+            let weighed = |weight: u64| {
+                let half = 2 * u128::from(weight) <= total || broken(Mutation::HeavyAuthor);
+                (weight > 0 || broken(Mutation::WeightOfZero)) && half
+            };
+            let ascending = authors.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            let fits = authors.len() >= fewest && ascending;
+            if !fits || !authors.iter().all(|(_, weight)| weighed(*weight)) {
+                let names: Vec<_> = authors.iter().map(|(name, _)| name.as_str()).collect();
+                let group = names.join(", ");
+                return Err(CharterError::Group { group, fewest });
+            }
+        }
+        let mut names: Vec<_> = self.groups.iter().flat_map(|of| &of.authors).collect();
+        names.sort();
+        match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            Some(pair) => Err(CharterError::TwoGroups(pair[0].0.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// The sums that are opened if these members, ascending, are ready: those of the groups whose
+    /// members are all among them.
+    pub fn sums(&self, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+        self.sums_if(true, roster, ready)
+    }
+
+    /// The same; under a mutation not `strict`, with groups that are not complete.
+    pub(crate) fn sums_if(&self, strict: bool, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+        let present = |name: &str| ready.iter().copied().find(|by| roster.name(*by) == name);
+        let sum = |group: &Group| {
+            let authors = group.authors.iter();
+            let found = authors.map(|(name, weight)| Some((present(name)?, *weight)));
+            let mut authors: Vec<_> = match strict {
+                true => found.collect::<Option<_>>()?,
+                false => found.flatten().collect(),
+            };
+            authors.sort_unstable();
+            (authors.len() > 1).then_some(Sum { authors })
+        };
+        self.groups.iter().filter_map(sum).collect()
+    }
+
+    /// The members of groups that are not complete with these, ascending, though they are in the roster.
+    pub(crate) fn missing(&self, roster: &Roster, ready: &[MemberIndex]) -> Vec<MemberIndex> {
+        let named = |by: &MemberIndex| {
+            let name = roster.name(*by);
+            let authors = self.groups.iter().flat_map(|group| &group.authors);
+            authors.into_iter().any(|(other, _)| other == name)
+        };
+        let members = roster.members();
+        let missing = members.filter(|by| ready.binary_search(by).is_err() && named(by));
+        missing.collect()
+    }
+}
+
+/// t = |ready| − (n − q): how many of the ready can open the sums. Every quorum has so many of them, and
+/// it is more than `colluders`.
+pub fn threshold(roster: &Roster, ready: usize) -> usize {
+    (ready + roster.quorum()).saturating_sub(roster.len())
+}
+
+impl Sum {
+    /// Whether a member is one of its authors.
+    pub fn has(&self, member: MemberIndex) -> bool {
+        self.authors.iter().any(|(author, _)| *author == member)
+    }
+
+    /// Its authors by name.
+    pub(crate) fn circle(&self, roster: &Roster) -> Circle {
+        let divisor = self
+            .authors
+            .iter()
+            .fold(0, |divisor, (_, weight)| gcd(*weight, divisor));
+        let named = self
+            .authors
+            .iter()
+            .map(|(author, weight)| (roster.name(*author).to_owned(), weight / divisor.max(1)));
+        let mut named: Vec<_> = named.collect();
+        named.sort();
+        Circle(named)
+    }
+}
+
+/// The greatest common divisor; that of 0 and a number is the number.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! Tests of the agreement on masked rounds.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::charter::{Epoch, Genesis, Rotation};
+use crate::hash::Hash;
+use crate::identity::SecretKey;
+use crate::roster::{Silo, quorum};
+
+fn roster(n: u8) -> Vec<Silo> {
+    let silo = |i: u8| Silo {
+        name: format!("silo {i}"),
+        key: SecretKey::from_bytes(&[i + 1; 32]).public(),
+        rows: None,
+    };
+    (0..n).map(silo).collect()
+}
+
+fn group(authors: &[(u8, u64)]) -> Group {
+    let authors = authors.iter();
+    let authors = authors.map(|(i, weight)| (format!("silo {i}"), *weight));
+    Group {
+        authors: authors.collect(),
+    }
+}
+
+fn charter(n: u8, masked: Masked) -> Charter {
+    Charter {
+        name: "masks".into(),
+        work: Vec::new(),
+        start: Hash([0; 32]),
+        rounds: 1,
+        beat_ms: 1000,
+        patience: 4,
+        view_timeout: 100,
+        min_contributions: quorum(n.into()) as u16,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        privacy: Privacy::Masked(masked),
+        blob_limit: 1,
+        keep_rounds: 1,
+        discovery: false,
+    }
+}
+
+fn agreed(groups: Vec<Group>) -> Masked {
+    Masked {
+        colluders: 1,
+        smallest_sum: 3,
+        groups,
+    }
+}
+
+/// Why n members cannot agree on this charter; `None` if they can.
+fn why(n: u8, charter: Charter) -> Option<CharterError> {
+    Epoch::first(&Genesis {
+        silos: roster(n),
+        charter,
+    })
+    .err()
+}
+
+fn of_all(n: u8) -> Masked {
+    let all: Vec<_> = (0..n).map(|i| (i, 1)).collect();
+    agreed(vec![group(&all)])
+}
+
+fn range(key: &'static str, value: u64, allowed: &str) -> Option<CharterError> {
+    let allowed = allowed.to_owned();
+    Some(CharterError::Range {
+        key,
+        value,
+        allowed,
+    })
+}
+
+#[test]
+fn a_masked_federation_begins_in_format_3_and_a_clear_one_in_format_2() {
+    let silos = roster(4);
+    let masked = Genesis {
+        silos,
+        charter: charter(4, of_all(4)),
+    };
+    assert_eq!(Epoch::first(&masked).unwrap().format, 3);
+    let mut clear = masked.clone();
+    clear.charter.privacy = Privacy::Clear;
+    assert_eq!(Epoch::first(&clear).unwrap().format, 2);
+    assert_eq!(
+        Epoch::first_in(2, &masked).err(),
+        Some(CharterError::MaskedFormat(2))
+    );
+}
+
+#[test]
+fn numbers_that_do_not_protect_authors_are_refused() {
+    assert_eq!(why(4, charter(4, of_all(4))), None);
+    let members = 3;
+    assert_eq!(
+        why(3, charter(3, of_all(3))),
+        Some(CharterError::TooFewToMask { members })
+    );
+    let mut unverified = charter(4, of_all(4));
+    unverified.verification = Verification::Committee(3);
+    let level = Verification::Committee(3);
+    assert_eq!(
+        why(4, unverified),
+        Some(CharterError::MaskedUnverified(level))
+    );
+    let mut few = charter(7, of_all(7));
+    few.min_contributions = 4;
+    assert_eq!(
+        why(7, few),
+        range("min-contributions", 4, "between 5 and 7 with 7 members")
+    );
+    for (n, colluders, most) in [(4, 2, 1), (7, 3, 2), (7, 0, 2)] {
+        let mut masked = of_all(n);
+        masked.colluders = colluders;
+        let allowed = format!("between 1 and {most} with {n} members in masked rounds");
+        assert_eq!(
+            why(n, charter(n, masked)),
+            range("colluders", colluders.into(), &allowed)
+        );
+    }
+    let mut small = of_all(4);
+    small.smallest_sum = 2;
+    let allowed = "between 3 and 4 with 4 members in masked rounds";
+    assert_eq!(why(4, charter(4, small)), range("smallest-sum", 2, allowed));
+}
+
+#[test]
+fn groups_that_do_not_protect_authors_are_refused() {
+    let refused = |n, masked: Masked, fewest| {
+        let names = masked.groups[0]
+            .authors
+            .iter()
+            .map(|(name, _)| name.as_str());
+        let group = names.collect::<Vec<_>>().join(", ");
+        assert_eq!(
+            why(n, charter(n, masked)),
+            Some(CharterError::Group { group, fewest })
+        );
+    };
+    // Two authors; as many as colluders and one; more than half of the weight; no weight; out of order.
+    refused(4, agreed(vec![group(&[(0, 1), (1, 1)])]), 3);
+    let mut colluding = agreed(vec![group(&[(0, 1), (1, 1), (2, 1)])]);
+    colluding.colluders = 2;
+    refused(7, colluding, 4);
+    refused(4, agreed(vec![group(&[(0, 3), (1, 1), (2, 1)])]), 3);
+    refused(4, agreed(vec![group(&[(0, 1), (1, 1), (2, 1), (3, 0)])]), 3);
+    refused(4, agreed(vec![group(&[(1, 1), (0, 1), (2, 1)])]), 3);
+    let twice = agreed(vec![
+        group(&[(0, 1), (1, 1), (2, 1)]),
+        group(&[(2, 1), (3, 1), (4, 1)]),
+    ]);
+    assert_eq!(
+        why(7, charter(7, twice)),
+        Some(CharterError::TwoGroups("silo 2".into()))
+    );
+    let half = agreed(vec![group(&[(0, 2), (1, 1), (2, 1)])]);
+    assert_eq!(why(4, charter(4, half)), None);
+}
+
+#[test]
+fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
+    let roster = Roster::new(roster(7)).unwrap();
+    let masked = agreed(vec![
+        group(&[(0, 1), (2, 2), (4, 1)]),
+        group(&[(1, 1), (3, 1), (5, 1)]),
+    ]);
+    let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
+    let authors = |some: &[u16]| {
+        let sums = masked.sums(&roster, &members(some));
+        let of = |sum: Sum| {
+            sum.authors
+                .into_iter()
+                .map(|(by, _)| by.0)
+                .collect::<Vec<_>>()
+        };
+        sums.into_iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        authors(&[0, 1, 2, 3, 4, 5, 6]),
+        [vec![0, 2, 4], vec![1, 3, 5]]
+    );
+    assert_eq!(authors(&[0, 1, 2, 4, 6]), [vec![0, 2, 4]]);
+    assert_eq!(authors(&[0, 1, 2, 3, 6]), Vec::<Vec<u16>>::new());
+    assert_eq!(
+        masked.missing(&roster, &members(&[0, 1, 2, 4, 6])),
+        members(&[3, 5])
+    );
+    // A group that names somebody who is no member is over.
+    let over = agreed(vec![group(&[(0, 1), (1, 1), (9, 1)])]);
+    assert_eq!(over.sums(&roster, &members(&[0, 1, 2, 3, 4, 5, 6])), []);
+}
+
+#[test]
+fn circles_are_equal_where_authors_are_the_same_and_weights_proportional() {
+    let before = Roster::new(roster(7)).unwrap();
+    let mut silos = roster(7);
+    silos.reverse();
+    let after = Roster::new(silos).unwrap();
+    let circle = |roster: &Roster, authors: &[(u16, u64)]| {
+        let authors = authors
+            .iter()
+            .map(|(by, weight)| (MemberIndex(*by), *weight));
+        Sum {
+            authors: authors.collect(),
+        }
+        .circle(roster)
+    };
+    let one = circle(&before, &[(0, 2), (1, 4), (2, 6)]);
+    assert_eq!(one, circle(&after, &[(4, 3), (5, 2), (6, 1)]));
+    assert_ne!(one, circle(&before, &[(0, 2), (1, 4), (2, 7)]));
+    assert_ne!(one, circle(&before, &[(0, 1), (1, 2), (3, 3)]));
+}
+
+#[test]
+fn every_quorum_has_t_of_the_ready_and_no_colluders_have() {
+    for n in 4..=40u8 {
+        let roster = Roster::new(roster(n)).unwrap();
+        let (n, q) = (usize::from(n), roster.quorum());
+        for ready in q..=n {
+            let t = threshold(&roster, ready);
+            // Of a quorum at most n - ready are not ready.
+            assert_eq!(t, q - (n - ready));
+            assert!(t >= 2 * q - n && 2 * q - n > roster.faulty());
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The work of masked rounds, and what must hold for it whatever goes wrong: P5 and L5.
+
+use std::sync::Arc;
+
+use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
+use protocol::message::MaskedSheet;
+use protocol::{Hash, Member, MemberIndex, Time};
+
+use super::super::masks::{Masks, Secret};
+use super::{BEAT, FailureKind, PATIENCE, Simulator};
+
+/// Members that may pool what they know.
+pub(super) const COLLUDERS: usize = 1;
+
+/// A masked round that is final for a node and whose outcome is not certified there.
+pub(super) struct Unsettled {
+    node: usize,
+    round: u64,
+    since: Time,
+}
+
+impl Simulator<'_> {
+    /// Performs a piece of work of a masked round; `None` if it is none.
+    pub(super) fn masked_work(
+        &mut self,
+        at: usize,
+        request: &Request,
+    ) -> Result<Option<Answer>, FailureKind> {
+        Ok(Some(match request {
+            &Request::Prepare { round } => Answer::Prepared {
+                round,
+                result: Ok(self.secret(at, round).public()),
+            },
+            &Request::CheckKeys { round, from, .. } => Answer::KeysChecked {
+                round,
+                from,
+                result: Ok(()),
+            },
+            Request::Mask { list } => self.mask(at, list),
+            Request::Verify {
+                list,
+                sheet,
+                holders,
+            } => Answer::Verified {
+                sheet: sheet.root(),
+                result: self.verify(at, list, sheet, holders),
+            },
+            Request::Unmask { of, holders } => {
+                let result = self.unmask(at, of, holders);
+                if result.is_ok() {
+                    self.check_knowledge(at, of.round.list)?;
+                }
+                let block = of.block;
+                Answer::Unmasked { block, result }
+            }
+            Request::Combine {
+                of,
+                unmaskings,
+                holders,
+            } => return self.combine(at, of, unmaskings, holders).map(Some),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// A node's secret for a round of its epoch, drawn when it is first asked for.
+    fn secret(&mut self, at: usize, round: u64) -> Secret {
+        let epoch = self.epoch_of(at).id;
+        let drawn = self.random.bytes();
+        let secrets = &mut self.nodes[at].store.secrets;
+        let new = || Secret::new(drawn, at, &epoch, round);
+        *secrets.entry((epoch, round)).or_insert_with(new)
+    }
+
+    fn mask(&mut self, at: usize, list: &Arc<MaskedList>) -> Answer {
+        let (me, epoch) = (self.me(at), self.epoch_of(at).id);
+        let secret = self.nodes[at]
+            .store
+            .secrets
+            .get(&(epoch, list.round))
+            .copied();
+        let own = list.keys.ready.iter().find(|ready| ready.member == me);
+        let own = own.map(|own| own.keys.public);
+        let lost = || WorkError::Refused("the secret behind these keys is lost".into());
+        let secret = secret.filter(|secret| Some(secret.public()) == own);
+        let result = secret.ok_or_else(lost).map(|secret| {
+            let masked = self.masks.mask(&secret, me, list);
+            let blobs = [masked.vector.hash, masked.transcript.hash];
+            self.nodes[at].store.blobs.extend(blobs);
+            self.record_vector(at, list);
+            masked
+        });
+        Answer::Masked {
+            list: list.root,
+            result,
+        }
+    }
+
+    /// A node's vector for a list will be sent: what is known of it, for P2.
+    fn record_vector(&mut self, at: usize, list: &MaskedList) {
+        let nodes = &self.epochs[self.nodes[at].epoch].nodes;
+        let node = |member: MemberIndex| nodes[member.at()];
+        let ready = list.keys.ready.iter().map(|ready| node(ready.member));
+        let sums = list.sums.iter().map(|sum| {
+            let authors = sum.authors.iter();
+            authors.map(|(by, weight)| (node(*by), *weight)).collect()
+        });
+        let sums = sums.collect();
+        self.symbolic.list(list.root, ready, list.threshold, sums);
+        let author = node(self.me(at));
+        self.symbolic.vector(list.root, author);
+    }
+
+    /// P2, after a node gives its shares for a list away. Where more members collude than agreed, nothing
+    /// is promised.
+    fn check_knowledge(&mut self, at: usize, root: Hash) -> Result<(), FailureKind> {
+        self.symbolic.unmasked(root, self.first_of(at));
+        let known = self.symbolic.check_all(self.nodes.len(), COLLUDERS);
+        known.map_err(|what| FailureKind::Masks(format!("P2 (what colluders know): {what}")))
+    }
+
+    /// Fetches a blob; an error if no holder serves it.
+    fn get(&mut self, at: usize, blob: Hash, holders: &[MemberIndex]) -> Result<(), WorkError> {
+        let here = self.nodes[at].store.blobs.contains(&blob);
+        if !here && !holders.iter().any(|&holder| self.serves(holder, at, &blob)) {
+            return Err(WorkError::Unavailable);
+        }
+        self.nodes[at].store.blobs.insert(blob);
+        Ok(())
+    }
+
+    fn verify(
+        &mut self,
+        at: usize,
+        list: &Arc<MaskedList>,
+        sheet: &Arc<MaskedSheet>,
+        holders: &[MemberIndex],
+    ) -> Result<(), WorkError> {
+        for entry in &sheet.entries {
+            self.get(at, entry.vector.hash, holders)?;
+            self.get(at, entry.transcript.hash, holders)?;
+        }
+        if !self.masks.verify(list, sheet) {
+            return Err(WorkError::Refused("a transcript is wrong".into()));
+        }
+        let root = sheet.root();
+        self.nodes[at].store.blobs.extend([list.root, root]);
+        self.masks.lists.insert(list.root, list.clone());
+        self.masks.sheets.insert(root, sheet.clone());
+        Ok(())
+    }
+
+    /// The list and the sheet of a final round, fetched if they are not here.
+    fn of(
+        &mut self,
+        at: usize,
+        of: &FinalMasked,
+        holders: &[MemberIndex],
+    ) -> Result<(Arc<MaskedList>, Arc<MaskedSheet>), WorkError> {
+        let (list, sheet) = (of.round.list, of.round.sheet);
+        self.get(at, list, holders)?;
+        self.get(at, sheet, holders)?;
+        let list = self.masks.lists.get(&list).cloned();
+        let sheet = self.masks.sheets.get(&sheet).cloned();
+        list.zip(sheet).ok_or(WorkError::Unavailable)
+    }
+
+    fn unmask(
+        &mut self,
+        at: usize,
+        of: &FinalMasked,
+        holders: &[MemberIndex],
+    ) -> Result<Vec<u8>, WorkError> {
+        let (list, sheet) = self.of(at, of, holders)?;
+        let run = &self.epochs[self.nodes[at].epoch];
+        let key = (run.epoch.id, of.round.round);
+        // A share is locked for its owner, who needs its own secret to unlock it.
+        let lost = || WorkError::Refused("the secret of this round is lost".into());
+        let mine = |node: usize| self.nodes[node].store.secrets.contains_key(&key);
+        if !mine(at) {
+            return Err(lost());
+        }
+        let secret = |member: MemberIndex| self.masks.secret_of(&list, member);
+        Masks::unlock(&list, &sheet, self.me(at), secret).ok_or_else(lost)
+    }
+
+    fn combine(
+        &mut self,
+        at: usize,
+        of: &FinalMasked,
+        unmaskings: &[(MemberIndex, Vec<u8>)],
+        holders: &[MemberIndex],
+    ) -> Result<Answer, FailureKind> {
+        let block = of.block;
+        let failed = |unproven, error| Answer::Combined {
+            block,
+            unproven,
+            result: Err(error),
+        };
+        let (list, sheet) = match self.of(at, of, holders) {
+            Ok(both) => both,
+            Err(error) => return Ok(failed(Vec::new(), error)),
+        };
+        if let Err(error) = self.verify(at, &list, &sheet, holders) {
+            return Ok(failed(Vec::new(), error));
+        }
+        let (unproven, sums) = self.masks.combine(&list, &sheet, unmaskings);
+        let Some(sums) = sums else {
+            return Ok(failed(unproven, WorkError::Unavailable));
+        };
+        let plain = self.masks.plain_sums(&list, &sheet);
+        if sums != plain {
+            let what = format!(
+                "round {}: opened {sums:?}, the plain sums are {plain:?}",
+                list.round
+            );
+            return Err(FailureKind::Masks(format!("P5 (plain sums): {what}")));
+        }
+        let words: Vec<_> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        let round = of.round.round.to_le_bytes();
+        let mut outcome = Hash::labelled("outcome", &[&of.round.state.0, &round, &words]);
+        if self.options.strange_machine == Some(at) {
+            outcome = Hash::labelled("strange", &[&outcome.0]);
+        }
+        self.nodes[at].store.outcomes.insert(outcome);
+        Ok(Answer::Combined {
+            block,
+            unproven,
+            result: Ok(outcome),
+        })
+    }
+
+    /// M8: what a node has adopted is forgotten in the same transaction.
+    pub(super) fn forget(&mut self, at: usize, adopted: u64) {
+        let secrets = &mut self.nodes[at].store.secrets;
+        secrets.retain(|(_, round), _| *round > adopted);
+    }
+
+    /// A masked round is final for a node.
+    pub(super) fn note_final(&mut self, at: usize, round: u64) {
+        self.unsettled.retain(|open| open.node != at);
+        let since = self.now;
+        self.unsettled.push(Unsettled {
+            node: at,
+            round,
+            since,
+        });
+    }
+
+    /// L5: once links are good, a final block's outcome is certified within patience.
+    pub(super) fn check_settling(&self) -> Result<(), FailureKind> {
+        let Some(healed) = self.healed.filter(|_| self.options.faults.beyond == 0) else {
+            return Ok(());
+        };
+        let late = |open: &&Unsettled| {
+            let node = &self.nodes[open.node];
+            // The next round begins with the outcome.
+            let waits = |member: &Member| member.round() == open.round;
+            let waits = node.member.as_ref().is_some_and(waits);
+            waits && node.must_finish() && self.now > open.since.max(healed) + BEAT * PATIENCE
+        };
+        match self.unsettled.iter().find(late) {
+            Some(open) => Err(FailureKind::Masks(format!(
+                "L5 (outcomes are certified): node {} has no outcome of round {} yet",
+                open.node, open.round
+            ))),
+            None => Ok(()),
+        }
+    }
+}

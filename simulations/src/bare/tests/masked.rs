@@ -1,0 +1,178 @@
+//! Masked rounds under faults.
+
+use protocol::member::{Config, Mutation};
+use protocol::message::{Kind, Phase};
+
+use crate::moments::Moment;
+use crate::scenario::{Fault, When, Who};
+
+use super::*;
+
+/// The groups of so many members: one of all, or two where that leaves three for each.
+fn groups(members: usize) -> Vec<Vec<usize>> {
+    match members {
+        ..7 => vec![(0..members).collect()],
+        _ => vec![(0..3).collect(), (3..members).collect()],
+    }
+}
+
+fn masked(members: usize, faults: Faults) -> Options {
+    let groups = groups(members);
+    Options {
+        groups,
+        ..Options::new(members, faults)
+    }
+}
+
+/// Four members, of whom three are a group. The fourth only helps to open their sums.
+fn of_three(faults: Faults) -> Options {
+    Options {
+        groups: vec![vec![0, 1, 2]],
+        ..masked(4, faults)
+    }
+}
+
+#[test]
+fn without_faults_every_masked_round_takes_one_view() {
+    for members in [4, 7, 10] {
+        for ended in run_all(&masked(members, Faults::none()), 0..5) {
+            // In a view that no round needs, the lead waits for the last outcome.
+            assert!(ended.views <= 5, "{members}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn masked_rounds_finish_under_losses_splits_and_crashes() {
+    let faults = Faults {
+        deaths: Deaths::None,
+        ..without_byzantine()
+    };
+    for (members, usual) in [(4, 60), (7, 20), (10, 8)] {
+        run_all(&masked(members, faults), seeds(usual));
+    }
+}
+
+#[test]
+fn masked_rounds_are_safe_under_all_faults() {
+    for (members, usual) in [(4, 60), (7, 30), (10, 8)] {
+        run_all(&masked(members, Faults::all()), seeds(usual));
+    }
+}
+
+#[test]
+fn masked_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
+    for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
+        let faults = Faults {
+            journal_loss,
+            ..Faults::all()
+        };
+        run_all(&masked(7, faults), seeds(20));
+    }
+    let faults = Faults {
+        byzantine: Byzantine::Twins,
+        ..Faults::all()
+    };
+    run_all(&masked(7, faults), seeds(20));
+}
+
+#[test]
+fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
+    let at = Duration::ZERO;
+    let kill = |at| Fault::Kill {
+        who: Who::Silo("3".into()),
+        when: When::At(at),
+        restart_after: None,
+        journal_lost: false,
+    };
+    let mut options = of_three(Faults::none());
+    options.script = vec![kill(at)];
+    for ended in run_all(&options, seeds(10)) {
+        assert_eq!((ended.dead, ended.stalled), (1, None));
+    }
+    run_all(&of_three(without_byzantine()), seeds(30));
+    run_all(&of_three(Faults::all()), seeds(30));
+}
+
+#[test]
+fn masked_rounds_are_safe_with_changes_and_recoveries() {
+    let mut options = masked(7, without_byzantine());
+    options.changes = 1;
+    run_all(&options, seeds(15));
+    options.changes = 0;
+    options.recoveries = true;
+    run_all(&options, seeds(15));
+}
+
+/// Members die for good at any moment of a round, also once it is final.
+#[test]
+fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
+    let moments = [
+        Moment::Phase(Phase::Collecting),
+        Moment::Sends(Kind::KeyList),
+        Moment::Sends(Kind::MaskedVector),
+        Moment::Sends(Kind::MaskedSheet),
+        Moment::Sends(Kind::Inclusion),
+        Moment::Sends(Kind::Proposal),
+        Moment::Sends(Kind::Notarize),
+        Moment::Notarised,
+        Moment::Sends(Kind::Finalize),
+        Moment::Final,
+        Moment::Sends(Kind::Unmasking),
+        Moment::Sends(Kind::Outcome),
+    ];
+    for moment in moments {
+        let faults = Faults {
+            journal_loss: JournalLoss::Never,
+            byzantine: Byzantine::None,
+            deaths: Deaths::At(moment),
+            ..Faults::all()
+        };
+        run_all(&masked(7, faults), seeds(4));
+        run_all(&of_three(faults), seeds(4));
+    }
+}
+
+#[test]
+fn a_machine_that_computes_other_outcomes_follows_the_others() {
+    let mut options = masked(4, Faults::none());
+    options.strange_machine = Some(2);
+    run_all(&options, seeds(10));
+}
+
+/// The first of 400 seeds that fails with something else than a lack of progress, with this rule broken.
+fn found(options: &Options, rule: Mutation) -> String {
+    let mut options = options.clone();
+    options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
+    let failures = (0..400).filter_map(|seed| run(seed, &options).err());
+    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let first = failures.map(|failure| *failure).find(wrong);
+    first.map_or_else(
+        || format!("{rule:?} goes unnoticed"),
+        |first| first.kind.to_string(),
+    )
+}
+
+#[test]
+fn broken_rules_of_masked_rounds_are_detected() {
+    let crashes = Faults {
+        crashes: 6,
+        deaths: Deaths::None,
+        byzantine: Byzantine::None,
+        journal_loss: JournalLoss::Never,
+        ..Faults::all()
+    };
+    for (rule, property) in [
+        (Mutation::UnmaskedEarly, "P"),
+        (Mutation::AbsentDropped, "P2"),
+    ] {
+        let kind = found(&masked(7, crashes), rule);
+        assert!(kind.starts_with(property), "{rule:?}: {kind}");
+    }
+    let kind = found(&of_three(crashes), Mutation::OneShareFewer);
+    assert!(kind.starts_with("P2"), "{kind}");
+    let mut strange = masked(4, crashes);
+    strange.strange_machine = Some(1);
+    let kind = found(&strange, Mutation::OutcomeWithoutQuorum);
+    assert!(!kind.contains("unnoticed"), "{kind}");
+}
