@@ -55,7 +55,7 @@ impl Contributed {
             size: self.document.len() as u64,
             coalition: Some(self.coalition),
             weight: weights.then_some(claimed),
-            member: epoch.charter.names_shown.then_some(me),
+            member: epoch.charter.shows_names().then_some(me),
         }
     }
 
