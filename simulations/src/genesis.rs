@@ -59,9 +59,6 @@ pub(crate) fn epoch_of(
     };
     let f = protocol::roster::faulty(keys.len());
     let charter = Charter {
-        name: "bare".into(),
-        work: Vec::new(),
-        start: Hash::of(b"start"),
         rounds,
         beat_ms: BEAT.as_millis() as u64,
         patience: PATIENCE,
@@ -75,7 +72,7 @@ pub(crate) fn epoch_of(
         privacy,
         blob_limit: 1 << 20,
         keep_rounds: 3,
-        discovery: false,
+        ..Charter::small("bare")
     };
     let silos = keys.iter().enumerate().map(silo).collect();
     Epoch::first(&Genesis { silos, charter }).expect("different keys, and numbers in range")

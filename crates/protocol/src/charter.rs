@@ -322,6 +322,27 @@ impl Setting for Epoch {
 }
 
 impl Charter {
+    /// A charter of three rounds with small blobs, a beat of a second, and clear contributions that all
+    /// check: to try the protocol out, with other values for what matters there.
+    pub fn small(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            work: Vec::new(),
+            start: Hash::of(b"start"),
+            rounds: 3,
+            beat_ms: 1000,
+            patience: 20,
+            view_timeout: 100,
+            min_contributions: 3,
+            rotation: Rotation::EveryRound,
+            verification: Verification::Full,
+            privacy: Privacy::Clear,
+            blob_limit: 100,
+            keep_rounds: 2,
+            discovery: false,
+        }
+    }
+
     /// This charter of `before` members for `after` members. The fewest contributions of a round
     /// change: where there are fewer members, as many as before may be missing; where there are
     /// more, as few as before are enough, if the rule for their number allows it. A view timeout that

@@ -180,20 +180,14 @@ mod tests {
         };
         let f = (usize::from(n) - 1) / 3;
         let charter = Charter {
-            name: "test".into(),
-            work: Vec::new(),
             start: Hash([0; 32]),
             rounds: 1,
-            beat_ms: 1000,
             patience: 4,
-            view_timeout: 100,
             min_contributions: (2 * f + 1) as u16,
-            rotation: Rotation::EveryRound,
             verification,
-            privacy: Privacy::Clear,
             blob_limit: 1,
             keep_rounds: 1,
-            discovery: false,
+            ..Charter::small("test")
         };
         let silos = (0..n).map(silo).collect();
         Epoch::first(&Genesis { silos, charter }).unwrap()

@@ -47,20 +47,9 @@ fn epoch(format: u8) -> Epoch {
         rows: None,
     };
     let charter = Charter {
-        name: "golden".into(),
         work: "none".into(),
         start: Hash([3; 32]),
-        rounds: 3,
-        beat_ms: 1000,
-        patience: 20,
-        view_timeout: 100,
-        min_contributions: 3,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
-        blob_limit: 100,
-        keep_rounds: 2,
-        discovery: false,
+        ..Charter::small("golden")
     };
     let silos = (0..4).map(silo).collect();
     let mut epoch = Epoch::first_in(format, &Genesis { silos, charter }).unwrap();

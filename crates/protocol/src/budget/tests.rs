@@ -25,20 +25,11 @@ fn epoch(n: u16) -> Epoch {
         rows: None,
     };
     let charter = Charter {
-        name: "budget".into(),
         work: "toy".into(),
-        start: Hash::of(b"start"),
-        rounds: 3,
         beat_ms: BEAT.as_millis() as u64,
-        patience: 20,
         view_timeout: 200,
         min_contributions: n,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
-        blob_limit: 100,
-        keep_rounds: 2,
-        discovery: false,
+        ..Charter::small("budget")
     };
     let silos = (0..n).map(silo).collect();
     Epoch::first(&Genesis { silos, charter }).unwrap()

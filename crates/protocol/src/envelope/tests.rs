@@ -32,20 +32,8 @@ pub(crate) fn epoch(name: &str) -> Arc<Epoch> {
         rows: None,
     };
     let charter = Charter {
-        name: name.into(),
         work: "toy".into(),
-        start: Hash::of(b"start"),
-        rounds: 3,
-        beat_ms: 1000,
-        patience: 20,
-        view_timeout: 100,
-        min_contributions: 3,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
-        blob_limit: 100,
-        keep_rounds: 2,
-        discovery: false,
+        ..Charter::small(name)
     };
     Arc::new(
         Epoch::first(&Genesis {

@@ -26,20 +26,14 @@ fn group(authors: &[(u8, u64)]) -> Group {
 
 fn charter(n: u8, masked: Masked) -> Charter {
     Charter {
-        name: "masks".into(),
-        work: Vec::new(),
         start: Hash([0; 32]),
         rounds: 1,
-        beat_ms: 1000,
         patience: 4,
-        view_timeout: 100,
         min_contributions: quorum(n.into()) as u16,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
         privacy: Privacy::Masked(masked),
         blob_limit: 1,
         keep_rounds: 1,
-        discovery: false,
+        ..Charter::small("masks")
     }
 }
 

@@ -46,21 +46,15 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         rows: None,
     };
     let charter = Charter {
-        // With this name silo 2 does not lead the first view, in which a test kills it.
-        name: "a".into(),
-        work: Vec::new(),
         start: genesis_outcome(&*strategy(), &learner(0.0), 0).0,
         rounds,
-        beat_ms: 1000,
         patience: 4,
         view_timeout: 60,
         min_contributions: 2 * ((n - 1) / 3) + 1,
-        rotation: protocol::charter::Rotation::EveryRound,
-        verification: protocol::charter::Verification::Full,
-        privacy: Privacy::Clear,
         blob_limit: 1 << 20,
         keep_rounds: 1,
-        discovery: false,
+        // With this name silo 2 does not lead the first view, in which a test kills it.
+        ..Charter::small("a")
     };
     let genesis = Genesis {
         silos: (0..n).map(silo).collect(),

@@ -40,20 +40,11 @@ pub(super) fn epoch_declaring(
         rows: declared.get(usize::from(i)).copied(),
     };
     let mut charter = Charter {
-        name: "table".into(),
         work: "toy".into(),
-        start: Hash::of(b"start"),
         rounds,
-        beat_ms: 1000,
-        patience: 20,
-        view_timeout: 100,
         min_contributions: 2 * ((n - 1) / 3) + 1,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
         blob_limit: BLOB,
-        keep_rounds: 2,
-        discovery: false,
+        ..Charter::small("table")
     };
     change(&mut charter);
     Arc::new(

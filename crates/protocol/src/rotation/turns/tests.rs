@@ -12,20 +12,13 @@ fn epoch(n: u16, rotation: Rotation) -> Epoch {
         rows: None,
     };
     let charter = Charter {
-        name: "turns".into(),
-        work: Vec::new(),
-        start: Hash::of(b"start"),
         rounds: 100,
-        beat_ms: 1000,
-        patience: 20,
         view_timeout: 200,
         min_contributions: n,
         rotation,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
         blob_limit: 1,
         keep_rounds: 1,
-        discovery: false,
+        ..Charter::small("turns")
     };
     let silos = (0..n).map(silo).collect();
     Epoch::first_in(1, &Genesis { silos, charter }).unwrap()
