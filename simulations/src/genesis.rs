@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use protocol::SecretKey;
 use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
 use protocol::roster::Silo;
-use protocol::{Hash, SecretKey};
 
 /// The beat of such a federation.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);

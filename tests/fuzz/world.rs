@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rota::protocol::charter::{Charter, Privacy, Rotation, Verification};
+use rota::protocol::charter::Charter;
 use rota::protocol::identity::{Claim, Verifier};
 use rota::protocol::roster::Silo;
 use rota::protocol::{Epoch, Genesis, Hash, SecretKey};

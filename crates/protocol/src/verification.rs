@@ -168,7 +168,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::charter::{Charter, Epoch, Genesis, Privacy, Rotation};
+    use crate::charter::{Charter, Epoch, Genesis};
     use crate::identity::SecretKey;
     use crate::roster::Silo;
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use protocol::certificate::{Certificate, Checked, Verdict, Vote};
-use protocol::charter::{Charter, Privacy, Rotation, Verification};
+use protocol::charter::{Charter, Privacy, Verification};
 use protocol::effects::{Case, OwnConfirmation};
 use protocol::envelope::{self, Known, OpenError, Opened};
 use protocol::evidence::Evidence;

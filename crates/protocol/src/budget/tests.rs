@@ -4,7 +4,7 @@ use crate::envelope::OVERHEAD;
 use proptest::prelude::*;
 
 use super::*;
-use crate::charter::{Charter, Genesis, Privacy, Rotation, Verification};
+use crate::charter::{Charter, Genesis};
 use crate::envelope::seal;
 use crate::evidence::{Evidence, Signed};
 use crate::hash::Hash;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::certificate::{CertificateError, Checked, Verdict, Vote};
-use crate::charter::{Charter, Genesis, Privacy, Rotation, Verification};
+use crate::charter::{Charter, Genesis, Verification};
 use crate::frame::HEADER;
 use crate::hash::Hash;
 use crate::identity::Strict;

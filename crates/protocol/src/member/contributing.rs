@@ -169,7 +169,7 @@ impl Contributing<'_> {
         let sane = |(name, value): &(String, f64)| value.is_finite() && name.len() <= METRIC_NAME;
         metrics.retain(sane);
         metrics.truncate(METRICS);
-        let (round, epoch) = (self.round.number, &self.config.epoch);
+        let round = self.round.number;
         let nonce = self.config.nonce(round);
         Contribution {
             plan,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::charter::{Epoch, Genesis, Rotation};
+use crate::charter::{Epoch, Genesis};
 use crate::hash::Hash;
 use crate::identity::SecretKey;
 use crate::roster::{Silo, quorum};

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use methods::Strategy;
 use methods::learner::{Optimiser, Training};
 use methods::strategy::{FedAvg, OwnRadius, WeightRule};
-use protocol::charter::Privacy;
 use protocol::member::Config;
 use protocol::net::{Command, Event};
 use protocol::roster::Silo;

@@ -9,6 +9,8 @@ mod deal;
 mod mixed;
 mod shards;
 
+use rand_chacha::ChaCha8Rng;
+
 use crate::random::stream;
 
 pub use config::{MixedShares, PartitionConfig, ShardShares};

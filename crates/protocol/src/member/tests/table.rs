@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::one::note;
 use super::prelude::*;
 use super::toy::Toys;
-use crate::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
+use crate::charter::{Charter, Epoch, Genesis, Rotation};
 use crate::effects::{Case, Planned, Trained, WorkError};
 use crate::identity::{Claim, PublicKey, SecretKey, Strict, Verifier};
 use crate::message::{Entry, EntryFields};

@@ -1,7 +1,7 @@
 //! Who leads when, under every policy.
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::charter::{Charter, Epoch, Genesis, Privacy, Verification};
+use crate::charter::{Charter, Epoch, Genesis};
 use crate::identity::SecretKey;
 use crate::roster::Silo;
 

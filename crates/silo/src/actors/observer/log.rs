@@ -248,6 +248,9 @@ fn log_standing(report: &Report, at_round: u64, at_view: u64) {
         | Report::LeftOut { .. }
         | Report::Final { .. }
         | Report::HeavyEntry { .. }
+        | Report::OtherOutcome { .. }
+        | Report::GroupsIncomplete { .. }
+        | Report::OtherCircle { .. }
         | Report::Amendment { .. }
         | Report::Recovery { .. }
         | Report::RecoveryHeld { .. }
