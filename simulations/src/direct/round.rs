@@ -73,9 +73,8 @@ impl Direct<'_> {
                 }
             }
         }
-        match failed {
-            Some(reason) => self.enough(members.len() - contributed.len(), reason)?,
-            None => {}
+        if let Some(reason) = failed {
+            self.enough(members.len() - contributed.len(), reason)?;
         }
         Ok(contributed)
     }
