@@ -13,7 +13,7 @@ use crate::format::Formats;
 use crate::identity::{PublicKey, Verifier};
 use crate::message::{Amendment, Block, Change, Content, Passage, Recovery};
 use crate::mutation::{Mutation, broken};
-use crate::recovery::RecoveryError;
+use crate::recovery::{RecoveryError, remaining};
 use crate::roster::{MemberIndex, Roster, RosterError, faulty};
 use crate::verify::{approvals_hold, standings_hold};
 
@@ -256,6 +256,22 @@ impl Change {
                 needed,
             }),
         }
+    }
+}
+
+impl Recovery {
+    /// Whether the members that remain can go on under the agreement in force.
+    ///
+    /// # Errors
+    /// [`ChangeError`]: who is lost is no choice of members, or too few remain for masked rounds.
+    pub(crate) fn is_possible(epoch: &Epoch, lost: &[MemberIndex]) -> Result<(), ChangeError> {
+        let remaining = remaining(epoch, lost)?;
+        let silos = epoch.roster.silos();
+        let silos = remaining.iter().map(|member| silos[member.at()].clone());
+        let roster = Roster::new(silos.collect()).map_err(CharterError::from)?;
+        let (before, after) = (epoch.roster.len(), roster.len());
+        let charter = epoch.charter.for_members(before, after);
+        Ok(charter.validate(epoch.format, &roster)?)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The charter: what the members of a federation agreed on, and the ids that follow from it.
 
+pub mod privacy;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -11,17 +13,16 @@ use crate::identity::PublicKey;
 use crate::name::{self, NameError};
 use crate::roster::{MemberIndex, Roster, RosterError, Silo, faulty, quorum};
 use crate::rotation::{Cycles, Setting, Turns};
-use crate::statement::VERSION;
 use crate::verification;
 
-pub use crate::privacy::{Group, Masked, Privacy};
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
+pub use privacy::{Group, Masked, Privacy};
 
 /// The format of agreements and messages that a new federation begins with, unless its rounds need a
 /// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
 /// any message takes the next number.
-pub const FORMAT: u32 = VERSION as u32;
+pub const FORMAT: u32 = Formats::FIRST as u32;
 
 /// What the members agreed on. Spans are in milliseconds or in beats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +196,7 @@ impl Epoch {
     /// # Errors
     /// [`CharterError`]: an unusable roster, or a number out of range (which, and what is allowed).
     pub fn first(genesis: &Genesis) -> Result<Self, CharterError> {
-        Self::first_in(VERSION.max(genesis.charter.privacy.since()), genesis)
+        Self::first_in(Formats::FIRST.max(genesis.charter.privacy.since()), genesis)
     }
 
     /// The first epoch of a federation that began with this format.

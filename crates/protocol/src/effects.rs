@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Certificate;
+use crate::charter::privacy::Circle;
 use crate::codec;
 use crate::envelope::Opened;
 use crate::evidence::Evidence;
@@ -13,7 +14,6 @@ use crate::forgotten::Forgotten;
 use crate::hash::Hash;
 use crate::identity::{PublicKey, Signature};
 use crate::message::{Amendment, Block, Message, Passage, Phase, Standing};
-use crate::privacy::Circle;
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
 

@@ -28,6 +28,9 @@ impl Formats {
         newest: 3,
     };
 
+    /// The one that a new federation begins with, unless its rounds are masked.
+    pub const FIRST: u8 = 2;
+
     /// The first that has the messages of masked rounds.
     pub const MASKED: u8 = 3;
 

@@ -53,7 +53,6 @@ pub mod message;
 mod mutation;
 pub mod name;
 pub mod net;
-pub mod privacy;
 pub mod recovery;
 pub mod refusal;
 pub mod roster;
@@ -64,6 +63,7 @@ pub mod verification;
 pub mod verify;
 pub mod work;
 
+pub use charter::privacy;
 pub use charter::{Charter, Checkpoint, Epoch, Genesis};
 pub use effects::{Effect, Input, Record, Report};
 pub use epochs::Epochs;

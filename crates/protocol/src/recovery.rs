@@ -8,13 +8,12 @@
 //! were declared lost and are not may go on by themselves: see `docs/protocol.md`.
 
 use crate::certificate::{Certificate, Verdict};
-use crate::change::ChangeError;
-use crate::charter::{Charter, CharterError, Checkpoint, Epoch};
+use crate::charter::{Charter, Checkpoint, Epoch};
 use crate::codec;
 use crate::hash::Hash;
 use crate::message::{Block, Body, Confirmation, Confirmed, Content, Passage, Recovery, Standing};
 use crate::mutation::{Mutation, broken};
-use crate::roster::{MemberIndex, Roster, Silo};
+use crate::roster::{MemberIndex, Silo};
 
 /// Why a recovery is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -211,20 +210,6 @@ impl Recovery {
             .charter
             .for_members(epoch.roster.len(), remaining.len());
         Ok((silos.collect(), charter))
-    }
-
-    /// Whether the members that remain can go on under the agreement in force.
-    ///
-    /// # Errors
-    /// [`ChangeError`]: who is lost is no choice of members, or too few remain for masked rounds.
-    pub(crate) fn is_possible(epoch: &Epoch, lost: &[MemberIndex]) -> Result<(), ChangeError> {
-        let remaining = remaining(epoch, lost)?;
-        let silos = epoch.roster.silos();
-        let silos = remaining.iter().map(|member| silos[member.at()].clone());
-        let roster = Roster::new(silos.collect()).map_err(CharterError::from)?;
-        let (before, after) = (epoch.roster.len(), roster.len());
-        let charter = epoch.charter.for_members(before, after);
-        Ok(charter.validate(epoch.format, &roster)?)
     }
 
     fn check_head(&self, epoch: &Epoch, ground: &Ground) -> Result<(), RecoveryError> {

@@ -2,13 +2,14 @@
 
 use crate::charter::Epoch;
 use crate::codec;
+use crate::format::Formats;
 use crate::frame::Header;
 use crate::message::Body;
 use crate::roster::MemberIndex;
 
 /// Format of messages, of the header and of everything in the body, that a new federation begins
-/// with, unless its rounds are masked. An amendment may raise it: see [`Formats`](crate::Formats).
-pub const VERSION: u8 = 2;
+/// with, unless its rounds are masked. An amendment may raise it: see [`Formats`].
+pub const VERSION: u8 = Formats::FIRST;
 
 /// The bytes that `sender` signs for `body`.
 pub fn statement(

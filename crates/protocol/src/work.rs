@@ -7,11 +7,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::charter::privacy::Sum;
 use crate::hash::Hash;
 use crate::message::{
     Entry, EntryFields, KeyList, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Sheet,
 };
-use crate::privacy::Sum;
 use crate::roster::MemberIndex;
 
 /// Why work on models gave no result.

@@ -41,7 +41,7 @@ impl Member {
             return self.recovering().repeat();
         }
         self.amending().repeat();
-        if self.finished() {
+        if self.at_rest() && self.chain.unresolved.is_none() {
             return self.adopting().send_complete_to_all();
         }
         self.adopting().retry();

@@ -22,15 +22,10 @@ impl Member {
         self.completion.reached && !self.amendments.pending()
     }
 
-    /// Whether the last round is adopted, no block of the chain is missing, and no approved change
-    /// waits to be proposed.
-    pub(super) fn finished(&self) -> bool {
-        self.at_rest() && self.chain.unresolved.is_none()
-    }
-
     /// Whether no timer runs: everything is finished, and Complete was sent to all others.
     pub(super) fn timers_off(&self) -> bool {
-        let rests = self.finished() && !self.completion.unsent;
+        let finished = self.at_rest() && self.chain.unresolved.is_none();
+        let rests = finished && !self.completion.unsent;
         self.over || rests && !self.amendments.repeats(self.config.me) && !self.recoveries.runs()
     }
 }

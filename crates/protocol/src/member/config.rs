@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::charter::Epoch;
+use crate::charter::privacy::{self, Masked, Sum};
 use crate::effects::Record;
 use crate::envelope;
 use crate::format::Formats;
@@ -14,7 +15,6 @@ use crate::message::{Amendment, Body, Message};
 #[cfg(feature = "mutations")]
 use crate::mutation;
 use crate::mutation::Mutation;
-use crate::privacy::{self, Masked, Sum};
 use crate::roster::MemberIndex;
 use crate::rotation::Setting as _;
 

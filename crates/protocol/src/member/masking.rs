@@ -9,10 +9,10 @@ use super::outbox::Outbox;
 use super::participation::Participation;
 use super::round::Round;
 use super::{Config, Member, Mutation, View};
+use crate::charter::privacy::Circle;
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
 use crate::message::{Body, KeyList, MaskedSheet, MaskedVector};
-use crate::privacy::Circle;
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::{MaskedList, Request, WorkError};
@@ -65,7 +65,8 @@ impl Masking<'_> {
         let sums = self.config.sums(&ready);
         let root = keys.root(epoch, round, &plan, &state, &sums);
         if self.round.masks.of_view(view).list(&root).is_some() {
-            return Ok(self.send_vector(root));
+            self.send_vector(root);
+            return Ok(());
         }
         let fewest = epoch.roster.quorum().max(3);
         if ready.len() < fewest || sums.is_empty() {

@@ -96,11 +96,11 @@ mod voting;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::charter::privacy::Circle;
 use crate::effects::{Effect, Input, Record};
 use crate::envelope::Opened;
 use crate::hash::Hash;
 use crate::message::Message;
-use crate::privacy::Circle;
 use crate::roster::MemberIndex;
 use crate::time::Time;
 

@@ -40,6 +40,11 @@ impl Member {
         }
     }
 
+    /// Whether this member may lead a view that is its own.
+    pub(super) fn may_lead(&self) -> bool {
+        !self.at_rest() && !self.recoveries.signed() && !self.participation.listening()
+    }
+
     /// A message under this member's own key came from outside.
     pub(super) fn own_message_from_outside(&mut self, message: &Message) {
         if let Body::Standing(standing) = &message.body {

@@ -120,8 +120,7 @@ impl Member {
     /// Starts to lead the view if it is this member's and it may sign. Sends the contribution to the
     /// view's lead.
     pub(super) fn begin_to_lead(&mut self) {
-        let rests = self.at_rest() || self.recoveries.signed() || self.participation.listening();
-        let leads = self.view.lead == self.config.me && !rests;
+        let leads = self.view.lead == self.config.me && self.may_lead();
         if leads && self.lead.is_none() {
             self.lead = Some(Lead::new());
             let durable = self.voting().proposal();

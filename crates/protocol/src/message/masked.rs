@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::charter::Epoch;
+use crate::charter::privacy::Sum;
 use crate::codec;
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::privacy::Sum;
 use crate::roster::MemberIndex;
 
 /// The contribution of a member to a masked round: two public keys in place of a model.

@@ -6,9 +6,9 @@ use super::prelude::*;
 use super::table::epoch_with;
 use super::toy::{public, vector};
 use crate::charter::Epoch;
+use crate::charter::privacy::{Circle, threshold};
 use crate::effects::{MaskedList, WorkError};
 use crate::message::{Content, KeyList, Keys, MaskedRound, MaskedSheet, Proposal, Ready};
-use crate::privacy::{Circle, threshold};
 
 /// A member that has contributed its keys to the first round, and does not lead soon.
 fn contributed(epoch: Arc<Epoch>) -> One {

@@ -6,9 +6,9 @@ use super::one::*;
 use super::prelude::*;
 use super::toy::{opening, outcome};
 use crate::certificate::Verdict;
+use crate::charter::privacy::threshold;
 use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Content, MaskedRound, Proposal, Unmasking};
-use crate::privacy::threshold;
 
 /// The round of all members is final in view 1.
 fn final_round(n: u16) -> (One, Hash) {
@@ -247,7 +247,7 @@ fn a_lead_waits_for_the_outcome_and_a_proposal_before_it_is_known_waits() {
         round: 2,
         state: Hash([5; 32]),
         inclusions: Default::default(),
-        ..(*of(&one, block)).round.clone()
+        ..of(&one, block).round.clone()
     });
     let proof = one.certificate(1, Verdict::Final(block));
     let proposal = Proposal {
