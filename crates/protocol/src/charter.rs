@@ -215,7 +215,7 @@ impl Epoch {
     /// As [`first`](Self::first).
     pub fn simulated(genesis: &Genesis) -> Result<Self, CharterError> {
         let roster = Roster::simulated(genesis.silos.clone())?;
-        let format = VERSION.max(genesis.charter.privacy.since());
+        let format = Formats::FIRST.max(genesis.charter.privacy.since());
         Self::of(format, genesis, roster)
     }
 
