@@ -5,7 +5,7 @@ use super::tap::ALL;
 use formatting::numbers::{bytes, plain};
 
 /// What the kinds of messages are, by the names that lines give them.
-const KINDS: [(&str, &str); 22] = [
+const KINDS: [(&str, &str); 28] = [
     ("Contribution", "the contribution of its model"),
     ("Receipt", "a receipt for a contribution"),
     ("Bundle", "the list of contributions"),
@@ -37,6 +37,15 @@ const KINDS: [(&str, &str); 22] = [
         "its confirmation of going on without lost members",
     ),
     ("Nothing", "word that it contributes nothing to the round"),
+    ("Keys", "its keys for the masks of a round"),
+    ("KeyList", "the list of members that are ready to mask"),
+    ("MaskedVector", "the hash of its masked model"),
+    ("MaskedSheet", "the list of masked models"),
+    (
+        "Unmasking",
+        "its shares, with which the sum of a final round is opened",
+    ),
+    ("Outcome", "its vote for the outcome of a masked round"),
 ];
 
 impl Line {

@@ -6,7 +6,7 @@ use rota::protocol::certificate::{Certificate, CertificateError};
 use rota::protocol::envelope::{self, Known, OVERHEAD, OpenError, Opened};
 use rota::protocol::identity::Strict;
 use rota::protocol::message::Kind;
-use rota::protocol::{Epoch, MemberIndex, codec};
+use rota::protocol::{Epoch, Formats, MemberIndex, codec};
 
 use super::engine::{Target, fuzz, gist};
 use super::world::{Anyone, epoch, frames};
@@ -117,17 +117,18 @@ fn message_bodies_of_every_kind() {
     let examples: Vec<_> = frames().iter().map(|frame| body_of(frame)).collect();
     let mut kinds = BTreeSet::new();
     // Every kind in the format that it came with, as in the golden files.
-    let newer = {
-        let mut newer = epoch.clone();
-        newer.format = 2;
-        newer
-    };
+    let formats = (1..=Formats::SPOKEN.newest).map(|format| {
+        let mut one = epoch.clone();
+        one.format = format;
+        one
+    });
+    let formats: Vec<Epoch> = formats.collect();
     let mut run = |input: &[u8]| {
         let Some(mut frame) = frame_of(&epoch, input) else {
             return "too short".into();
         };
         let since = Kind::from_number(frame[83]).map_or(1, Kind::since);
-        let epoch = if since == 1 { &epoch } else { &newer };
+        let epoch = &formats[usize::from(since) - 1];
         frame[0] = since;
         let opened = envelope::open(epoch, &Anyone, &Known::default(), &frame);
         if let Ok(opened) = &opened {

@@ -71,6 +71,7 @@ impl Monitor {
         let names = names::NamesRemoved::new(&epoch, reading);
         let removed = epoch.charter.privacy == Privacy::Clear;
         let names = removed.then(|| Box::new(names) as Box<dyn Property>);
+        let masked = epoch.charter.privacy.masked().is_some();
         let mut monitor = Self {
             ledger: Ledger::new(epoch, faulty),
             properties: vec![
@@ -83,11 +84,15 @@ impl Monitor {
                 Box::new(accusations::TrueEvidence),
                 Box::new(receipts::ReceiptsKept::new(reading)),
                 Box::new(parents::FinalParents),
-                Box::<unmasked::OneListUnmasked>::default(),
-                Box::<vectors::OneVector>::default(),
             ],
         };
         monitor.properties.extend(names);
+        if masked {
+            monitor.properties.extend([
+                Box::<unmasked::OneListUnmasked>::default() as Box<dyn Property>,
+                Box::<vectors::OneVector>::default(),
+            ]);
+        }
         monitor
     }
 

@@ -39,7 +39,7 @@ fn a_device_is_refused_where_it_is_unknown_or_not_there() {
     assert_eq!(own.device.open().unwrap().slots(), 3);
     let unknown = error(&with("device = \"gpu\""));
     assert!(
-        unknown.starts_with("s.toml, line 4: ") && unknown.contains("write cpu, tch-cpu, "),
+        unknown.starts_with("s.toml, line 4: ") && unknown.contains("write cpu, tch-cpu or "),
         "{unknown}"
     );
     let none = error(&with("device-slots = 0"));

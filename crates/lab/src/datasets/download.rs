@@ -19,10 +19,8 @@ use ureq::tls::{RootCerts, TlsConfig};
 use super::verify::State;
 use super::{PublicFile, PublicSet};
 
-/// Longest wait for a connection, or for an answer.
+/// Longest wait for a connection, an answer, or the next bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Slowest line on which a file is waited for, in bytes a second.
-const SLOWEST: u64 = 16 << 10;
 /// Most redirections that are followed.
 const REDIRECTIONS: u32 = 5;
 
@@ -155,7 +153,7 @@ impl Client {
             address: address.to_owned(),
             found,
         };
-        let mut answer = self.open(file, address).map_err(network)?;
+        let mut answer = self.open(address).map_err(network)?;
         // One byte more than expected tells that there is more.
         let mut body = answer.body_mut().as_reader().take(file.bytes + 1);
         let part = Part::new(path)?;
@@ -194,7 +192,7 @@ impl Client {
     }
 
     /// The answer at an address, after redirections: from an encrypted address to encrypted ones only.
-    fn open(&self, file: &PublicFile, address: &str) -> Result<Response<Body>, String> {
+    fn open(&self, address: &str) -> Result<Response<Body>, String> {
         let uri: Uri = address
             .parse()
             .map_err(|error| format!("not an address: {error}"))?;
@@ -210,7 +208,9 @@ impl Client {
             .accept_encoding("identity")
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
-            .timeout_recv_body(Some(PATIENCE + Duration::from_secs(file.bytes / SLOWEST)))
+            .timeout_per_read(Some(PATIENCE))
+            // Every connection has one request: a server may close it after its answer.
+            .max_idle_connections(0)
             .build()
             .new_agent();
         let answer = agent
@@ -235,11 +235,9 @@ fn reason(error: &ureq::Error, address: &str) -> String {
         ureq::Error::RequireHttpsOnly(to) => {
             format!("the server redirects to {to}, which is not encrypted")
         }
-        ureq::Error::Timeout(_) => format!(
-            "the server was silent for {} seconds, or the line is slower than {} KiB a second",
-            PATIENCE.as_secs(),
-            SLOWEST >> 10
-        ),
+        ureq::Error::Timeout(_) => {
+            format!("the server was silent for {} seconds", PATIENCE.as_secs())
+        }
         ureq::Error::Rustls(error) => format!("no encrypted connection to {host}: {error}"),
         ureq::Error::Io(error)
             if error

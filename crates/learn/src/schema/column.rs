@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::written::Written;
-
 /// The name of a column, or the names of several columns with the same description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
@@ -156,8 +154,7 @@ pub enum MissingRule {
 }
 
 /// One feature column, or several with the same description.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(try_from = "Written", into = "Written")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FeatureColumns {
     /// The column's name, or the names of columns with the same description.
     pub name: ColumnNames,

@@ -1,11 +1,15 @@
 //! A feature column as files and agreements write it: one table, whose keys depend on its `type`.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::column::{ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule, Quantity};
 
 /// What the cells of a column hold.
-#[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "ColumnType")]
 enum WrittenType {
@@ -19,10 +23,9 @@ enum WrittenType {
 }
 
 /// One feature column, or several with the same description.
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-#[schemars(rename = "FeatureColumns")]
-pub(super) struct Written {
+struct Written {
     /// The column's name, or a list of names of columns with the same description.
     name: ColumnNames,
     /// What its cells hold: `"number"` (the default), `"integer"` or `"category"`.
@@ -115,5 +118,29 @@ impl From<FeatureColumns> for Written {
                 ..kind_of(WrittenType::Category)
             },
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for FeatureColumns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Written::deserialize(deserializer)?
+            .try_into()
+            .map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for FeatureColumns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Written::from(self.clone()).serialize(serializer)
+    }
+}
+
+impl JsonSchema for FeatureColumns {
+    fn schema_name() -> Cow<'static, str> {
+        "FeatureColumns".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Written::json_schema(generator)
     }
 }
