@@ -186,6 +186,24 @@ fn silos_serve_the_models_of_a_strategy_or_their_own() {
 }
 
 #[test]
+fn a_label_may_hold_the_comma_at_which_names_are_separated() {
+    let text = SMALL.replace("label = \"equal\"", "label = \"fedavg, equal\"");
+    assert_ne!(text, SMALL);
+    let pieces = "fedavg, equal,local".split(',').map(str::to_owned);
+    let choices = Choices {
+        strategies: pieces.collect(),
+        ..Choices::default()
+    };
+    let experiment = Experiment::parse("x.toml", &text, Path::new(""), &choices).unwrap();
+    let labels: Vec<&str> = experiment
+        .entries
+        .iter()
+        .map(|entry| &*entry.label)
+        .collect();
+    assert_eq!(labels, ["fedavg, equal", "local"]);
+}
+
+#[test]
 fn the_first_seed_may_choose_for_all() {
     let text = SMALL.replace("points = 2", "points = 2\nevery-seed = false");
     let choices = Choices {

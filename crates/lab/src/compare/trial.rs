@@ -11,7 +11,7 @@ use methods::serving::{
     Alone, Candidate, Comparison, Local, alone_start, mean_of_coalitions, members_of,
     model_of_all_rows,
 };
-use methods::strategy::{Kept, State};
+use methods::strategy::{Kept, SAMPLING_SEED, State};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
 
@@ -230,6 +230,8 @@ impl Trial {
     pub(super) fn memory(&self, round: u64) -> Values {
         let numbers = self.state(round).into_iter();
         let numbers = numbers.flat_map(|state| state.memory.iter());
+        // An agreed seed measures nothing.
+        let numbers = numbers.filter(|(name, _)| *name != SAMPLING_SEED);
         numbers
             .filter_map(|(name, kept)| Some((name.to_owned(), kept.json().as_f64()?)))
             .collect()

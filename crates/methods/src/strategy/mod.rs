@@ -48,6 +48,7 @@ pub use client::fedsr::FedSr;
 pub use client::robust_local::RobustLocal;
 pub use client::scaffold::Scaffold;
 pub use decision::{Claim, DecideError, Decision, Objection};
+pub use draws::SAMPLING_SEED;
 pub use equip_error::EquipError;
 pub use fitting::{FitRule, Fitting};
 pub use max_weight::capped;

@@ -212,3 +212,22 @@ pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
     };
     variant.strategies.iter().filter_map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_written_with_six_digits_at_most() {
+        for (value, written) in [
+            (0.15000000000000002, "0.15"),
+            (1e-7, "1e-7"),
+            (1234567.0, "1234570.0"),
+            (3.0, "3.0"),
+        ] {
+            assert_eq!(setting(&value.into()), written);
+        }
+        assert_eq!(setting(&12.into()), "12");
+        assert_eq!(setting(&"adam".into()), "\"adam\"");
+    }
+}
