@@ -173,14 +173,7 @@ fn records_of_masked_rounds_equal_their_golden_bytes_and_decode_again() {
             Record::Circle(Circle(vec![("silo 0".into(), 1), ("silo 1".into(), 2)])),
         ),
     ];
-    let mut lines = Lines::new();
-    for (name, record) in records {
-        let bytes = record.to_bytes();
-        let decoded = codec::decode::<Record>(&bytes, codec::LIMIT);
-        assert_eq!(decoded.as_ref(), Ok(&record), "{name}");
-        lines.push((name.to_owned(), bytes));
-    }
-    compare("masked-records", &lines);
+    compare_records("masked-records", records);
 }
 
 #[test]
