@@ -1,6 +1,6 @@
 //! Tests of fetching from honest, Byzantine and failing holders, over pipes in memory.
 
-#[path = "../../../../tests/fuzz/engine.rs"]
+#[path = "../../../../../tests/fuzz/engine.rs"]
 mod engine;
 mod fuzz;
 mod spooled;

@@ -28,7 +28,6 @@ use protocol::recovery::{ground, set};
 use protocol::roster::Silo;
 use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
 
-#[path = "golden/masked.rs"]
 mod masked;
 
 /// Lines of a golden file: names and bytes.
