@@ -5,9 +5,10 @@
 use std::{error::Error, sync::Arc};
 
 use rota::lab::run_study;
-use rota::learn::{Metric, MetricName, RowCounts, Silo, Study};
+use rota::learn::{RowCounts, Silo, Study};
 use rota::methods::*;
 use rota::simulations::{Options, Scenario};
+use rota::task::{metrics::Metric, metrics::MetricName};
 
 /// A weather station: its model is one number, the usual temperature.
 struct Station(Vec<f32>);

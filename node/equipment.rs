@@ -5,11 +5,12 @@ use std::sync::Arc;
 use agreement::Agreement;
 use learn::export::{HeldOut, Threshold};
 use learn::external::Programs;
-use learn::{DataError, Metric, RowCounts, Silo, TaskConfig};
+use learn::{RowCounts, Silo, TaskStudy};
 use methods::learner::Split;
 use methods::strategy::{equip, warm_started};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
+use task::{TaskConfig, data::DataError, metrics::Metric};
 
 /// What a silo learns with.
 #[derive(Clone)]
@@ -89,7 +90,7 @@ impl Equipment {
                 task.domains = None;
                 task.stand_ins(&[name], agreement.seed)?
             }
-            TaskConfig::External(task) => task.stand_ins(&[name])?,
+            TaskConfig::External(task) => task.stand_ins(&[name], agreement.seed)?,
             TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => {
                 return Err(DataError::Config(
                     "the task is a benchmark without a table of rows".into(),

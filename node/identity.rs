@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use learn::file;
 use protocol::{PublicKey, SecretKey};
+use task::file;
 
 /// Prefix of a key file.
 const MARK: &str = "rota-secret-key:";

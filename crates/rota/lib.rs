@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`protocol`] | the agreement protocol: identities, roster, signed messages, views, certificates |
 //! | [`methods`] | the mathematics: parameters, similarity, coalitions, robust losses, strategies |
-//! | [`learn`] | the learners: models, data sets, local training on burn |
+//! | [`task`] | what is learned and from which rows: configurations of tasks, tables, schemas |
+//! | [`learn`] | the learners: models, local training and evaluation on burn |
 //! | [`agreement`] | what members agree on, as files: federation.toml, consents, invitations |
 //! | [`silo`] | the actors of one silo |
 //! | [`mesh`] | the network between silos: libp2p |
@@ -46,4 +47,5 @@ pub mod schema;
 
 pub use {
     agreement, formatting, lab, learn, mesh, methods, node, protocol, report, silo, simulations,
+    task,
 };

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use learn::file;
 use protocol::epochs::Epochs;
 use protocol::{Epoch, Hash, PublicKey};
 use serde::Serialize;
+use task::file;
 
 use super::line::{Event, Head, Line, hex, start};
 use super::log::{files_in, name};

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use learn::file;
 use protocol::{Hash, SecretKey};
+use task::file;
 
 use super::line::{Event, Head, Line, hex, start};
 use super::{AUDIT, HEAD};

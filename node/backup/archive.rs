@@ -41,7 +41,7 @@ pub(super) const OF_STATE: [&str; 3] = [IN_FORCE, START, PERSONAL];
 /// Largest size in bytes of the manifest.
 const LARGEST_MANIFEST: u64 = 16 << 20;
 /// Largest size in bytes of any other file.
-const LARGEST: u64 = learn::file::MODEL;
+const LARGEST: u64 = task::file::MODEL;
 /// Most files.
 const MOST: usize = 10_000;
 

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use learn::file;
 use protocol::{Epochs, Hash, codec};
 use silo::Record;
+use task::file;
 
 use super::archive::{
     AGREEMENT, Archive, BESIDE_AGREEMENT, BESIDE_CONSENT, FORMAT, KEY, MODEL, Manifest, PASSAGES,

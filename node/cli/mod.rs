@@ -112,7 +112,7 @@ pub struct NumberMarks {
     pub thousands: Option<char>,
 }
 
-impl From<NumberMarks> for learn::propose::Marks {
+impl From<NumberMarks> for task::propose::Marks {
     fn from(marks: NumberMarks) -> Self {
         Self {
             decimal: marks.decimal,

@@ -4,8 +4,8 @@ use std::io::{self, BufWriter, Write};
 
 use crate::backup::{self, Manifest};
 use formatting::numbers;
-use learn::TaskConfig;
 use learn::export;
+use task::TaskConfig;
 
 use super::model::Node;
 use super::{CommandError, wrapped};

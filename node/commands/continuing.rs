@@ -9,10 +9,10 @@ use crate::institution::SetupError;
 use crate::model::{ModelError, START};
 use agreement::{Agreement, public_key};
 use formatting::numbers;
-use learn::TaskConfig;
 use methods::serving::mean_of_coalitions;
 use methods::strategy::shared_part;
 use protocol::Hash;
+use task::TaskConfig;
 
 use super::model::Node;
 use super::{CommandError, vacant, write};

@@ -11,7 +11,7 @@ use crate::institution::{Configured, Data, Place, SetupError, agreement_in, stan
 use crate::store::has_journal;
 use agreement::{Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration};
 use formatting::numbers;
-use learn::data::OwnRows;
+use task::data::OwnRows;
 
 use super::added;
 use super::rows::{Doubts, fitting};

@@ -10,8 +10,8 @@ use crate::institution::{Configured, Data, Place, SetupError, standing};
 use crate::model::GivenStart;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
-use learn::file;
 use protocol::{PublicKey, SecretKey};
+use task::file;
 
 use super::joining::{Joining, consents, keep, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::federation::{Join, Joined, keep_consent, own_rows};
 use crate::institution::Fit;
 use agreement::{Agreement, Consent};
-use learn::DataError;
-use learn::data::{OwnFile, OwnRows};
-use learn::propose::Marks;
 use protocol::MemberIndex;
+use task::data::DataError;
+use task::data::{OwnFile, OwnRows};
+use task::propose::Marks;
 
 use super::CommandError;
 use super::rows::{Doubts, fitting, say};

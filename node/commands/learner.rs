@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use formatting::numbers;
-use learn::external::{Described, Held, Initial, MOST_HELD, TensorConfig, TensorRole};
+use learn::external::{Described, MOST_HELD};
+use task::external::{Held, Initial, TensorConfig, TensorRole};
 
 use super::CommandError;
 use crate::cli::{DescribeLearner, Learner};

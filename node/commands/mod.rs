@@ -39,8 +39,8 @@ use crate::status::socket::SocketError;
 use crate::verify::{EvidenceError, VerifyError};
 use agreement::{AddError, ConfigError, TokenError};
 use formatting::numbers;
-use learn::DataError;
 use learn::export::ExportError;
+use task::data::DataError;
 
 use crate::cli::{Command, Federation};
 use crate::logging::say;

@@ -41,7 +41,7 @@ pub(super) fn join(
     let (name, way, text) = place(options, invitation, key, now)?;
     let file = format!("the agreement with {name}");
     if let Way::Admit(_) | Way::Rekey = way {
-        now.amended(&file, &text).map_err(failed)?;
+        now.amended(&file, &text, learn::stand_in).map_err(failed)?;
     }
     let signed = Agreement::parse(&file, &text).map_err(failed)?;
     let signed = within(&first, changes, signed);

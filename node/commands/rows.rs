@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::federation::beyond;
 use crate::institution::{Fit, fit, misfits, surveyed};
 use agreement::Agreement;
-use learn::DataError;
-use learn::data::OwnRows;
 use protocol::MemberIndex;
+use task::data::DataError;
+use task::data::OwnRows;
 
 use super::{CommandError, wrapped};
 

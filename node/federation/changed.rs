@@ -298,7 +298,7 @@ mod tests {
     fn the_whole_text_is_shown_and_nothing_in_it_is_invisible() {
         let old = example();
         let text = EXAMPLE.replacen("rounds = 6", "rounds = 7", 1);
-        let mut amendment = old.amended("new.toml", &text).unwrap();
+        let mut amendment = old.amended("new.toml", &text, learn::stand_in).unwrap();
         let lines = whole_text(&old, &amendment).unwrap();
         assert_eq!(lines, text.lines().collect::<Vec<_>>());
         let odd = text.replacen("rounds = 7", "rounds = 7 # \u{1b}[2J\u{202e}", 1);

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use agreement::{Agreement, Continues, Work, default_min_contributions};
-use learn::external::{Initial, StartFrom};
-use learn::{DataError, Study, TaskConfig};
+use learn::{Study, TaskStudy};
 use methods::Params;
 use methods::strategy::{
     Names, StrategyConfig, StrategyError, build, largest_contribution, warm_started,
@@ -13,6 +12,8 @@ use protocol::charter::{Charter, CharterError, Epoch, Genesis, Privacy};
 use protocol::roster::{Silo, faulty};
 use protocol::{Hash, PublicKey};
 use silo::genesis_outcome;
+use task::external::{Initial, StartFrom};
+use task::{TaskConfig, data::DataError};
 
 /// What the new federation does differently from the earlier one.
 #[derive(Debug, Clone, Default)]
@@ -176,7 +177,7 @@ fn family(
                     tensor.initial = Initial::default();
                 }
             }
-            let study = task.stand_ins(names)?;
+            let study = task.stand_ins(names, earlier.seed)?;
             Ok((TaskConfig::External(task), study))
         }
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => Err(ContinueError::Task),
@@ -224,10 +225,10 @@ fn members(earlier: &Agreement, changes: &Changes) -> Result<Vec<Silo>, Continue
 
 /// The task for these members: domains are by member.
 fn domains(
-    task: &learn::TableTask,
+    task: &task::TableTask,
     earlier: &Agreement,
     silos: &[Silo],
-) -> Result<Box<learn::TableTask>, ContinueError> {
+) -> Result<Box<task::TableTask>, ContinueError> {
     let mut task = Box::new(task.clone());
     let Some(domains) = &task.domains else {
         return Ok(task);

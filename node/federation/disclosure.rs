@@ -2,8 +2,8 @@
 //! page for its owner.
 
 use agreement::{Agreement, StatusFor};
-use learn::TaskConfig;
 use protocol::charter::Charter;
+use task::TaskConfig;
 
 use super::start::{First, first};
 use formatting::numbers;

@@ -5,12 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, Consent};
-use learn::DataError;
-use learn::data::{Format, OwnFile, OwnRows};
-use learn::propose::{Marks, formats_of};
-use learn::schema::LocalNames;
 use protocol::MemberIndex;
 use serde::Serialize;
+use task::data::DataError;
+use task::data::{Format, OwnFile, OwnRows};
+use task::propose::{Marks, formats_of};
+use task::schema::LocalNames;
 
 use super::address::is_loopback;
 use crate::institution::CONSENT;

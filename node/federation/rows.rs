@@ -2,8 +2,9 @@
 //! what it declared.
 
 use agreement::Agreement;
-use learn::TaskConfig;
+use learn::TaskStudy;
 use protocol::MemberIndex;
+use task::TaskConfig;
 
 use super::start::{FirstError, first, first_of};
 use formatting::numbers::{count, plural};
@@ -20,7 +21,9 @@ pub fn weighs_by_rows(agreement: &Agreement) -> bool {
     let found = match (first(task, strategy, agreement.seed, &names), task) {
         // The plan does not depend on the values of the initial model.
         (Err(FirstError::Programs), TaskConfig::External(task)) => {
-            let study = task.stand_ins(&["0".into()]).map_err(FirstError::Data);
+            let study = task
+                .stand_ins(&["0".into()], agreement.seed)
+                .map_err(FirstError::Data);
             study.and_then(|mut study| {
                 first_of(study.silos.swap_remove(0).learner, strategy, agreement.seed)
             })

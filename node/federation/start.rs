@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use agreement::Agreement;
-use learn::{DataError, TaskConfig};
+use learn::TaskStudy;
 use methods::Strategy;
 use methods::learner::Learner;
 use methods::strategy::{Names, Plan, StrategyConfig, StrategyError, build, largest_contribution};
 use protocol::Hash;
 use silo::genesis_outcome;
+use task::{TaskConfig, data::DataError};
 
 use crate::model::{GivenStart, START};
 
@@ -80,7 +81,10 @@ pub fn first(
                 .learner
         }
         TaskConfig::External(task) if task.start_is_known() => {
-            task.stand_ins(&["0".into()])?.silos.swap_remove(0).learner
+            task.stand_ins(&["0".into()], seed)?
+                .silos
+                .swap_remove(0)
+                .learner
         }
         TaskConfig::External(_) => return Err(FirstError::Programs),
         TaskConfig::Digits8Bench => return Err(FirstError::OwnData),

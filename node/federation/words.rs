@@ -1,14 +1,14 @@
 //! An agreement in words, for those who sign it.
 
 use agreement::{Agreement, Draft, confusing};
-use learn::TaskConfig;
-use learn::data::Target;
-use learn::external::StartFrom;
-use learn::schema::{FeatureColumns, MissingRule, Schema};
 use methods::strategy::StrategyConfig;
 use protocol::Roster;
 use protocol::charter::{Rotation, Verification};
 use protocol::verification::odds;
+use task::TaskConfig;
+use task::data::Target;
+use task::external::StartFrom;
+use task::schema::{FeatureColumns, MissingRule, Schema};
 
 use super::disclosure::disclosure;
 use super::rows::undeclared;

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use learn::{TaskConfig, far_columns};
+use learn::far_columns;
 use methods::{Learner, State};
 use silo::Notice;
+use task::TaskConfig;
 
 use super::Institution;
 use super::output::Output;

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use learn::DataError;
 use mesh::MeshError;
 use silo::{SpawnError, Stopped, StoreError};
+use task::data::DataError;
 
 use super::config::SetupError;
 use super::consent::Unsigned;

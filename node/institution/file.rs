@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use agreement::Routine;
 use learn::DeviceName;
-use learn::data::OwnRows;
 use learn::external::LearnerConfig;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use task::data::OwnRows;
 
 /// Version of the format of `silo.toml`.
 pub(super) const FORMAT: u32 = 1;

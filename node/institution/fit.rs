@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use learn::data::{OwnRows, Target};
-use learn::propose::noticed;
-use learn::survey::{Survey, survey};
-use learn::{DataError, RowCounts, Source as Rows, TableTask, TaskConfig};
+use learn::RowCounts;
 use protocol::MemberIndex;
+use task::data::{OwnRows, Target};
+use task::propose::noticed;
+use task::survey::{Survey, survey};
+use task::{Source as Rows, TableTask, TaskConfig, data::DataError};
 
 /// An institution's rows, as they were read by the agreed schema.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +90,7 @@ pub fn fit(
     let least = schema.map_or(2, |schema| schema.min_rows);
     let columns = schema.map_or(0, |schema| schema.names().count());
     let read = set.silos.first().map(|(_, table)| table);
-    let count = read.map_or(0, learn::data::Table::len);
+    let count = read.map_or(0, task::data::Table::len);
     let missing = read.map_or(0, |read| {
         read.values.iter().filter(|value| value.is_nan()).count()
     });
@@ -115,7 +116,7 @@ pub fn fit(
         _ => None,
     };
     let numbers = read.map_or(0, |read| read.columns.len());
-    let study = table.study_of(set, seed)?;
+    let study = learn::study_of(&table, set, seed)?;
     if let Some(silo) = study.silos.iter().find(|silo| silo.rows.train == 0) {
         return Err(DataError::TooFewRows {
             silo: silo.name.clone(),

@@ -5,12 +5,12 @@ use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use learn::DataError;
 use learn::export::tensors_of;
 use methods::Params;
 use protocol::net::{BlobRequest, Command, Event};
 use protocol::{Hash, MemberIndex, envelope};
 use silo::{Blobs, StoreError};
+use task::data::DataError;
 use tokio::runtime::Runtime;
 use tokio::time::interval;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use learn::external::{Programs, external_silo, own_silo};
-use learn::{DataError, Metric, Silo, TaskConfig};
+use learn::{Silo, TaskStudy};
 use methods::Params;
+use task::{TaskConfig, data::DataError, metrics::Metric};
 
 use super::config::{Data, Institution};
 use super::fit::{own_domain, own_task};
@@ -97,12 +98,13 @@ impl Institution {
                 let mut table = own_task(table, rows, roster.name(self.me), &self.folder)?;
                 // Only this silo's rows are read, so only its own domain is kept.
                 own_domain(&mut table, self.me, roster.len())?;
-                let study = table.study_of(table.tables(None, None, self.seed)?, self.seed)?;
+                let study =
+                    learn::study_of(&table, table.tables(None, None, self.seed)?, self.seed)?;
                 (study, 1)
             }
             (_, TaskConfig::External(external)) => {
                 let name = self.agreement.epoch.roster.name(self.me);
-                (external.stand_ins(&[name.to_owned()])?, 1)
+                (external.stand_ins(&[name.to_owned()], self.seed)?, 1)
             }
             (Data::Rows(_) | Data::Program | Data::Share { .. }, _) => {
                 return Err(DataError::Config(

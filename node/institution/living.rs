@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use agreement::Agreement;
-use learn::DataError;
 use methods::Params;
 use methods::strategy::{Names, largest_contribution};
 use protocol::Hash;
 use protocol::member::Examine;
 use silo::{SpawnError, genesis_outcome};
+use task::data::DataError;
 
 use super::config::Institution;
 use super::error::NodeError;

@@ -11,7 +11,7 @@ pub(super) fn agreements(first: &Agreement, epochs: &Epochs) -> Vec<Agreement> {
     let mut all = Vec::new();
     for ((_, passage), epoch) in epochs.former.iter().zip(next) {
         let block = passage.blocks.first();
-        let after = block.and_then(|block| now.following(block, epoch).ok());
+        let after = block.and_then(|block| now.following(block, epoch, learn::stand_in).ok());
         // Every epoch of a journal begins with a block that ends the one before.
         let after = after.unwrap_or_else(|| now.clone());
         all.push(std::mem::replace(&mut now, after));

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use agreement::Agreement;
-use learn::TaskConfig;
-use learn::data::Preparation;
 use learn::export::{Card, Coalition, HeldOut, Origin, Output, Parts};
 use methods::Params;
 use methods::params::Gate;
 use methods::serving::{Candidate, Measured, mean_of_coalitions};
 use protocol::MemberIndex;
+use task::TaskConfig;
+use task::data::Preparation;
 
 use super::ModelError;
 use super::held::{Held, HeldRound};

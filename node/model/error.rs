@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use learn::DataError;
 use learn::export::ExportError;
 use protocol::Hash;
+use task::data::DataError;
 
 use crate::store::OpenError;
 

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use learn::data::Preparation;
 use learn::export::HeldOut;
 use methods::Params;
 use methods::serving::{Candidate, ComparedOn, Measured, Tuned};
 use protocol::Hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use task::data::Preparation;
 
 use super::ModelError;
 use crate::store::{self, OpenError};

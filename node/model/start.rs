@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agreement::{Agreement, public_key};
-use learn::TaskConfig;
 use learn::export::start_model;
-use learn::external::StartFrom;
 use methods::strategy::shared_part;
 use methods::{Layout, Params};
 use protocol::Hash;
+use task::TaskConfig;
+use task::external::StartFrom;
 
 use super::held::Held;
 use crate::store::{self, AGREEMENT};

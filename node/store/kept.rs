@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use learn::file;
 use protocol::Hash;
+use task::file;
 
 use super::error::{OpenError, io_error};
 use super::{folder, parts};

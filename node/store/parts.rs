@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use learn::file;
 use mesh::{Place, Spool};
 use mmap_guard::FileData;
+use task::file;
 
 use super::folder;
 

@@ -9,11 +9,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use learn::file;
 use protocol::{Hash, MemberIndex, PublicKey, codec};
 use redb::backends::InMemoryBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend};
 use silo::Record;
+use task::file;
 
 use super::error::{OpenError, at, damaged, io_error};
 use super::folder;

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agreement::Agreement;
-use learn::TaskConfig;
+use learn::TaskStudy;
 use methods::Params;
 use protocol::message::{Learning, Sheet};
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use serde::Serialize;
 use silo::outcome::{Document, read_sheet};
 use silo::{Adopted, Replay, SiloConfig};
+use task::TaskConfig;
 
 use crate::equipment::Equipment;
 use crate::model::{GivenStart, find_start};
@@ -77,7 +78,7 @@ pub(super) fn config(
         let silos = agreement.epoch.roster.len();
         let study = agreement.task.study(Some(silos), data, agreement.seed)?;
         let silo = study.silos.into_iter().next();
-        let none = || learn::DataError::Config("the task has no silo".into());
+        let none = || task::data::DataError::Config("the task has no silo".into());
         let silo = silo.ok_or_else(none)?;
         let radius = Default::default();
         Equipment::new(agreement, silo, study.metric, start.as_ref(), &radius)

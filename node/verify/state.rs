@@ -257,7 +257,7 @@ impl State<'_> {
             all.add(computed);
             let next = chain.epochs.get(nth + 1);
             if let (Some(end), Some(next)) = (end, next) {
-                let after = agreement.following(end, next.clone());
+                let after = agreement.following(end, next.clone(), learn::stand_in);
                 agreement = after.map_err(|why| why.to_string())?;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use learn::DataError;
+use task::data::DataError;
 
 use crate::invariants::Violation;
 

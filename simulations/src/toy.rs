@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use learn::{Metric, MetricName, RowCounts, Silo, Study};
+use learn::{RowCounts, Silo, Study};
 use methods::learner::QuadraticLearner;
+use task::{metrics::Metric, metrics::MetricName};
 
 /// A study of silos with these centres, and their learners. The mean of the centres minimises the
 /// sum of the silos' losses.

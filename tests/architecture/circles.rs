@@ -12,6 +12,7 @@ const CRATES: [(&str, &str); 13] = [
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),
     ("privacy", "crates/privacy/src"),
+    ("task", "crates/task/src"),
     ("learn", "crates/learn/src"),
     ("mesh", "crates/mesh/src"),
     ("silo", "crates/silo/src"),

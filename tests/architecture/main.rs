@@ -16,17 +16,19 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("protocol", &[]),
     ("methods", &[]),
     ("privacy", &[]),
-    ("learn", &["methods"]),
-    ("agreement", &["learn", "protocol", "methods"]),
+    ("task", &["methods"]),
+    ("learn", &["task", "methods"]),
+    // It does not wait for the crate that computes models.
+    ("agreement", &["task", "protocol", "methods"]),
     ("mesh", &["protocol"]),
     ("silo", &["protocol", "methods"]),
     (
         "simulations",
-        &["agreement", "silo", "learn", "protocol", "methods"],
+        &["agreement", "silo", "learn", "task", "protocol", "methods"],
     ),
     ("formatting", &["protocol"]),
     (
@@ -37,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "mesh",
             "silo",
             "learn",
+            "task",
             "protocol",
             "methods",
         ],
@@ -51,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "silo",
             "simulations",
             "learn",
+            "task",
             "protocol",
             "methods",
         ],
@@ -63,7 +67,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "lab",
             "silo",
             "simulations",
-            "learn",
+            "task",
             "methods",
         ],
     ),
@@ -79,6 +83,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "silo",
             "simulations",
             "learn",
+            "task",
             "protocol",
             "methods",
         ],

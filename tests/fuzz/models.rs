@@ -3,11 +3,11 @@
 use std::fs;
 
 use bytes::Bytes;
-use rota::learn::data::{OwnRows, SplitConfig};
 use rota::learn::export::tensors_of;
-use rota::learn::propose::{Wishes, propose};
 use rota::methods::params::Gate;
 use rota::methods::{Layout, Params, Role, TensorSpec};
+use rota::task::data::{OwnRows, SplitConfig};
+use rota::task::propose::{Wishes, propose};
 
 use super::engine::{Target, fuzz, gist};
 use super::world::file;
@@ -94,7 +94,7 @@ fn tables() {
         let rows = OwnRows {
             files: vec![table.clone().into()],
             format: proposal.formats[0].clone(),
-            names: rota::learn::schema::LocalNames::default(),
+            names: rota::task::schema::LocalNames::default(),
         };
         let rows = rows.of_silo("own", folder.path());
         match rows.read(Some(&proposal.schema), None, &SplitConfig::default()) {

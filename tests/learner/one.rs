@@ -1,16 +1,17 @@
 //! One silo and its program.
 
+use learn::TaskStudy;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rota::learn::external::{
-    ExternalLearner, ExternalTask, LearnerConfig, Programs, external_silo,
-};
-use rota::learn::{DataError, Silo, TaskConfig};
+use rota::learn::Silo;
+use rota::learn::external::{ExternalLearner, LearnerConfig, Programs, external_silo};
 use rota::methods::learner::{GradientModifier, Job, Progress, Split, Work};
 use rota::methods::{LearnError, Learner, Params, Training};
+use rota::task::external::ExternalTask;
+use rota::task::{TaskConfig, data::DataError};
 
 use super::child::FROZEN;
 
@@ -55,7 +56,7 @@ pub(crate) fn opened(task: &TaskConfig, config: &LearnerConfig) -> Result<Silo, 
     let TaskConfig::External(external) = task else {
         panic!("a task of programs");
     };
-    let study = external.stand_ins(&["north".into()])?;
+    let study = external.stand_ins(&["north".into()], 1)?;
     let programs = Programs::new(config, 1)?;
     external_silo(task, &study.silos[0], &programs, (0, 3), (1, 2))
 }

@@ -3,10 +3,11 @@
 use std::fs;
 
 use rota::agreement::Agreement;
+use rota::learn::Study;
 use rota::learn::export::start_model;
 use rota::learn::external::external_study;
-use rota::learn::{DataError, Study, TaskConfig};
 use rota::protocol::Hash;
+use rota::task::{TaskConfig, data::DataError};
 use serde_json::Value;
 
 use super::federations::{

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use learn::TaskConfig;
-use learn::external::{Initial, StartFrom, TensorConfig};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
 use protocol::charter::{self, Charter, CharterError, Epoch, Genesis, Privacy};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
+use task::TaskConfig;
+use task::external::{Initial, StartFrom, TensorConfig};
 
 use crate::continues::Continues;
 use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable, StatusFor};
@@ -452,7 +452,7 @@ pub fn public_key(text: &str) -> Option<PublicKey> {
 /// # Errors
 /// [`ConfigError::File`]: not a regular file, too large, not UTF-8, or an error of the system.
 pub fn read_configuration(file: &Path) -> Result<String, ConfigError> {
-    learn::file::read_text(file, learn::file::CONFIGURATION).map_err(|reason| ConfigError::File {
+    task::file::read_text(file, task::file::CONFIGURATION).map_err(|reason| ConfigError::File {
         file: file.into(),
         reason,
     })

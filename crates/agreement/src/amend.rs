@@ -7,6 +7,7 @@ use protocol::charter::{CharterError, Genesis};
 use protocol::message::{Amendment, Block};
 use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
+use task::MakeStandIn;
 
 use crate::agreement::{Agreement, ConfigError, Unfit};
 use crate::alike::{LookError, check_new};
@@ -120,7 +121,12 @@ impl Agreement {
     ///
     /// # Errors
     /// [`AmendError`]: an error in the text, or something changes that has to stay.
-    pub fn amended(&self, file: &str, text: &str) -> Result<Amendment, AmendError> {
+    pub fn amended(
+        &self,
+        file: &str,
+        text: &str,
+        stand_in: MakeStandIn,
+    ) -> Result<Amendment, AmendError> {
         let new = Self::parse(file, text)?;
         let amendment = Amendment {
             format: new.epoch.format,
@@ -129,7 +135,7 @@ impl Agreement {
             text: text.as_bytes().to_vec(),
             stolen: Vec::new(),
         };
-        self.examine(&amendment)?;
+        self.examine(&amendment, stand_in)?;
         check_new(self.epoch.roster.silos(), &amendment.silos)?;
         Ok(amendment)
     }
@@ -256,7 +262,7 @@ impl Agreement {
     ///
     /// # Errors
     /// [`AmendError`]: the strategy cannot be used by so few members, or nobody could take part before.
-    fn remaining(&self, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+    fn remaining(&self, epoch: Arc<Epoch>, stand_in: MakeStandIn) -> Result<Self, AmendError> {
         let mut members = self.members();
         members.retain(|(silo, _)| epoch.roster.position(&silo.key).is_some());
         let text = self.with_members(members)?;
@@ -266,7 +272,7 @@ impl Agreement {
                 "it goes on from an agreement that this program cannot read",
             ));
         }
-        self.accepts(&new)?;
+        self.accepts(&new, stand_in)?;
         Ok(Self { epoch, ..new })
     }
 
@@ -294,10 +300,18 @@ impl Agreement {
     ///
     /// # Errors
     /// [`AmendError`]: the block ends no epoch.
-    pub fn following(&self, block: &Block, epoch: Arc<Epoch>) -> Result<Self, AmendError> {
+    pub fn following(
+        &self,
+        block: &Block,
+        epoch: Arc<Epoch>,
+        stand_in: MakeStandIn,
+    ) -> Result<Self, AmendError> {
         let (accepted, amendment) = match (block.change(), block.recovery()) {
-            (Some(change), _) => (self.examine(&change.amendment), Some(&change.amendment)),
-            (None, Some(_)) => (self.remaining(epoch.clone()), None),
+            (Some(change), _) => (
+                self.examine(&change.amendment, stand_in),
+                Some(&change.amendment),
+            ),
+            (None, Some(_)) => (self.remaining(epoch.clone(), stand_in), None),
             (None, None) => return Err(protocol::change::ChangeError::NoChange.into()),
         };
         let why = match accepted {
@@ -339,14 +353,14 @@ impl Agreement {
     ///
     /// # Errors
     /// [`AmendError`]: a passage of the journal ends no epoch.
-    pub fn in_force(&self, epochs: &Epochs) -> Result<Self, AmendError> {
+    pub fn in_force(&self, epochs: &Epochs, stand_in: MakeStandIn) -> Result<Self, AmendError> {
         let mut agreement = self.clone();
         let over = epochs.former.iter().map(|(epoch, _)| epoch.clone());
         let next = over.skip(1).chain([epochs.now.clone()]);
         for ((_, passage), epoch) in epochs.former.iter().zip(next) {
             let block = passage.blocks.first();
             let block = block.ok_or(protocol::change::ChangeError::NoChange)?;
-            agreement = agreement.following(block, epoch)?;
+            agreement = agreement.following(block, epoch, stand_in)?;
         }
         Ok(agreement)
     }
@@ -382,7 +396,7 @@ mod tests {
         let mut more = before.clone();
         more.push("new".into());
         assert_eq!(names(&text), more);
-        let amendment = old.amended("new.toml", &text).unwrap();
+        let amendment = old.amended("new.toml", &text, learn::stand_in).unwrap();
         assert_eq!(amendment.silos.last().unwrap().key, key);
         assert_eq!(amendment.silos.last().unwrap().rows, Some(120));
         let new = Agreement::parse("new", &text).unwrap();
@@ -391,7 +405,13 @@ mod tests {
         assert_eq!(names(&text), before[1..]);
         let text = old.rekeyed(&before[1], key).unwrap();
         assert_eq!(names(&text), before);
-        assert_eq!(old.amended("new.toml", &text).unwrap().silos[1].key, key);
+        assert_eq!(
+            old.amended("new.toml", &text, learn::stand_in)
+                .unwrap()
+                .silos[1]
+                .key,
+            key
+        );
         let error = old.without("nobody").unwrap_err().to_string();
         assert!(
             error.starts_with("there is no member \"nobody\"; there are"),
@@ -408,13 +428,15 @@ mod tests {
         let rounds = format!("rounds = {}", old.epoch.charter.rounds);
         assert!(EXAMPLE.contains(&rounds));
         let more = EXAMPLE.replace(&rounds, "rounds = 77");
-        let amendment = old.amended("new.toml", &more).unwrap();
+        let amendment = old.amended("new.toml", &more, learn::stand_in).unwrap();
         assert_eq!(amendment.charter.rounds, 77);
         let written = old.to_toml().unwrap();
         let seed = format!("seed = {}\n", old.seed);
         assert!(written.contains(&seed));
         let other = written.replace(&seed, "seed = 991\n");
-        let error = old.amended("new.toml", &other).unwrap_err();
+        let error = old
+            .amended("new.toml", &other, learn::stand_in)
+            .unwrap_err();
         assert!(
             matches!(
                 error,
@@ -428,7 +450,10 @@ mod tests {
         assert!(error.to_string().contains("`rota federation continue`"));
         let stops = EXAMPLE.replace("[strategy]", "[strategy]\nstop = { patience = 3 }");
         assert_ne!(stops, EXAMPLE);
-        let why = old.amended("new.toml", &stops).unwrap_err().to_string();
+        let why = old
+            .amended("new.toml", &stops, learn::stand_in)
+            .unwrap_err()
+            .to_string();
         assert!(
             why.contains("whether the federation may end early"),
             "{why}"
@@ -444,7 +469,7 @@ mod tests {
         assert_eq!(names(&text), names(EXAMPLE)[1..]);
         assert_eq!(new.addresses, old.addresses[1..]);
         // A text that says something else than what was approved is noticed.
-        let mut amendment = old.amended("same", EXAMPLE).unwrap();
+        let mut amendment = old.amended("same", EXAMPLE, learn::stand_in).unwrap();
         amendment.charter.rounds += 1;
         let error = old.after(&amendment, old.epoch.clone()).err().unwrap();
         assert!(matches!(error, AmendError::Unreadable(_)), "{error}");

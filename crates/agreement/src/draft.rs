@@ -4,11 +4,11 @@
 //! one with comments; [`Draft::add`] adds a member to the text of one, and leaves the rest, comments
 //! included, as it is.
 
-use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
 use protocol::charter::{self, CharterError, Rotation, Verification};
 use protocol::roster::{Roster, RosterError, Silo};
 use protocol::{Hash, PublicKey};
+use task::TaskConfig;
 
 use crate::agreement::{
     Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,

@@ -1,9 +1,9 @@
 //! `federation.toml` as it is written: the tables and keys of the file.
 
-use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use task::TaskConfig;
 
 use crate::rotation::RotationName;
 use crate::span::Span;

@@ -16,9 +16,9 @@ use std::io::{Read, Write};
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use learn::file::CONFIGURATION;
 use protocol::Hash;
 use serde::{Deserialize, Serialize};
+use task::file::CONFIGURATION;
 
 use crate::agreement::{Agreement, ConfigError};
 use crate::draft::Draft;

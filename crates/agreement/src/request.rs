@@ -294,7 +294,7 @@ mod tests {
         let new = amended(&text);
         // It changes nothing of what the text means.
         assert_eq!(new.contents(), amended(&bare).contents());
-        assert!(agreement.amended("f", &text).is_ok());
+        assert!(agreement.amended("f", &text, learn::stand_in).is_ok());
         let of = |text: &str, key: &SecretKey, new: &Agreement| {
             Request::of(text, &key.public(), &agreement, new)
         };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use learn::data::nearest;
+use methods::nearest;
 use toml::de::{DeTable, DeValue};
 
 /// An error in a TOML file.

@@ -8,10 +8,10 @@
 //! count.
 
 use data_encoding::BASE64URL_NOPAD;
-use learn::file::CONFIGURATION;
 use protocol::{Hash, codec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use task::file::CONFIGURATION;
 
 /// Bytes of the checksum.
 const CHECKSUM: usize = 8;

@@ -1,8 +1,8 @@
 //! The learning part of an agreement as the bytes that the charter holds.
 
-use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
 use protocol::{Hash, codec};
+use task::TaskConfig;
 
 use crate::canonical::{Canonical, CanonicalError};
 use crate::continues::Continues;

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use learn::{DataError, Study};
+use learn::Study;
+use task::data::DataError;
 
 use crate::participation::participation;
 use crate::reference::References;

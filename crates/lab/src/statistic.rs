@@ -1,8 +1,8 @@
 //! A metric over rows as a function of how often each row counts, and intervals from draws of rows.
 
-use learn::{BalancedAccuracy, CalibrationError, RocArea};
 use methods::learner::RowResults;
 use serde::Serialize;
+use task::{metrics::BalancedAccuracy, metrics::CalibrationError, metrics::RocArea};
 
 /// The part of the draws that lies below a 95 % interval, and as large a part above it. Where two models
 /// are equally good, so large a share of silos seems worse with one of them, and so large a share better.
@@ -231,7 +231,7 @@ impl Statistics {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use learn::MetricName::{
+    use task::metrics::MetricName::{
         Accuracy, BalancedAccuracy, Brier, CalibrationError, LogLoss, Mae, RocAuc,
     };
 

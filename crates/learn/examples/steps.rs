@@ -1,11 +1,12 @@
 //! Training steps per second of the model families on this machine, the best of five epochs:
 //! `cargo run --release -p learn --example steps`.
 
+use learn::TaskStudy;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use learn::TaskConfig;
 use methods::learner::{Optimiser, Training};
+use task::TaskConfig;
 
 /// Name, `[task.table.model]`, rows, columns, rows per step.
 const MODELS: [(&str, &str, usize, usize, u32); 5] = [

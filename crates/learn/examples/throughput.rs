@@ -10,9 +10,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
-use learn::{DeviceChoice, TaskConfig};
+use learn::{DeviceChoice, TaskStudy};
 use methods::Role;
 use methods::learner::{Optimiser, Training};
+use task::TaskConfig;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

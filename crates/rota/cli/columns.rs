@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use learn::propose::{RARE, Wishes};
+use task::propose::{RARE, Wishes};
 
 use node::cli::NumberMarks;
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use learn::schema::MissingRule;
 use node::cli::{TransportKind, member};
 use protocol::PublicKey;
 use simulations::Overrides;
+use task::schema::MissingRule;
 
 use super::Columns;
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use lab::init;
-use learn::propose::Wishes;
+use task::propose::Wishes;
 
 use super::{CommandError, vacant, write};
 use crate::cli::Init;

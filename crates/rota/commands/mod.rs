@@ -24,9 +24,9 @@ use ::lab::demo::DemoError;
 use ::lab::deploy::DeployError;
 use ::lab::init::{ComposeError, NewError};
 use ::lab::loopback;
-use learn::DataError;
 use node::commands::{self, data as code_of_data};
 use simulations::{RunError, ScenarioError};
+use task::data::DataError;
 
 pub(crate) use node::commands::{CommandError as NodeError, wrapped};
 use solve::SolveError;

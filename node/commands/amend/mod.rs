@@ -145,7 +145,9 @@ impl Standing {
     }
 
     fn amended(&self, file: &str, text: &str) -> Result<Amendment, CommandError> {
-        self.agreement.amended(file, text).map_err(failed)
+        self.agreement
+            .amended(file, text, learn::stand_in)
+            .map_err(failed)
     }
 
     fn propose_text(&self, text: String, here: &Here) -> Result<(), CommandError> {

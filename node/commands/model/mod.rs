@@ -11,13 +11,13 @@ use crate::equipment::Equipment;
 use crate::institution::{Data, Institution, SetupError, present};
 use crate::model::{self, Choice, Held, ModelError};
 use formatting::numbers;
-use learn::data::Format;
 use learn::export::{self, BadRows, Card, Output, Predictor};
-use learn::schema::LocalNames;
-use learn::{DataError, TaskConfig};
 use methods::Params;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use task::data::Format;
+use task::schema::LocalNames;
+use task::{TaskConfig, data::DataError};
 
 use super::{CommandError, quietly, vacant, wrapped};
 use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};

@@ -28,7 +28,7 @@ use crate::store;
 /// # Errors
 /// The first thing that is wrong, with its key and what to do, in a sentence.
 pub fn examined(agreement: &Agreement, amendment: &Amendment) -> Result<Agreement, String> {
-    let new = agreement.examine(amendment);
+    let new = agreement.examine(amendment, learn::stand_in);
     let new = new.map_err(|error| error.to_string())?;
     let silos = new.epoch.roster.silos().iter();
     for (silo, addresses) in silos.zip(&new.addresses) {

@@ -231,7 +231,7 @@ fn an_address_that_no_node_can_use_is_refused_without_rows() {
     let old = Agreement::parse("f.toml", EXAMPLE).unwrap();
     let with = |from: &str, to: &str| {
         let text = EXAMPLE.replacen(from, to, 1);
-        old.amended("new.toml", &text)
+        old.amended("new.toml", &text, learn::stand_in)
     };
     let odd = with(
         "/dns/rota.north.example/tcp/4001",

@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use learn::file;
 use protocol::{Epoch, Hash, codec};
 use serde::de::DeserializeOwned;
+use task::file;
 
 pub(super) use heard::HeardOf;
 pub use known::KnownAmendment;

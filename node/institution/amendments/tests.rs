@@ -14,7 +14,7 @@ fn with_rounds(rounds: u64) -> (Hash, Amendment) {
     let old = Agreement::parse("federation.toml", EXAMPLE).unwrap();
     let now = format!("rounds = {}", old.epoch.charter.rounds);
     let text = EXAMPLE.replacen(&now, &format!("rounds = {rounds}"), 1);
-    let amendment = old.amended("new.toml", &text).unwrap();
+    let amendment = old.amended("new.toml", &text, learn::stand_in).unwrap();
     assert_eq!(amendment.charter.rounds, rounds);
     (old.epoch.id, amendment)
 }

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agreement::{Agreement, ConfigError, Consent, Routine, Source, read_configuration};
-use learn::data::{Format, OwnRows};
+use learn::DeviceChoice;
 use learn::external::LearnerConfig;
-use learn::schema::LocalNames;
-use learn::{DataError, DeviceChoice};
 use mesh::Contact;
 use methods::robust::Radius;
 use methods::serving::ServeConfig;
 use methods::{Learner, Params};
 use protocol::{MemberIndex, PublicKey, SecretKey};
+use task::data::DataError;
+use task::data::{Format, OwnRows};
+use task::schema::LocalNames;
 
 use super::consent::{CONSENT, Unsigned, consent_in};
 use super::file::{DataTable, FORMAT, PeerTable, PolicyTable, SiloFile};

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agreement::{Agreement, ConfigError, Source, read_configuration};
+use learn::DeviceChoice;
 use learn::external::LearnerConfig;
-use learn::{DataError, DeviceChoice, TaskConfig};
 use mesh::Contact;
 use methods::Learner;
+use task::{TaskConfig, data::DataError};
 
 use super::super::consent::CONSENT;
 use super::super::file::{DataTable, FORMAT, PeerTable, SiloFile};

@@ -10,7 +10,6 @@
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER_PERMISSIVE;
-use learn::file;
 use protocol::accusation::{Lineage, contradiction};
 use protocol::envelope;
 use protocol::evidence::{Evidence, Signed};
@@ -18,6 +17,7 @@ use protocol::identity::{Strict, VerifyingKey};
 use protocol::message::Message;
 use protocol::{Epoch, Hash};
 use serde::{Deserialize, Serialize};
+use task::file;
 
 use crate::store::{self, OpenError};
 use formatting::numbers::plain;

@@ -2,11 +2,12 @@
 
 use std::num::NonZero;
 
+use learn::DeviceName;
 use learn::external::LearnerConfig;
-use learn::{DeviceName, TaskConfig};
 use methods::serving::ServeConfig;
 use methods::strategy::StrategyConfig;
 use serde::Deserialize;
+use task::TaskConfig;
 
 use super::charter::CharterConfig;
 use super::fault::RawFault;

@@ -12,9 +12,10 @@ use std::path::Path;
 
 use agreement::{FileError, Source, silo_seed, strategy_error};
 use learn::external::{LearnerConfig, external_study};
-use learn::{DataError, DeviceChoice, DeviceName, Study, TaskConfig};
+use learn::{DeviceChoice, DeviceName, Study, TaskStudy};
 use methods::strategy::StrategyConfig;
 use protocol::MemberIndex;
+use task::{TaskConfig, data::DataError};
 
 use crate::network::LinkConfig;
 use crate::pool::Costs;
@@ -108,14 +109,14 @@ impl Scenario {
         if let Some((name, text)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {
             return Self::parse(&format!("{name}.toml (built in)"), text);
         }
-        let text = learn::file::read_text(Path::new(name), learn::file::CONFIGURATION);
+        let text = task::file::read_text(Path::new(name), task::file::CONFIGURATION);
         let text = text.map_err(|error| {
             let names: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             let (file, why) = (name.into(), error.to_string());
             ScenarioError::File {
                 file,
                 why,
-                near: learn::data::nearest(name, names.iter().copied()),
+                near: task::data::nearest(name, names.iter().copied()),
                 built_in: names.join(", "),
             }
         })?;

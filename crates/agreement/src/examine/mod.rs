@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use learn::TaskConfig;
 use methods::strategy::largest_contribution;
 use protocol::message::Amendment;
 use protocol::name::printable;
 use protocol::{Epoch, Formats, Genesis};
+use task::MakeStandIn;
 
 use crate::agreement::Agreement;
 use crate::amend::AmendError;
@@ -16,14 +16,19 @@ impl Agreement {
     /// The agreement that an amendment of this one would bring into force, if an institution may
     /// accept it: this program speaks its format, it may follow this epoch, its text is plain and says what
     /// roster and charter of the amendment say, what has to stay stays, and the largest contribution
-    /// is allowed. Whether a node can live under it with its own rows and state is another question.
+    /// is allowed. Whether a node can live under it with its own rows and state is another question. What
+    /// models are like, `stand_in` says.
     ///
     /// What has to stay is compared with the last agreement under which members could take part, so a
     /// change that was a mistake can be undone.
     ///
     /// # Errors
     /// [`AmendError`]: the first thing that is wrong.
-    pub fn examine(&self, amendment: &Amendment) -> Result<Self, AmendError> {
+    pub fn examine(
+        &self,
+        amendment: &Amendment,
+        stand_in: MakeStandIn,
+    ) -> Result<Self, AmendError> {
         amendment.is_spoken(Formats::SPOKEN)?;
         amendment.check(&self.epoch)?;
         if let Ok(text) = std::str::from_utf8(&amendment.text) {
@@ -35,14 +40,14 @@ impl Agreement {
         };
         let epoch = Epoch::first_in(amendment.format, &genesis)?;
         let new = self.read(amendment, Arc::new(epoch))?;
-        self.accepts(&new)?;
+        self.accepts(&new, stand_in)?;
         Ok(new)
     }
 
     /// Whether members can go on from this agreement with another one that was read.
-    pub(crate) fn accepts(&self, new: &Self) -> Result<(), AmendError> {
+    pub(crate) fn accepts(&self, new: &Self, stand_in: MakeStandIn) -> Result<(), AmendError> {
         self.last_fit().may_become(new)?;
-        new.allows_its_models()
+        new.allows_its_models(stand_in)
     }
 
     /// The last agreement under which members could take part: this one, as a rule.
@@ -82,27 +87,14 @@ impl Agreement {
 
     /// Whether the charter allows what the agreed model and strategy send, where that can be told
     /// without data and programs.
-    fn allows_its_models(&self) -> Result<(), AmendError> {
-        let name = "silo".to_owned();
-        let (stand_in, complete) = match &self.task {
-            TaskConfig::Table(task) => {
-                let mut task = task.clone();
-                task.domains = None;
-                (task.stand_ins(&[name], self.seed), true)
-            }
-            TaskConfig::External(task) => (task.stand_ins(&[name]), false),
-            TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Ok(()),
-        };
-        let learner = stand_in
-            .ok()
-            .and_then(|study| study.silos.into_iter().next());
-        let Some(learner) = learner else {
+    fn allows_its_models(&self, stand_in: MakeStandIn) -> Result<(), AmendError> {
+        let Some(stand_in) = stand_in(&self.task, self.seed) else {
             return Ok(());
         };
-        let learner = match self.strategy.equip(learner.learner) {
+        let learner = match self.strategy.equip(stand_in.learner) {
             Ok(learner) => learner,
             // A program may have what its stand-in lacks.
-            Err(_) if !complete => return Ok(()),
+            Err(_) if !stand_in.complete => return Ok(()),
             Err(error) => return Err(AmendError::Strategy(error.to_string())),
         };
         let size = largest_contribution(&*self.strategy, &*learner);

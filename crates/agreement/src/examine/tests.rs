@@ -34,7 +34,7 @@ fn edited(edits: &[(&str, &str)]) -> String {
 }
 
 fn refused(old: &Agreement, amendment: &Amendment) -> String {
-    match old.examine(amendment) {
+    match old.examine(amendment, learn::stand_in) {
         Ok(_) => panic!("it was accepted"),
         Err(why) => why.to_string(),
     }
@@ -150,11 +150,11 @@ fn rules_rounds_members_and_options_may_change() {
         ("personal = []", "encoding = \"bf16\""),
         ("rota.north.example/udp", "elsewhere.example/udp"),
     ]);
-    let new = old.examine(&by_hand(&text)).unwrap();
+    let new = old.examine(&by_hand(&text), learn::stand_in).unwrap();
     assert_eq!(new.epoch.charter.rounds, 3001);
     let key = SecretKey::from_bytes(&[9; 32]).public();
     let text = old.rekeyed("south", key).unwrap();
-    assert!(old.examine(&by_hand(&text)).is_ok());
+    assert!(old.examine(&by_hand(&text), learn::stand_in).is_ok());
     // A stop that is there may get other numbers.
     let with = |stop: &str| {
         edited(&[
@@ -165,7 +165,7 @@ fn rules_rounds_members_and_options_may_change() {
     let stops = Agreement::parse("f", &with("stop = { patience = 3 }")).unwrap();
     assert!(
         stops
-            .examine(&by_hand(&with("stop = { patience = 4 }")))
+            .examine(&by_hand(&with("stop = { patience = 4 }")), learn::stand_in)
             .is_ok()
     );
     let why = refused(&stops, &by_hand(EXAMPLE));
@@ -197,7 +197,10 @@ fn a_text_that_says_something_else_than_what_is_signed_is_refused() {
     amendment.text = Vec::new();
     let why = refused(&old, &amendment);
     assert!(why.contains("gives other members or rules"), "{why}");
-    assert!(old.examine(&old.leaving(MemberIndex(1))).is_ok());
+    assert!(
+        old.examine(&old.leaving(MemberIndex(1)), learn::stand_in)
+            .is_ok()
+    );
 }
 
 #[test]
@@ -248,7 +251,7 @@ fn a_text_that_can_be_read_in_two_ways_is_refused() {
     let dos = EXAMPLE
         .replace('\n', "\r\n")
         .replace("rounds = 6 ", "rounds = 7\t");
-    assert!(old.examine(&by_hand(&dos)).is_ok());
+    assert!(old.examine(&by_hand(&dos), learn::stand_in).is_ok());
     let escaped = edited(&[("rota.north.example/udp", "rota.north\\u202E.example/udp")]);
     let why = refused(&old, &by_hand(&escaped));
     assert!(
@@ -272,7 +275,7 @@ fn a_limit_below_the_contributions_of_the_agreed_model_is_refused() {
     );
     assert!(why.contains("set it to 392 or more"), "{why}");
     let wider = edited(&[("blob-limit = 392", "blob-limit = 1000")]);
-    assert!(old.examine(&by_hand(&wider)).is_ok());
+    assert!(old.examine(&by_hand(&wider), learn::stand_in).is_ok());
 }
 
 /// The block with which an amendment comes into force.
@@ -296,7 +299,8 @@ fn brought_into_force(old: &Agreement, amendment: Amendment) -> Agreement {
     };
     let epoch = Epoch::first_in(amendment.format, &genesis).unwrap();
     let block = final_block(old, amendment);
-    old.following(&block, Arc::new(epoch)).unwrap()
+    old.following(&block, Arc::new(epoch), learn::stand_in)
+        .unwrap()
 }
 
 #[test]
@@ -318,7 +322,7 @@ fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
     ]);
     let still = brought_into_force(&bad, by_hand(&more));
     assert!(still.unfit.is_some());
-    assert!(still.examine(&by_hand(EXAMPLE)).is_ok());
+    assert!(still.examine(&by_hand(EXAMPLE), learn::stand_in).is_ok());
     assert!(brought_into_force(&still, by_hand(EXAMPLE)).unfit.is_none());
 
     // Another task: only the old one can follow.
@@ -336,8 +340,12 @@ fn what_is_final_is_in_force_says_what_is_wrong_and_can_be_undone() {
         ("loss = \"absolute\"", "loss = \"squared\""),
         ("rounds = 6", "rounds = 8"),
     ]);
-    assert!(other.examine(&by_hand(&squared_again)).is_err());
-    assert!(other.examine(&by_hand(EXAMPLE)).is_ok());
+    assert!(
+        other
+            .examine(&by_hand(&squared_again), learn::stand_in)
+            .is_err()
+    );
+    assert!(other.examine(&by_hand(EXAMPLE), learn::stand_in).is_ok());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use learn::MetricName;
 use serde::Serialize;
 use serde_json::Value;
+use task::metrics::MetricName;
 
 use super::differences::Difference;
 use super::experiment::{Entry, Experiment};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agreement::Source;
-use learn::MetricName;
 use learn::external::LearnerConfig;
 use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
+use task::metrics::MetricName;
 use toml::{Table, Value};
 
 use super::error::ExperimentError;
@@ -216,11 +216,11 @@ impl Experiment {
             return Self::parse(&file, text, Path::new(""), choices);
         }
         let path = Path::new(name);
-        let text = learn::file::read_text(path, learn::file::CONFIGURATION);
+        let text = task::file::read_text(path, task::file::CONFIGURATION);
         let text = text.map_err(|error| ExperimentError::File {
             file: name.into(),
             why: error.to_string(),
-            near: learn::data::nearest(name, built_in.map(|(name, _)| *name)),
+            near: task::data::nearest(name, built_in.map(|(name, _)| *name)),
             built_in: BUILT_IN
                 .iter()
                 .map(|(name, _)| *name)

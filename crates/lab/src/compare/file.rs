@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use learn::MetricName;
 use serde::{Deserialize, Serialize};
+use task::metrics::MetricName;
 use toml::{Table, Value};
 
 use super::error::ExperimentError;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use learn::MetricName;
 use methods::learner::Split;
 use methods::serving::Candidate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use task::metrics::MetricName;
 
 use super::alone::OwnModels;
 use super::rows::StoredRows;

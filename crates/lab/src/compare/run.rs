@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use learn::{DataError, Study};
+use learn::Study;
+use task::data::DataError;
 
 use super::alone::AllAlone;
 use super::comparison::Comparison;

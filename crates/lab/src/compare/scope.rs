@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use learn::MetricName;
+use task::metrics::MetricName;
 
 use super::comparison::{Against, LEAST_ROWS, MetricResult, Scope, SubgroupResult};
 use super::differences::{Difference, Pair};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use learn::MetricName;
 use methods::serving::Candidate;
+use task::metrics::MetricName;
 
 use super::comparison::{Against, Served, ServedGain};
 use super::result::{SiloResult, UnitResult, Which};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use learn::MetricName;
 use serde_json::Value;
+use task::metrics::MetricName;
 
 use super::comparison::{
     Against, ChosenSettings, CurvePoint, Reach, Row, Served, TriedSettings, VariantTable,

@@ -1,6 +1,7 @@
 //! Whole comparisons on the built-in patients.
 #![allow(clippy::unwrap_used)]
 
+use learn::TaskStudy;
 use std::path::Path;
 
 use super::*;

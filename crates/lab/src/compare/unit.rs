@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use learn::{DataError, MetricName, Study, TaskConfig};
+use learn::Study;
 use methods::learner::Split;
 use serde_json::Value;
+use task::{TaskConfig, data::DataError, metrics::MetricName};
 
 use super::alone::AllAlone;
 use super::experiment::{Entry, Experiment};

@@ -104,7 +104,7 @@ impl Catalogue {
             file: file.to_owned(),
             reason,
         };
-        let text = learn::file::read_text(file, learn::file::CONFIGURATION)
+        let text = task::file::read_text(file, task::file::CONFIGURATION)
             .map_err(|error| form(error.to_string()))?;
         let catalogue: Self = toml::from_str(&text).map_err(|error| form(error.to_string()))?;
         catalogue.check().map_err(form)?;
@@ -156,7 +156,7 @@ impl Catalogue {
                 let known: Vec<String> = self.sets.iter().map(|set| set.name.clone()).collect();
                 CatalogueError::Unknown {
                     name: name.clone(),
-                    near: learn::data::nearest(name, known.iter().map(String::as_str)),
+                    near: task::data::nearest(name, known.iter().map(String::as_str)),
                     known,
                 }
             })

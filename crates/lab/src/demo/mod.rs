@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agreement::{Agreement, ConfigError, Consent, StatusFor};
-use learn::data::{DataSet, SplitConfig, Target};
 use learn::external::LearnerConfig;
-use learn::schema::TargetColumn;
-use learn::{DataError, TaskConfig};
 use mesh::Transport;
 use methods::{Params, Split};
 use protocol::Hash;
 use simulations::{Federation, RunError, Scenario};
+use task::data::{DataSet, SplitConfig, Target};
+use task::schema::TargetColumn;
+use task::{TaskConfig, data::DataError};
 
 use node::identity::{self, IdentityError};
 use node::institution::config::to_toml;

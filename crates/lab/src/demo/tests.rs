@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use learn::TaskStudy;
 
 fn agreement(name: &str) -> Agreement {
     let scenario = Scenario::load(name).unwrap();

@@ -29,9 +29,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::rotation::{self, Deployment, Experiment, Findings, LabOptions, Laboratory, Trial};
-use learn::{DataError, Study};
+use learn::Study;
 use protocol::charter::Rotation;
 use simulations::{RunError, Scenario};
+use task::data::DataError;
 
 use crate::demo::{self, DemoError};
 use crate::history::LogError;

@@ -2,12 +2,13 @@
 //! data.
 
 use ::agreement::{AddError, Draft, Joining, NewDraft, check_new, enough_patience};
+use learn::TaskStudy;
 use learn::external::external_study;
-use learn::{DataError, TaskConfig};
 use methods::Params;
 use methods::strategy::{Names, build};
 use protocol::roster::Silo;
 use simulations::Scenario;
+use task::{TaskConfig, data::DataError};
 
 use node::federation::{First, FirstError, Pace, first, first_of, pace};
 

@@ -5,11 +5,11 @@ use std::fmt::Display;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
-use learn::propose::{Proposal, Wishes, propose};
-use learn::schema::MissingRule;
-use learn::{DataError, TaskConfig};
 use methods::strategy::STRATEGIES;
 use simulations::{Overrides, Scenario, ScenarioError};
+use task::propose::{Proposal, Wishes, propose};
+use task::schema::MissingRule;
+use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
 
 use super::{described, text};
@@ -174,7 +174,7 @@ fn of_scenario(
     name: &str,
     mut ask: Option<&mut Ask<'_>>,
 ) -> Result<Scenario, ComposeError> {
-    let text = learn::file::read_text(Path::new(name), learn::file::CONFIGURATION);
+    let text = task::file::read_text(Path::new(name), task::file::CONFIGURATION);
     let table = text.ok().and_then(|text| text.parse::<Table>().ok());
     // A built-in one, or an error that names the line.
     let Some(mut table) = table else {
@@ -428,7 +428,7 @@ fn strategy(answer: &str) -> Result<String, String> {
         true => Ok(answer.to_owned()),
         false => Err(format!(
             "there is no strategy {answer:?}{}",
-            learn::data::nearest(answer, names)
+            task::data::nearest(answer, names)
         )),
     }
 }
@@ -463,7 +463,7 @@ fn model(answer: &str) -> Result<Value, String> {
             wrong(&message)
         })?;
     let model = table.get("model").cloned().unwrap_or_else(|| text.into());
-    let read: Result<learn::ModelConfig, _> = model.clone().try_into();
+    let read: Result<task::ModelConfig, _> = model.clone().try_into();
     read.map(|_| model).map_err(|error| {
         let message = error.message().to_owned();
         wrong(&message)

@@ -7,9 +7,9 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
-use learn::DataError;
-use learn::data::Target;
-use learn::propose::{Proposal, Wishes, propose};
+use task::data::DataError;
+use task::data::Target;
+use task::propose::{Proposal, Wishes, propose};
 
 pub use agreement::{New, NewError, agreement};
 pub use compose::{Ask, ComposeError, Composed, Wanted, compose};

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use learn::data::{Format, Target};
-use learn::propose::{Proposal, Wishes};
-use learn::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
+use task::data::{Format, Target};
+use task::propose::{Proposal, Wishes};
+use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
 use node::paths::relative;
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use learn::DataError;
 use protocol::charter::Rotation;
+use task::data::DataError;
 
 use super::measure::trial;
 use super::plan::usual_faults;

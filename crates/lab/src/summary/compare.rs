@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use learn::{Metric, MetricName, Study};
+use learn::Study;
 use methods::learner::RowResults;
 use methods::serving::{Candidate, Tuned};
+use task::{metrics::Metric, metrics::MetricName};
 
 use super::classes::class_results;
 use super::gains::{Compared as Comparing, gains};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use learn::MetricName;
 use methods::learner::{LearnError, Outputs, RowResults, Split};
 use methods::{Learner, Params};
+use task::metrics::MetricName;
 
 use super::metrics::OwnModel;
 

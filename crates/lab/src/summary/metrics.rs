@@ -112,8 +112,10 @@ pub(super) fn measure(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use learn::TaskStudy;
+
     use super::*;
-    use learn::TaskConfig;
+    use task::TaskConfig;
 
     #[test]
     fn only_plain_silos_with_the_same_test_rows_share_a_measurement() {

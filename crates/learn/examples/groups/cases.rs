@@ -1,14 +1,15 @@
 //! Silos with rows: generated ones whose true groups are known, and a real study.
 
+use learn::TaskStudy;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use learn::TaskConfig;
 use methods::Learner;
 use methods::robust::synthetic::{Hospitals, Targets};
+use task::TaskConfig;
 
 /// Silos, and what is known of them.
 pub(crate) struct Case {

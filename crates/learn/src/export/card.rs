@@ -14,7 +14,7 @@ use crate::data::{Preparation, Standardise, Target};
 use crate::learners::column_scale;
 use crate::metrics::MetricName;
 use crate::schema::Schema;
-use crate::task::{ModelConfig, TableTask};
+use task::{ModelConfig, TableTask};
 
 /// Version of the format of cards. Version 2 has the tensor `scale.rest` in models on a common scale, and
 /// columns are scaled in double precision.

@@ -10,7 +10,8 @@ use crate::data::Standardise;
 use crate::learners::family_layout;
 use crate::models::{Loss, Model};
 use crate::schema::Schema;
-use crate::task::ModelConfig;
+use crate::study::family;
+use task::ModelConfig;
 
 /// A model family with its loss, and a model of it.
 pub(super) struct Fitted {
@@ -31,7 +32,7 @@ impl Fitted {
         model: &Params,
     ) -> Result<Self, ExportError> {
         let (features, target) = (schema.encoded().len(), schema.target());
-        let (family, loss) = config.family(features, &target)?;
+        let (family, loss) = family(config, features, &target)?;
         let layout = family_layout(&*family, features, &target, standardise);
         let found = model.layout();
         // Models made before the common scale had a rest lack it: it was 0.

@@ -4,8 +4,8 @@
 use methods::Params;
 
 use super::frozen::Frozen;
-use super::task::{ExternalTask, StartFrom};
-use super::trial::Trial;
+use task::external::Trial;
+use task::external::{ExternalTask, StartFrom};
 
 /// What is agreed about a program besides the tensors of its model.
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use super::config::LearnerConfig;
 use super::frozen::Frozen;
 use super::programs::Programs;
 use super::session::{GRADIENTS, INITIAL, Session, Silo};
-use super::task::{ExternalTask, TensorConfig};
 use super::wire::PartsOf;
 use crate::data::DataError;
 use crate::metrics::MetricName;
+use task::external::{ExternalTask, TensorConfig};
 
 /// What a program says of itself.
 #[derive(Debug, Clone)]

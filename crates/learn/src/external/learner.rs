@@ -11,11 +11,11 @@ use super::frozen::Frozen;
 use super::locked;
 use super::programs::Programs;
 use super::session::{Session, Silo};
-use super::task::ExternalTask;
-use super::trial::{Compared, Trial, made_up};
 use crate::data::{DataError, Rows};
 use crate::learners::fits;
-use crate::task::RowCounts;
+use crate::study::RowCounts;
+use task::external::ExternalTask;
+use task::external::{Compared, Trial, made_up};
 
 /// Trains and measures models of an [`ExternalTask`] with a program.
 pub struct ExternalLearner {

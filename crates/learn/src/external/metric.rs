@@ -7,7 +7,7 @@ use methods::learner::Split;
 
 use crate::data::DataError;
 use crate::metrics::MetricName;
-use crate::task::Silo;
+use crate::study::Silo;
 
 /// The metrics that a silo's learner gives for the model before the first round, where the agreed one is not
 /// among them; `None` where it is, or where nothing can be measured yet, for which there are other errors.

@@ -34,8 +34,6 @@ mod said;
 mod session;
 mod study;
 mod table;
-mod task;
-mod trial;
 mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -46,10 +44,9 @@ pub use learner::ExternalLearner;
 pub use own::own_silo;
 pub use programs::Programs;
 pub use proposed::Proposed;
+pub(crate) use study::absent;
 pub use study::{MOST_HELD, external_silo, external_study};
 pub use table::TableByProgram;
-pub use task::{Drawn, ExternalTask, Held, Initial, StartFrom, TensorConfig, TensorRole};
-pub use trial::Trial;
 pub use wire::PROTOCOL;
 
 /// What a mutex guards, also after a thread panicked that held it: nothing here is left half changed.

@@ -7,9 +7,10 @@ use methods::strategy::warm_started;
 use methods::{Layout, LearnError, Learner, Params, TensorSpec};
 
 use super::metric::measured_here;
-use super::task::StartFrom;
 use crate::data::DataError;
-use crate::task::{RowCounts, Silo, TaskConfig};
+use crate::study::{RowCounts, Silo};
+use task::TaskConfig;
+use task::external::StartFrom;
 
 /// This silo with another learner, which trains and measures the agreed model. `seed` is that of the
 /// initial model. The learner of a [task of its own](super::ExternalTask) brings the rows, too; that

@@ -2,7 +2,7 @@
 
 use methods::Params;
 
-use super::task::ExternalTask;
+use task::external::ExternalTask;
 
 /// What a federation of programs starts from and agrees on, as the first silo's program says it.
 #[derive(Clone)]

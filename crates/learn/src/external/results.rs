@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
 use super::programs::{Trouble, read_bytes};
-use super::trial::{OUTPUTS, Trial};
+use task::external::{OUTPUTS, Trial};
 
 /// Most bytes of outputs for one row, 4 for each number.
 const ROW: usize = 1 << 16;

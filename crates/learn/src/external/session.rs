@@ -13,10 +13,10 @@ use super::folder::Exchanged;
 use super::frozen::Frozen;
 use super::programs::{Programs, Talk, Trouble, read, unexpected};
 use super::results::{outputs_in, trial_in};
-use super::task::{TensorConfig, layout_of};
-use super::trial::Trial;
 use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
 use crate::data::DataError;
+use task::external::Trial;
+use task::external::{TensorConfig, layout_of};
 
 /// How often a training that gives no sign looks whether it is still needed. Until then its silo does not
 /// adopt the round that went on without it, and the others wait where it leads next.

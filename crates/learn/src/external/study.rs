@@ -3,6 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use task::TaskConfig;
+use task::external::{ExternalTask, StartFrom};
+
 use super::agreed::{Agreed, Begins};
 use super::config::LearnerConfig;
 use super::learner::{Absent, Doubt, ExternalLearner, hex};
@@ -10,10 +13,9 @@ use super::metric::{measured_here, measured_somewhere};
 use super::programs::Programs;
 use super::proposed::Proposed;
 use super::table::TableByProgram;
-use super::task::{ExternalTask, StartFrom};
 use crate::data::DataError;
 use crate::metrics::Metric;
-use crate::task::{RowCounts, SILOS, Silo, Study, TaskConfig};
+use crate::study::{RowCounts, SILOS, Silo, Study, TaskStudy};
 
 /// Most frozen tensors whose digests an agreement names one by one.
 pub const MOST_HELD: usize = 300;
@@ -41,7 +43,7 @@ pub fn external_study(
                         .into(),
                 ));
             }
-            external.stand_ins(&names(silos.unwrap_or(SILOS)))?
+            absent(external, &names(silos.unwrap_or(SILOS)))?
         }
         task => task.study(silos, folder, seed)?,
     };
@@ -211,42 +213,35 @@ fn chosen(silos: &[Silo], names: &[String]) -> Result<Vec<usize>, DataError> {
     Ok(places)
 }
 
-impl ExternalTask {
-    /// Stand-ins for silos whose programs are elsewhere.
-    ///
-    /// # Errors
-    /// [`DataError::Config`]: tensors that make no model.
-    pub fn stand_ins(&self, names: &[String]) -> Result<Study, DataError> {
-        let task = Arc::new(self.clone());
-        let layout = self.layout()?;
-        let silo = |name: &String| Silo {
-            name: name.clone(),
-            learner: Arc::new(Absent {
-                task: task.clone(),
-                layout: layout.clone(),
-                initial: OnceLock::new(),
-            }),
-            rows: RowCounts::default(),
-            preparation: None,
-            group: None,
-            table: None,
-        };
-        Ok(Study {
-            silos: names.iter().map(silo).collect(),
-            metric: Metric {
-                name: self.metric,
-                unit: self.unit.clone(),
-            },
-            pooled: None,
-            notes: Vec::new(),
-            proposed: None,
-            classes: Vec::new(),
-            subgroups: Vec::new(),
-        })
-    }
-
-    /// Whether the model before the first round is known without a program.
-    pub fn start_is_known(&self) -> bool {
-        self.start() == StartFrom::Tensors
-    }
+/// Stand-ins for silos whose programs are elsewhere.
+///
+/// # Errors
+/// [`DataError::Config`]: tensors that make no model.
+pub(crate) fn absent(task: &ExternalTask, names: &[String]) -> Result<Study, DataError> {
+    let layout = task.layout()?;
+    let task = Arc::new(task.clone());
+    let silo = |name: &String| Silo {
+        name: name.clone(),
+        learner: Arc::new(Absent {
+            task: task.clone(),
+            layout: layout.clone(),
+            initial: OnceLock::new(),
+        }),
+        rows: RowCounts::default(),
+        preparation: None,
+        group: None,
+        table: None,
+    };
+    Ok(Study {
+        silos: names.iter().map(silo).collect(),
+        metric: Metric {
+            name: task.metric,
+            unit: task.unit.clone(),
+        },
+        pooled: None,
+        notes: Vec::new(),
+        proposed: None,
+        classes: Vec::new(),
+        subgroups: Vec::new(),
+    })
 }

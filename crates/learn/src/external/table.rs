@@ -14,10 +14,10 @@ use super::frozen::Frozen;
 use super::locked;
 use super::programs::Programs;
 use super::session::{Session, Silo};
-use super::task::tensors_of;
 use super::wire::RowsOf;
 use crate::data::{DataError, Rows};
 use crate::learners::{TableLearner, fits};
+use task::external::tensors_of;
 
 /// Largest relative difference between the loss that a program and Rota measure of one model.
 const APART: f64 = 1e-3;

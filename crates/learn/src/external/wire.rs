@@ -11,7 +11,7 @@ use methods::Training;
 use methods::learner::Split;
 use serde::{Deserialize, Serialize};
 
-use super::task::TensorConfig;
+use task::external::TensorConfig;
 
 /// Version of the protocol.
 pub const PROTOCOL: u32 = 1;

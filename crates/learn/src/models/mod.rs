@@ -12,26 +12,20 @@
 
 mod burn_optimiser;
 mod linear;
-mod loss;
 mod mlp;
 mod network;
 mod stochastic;
 
 use std::sync::Arc;
 
-pub use loss::RegressionLoss;
 use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Matrix, Params, TensorSpec};
-pub use network::{
-    Architecture, ConvConfig, LayerConfig, LayersConfig, MaxPoolConfig, NetworkConfig, NormConfig,
-    Start,
-};
 
 pub(crate) use linear::Linear;
-pub(crate) use loss::Loss;
 pub(crate) use mlp::Mlp;
 pub(crate) use network::{Head, Network};
 pub(crate) use stochastic::Encoder;
+pub(crate) use task::loss::{Loss, RegressionLoss};
 
 use crate::data::Rows;
 use crate::device::Device;

@@ -1,6 +1,10 @@
 #![allow(clippy::unwrap_used)]
 use methods::params::Gate;
 use methods::{GradientModifier, Layout};
+use task::model::ConvConfig;
+use task::model::LayerConfig;
+use task::model::LayersConfig;
+use task::model::NetworkConfig;
 
 use super::*;
 use crate::device::tests::every;

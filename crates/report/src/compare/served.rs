@@ -1,7 +1,7 @@
 //! The table of what silos would serve.
 
 use lab::compare::{MetricResult, Row, Scope, Served, ServedGain, VariantTable};
-use learn::MetricName;
+use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{TextTable, counts, decimals, interval_words, value, with_deviation};

@@ -1,7 +1,7 @@
 //! The table of subgroups of rows.
 
 use lab::compare::{LEAST_ROWS, Row, SubgroupResult, VariantTable};
-use learn::MetricName;
+use task::metrics::MetricName;
 
 use super::cells::{TextTable, decimals, scope, value};
 

@@ -1,8 +1,8 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
 use lab::compare::{BY_CHANCE, Comparison, Row, Spread, VariantTable};
-use learn::MetricName;
 use serde_json::Value;
+use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use formatting::numbers;
-use learn::file;
 use methods::Matrix;
+use task::file;
 
 /// Largest absolute number allowed: sums of products stay below the limit of the library, 1e100.
 const LARGEST: f64 = 1e45;

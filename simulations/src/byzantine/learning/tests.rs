@@ -1,4 +1,5 @@
 #![allow(clippy::unwrap_used)]
+use learn::TaskStudy;
 use std::ops::ControlFlow;
 
 use methods::learner::Optimiser;
@@ -7,7 +8,7 @@ use super::*;
 
 /// Four silos of patients, the first with these behaviours, the last with the last of them as well.
 fn silos(behaviours: &[Behaviour]) -> (Vec<Silo>, Vec<Arc<dyn Learner>>) {
-    let task: learn::TaskConfig = toml::from_str(
+    let task: task::TaskConfig = toml::from_str(
         "[table]\ndata = 'diabetes'\nstandardise = 'silo'\nmodel = { linear = { loss = 'absolute' } }",
     )
     .unwrap();

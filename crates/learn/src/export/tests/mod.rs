@@ -3,13 +3,15 @@
 mod graphs;
 mod predictions;
 
+use crate::study::TaskStudy;
 use methods::Params;
 
 use super::*;
 use crate::data::Preparation;
 use crate::random::{stream, uniform};
 use crate::schema::Schema;
-use crate::task::{TableTask, TaskConfig};
+use task::TableTask;
+use task::TaskConfig;
 
 /// A clinic's schema: numbers, a category, a missing-value rule of each kind.
 const CLINIC: &str = r#"

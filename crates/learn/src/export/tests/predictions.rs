@@ -1,5 +1,6 @@
 //! Predictions for rows of a file, and models in files.
 
+use crate::study::TaskStudy;
 use methods::learner::Split;
 
 use super::*;

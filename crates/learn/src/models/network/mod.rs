@@ -12,15 +12,12 @@
 //! layer are its `weight` and `bias`; its running statistics are the buffers `mean` and
 //! `variance`. Neither biases nor norm layers are decayed.
 
-mod architectures;
-mod config;
 mod error;
 mod fit;
 mod forward;
 mod graph;
 mod joint;
 mod kernels;
-mod layer;
 mod op;
 mod plan;
 
@@ -30,9 +27,7 @@ use burn_core::tensor::{Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Params, TensorSpec};
 
-pub use architectures::Architecture;
-pub use config::{LayersConfig, NetworkConfig};
-pub use layer::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
+use task::model::NetworkConfig;
 
 pub(crate) use op::Head;
 

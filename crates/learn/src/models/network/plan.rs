@@ -3,8 +3,8 @@
 use methods::{Role, TensorSpec};
 
 use super::error::NetworkError;
-use super::layer::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
 use super::op::{Fill, Head, Input, Op, Slot};
+use task::model::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
 
 /// A network ready to run.
 pub(super) struct Plan {

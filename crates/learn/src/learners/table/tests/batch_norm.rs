@@ -4,7 +4,8 @@ use methods::strategy::{Method, OwnRadius, Participant, State, Strategy, Strateg
 use serde_json::{Value, json};
 
 use super::*;
-use crate::models::{Head, LayerConfig, LayersConfig, Network, NetworkConfig};
+use crate::models::{Head, Network};
+use task::model::{LayerConfig, LayersConfig, NetworkConfig};
 
 /// A silo whose features lie around `shift`, with a network with a norm layer.
 fn silo(shift: f64, seed: u64) -> Arc<dyn Learner> {

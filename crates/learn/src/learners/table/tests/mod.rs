@@ -9,10 +9,10 @@ use methods::robust::{self, Radius};
 use methods::{Progress, Task};
 
 use super::*;
-use crate::RegressionLoss;
 use crate::data::{Moments, SplitConfig, Table};
 use crate::models::{Linear, Mlp};
 use crate::random::uniform;
+use task::loss::RegressionLoss;
 
 mod all_rows;
 mod batch_norm;

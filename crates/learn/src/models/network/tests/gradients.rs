@@ -1,6 +1,9 @@
 //! Gradients of every network, made small, against differences of its training loss.
 
 use super::*;
+use task::model::Architecture;
+use task::model::LayerConfig;
+use task::model::NormConfig;
 
 /// How far to go along a direction, in turn: rounding weighs less in long steps, and ReLUs and
 /// poolings change sides less in short ones.

@@ -3,6 +3,8 @@
 use super::*;
 use crate::models::Model;
 use methods::learner::RowsOfModel;
+use task::model::ConvConfig;
+use task::model::LayerConfig;
 
 /// A convolution and a dense layer, each with batch normalisation.
 fn normalised() -> Network {

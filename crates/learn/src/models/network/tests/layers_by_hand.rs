@@ -1,6 +1,9 @@
 //! Layers against what they give by hand.
 
 use super::*;
+use task::model::LayerConfig;
+use task::model::MaxPoolConfig;
+use task::model::NormConfig;
 
 /// What these layers make of one row, on every device: the head passes every value through.
 fn through(layers: Vec<LayerConfig>, image: [usize; 3], values: &[f32], row: &[f32]) -> Vec<f64> {

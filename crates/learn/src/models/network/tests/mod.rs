@@ -1,6 +1,12 @@
 #![allow(clippy::unwrap_used)]
 use methods::params::layers;
 use methods::{Layout, Role};
+use task::model::Architecture;
+use task::model::ConvConfig;
+use task::model::LayerConfig;
+use task::model::LayersConfig;
+use task::model::NormConfig;
+use task::model::Start;
 
 use super::*;
 use crate::device::tests::every;

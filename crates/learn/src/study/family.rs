@@ -1,0 +1,72 @@
+//! The model of a task's family, and the loss of its rows.
+
+use task::ModelConfig;
+
+use crate::data::{DataError, Target};
+use crate::models::{Head, Linear, Loss, Mlp, Model, Network};
+
+/// The family for this many features and this target.
+pub(crate) fn family(
+    config: &ModelConfig,
+    features: usize,
+    target: &Target,
+) -> Result<(Box<dyn Model>, Loss), DataError> {
+    let fail = |text: &str| Err(DataError::Config(text.into()));
+    match (config, target) {
+        (ModelConfig::Linear { loss }, Target::Number { .. }) => {
+            Ok((Box::new(Linear { features }), Loss::Regression(*loss)))
+        }
+        (ModelConfig::Linear { .. }, Target::Classes(_)) => fail(
+            "a linear model predicts a number, but the target has classes: use model = \"logistic\" or an mlp",
+        ),
+        (ModelConfig::Linear { .. }, _) => fail(
+            "a linear model predicts one number, but the target has several: use an mlp or a network",
+        ),
+        (ModelConfig::Logistic, Target::Classes(classes)) if classes.len() == 2 => {
+            Ok((Box::new(Linear { features }), Loss::Logistic))
+        }
+        (ModelConfig::Logistic, _) => fail(
+            "a logistic model needs two classes: give `positive` or two `classes`, or use another model",
+        ),
+        (ModelConfig::Mlp { hidden, .. }, _) if hidden.contains(&0) => {
+            fail("mlp: every hidden width must be at least 1")
+        }
+        (ModelConfig::Mlp { hidden, loss: None }, Target::Classes(classes)) => Ok((
+            Box::new(Mlp::new(features, hidden, classes.len())),
+            Loss::Softmax,
+        )),
+        (ModelConfig::Mlp { .. }, Target::Classes(_)) => {
+            fail("mlp: `loss` is for numbers; classes are learned by cross-entropy")
+        }
+        (ModelConfig::Mlp { hidden, loss }, Target::Number { .. }) => {
+            let loss = Loss::Regression(loss.unwrap_or_default());
+            Ok((Box::new(Mlp::new(features, hidden, 1)), loss))
+        }
+        (ModelConfig::Mlp { hidden, loss }, Target::Numbers { count, .. }) => {
+            let loss = Loss::Regression(loss.unwrap_or_default());
+            Ok((Box::new(Mlp::new(features, hidden, *count)), loss))
+        }
+        (ModelConfig::Mlp { .. }, Target::Mask { .. }) => {
+            fail("an mlp cannot predict a mask: use a network, such as the unet")
+        }
+        (ModelConfig::Network(config), target) => {
+            let (head, loss) = match target {
+                Target::Number { .. } => (Head::Dense(1), None),
+                Target::Numbers { count, .. } => (Head::Dense(*count), None),
+                Target::Classes(classes) => (Head::Dense(classes.len()), Some(Loss::Softmax)),
+                Target::Mask { pixels } => {
+                    (Head::Pixels(*pixels), Some(Loss::Dice { pixels: *pixels }))
+                }
+            };
+            if loss.is_some() && config.loss.is_some() {
+                return fail(
+                    "network: `loss` is for numbers; classes are learned by cross-entropy and masks by the Dice loss",
+                );
+            }
+            let loss = loss.unwrap_or(Loss::Regression(config.loss.unwrap_or_default()));
+            let network = Network::new(config, features, head)
+                .map_err(|error| DataError::Config(format!("network: {error}")))?;
+            Ok((Box::new(network), loss))
+        }
+    }
+}

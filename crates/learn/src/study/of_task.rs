@@ -1,0 +1,165 @@
+//! The study of each kind of task.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use methods::Learner;
+use task::external::ExternalTask;
+use task::{Source, TableTask, TaskConfig};
+
+use super::digits8::digits_study;
+use super::{RowCounts, SILOS, Silo, Study, table};
+use crate::data::{DataError, DataSet, Table, Target, digits};
+use crate::external::absent;
+use crate::learners::ConstantLearner;
+use crate::metrics::{Metric, MetricName};
+use crate::propose::noticed;
+
+/// Makes the learners of a task.
+pub trait TaskStudy {
+    /// Reads the data, from `folder` where they are known files, partitions them into `silos` silos and
+    /// splits the rows of each by `seed`. By default 8 silos where the source can be partitioned
+    /// into any number, and otherwise all that it has (of a smaller number the first ones).
+    ///
+    /// # Errors
+    /// [`DataError`]: data that cannot be read or partitioned, a model that does not fit the target, a
+    /// task whose models are trained by programs.
+    fn study(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Study, DataError>;
+
+    /// Stand-ins for institutions whose rows or programs are elsewhere: of tables with the agreed schema
+    /// and rows that mean nothing, so that layout and initial model can be computed without anybody's
+    /// data.
+    ///
+    /// # Errors
+    /// [`DataError`]: a task without a schema, or one that contradicts itself.
+    fn stand_ins(&self, names: &[String], seed: u64) -> Result<Study, DataError>;
+}
+
+impl TaskStudy for TaskConfig {
+    fn study(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Study, DataError> {
+        if silos == Some(0) {
+            return Err(DataError::Config(
+                "a federation needs at least one silo".into(),
+            ));
+        }
+        match self {
+            Self::Table(task) => task.study(silos, folder, seed),
+            Self::External(task) => task.study(silos, folder, seed),
+            Self::Digits8Bench => Ok(digits_study(digits(folder, silos.unwrap_or(20))?)),
+            Self::Constant { parameters: 0 } => {
+                Err(DataError::Config("`parameters` must be at least 1".into()))
+            }
+            Self::Constant { parameters } => {
+                let learner: Arc<dyn Learner> = Arc::new(ConstantLearner::new(*parameters));
+                let silo = |number: usize| Silo {
+                    name: format!("silo {number}"),
+                    learner: learner.clone(),
+                    rows: RowCounts {
+                        train: 1,
+                        validation: 0,
+                        test: 1,
+                    },
+                    preparation: None,
+                    group: None,
+                    table: None,
+                };
+                Ok(Study {
+                    subgroups: Vec::new(),
+                    notes: Vec::new(),
+                    proposed: None,
+                    classes: Vec::new(),
+                    pooled: None,
+                    silos: (1..=silos.unwrap_or(SILOS)).map(silo).collect(),
+                    metric: Metric {
+                        name: MetricName::Loss,
+                        unit: String::new(),
+                    },
+                })
+            }
+        }
+    }
+
+    fn stand_ins(&self, names: &[String], seed: u64) -> Result<Study, DataError> {
+        match self {
+            Self::Table(task) => task.stand_ins(names, seed),
+            Self::External(task) => task.stand_ins(names, seed),
+            Self::Digits8Bench | Self::Constant { .. } => self.study(Some(names.len()), None, seed),
+        }
+    }
+}
+
+impl TaskStudy for TableTask {
+    fn study(
+        &self,
+        silos: Option<usize>,
+        folder: Option<&Path>,
+        seed: u64,
+    ) -> Result<Study, DataError> {
+        let mut data = self.tables(silos, folder, seed)?;
+        if let Some(Source::Rows(_)) = self.data {
+            // What people bring may give the target away, or hold rows twice: said before anything is learned.
+            data.notes.extend(noticed(&data));
+        }
+        table::study_of(self, data, seed)
+    }
+
+    fn stand_ins(&self, names: &[String], seed: u64) -> Result<Study, DataError> {
+        self.check()?;
+        let schema = self.agreed_schema()?.ok_or_else(|| {
+            DataError::Config(
+                "the task has no [task.table.schema], and institutions need one to read their own \
+                 rows: `rota init` drafts one"
+                    .into(),
+            )
+        })?;
+        let (columns, target) = (schema.encoded(), schema.target());
+        let (outputs, values) = match &target {
+            Target::Number { .. } => (1, 2),
+            Target::Classes(classes) => (1, classes.len()),
+            Target::Numbers { count, .. } => (*count, 2),
+            Target::Mask { pixels } => (*pixels, 2),
+        };
+        let rows = 20 * values;
+        let table = || {
+            let mut table = Table::encoded(&columns);
+            for row in 0..rows {
+                let value = (row % values) as f64;
+                table.push_all(&vec![value; columns.len()], &vec![value; outputs]);
+            }
+            table
+        };
+        let silos = names.iter().map(|name| (name.clone(), table()));
+        let data = DataSet {
+            silos: silos.collect(),
+            target,
+            schema: Some(schema),
+            notes: Vec::new(),
+            subgroups: Vec::new(),
+        };
+        table::study_of(self, data, seed)
+    }
+}
+
+impl TaskStudy for ExternalTask {
+    fn study(&self, _: Option<usize>, _: Option<&Path>, _: u64) -> Result<Study, DataError> {
+        Err(DataError::Config(
+            "the models of this task are trained by programs of the members: name one by `learner`, \
+             such as `learner = [\"python3\", \"learner.py\"]`"
+                .into(),
+        ))
+    }
+
+    fn stand_ins(&self, names: &[String], _: u64) -> Result<Study, DataError> {
+        absent(self, names)
+    }
+}

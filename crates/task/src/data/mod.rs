@@ -1,0 +1,66 @@
+//! Data: tables from files or built in, partitioned into silos, split, completed and standardised.
+//!
+//! A source gives one [`Table`] per silo. [`SplitConfig`] splits its rows by seed into training,
+//! validation and test rows; missing values are filled with the means of the training rows; and
+//! [`Standardise`] chooses the scale. The rest of the crate sees complete rows of `f32` only.
+
+mod diabetes;
+mod digits;
+mod eicu;
+mod eicu_los;
+mod eicu_mortality;
+mod error;
+mod format;
+mod heart;
+mod images;
+mod label;
+mod left_out;
+mod mojibake;
+mod moments;
+mod notation;
+mod open;
+mod parquet;
+mod partition;
+mod prepare;
+mod public;
+mod raw;
+mod rows;
+mod split;
+mod synthetic;
+mod table;
+mod target;
+mod tpt48;
+
+pub use diabetes::{diabetes, diabetes_silos};
+pub use eicu_los::{EicuLosConfig, EicuSubgroup, eicu_los};
+pub use eicu_mortality::{DrugEncoding, EicuMortalityConfig, eicu_mortality};
+pub use error::{DataError, Place};
+pub use format::Format;
+pub use heart::{heart, heart_config};
+pub use images::{ImageFile, ImagesConfig, ImagesFrom, TestPart};
+pub use label::Rule;
+pub use left_out::LeftOut;
+pub use methods::nearest;
+pub use partition::{MixedShares, PartitionConfig, ShardShares};
+pub use prepare::{Preparation, Standardise};
+pub use rows::{ColumnsConfig, Incomplete, OwnFile, OwnRows, RowsConfig, RowsFile, TargetColumns};
+pub use split::{ShiftConfig, SplitConfig};
+pub use synthetic::{SyntheticConfig, SyntheticTarget, synthetic};
+pub use table::{DataSet, Table};
+pub use target::Target;
+pub use tpt48::{Tpt48Config, Tpt48Region, tpt48};
+
+pub use digits::{Digits, WIDTHS as DIGITS_WIDTHS, digits};
+pub use eicu_los::{eicu_los_columns, eicu_los_target};
+pub use format::{Negative, Written, by_zero_bytes, core, grouped};
+pub use heart::heart_schema;
+pub use label::{are_with_zeros, number, same_class, without_zeros};
+pub use mojibake::mojibake;
+pub use moments::{Moments, effective};
+pub use notation::{missing_notes, notation_notes};
+pub use open::{Content, bytes, content, open};
+pub use prepare::{ColumnSummary, Prepared};
+pub use raw::{RawFile, RawRow, separator};
+pub use rows::{agreed_values, number_columns, pretend_silo, read_columns, silo_of};
+pub use table::Rows;
+pub use tpt48::{tpt48_columns, tpt48_target};

@@ -1,0 +1,568 @@
+//! Turns a silo's table into rows that a model takes: split, completed, standardised.
+
+use std::sync::Arc;
+
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use super::moments::{Moments, largest};
+use super::split::Parts;
+use super::{DataError, Rows, ShiftConfig, SplitConfig, Table, Target};
+use crate::random::{normal, stream};
+use crate::schema::Fill;
+
+/// How features, and a target that is a number, are scaled to mean 0 and deviation 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standardise {
+    /// No scaling.
+    None,
+    /// Every silo scales by its own training rows. It scales a target that is a number, too: models
+    /// then predict how far a row is from its own silo's mean.
+    Silo,
+    /// All silos use a common scale: in a first round they contribute counts, sums and squares, and the
+    /// model carries the resulting scale in buffers.
+    Federation,
+}
+
+/// A silo's rows, ready for any model.
+pub struct Prepared {
+    /// Number of features of a row.
+    pub features: usize,
+    /// What is predicted.
+    pub target: Target,
+    /// Training rows.
+    pub train: Arc<Rows>,
+    /// Validation rows.
+    pub validation: Arc<Rows>,
+    /// Test rows.
+    pub test: Arc<Rows>,
+    /// How they became numbers of this scale.
+    pub preparation: Preparation,
+    /// Columns that hold one value in all training rows.
+    pub constant: Vec<String>,
+    /// Columns without a value in any training row, which count as average.
+    pub absent: Vec<String>,
+    /// What the training rows hold in every column, before it is scaled; in the target, where that is
+    /// a number, too.
+    pub columns: Vec<ColumnSummary>,
+}
+
+/// What a silo's training rows hold in a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ColumnSummary {
+    /// Rows, mean and spread.
+    pub moments: Moments,
+    /// Whether all of them are 0 or 1.
+    pub binary: bool,
+}
+
+/// How a silo's encoded rows become what its models take: missing values are filled, and features
+/// and target are scaled where the silo does that itself. A common scale is in the model instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Preparation {
+    /// What takes the place of a missing value, by column.
+    pub fills: Vec<f64>,
+    /// What is subtracted from each column; 0 where the silo does not scale.
+    pub means: Vec<f64>,
+    /// By what the difference is divided; 1 where the silo does not scale.
+    pub deviations: Vec<f64>,
+    /// The target's number that a model calls 0.
+    pub target_mean: f64,
+    /// What 1 is for a model, in the target's own units.
+    pub target_deviation: f64,
+}
+
+impl Preparation {
+    /// Of rows that are taken as they are.
+    pub fn none(columns: usize) -> Self {
+        Self {
+            fills: vec![0.0; columns],
+            means: vec![0.0; columns],
+            deviations: vec![1.0; columns],
+            target_mean: 0.0,
+            target_deviation: 1.0,
+        }
+    }
+
+    /// A row's features as a model takes them; NaN stands for a missing value.
+    ///
+    /// # Panics
+    /// If the row has another number of columns.
+    pub fn features<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f32> + 'a {
+        self.exact(row).map(|value| value as f32)
+    }
+
+    /// The same before it is rounded.
+    fn exact<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        assert_eq!(row.len(), self.fills.len(), "one value per column");
+        row.iter().enumerate().map(|(column, &value)| {
+            let value = if value.is_nan() {
+                self.fills[column]
+            } else {
+                value
+            };
+            (value - self.means[column]) / self.deviations[column]
+        })
+    }
+
+    /// A number to predict, as a model knows it.
+    pub fn target(&self, value: f64) -> f32 {
+        self.exact_target(value) as f32
+    }
+
+    fn exact_target(&self, value: f64) -> f64 {
+        (value - self.target_mean) / self.target_deviation
+    }
+}
+
+impl Prepared {
+    /// Splits `table` by `seed`, fills what is missing, and scales if the silo is to do that.
+    ///
+    /// # Errors
+    /// [`DataError::TooFewRows`]; [`DataError::AllMissing`] where there is no mean to put in.
+    pub fn new(
+        silo: &str,
+        table: &Table,
+        target: Target,
+        split: &SplitConfig,
+        standardise: Standardise,
+        seed: u64,
+    ) -> Result<Self, DataError> {
+        let classes: Vec<usize> = match target {
+            Target::Number { .. } | Target::Numbers { .. } | Target::Mask { .. } => {
+                vec![0; table.len()]
+            }
+            Target::Classes(_) => table.target.iter().map(|&class| class as usize).collect(),
+        };
+        let Parts {
+            train,
+            validation,
+            test,
+        } = split.parts(table, &classes, seed, silo)?;
+        // A silo that only tests has nothing else to learn its columns from.
+        let basis = if train.is_empty() { &test } else { &train };
+        let numbers = matches!(target, Target::Number { .. } | Target::Numbers { .. });
+        if train.is_empty() && numbers && standardise == Standardise::Silo {
+            return Err(DataError::Config(format!(
+                "silo {silo:?} has test rows only, so it cannot scale the numbers to predict by its own \
+                 training rows: use `standardise = \"federation\"` or `\"none\"`"
+            )));
+        }
+        let basis = Basis {
+            silo,
+            table,
+            standardise,
+            rows: basis,
+            trained: train.len(),
+        };
+        let mut learned = Learned::nothing();
+        for (column, name) in table.columns.iter().enumerate() {
+            learned.column(&basis, column, name)?;
+        }
+        if numbers {
+            learned.target(&basis)?;
+        }
+        let preparation = learned.preparation();
+        let rows = |part: &[usize], features: Vec<f64>| {
+            Arc::new(rows_of(table, part, features, &preparation, standardise))
+        };
+        let plain = |part: &[usize]| -> Vec<f64> {
+            let rows = part.iter().map(|&row| table.row(row));
+            rows.flat_map(|row| preparation.exact(row)).collect()
+        };
+        let mut shifted = plain(&test);
+        if let Some(shift) = split.shift {
+            let seed = split.seed.unwrap_or(seed);
+            let mut noise = stream(seed, &format!("shift {silo}"));
+            learned.shift(&mut shifted, shift, &mut noise);
+        }
+        Ok(Self {
+            features: table.columns.len(),
+            train: rows(&train, plain(&train)),
+            validation: rows(&validation, plain(&validation)),
+            test: rows(&test, shifted),
+            target,
+            preparation: preparation.clone(),
+            constant: learned.constant,
+            absent: learned.absent,
+            columns: learned.columns,
+        })
+    }
+}
+
+/// The rows that a silo learns its columns from.
+struct Basis<'a> {
+    silo: &'a str,
+    table: &'a Table,
+    standardise: Standardise,
+    rows: &'a [usize],
+    /// Training rows of the silo.
+    trained: usize,
+}
+
+impl Basis<'_> {
+    /// What is subtracted from a column or target of these moments, and what divides the difference.
+    fn scale(&self, moments: &Moments) -> (f64, f64) {
+        match self.standardise {
+            Standardise::Silo => (moments.mean, moments.deviation()),
+            Standardise::None | Standardise::Federation => (0.0, 1.0),
+        }
+    }
+}
+
+/// What a silo has learned of its columns.
+struct Learned {
+    /// Fill, mean and deviation of every column.
+    scales: Vec<(f64, f64, f64)>,
+    /// Mean and deviation of the target.
+    target: (f64, f64),
+    constant: Vec<String>,
+    absent: Vec<String>,
+    columns: Vec<ColumnSummary>,
+}
+
+impl Learned {
+    /// No column yet, and a target that is not scaled.
+    fn nothing() -> Self {
+        Self {
+            scales: Vec::new(),
+            target: (0.0, 1.0),
+            constant: Vec::new(),
+            absent: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    /// Learns the next column.
+    fn column(&mut self, basis: &Basis<'_>, column: usize, name: &str) -> Result<(), DataError> {
+        let (table, rows) = (basis.table, basis.rows);
+        let values = rows.iter().map(|&row| table.row(row)[column]);
+        let mut present: Vec<f64> = values.clone().filter(|value| !value.is_nan()).collect();
+        if present.is_empty() && basis.standardise == Standardise::Silo {
+            // On the scale of a silo 0 is the average, and held-out values have no scale either.
+            self.absent.push(name.to_owned());
+            self.scales.push((0.0, 0.0, f64::MAX));
+            self.columns.push(ColumnSummary {
+                moments: Moments::of(std::iter::empty()),
+                binary: false,
+            });
+            return Ok(());
+        }
+        if present.is_empty() {
+            return Err(DataError::AllMissing {
+                silo: basis.silo.into(),
+                column: name.to_owned(),
+            });
+        }
+        let fill = match table.fills[column] {
+            Fill::Mean => Moments::of(present.iter().copied()).mean,
+            Fill::Median => median(&mut present),
+        };
+        let complete = values.map(|value| if value.is_nan() { fill } else { value });
+        let moments = match table.fills[column] {
+            // Filling in means changes neither the mean nor what a squared deviation adds up to.
+            Fill::Mean => Moments {
+                count: rows.len() as u64,
+                ..Moments::of(present.iter().copied())
+            },
+            Fill::Median => Moments::of(complete),
+        };
+        if moments.squares == 0.0 && basis.trained > 1 {
+            self.constant.push(name.to_owned());
+        }
+        self.columns.push(ColumnSummary {
+            moments,
+            binary: present.iter().all(|&value| value == 0.0 || value == 1.0),
+        });
+        if basis.standardise == Standardise::None {
+            let largest = largest(present.iter().copied());
+            moments.must_fit(basis.silo, &format!("the column {name:?}"), largest)?;
+        }
+        let (mean, deviation) = basis.scale(&moments);
+        self.scales.push((fill, mean, deviation));
+        Ok(())
+    }
+
+    /// Learns the numbers to predict.
+    fn target(&mut self, basis: &Basis<'_>) -> Result<(), DataError> {
+        let table = basis.table;
+        let targets = basis.rows.iter().flat_map(|&row| table.targets(row));
+        let moments = Moments::of(targets.clone().copied());
+        if basis.standardise == Standardise::None {
+            moments.must_fit(basis.silo, "the target", largest(targets.copied()))?;
+        }
+        let binary = false;
+        self.columns.push(ColumnSummary { moments, binary });
+        self.target = basis.scale(&moments);
+        Ok(())
+    }
+
+    fn preparation(&self) -> Preparation {
+        let each = |of: fn(&(f64, f64, f64)) -> f64| self.scales.iter().map(of).collect();
+        Preparation {
+            fills: each(|scale| scale.0),
+            means: each(|scale| scale.1),
+            deviations: each(|scale| scale.2),
+            target_mean: self.target.0,
+            target_deviation: self.target.1,
+        }
+    }
+
+    /// Moves prepared features, row by row, as a shift of the test rows says: not those that are 0 or 1.
+    fn shift(&self, features: &mut [f64], shift: ShiftConfig, noise: &mut ChaCha8Rng) {
+        for (at, value) in features.iter_mut().enumerate() {
+            let column = at % self.scales.len();
+            let random = shift.mean + shift.noise * normal(noise);
+            let summary = self.columns[column];
+            if !summary.binary {
+                *value += random * (summary.moments.deviation() / self.scales[column].2);
+            }
+        }
+    }
+}
+
+/// Prepared rows of a part, with what stands beside the features.
+fn rows_of(
+    table: &Table,
+    part: &[usize],
+    features: Vec<f64>,
+    preparation: &Preparation,
+    standardise: Standardise,
+) -> Rows {
+    let targets = part.iter().flat_map(|&row| table.targets(row));
+    let targets = targets.map(|&target| preparation.exact_target(target));
+    let (width, count) = (table.columns.len(), table.targets(0).len());
+    let rows = match standardise {
+        Standardise::Federation => Rows::unscaled(width, count, features, targets.collect()),
+        Standardise::Silo | Standardise::None => {
+            let features = features.iter().map(|&value| value as f32);
+            let targets = targets.map(|value| value as f32);
+            Rows::wide(width, count, features.collect(), targets.collect())
+        }
+    };
+    let rows = rows.with_subgroups(chosen(&table.subgroups, part));
+    let rows = rows.with_groups(chosen(&table.groups, part));
+    if table.domains.is_empty() {
+        return rows;
+    }
+    rows.within(chosen(&table.domains, part))
+}
+
+/// What stands beside the rows of a part; nothing where nothing stands beside any row.
+fn chosen<T: Copy>(all: &[T], part: &[usize]) -> Vec<T> {
+    match all {
+        [] => Vec::new(),
+        all => part.iter().map(|&row| all[row]).collect(),
+    }
+}
+
+/// The middle of the numbers, of which there is at least one; the mean of the two in the middle.
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        1 => values[half],
+        _ => (values[half - 1] + values[half]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::data::ShiftConfig;
+
+    fn table(rows: usize) -> Table {
+        let mut table = Table::new(vec!["a".into(), "constant".into()]);
+        for row in 0..rows {
+            table.push(&[(row * row) as f64, 0.1], 3.0 * row as f64);
+        }
+        table
+    }
+
+    fn number() -> Target {
+        Target::Number { unit: "m".into() }
+    }
+
+    fn prepare(table: &Table, standardise: Standardise) -> Result<Prepared, DataError> {
+        Prepared::new(
+            "s",
+            table,
+            number(),
+            &SplitConfig::default(),
+            standardise,
+            3,
+        )
+    }
+
+    #[test]
+    fn a_silo_standardises_by_its_training_rows() {
+        let data = prepare(&table(20), Standardise::Silo).unwrap();
+        assert_eq!(
+            (data.train.len(), data.validation.len(), data.test.len()),
+            (14, 0, 6)
+        );
+        let column = Moments::of((0..14).map(|row| f64::from(data.train.features(row)[0])));
+        assert!(column.mean.abs() < 1e-6 && (column.deviation() - 1.0).abs() < 1e-6);
+        let target = Moments::of(data.train.targets().iter().map(|&y| f64::from(y)));
+        assert!(target.mean.abs() < 1e-6 && (target.deviation() - 1.0).abs() < 1e-6);
+        assert!(data.preparation.target_deviation > 1.0);
+        assert!(
+            (0..14).all(|row| data.train.features(row)[1] == 0.0),
+            "constant, not blown up"
+        );
+    }
+
+    #[test]
+    fn a_shift_moves_test_rows_alone_by_deviations_of_the_column() {
+        let mut table = table(400);
+        table.columns[1] = "binary".into();
+        (0..400).for_each(|row| table.values[2 * row + 1] = (row % 2) as f64);
+        let with = |noise, mean, standardise| {
+            let shift = Some(ShiftConfig { noise, mean });
+            let split = SplitConfig {
+                shift,
+                ..SplitConfig::default()
+            };
+            Prepared::new("s", &table, number(), &split, standardise, 3).unwrap()
+        };
+        let column = |rows: &Rows, at: usize| -> Vec<f64> {
+            let rows = (0..rows.len()).map(|row| f64::from(rows.features(row)[at]));
+            rows.collect()
+        };
+        let plain = with(0.0, 0.0, Standardise::Silo);
+        for (noise, mean) in [(0.0, 2.0), (0.5, 0.0)] {
+            let moved = with(noise, mean, Standardise::Silo);
+            assert_eq!(moved.train, plain.train);
+            assert_eq!(column(&moved.test, 1), column(&plain.test, 1));
+            let pairs = column(&moved.test, 0)
+                .into_iter()
+                .zip(column(&plain.test, 0));
+            let by: Vec<f64> = pairs.map(|(moved, plain)| moved - plain).collect();
+            let by = Moments::of(by.into_iter());
+            assert!((by.mean - mean).abs() < 0.2 * noise + 1e-5, "{}", by.mean);
+            assert!(
+                (by.squares / by.count as f64).sqrt() - noise < 0.1,
+                "{}",
+                by.squares
+            );
+            assert!((by.squares / by.count as f64).sqrt() >= 0.8 * noise);
+        }
+        // In the column's own unit where the silo does not scale.
+        let (plain, moved) = (
+            with(0.0, 0.0, Standardise::None),
+            with(0.0, 1.0, Standardise::None),
+        );
+        let by = column(&moved.test, 0)[0] - column(&plain.test, 0)[0];
+        let deviation = Moments::of(column(&plain.train, 0).into_iter()).deviation();
+        assert!((by / deviation - 1.0).abs() < 1e-3, "{by} {deviation}");
+    }
+
+    #[test]
+    fn a_silo_that_only_tests_keeps_all_its_rows() {
+        let mut table = table(6);
+        table.parts = vec![methods::Split::Test; 6];
+        table.values[0] = f64::NAN;
+        table.subgroups = vec![0, 1, 1, 0, 2, 2];
+        let data = prepare(&table, Standardise::None).unwrap();
+        assert_eq!((data.train.len(), data.test.len()), (0, 6));
+        assert_eq!(
+            data.test.features(0)[0],
+            11.0,
+            "the mean of 1, 4, 9, 16 and 25"
+        );
+        assert_eq!(data.test.subgroups(), [0, 1, 1, 0, 2, 2]);
+        assert_eq!(data.test.pick(&[4, 0]).subgroups(), [2, 0]);
+        let error = prepare(&table, Standardise::Silo)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(error.contains("has test rows only"), "{error}");
+    }
+
+    #[test]
+    fn several_numbers_share_a_scale() {
+        let mut table = Table::new(vec!["a".into()]);
+        (0..20).for_each(|row| {
+            table.push_all(&[f64::from(row)], &[f64::from(row), f64::from(-9 * row)]);
+        });
+        let target = Target::Numbers {
+            unit: "m".into(),
+            count: 2,
+        };
+        let split = SplitConfig::default();
+        let data = Prepared::new("s", &table, target, &split, Standardise::Silo, 3).unwrap();
+        assert_eq!((data.train.len(), data.test.len()), (14, 6));
+        let all = Moments::of(data.train.targets().iter().map(|&y| f64::from(y)));
+        assert!(all.mean.abs() < 1e-6 && (all.deviation() - 1.0).abs() < 1e-6);
+        let last = data.train.target(13);
+        assert!(last.len() == 2 && last[0] > last[1]);
+    }
+
+    #[test]
+    fn moments_of_numbers_far_from_zero_are_those_of_numbers_at_zero() {
+        let at = |zero: f64| Moments::of((0..1000).map(move |row| zero + f64::from(row % 60)));
+        let here = at(0.0);
+        for zero in [1.7e9, 1.7e12, -1e12, 1.7e15] {
+            let there = at(zero);
+            assert!((there.mean - zero - here.mean).abs() <= 1e-15 * zero.abs());
+            assert!(
+                (there.deviation() / here.deviation() - 1.0).abs() < 1e-6,
+                "{there:?}"
+            );
+        }
+        for constant in [0.1, 1000.1, 1.7e18, -3e-9] {
+            let moments = Moments::of(std::iter::repeat_n(constant, 999));
+            assert_eq!(
+                (moments.squares, moments.mean, moments.deviation()),
+                (0.0, constant, 1.0)
+            );
+        }
+    }
+
+    #[test]
+    fn unscaled_rows_keep_their_units() {
+        for standardise in [Standardise::None, Standardise::Federation] {
+            let data = prepare(&table(20), standardise).unwrap();
+            assert_eq!(data.preparation.target_deviation, 1.0);
+            assert!(data.test.targets().iter().all(|y| y % 3.0 == 0.0));
+        }
+    }
+
+    #[test]
+    fn missing_values_become_the_mean_of_the_training_rows() {
+        let mut table = table(20);
+        (0..20)
+            .filter(|row| row % 3 == 0)
+            .for_each(|row| table.values[2 * row] = f64::NAN);
+        let data = prepare(&table, Standardise::Silo).unwrap();
+        let parts = SplitConfig::default().divide(&[0; 20], 3, "s").unwrap();
+        for (place, row) in parts
+            .test
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| *row % 3 == 0)
+        {
+            assert_eq!(
+                data.test.features(place)[0],
+                0.0,
+                "row {row} holds the mean"
+            );
+        }
+        // Without a value to train on, a column is average in every row, also where it has a value.
+        (0..20).for_each(|row| table.values[2 * row] = f64::NAN);
+        let held_out = parts.test[0];
+        table.values[2 * held_out] = 80.0;
+        let data = prepare(&table, Standardise::Silo).unwrap();
+        assert_eq!(data.absent, ["a"]);
+        assert!((0..6).all(|row| data.test.features(row)[0] == 0.0));
+        let error = prepare(&table, Standardise::None)
+            .err()
+            .unwrap()
+            .to_string();
+        let expected = "silo \"s\": column \"a\" is missing in every training row: ";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}

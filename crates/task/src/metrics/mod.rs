@@ -1,0 +1,388 @@
+//! Metrics of a model's outputs, compared with the targets.
+
+mod counted;
+
+use methods::Metrics;
+use methods::learner::RowResults;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::{Deserialize, Serialize};
+
+use crate::data::Rows;
+use crate::loss::Loss;
+
+pub use counted::{BalancedAccuracy, CalibrationError, RocArea};
+
+/// A metric that reports compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricName {
+    /// The model's own loss, in standardised units.
+    Loss,
+    /// Mean absolute error.
+    Mae,
+    /// Mean squared error.
+    Mse,
+    /// Fraction of rows with the right class.
+    Accuracy,
+    /// Mean over the classes that occur of the fraction of their rows with the right class.
+    BalancedAccuracy,
+    /// Cross-entropy.
+    LogLoss,
+    /// Mean squared error of the probabilities (Brier 1950): of the probability of class 1 for two
+    /// classes, summed over all classes for more.
+    Brier,
+    /// Expected calibration error (Guo et al. 2017): rows by the probability of the class that they are
+    /// given, in ten bins of equal width; the mean over rows of the difference between the fraction of
+    /// right classes in a bin and its mean probability.
+    CalibrationError,
+    /// Area under the ROC curve, for two classes; absent if the rows have only one class.
+    RocAuc,
+    /// Mean over images of the Dice coefficient `2|P∩G|/(|P|+|G|)` between the pixels predicted
+    /// and those of the mask; 1 where both are empty.
+    Dice,
+}
+
+impl MetricName {
+    /// The metric with this key, where there is one that can be agreed.
+    pub fn of(key: &str) -> Option<Self> {
+        let key: StrDeserializer<'_, ValueError> = key.into_deserializer();
+        Self::deserialize(key).ok()
+    }
+
+    /// Its key in [`methods::Metrics`].
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::Mae => "mae",
+            Self::Mse => "mse",
+            Self::Accuracy => "accuracy",
+            Self::BalancedAccuracy => "balanced-accuracy",
+            Self::LogLoss => "log-loss",
+            Self::Brier => "brier",
+            Self::CalibrationError => "calibration-error",
+            Self::RocAuc => "roc-auc",
+            Self::Dice => "dice",
+        }
+    }
+
+    /// Whether larger is better.
+    pub fn higher_is_better(self) -> bool {
+        matches!(
+            self,
+            Self::Accuracy | Self::BalancedAccuracy | Self::RocAuc | Self::Dice
+        )
+    }
+
+    /// This metric over the rows of several silos together, each measured with a model of its own: for
+    /// hospitals that have too few rows for it, or rows of one class only. A mean counts every row once;
+    /// the area under the ROC curve compares rows of different silos by their probabilities. The same
+    /// for one silo as in [`methods::Metrics`], except that [`RocAuc`](Self::RocAuc) cannot tell rows apart
+    /// whose probabilities are rounded to 0 or 1.
+    ///
+    /// `None` without rows; where one of the parts lacks what the metric needs, such as probabilities;
+    /// for the area where all rows are of one class.
+    pub fn over(self, parts: &[&RowResults]) -> Option<f64> {
+        let parts = || parts.iter().filter(|part| !part.is_empty());
+        let rows: usize = parts().map(|part| part.len()).sum();
+        if rows == 0 {
+            return None;
+        }
+        match self {
+            Self::Loss
+            | Self::Mae
+            | Self::Mse
+            | Self::Accuracy
+            | Self::LogLoss
+            | Self::Brier
+            | Self::Dice => {
+                let mut sum = 0.0;
+                for part in parts() {
+                    sum += part.scores.get(self.key())?.iter().sum::<f64>();
+                }
+                Some(sum / rows as f64)
+            }
+            Self::RocAuc => {
+                let (mut score, mut positive) = (Vec::new(), Vec::new());
+                for part in parts() {
+                    for (probability, is_positive) in part.positive()? {
+                        score.push(probability);
+                        positive.push(is_positive);
+                    }
+                }
+                roc_auc(&score, &positive)
+            }
+            Self::BalancedAccuracy | Self::CalibrationError => {
+                let mut given = Given::default();
+                for part in parts() {
+                    if part.classes() == 0 {
+                        return None;
+                    }
+                    let each = part.probabilities.chunks_exact(part.classes());
+                    for (row, &class) in each.zip(&part.targets) {
+                        given.push(row, class as usize);
+                    }
+                }
+                let once = vec![1; rows];
+                Some(match self {
+                    Self::BalancedAccuracy => given.balanced.value(&once),
+                    _ => given.calibration.value(&once),
+                })
+            }
+        }
+    }
+}
+
+/// The metric that reports compare, and its unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metric {
+    /// The metric.
+    pub name: MetricName,
+    /// The unit in words; empty if it has none.
+    pub unit: String,
+}
+
+/// All metrics that go with the loss. `outputs` is rows × k; `unit` is the size of one unit of the
+/// rows' target in the target's own units.
+///
+/// Regression: `loss`, `mae`, `mse` and its root `rmse`, the mean over all numbers of all rows. Masks: `loss`, `dice`.
+/// Classification: `loss` and `log-loss` (the same), `accuracy`,
+/// `balanced-accuracy`, `brier`, `calibration-error`, and with two classes that both occur `roc-auc`.
+pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
+    let targets = rows.targets();
+    let mean = loss.mean(outputs, targets, &mut vec![0.0; outputs.len()]);
+    let count = targets.len() as f64;
+    let mut metrics = Metrics {
+        samples: rows.len() as u64,
+        ..Metrics::default()
+    };
+    let mut put = |name: &str, value: f64| metrics.values.insert(name.into(), value);
+    put("loss", mean);
+    match loss {
+        Loss::Regression(_) => {
+            let errors = outputs
+                .iter()
+                .zip(targets)
+                .map(|(output, &y)| (output - f64::from(y)) * unit);
+            put("mae", errors.clone().map(f64::abs).sum::<f64>() / count);
+            let mse = errors.map(|error| error * error).sum::<f64>() / count;
+            put("mse", mse);
+            put("rmse", mse.sqrt());
+        }
+        Loss::Dice { pixels } => {
+            let each = outputs
+                .chunks_exact(pixels)
+                .zip(targets.chunks_exact(pixels));
+            let dice = each.map(|(output, mask)| dice(output, mask)).sum::<f64>();
+            put("dice", dice / rows.len() as f64);
+        }
+        Loss::Logistic | Loss::Softmax => {
+            let width = outputs.len() / targets.len();
+            let right = outputs.chunks_exact(width).zip(targets);
+            let right = right
+                .filter(|(output, y)| predicted(output) == **y as usize)
+                .count();
+            put("accuracy", right as f64 / count);
+            put("log-loss", mean);
+            let positive: Vec<bool> = targets.iter().map(|&y| y > 0.5).collect();
+            let score: Option<Vec<f64>> = match width {
+                1 => Some(outputs.to_vec()),
+                2 => Some(
+                    outputs
+                        .chunks_exact(2)
+                        .map(|output| output[1] - output[0])
+                        .collect(),
+                ),
+                _ => None,
+            };
+            let probabilities = outputs.chunks_exact(width).map(probabilities);
+            let (mut squares, mut given) = (0.0, Given::default());
+            for (row, &class) in probabilities.zip(targets) {
+                squares += brier(&row, class as usize);
+                given.push(&row, class as usize);
+            }
+            put("brier", squares / count);
+            let once = vec![1; targets.len()];
+            put("balanced-accuracy", given.balanced.value(&once));
+            put("calibration-error", given.calibration.value(&once));
+            if let Some(auc) = score.and_then(|score| roc_auc(&score, &positive)) {
+                put("roc-auc", auc);
+            }
+        }
+    }
+    metrics
+}
+
+/// The same row by row: what [`measure`] gives are the means. `roc-auc`, `rmse`, `balanced-accuracy` and
+/// `calibration-error` are no means and are left out.
+pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowResults {
+    let targets = rows.targets();
+    let count = rows.len().max(1);
+    let (width, given) = (outputs.len() / count, targets.len() / count);
+    let each = || {
+        outputs
+            .chunks_exact(width.max(1))
+            .zip(targets.chunks_exact(given.max(1)))
+    };
+    // Numbers count one by one, as in the loss; the other losses take a whole row.
+    let losses = each().map(|(output, target)| match loss {
+        Loss::Regression(_) => loss.mean(output, target, &mut vec![0.0; output.len()]),
+        _ => loss.row(output, target, &mut vec![0.0; output.len()]),
+    });
+    let losses: Vec<f64> = losses.collect();
+    let mut results = RowResults {
+        targets: targets.to_vec(),
+        subgroups: rows.subgroups().to_vec(),
+        groups: rows.groups().to_vec(),
+        ..RowResults::default()
+    };
+    let mut put = |name: &str, values: Vec<f64>| results.scores.insert(name.into(), values);
+    match loss {
+        Loss::Regression(_) => {
+            let errors = |of: fn(f64) -> f64| {
+                let row = |(output, target): (&[f64], &[f32])| {
+                    let each = output.iter().zip(target);
+                    let each = each.map(|(output, &y)| of((output - f64::from(y)) * unit));
+                    each.sum::<f64>() / target.len() as f64
+                };
+                each().map(row).collect()
+            };
+            put("mae", errors(f64::abs));
+            put("mse", errors(|error| error * error));
+        }
+        Loss::Dice { .. } => {
+            let dice = each().map(|(output, mask)| dice(output, mask));
+            put("dice", dice.collect());
+        }
+        Loss::Logistic | Loss::Softmax => {
+            let right = |(output, y): (&[f64], &[f32])| {
+                f64::from(u8::from(predicted(output) == y[0] as usize))
+            };
+            put("accuracy", each().map(right).collect());
+            put("log-loss", losses.clone());
+            let brier =
+                |(output, y): (&[f64], &[f32])| brier(&probabilities(output), y[0] as usize);
+            put("brier", each().map(brier).collect());
+        }
+    }
+    put("loss", losses);
+    if matches!(loss, Loss::Logistic | Loss::Softmax) {
+        results.probabilities = each()
+            .flat_map(|(output, _)| probabilities(output))
+            .collect();
+    }
+    results
+}
+
+/// The probability of every class: by the softmax, or by the logistic function of a single output.
+fn probabilities(output: &[f64]) -> Vec<f64> {
+    if let [logit] = output {
+        let one = 1.0 / (1.0 + (-logit).exp());
+        return vec![1.0 - one, one];
+    }
+    let top = output.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let raised: Vec<f64> = output.iter().map(|value| (value - top).exp()).collect();
+    let sum: f64 = raised.iter().sum();
+    raised.into_iter().map(|value| value / sum).collect()
+}
+
+/// The squared error of a row's probabilities.
+fn brier(probabilities: &[f64], class: usize) -> f64 {
+    let wanted = |at: usize| f64::from(u8::from(at == class));
+    match probabilities {
+        [_, one] => (one - wanted(1)).powi(2),
+        all => {
+            let each = all.iter().enumerate();
+            each.map(|(at, p)| (p - wanted(at)).powi(2)).sum()
+        }
+    }
+}
+
+/// What rows of classes are given, for the metrics that are no means.
+#[derive(Default)]
+struct Given {
+    balanced: BalancedAccuracy,
+    calibration: CalibrationError,
+}
+
+impl Given {
+    /// One more row, with the probability of every class and the class that it has.
+    fn push(&mut self, probabilities: &[f64], class: usize) {
+        let given = predicted(probabilities);
+        let right = f64::from(u8::from(given == class));
+        self.balanced.rows.push((class, right));
+        self.calibration.rows.push((probabilities[given], right));
+    }
+}
+
+/// The mean target of these rows, for models of `width` outputs: for classes the fraction of each,
+/// for one output that of class 1.
+pub fn mean_target(loss: Loss, rows: &Rows, width: usize) -> Vec<f64> {
+    let mut mean = vec![0.0; width];
+    for row in 0..rows.len() {
+        let target = rows.target(row);
+        match loss {
+            Loss::Softmax => mean[target[0] as usize] += 1.0,
+            _ => mean
+                .iter_mut()
+                .zip(target)
+                .for_each(|(mean, &y)| *mean += f64::from(y)),
+        }
+    }
+    let count = rows.len().max(1) as f64;
+    mean.iter_mut().for_each(|mean| *mean /= count);
+    mean
+}
+
+/// The outputs for one row of a model that gives every row this [`mean_target`].
+pub fn constant(loss: Loss, mean: &[f64]) -> Vec<f64> {
+    // A class or a pixel that no training row has is not called impossible.
+    let likely = |&share: &f64| share.clamp(1e-3, 1.0 - 1e-3);
+    match loss {
+        Loss::Regression(_) => mean.to_vec(),
+        Loss::Softmax => mean.iter().map(|share| likely(share).ln()).collect(),
+        Loss::Logistic | Loss::Dice { .. } => {
+            let odds = |share| likely(share) / (1.0 - likely(share));
+            mean.iter().map(|share| odds(share).ln()).collect()
+        }
+    }
+}
+
+/// The Dice coefficient of one image; a pixel is predicted where its log-odds are above 0.
+fn dice(output: &[f64], mask: &[f32]) -> f64 {
+    let (mut common, mut all) = (0, 0);
+    for (&value, &inside) in output.iter().zip(mask) {
+        let (predicted, inside) = (value > 0.0, inside > 0.5);
+        common += u32::from(predicted && inside);
+        all += u32::from(predicted) + u32::from(inside);
+    }
+    if all == 0 {
+        return 1.0;
+    }
+    2.0 * f64::from(common) / f64::from(all)
+}
+
+/// The predicted class: that of the largest output, the first of equals. A single output predicts
+/// class 1 if it is above 0.
+fn predicted(output: &[f64]) -> usize {
+    if let [logit] = output {
+        return usize::from(*logit > 0.0);
+    }
+    let better = |best: usize, class: usize| {
+        if output[class] > output[best] {
+            class
+        } else {
+            best
+        }
+    };
+    (0..output.len()).fold(0, better)
+}
+
+/// The [area under the ROC curve](RocArea); `None` without both kinds.
+pub fn roc_auc(score: &[f64], positive: &[bool]) -> Option<f64> {
+    let area = RocArea::new(score, positive).value(&vec![1; score.len()]);
+    (!area.is_nan()).then_some(area)
+}
+
+#[cfg(test)]
+mod tests;

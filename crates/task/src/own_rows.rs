@@ -1,0 +1,80 @@
+//! Tasks of institutions that bring rows of their own: the agreed schema, and what follows from it
+//! without anybody's data.
+
+use crate::data::{
+    DataError, DataSet, diabetes_silos, eicu_los_columns, eicu_los_target, heart_schema,
+    tpt48_columns, tpt48_target,
+};
+use crate::schema::{EncodedColumn, Fill, Schema};
+use crate::{Source, TableTask};
+
+impl TableTask {
+    /// What the rows of every institution have in common, if the task says it without looking at
+    /// files: its schema, or that of built-in data.
+    ///
+    /// # Errors
+    /// [`DataError`]: built-in data that are damaged.
+    pub fn agreed_schema(&self) -> Result<Option<Schema>, DataError> {
+        let numbers = |names: Vec<String>| -> Vec<EncodedColumn> {
+            let fill = Fill::Mean;
+            let column = |name| EncodedColumn { name, fill };
+            names.into_iter().map(column).collect()
+        };
+        Ok(match (&self.schema, &self.data) {
+            (Some(schema), _) => Some(schema.clone()),
+            (None, Some(Source::Diabetes)) => {
+                let set = diabetes_silos(1)?;
+                let (_, table) = &set.silos[0];
+                let columns = numbers(table.columns.clone());
+                Some(Schema::of_encoded(&columns, &set.target))
+            }
+            (None, Some(Source::Heart)) => {
+                let schema = heart_schema()?;
+                Some(Schema::of_encoded(&schema.encoded(), &schema.target()))
+            }
+            (None, Some(Source::Tpt48(_))) => Some(Schema::of_encoded(
+                &numbers(tpt48_columns()),
+                &tpt48_target(),
+            )),
+            (None, Some(Source::EicuLos(_))) => Some(Schema::of_encoded(
+                &numbers(eicu_los_columns()),
+                &eicu_los_target(),
+            )),
+            (None, Some(Source::Synthetic(config))) => Some(Schema::of_encoded(
+                &numbers(config.columns()),
+                &config.target(),
+            )),
+            // The columns of these are known when their files are read.
+            (None, Some(Source::EicuMortality(_) | Source::Images(_) | Source::Rows(_)) | None) => {
+                None
+            }
+        })
+    }
+
+    /// The task of institutions that each have rows of their own in a file written by
+    /// [`Table`](crate::data::Table), instead of sharing those of `data`. Where the data give the parts of
+    /// rows, the file has them in the column that `split` names.
+    #[must_use]
+    pub fn of_own_rows(&self, data: &DataSet) -> Self {
+        let shared = !matches!(
+            self.data,
+            None | Some(Source::Rows(_) | Source::Images(_) | Source::EicuMortality(_))
+        );
+        if shared {
+            return self.clone();
+        }
+        let columns = data.silos.first().map(|(_, table)| table.encoding());
+        let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        let mut split = self.split.clone();
+        if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {
+            split.column = Some("part".into());
+        }
+        Self {
+            data: None,
+            split,
+            schema: Some(schema),
+            standardise: Some(self.scaling()),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The cells of a column, counted.
+
+use std::collections::BTreeMap;
+
+use super::rows_that;
+use super::stand_in::stand_ins;
+use crate::data::{DataError, Format, RawFile, are_with_zeros, without_zeros};
+use crate::schema::MissingRule;
+
+/// Distinct numbers from which on a column of half numbers is one of numbers.
+const MANY: usize = 30;
+
+/// Fewest rows of which the usual numbers are told: of fewer they would tell about single ones.
+const USUAL: usize = 50;
+
+/// The cells of a column in all files.
+pub struct Cells<'a> {
+    pub(super) name: &'a str,
+    /// Every value as it is written, with how often it occurs.
+    pub values: BTreeMap<String, usize>,
+    /// Cells in all, and those without a value.
+    pub(super) count: usize,
+    /// Number of cells without a value.
+    pub missing: usize,
+    /// The numbers among the values, ascending, with how often each occurs.
+    pub numbers: Vec<(f64, usize)>,
+    /// Cells that hold a number.
+    pub(super) numeric: usize,
+    /// Values that are no numbers, with how often they occur.
+    others: BTreeMap<String, usize>,
+}
+
+impl<'a> Cells<'a> {
+    /// The cells of the column of this name in all files.
+    ///
+    /// # Errors
+    /// [`DataError`]: a file without the column.
+    pub fn of(files: &[(RawFile, Format)], name: &'a str) -> Result<Self, DataError> {
+        let (mut values, mut others) = (BTreeMap::new(), BTreeMap::new());
+        let (mut count, mut missing, mut numeric) = (0, 0, 0);
+        let mut numbers = Vec::new();
+        for (file, format) in files {
+            let place = file.place(name)?;
+            let cells = || {
+                file.rows
+                    .iter()
+                    .map(|row| row.cells.get(place).unwrap_or_default())
+            };
+            let present = || cells().filter(|text| !format.is_missing(text));
+            let zeros = are_with_zeros(present());
+            count += file.rows.len();
+            missing += file.rows.len() - present().count();
+            let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
+            present().for_each(|text| *texts.entry(text).or_default() += 1);
+            for (text, times) in texts {
+                match format.number(text) {
+                    Some(number) => {
+                        numeric += times;
+                        numbers.push((number, times));
+                    }
+                    None => *others.entry(text.to_owned()).or_default() += times,
+                }
+                let plain = without_zeros(text).filter(|_| zeros).unwrap_or(text);
+                *values.entry(plain.to_owned()).or_default() += times;
+            }
+        }
+        numbers.sort_unstable_by(|a: &(f64, usize), b| a.0.total_cmp(&b.0));
+        numbers.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        Ok(Self {
+            name,
+            values,
+            count,
+            missing,
+            numbers,
+            numeric,
+            others,
+        })
+    }
+
+    pub(super) fn present(&self) -> usize {
+        self.count - self.missing
+    }
+
+    /// Whether every value is a number.
+    pub(super) fn all_numbers(&self) -> bool {
+        self.present() > 0 && self.numeric == self.present()
+    }
+
+    /// Whether all values are whole numbers.
+    pub fn whole(&self) -> bool {
+        self.numbers.iter().all(|(number, _)| number.fract() == 0.0)
+    }
+
+    /// Whether it holds numbers, and a few cells that are none: one odd cell makes no category of a
+    /// column.
+    pub(super) fn mostly_numbers(&self) -> bool {
+        let share = 100 * self.numeric / self.present().max(1);
+        self.numeric < self.present() && (share >= 80 || (share >= 50 && self.numbers.len() > MANY))
+    }
+
+    /// The cells that are no numbers, of a column of numbers: the most frequent ones.
+    pub fn odd(&self) -> Vec<(&str, usize)> {
+        let mut odd: Vec<(&str, usize)> = self
+            .others
+            .iter()
+            .map(|(text, times)| (text.as_str(), *times))
+            .collect();
+        odd.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        odd
+    }
+
+    /// Whether the column could say which silo a row is of.
+    pub(super) fn may_name_silos(&self) -> bool {
+        let distinct = self.values.len();
+        let enough = (2..=1000).contains(&distinct) && self.present() >= 10 * distinct;
+        enough && self.missing == 0 && (!self.all_numbers() || (self.whole() && distinct > 2))
+    }
+
+    /// Smallest, middle and largest number, in words.
+    pub fn range(&self) -> String {
+        let kind = match self.whole() {
+            true => "whole numbers",
+            false => "numbers",
+        };
+        let (Some((low, _)), Some((high, _))) = (self.numbers.first(), self.numbers.last()) else {
+            return "no number".into();
+        };
+        format!("{kind} from {low} to {high}, median {}", self.median())
+    }
+
+    /// The number in the middle; the lower one of two.
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// The smallest number that is not smaller than this part of all.
+    fn quantile(&self, part: f64) -> f64 {
+        let mut before = 0;
+        for (number, times) in &self.numbers {
+            before += times;
+            if before as f64 >= part * self.numeric as f64 {
+                return *number;
+            }
+        }
+        f64::NAN
+    }
+
+    /// Between which numbers four of five lie, to one digit and outwards; `None` where there are few.
+    pub(super) fn usual(&self) -> Option<[f64; 2]> {
+        let many = self.numeric >= USUAL && self.numbers.len() > 2;
+        many.then(|| {
+            let digit = |value: f64, up: bool| {
+                if value == 0.0 {
+                    return 0.0;
+                }
+                let power = value.abs().log10().floor() as i32;
+                // Tens are exact, tenths are not: they are divided by.
+                let scaled = match power >= 0 {
+                    true => value / 10_f64.powi(power),
+                    false => value * 10_f64.powi(-power),
+                };
+                let whole = if up { scaled.ceil() } else { scaled.floor() };
+                match power >= 0 {
+                    true => whole * 10_f64.powi(power),
+                    false => whole / 10_f64.powi(-power),
+                }
+            };
+            [
+                digit(self.quantile(0.1), false),
+                digit(self.quantile(0.9), true),
+            ]
+        })
+    }
+
+    /// The same without its name, which is another one elsewhere.
+    pub fn unnamed(self) -> Cells<'static> {
+        Cells { name: "", ..self }
+    }
+
+    /// What a person should look at in a column of numbers, in sentences without a full stop.
+    pub(super) fn doubts(&self) -> Vec<String> {
+        let doubt = |(value, rows): &(f64, usize)| {
+            format!(
+                "{}: {} {value}: if that stands for a missing value, say --missing-mark={value}",
+                self.name,
+                rows_that(*rows, "hold"),
+            )
+        };
+        stand_ins(&self.numbers).iter().map(doubt).collect()
+    }
+
+    /// The rule for missing numbers: the median where few are missing, an indicator with them where
+    /// that they are missing may itself mean something.
+    pub(super) fn rule(&self) -> MissingRule {
+        match 20 * self.missing > self.count {
+            _ if self.missing == 0 => MissingRule::Refuse,
+            true => MissingRule::Indicator,
+            false => MissingRule::Median,
+        }
+    }
+
+    /// `what`, with the number of missing values behind it.
+    pub fn with_missing(&self, what: String) -> String {
+        match self.missing {
+            0 => what,
+            missing => format!(
+                "{what}; {:.1} % missing",
+                100.0 * missing as f64 / self.count as f64
+            ),
+        }
+    }
+}

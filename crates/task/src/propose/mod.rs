@@ -1,0 +1,593 @@
+//! Proposes a schema for files that nobody has described yet.
+//!
+//! [`propose`] looks at the files, finds out how they are written and what the columns hold, and
+//! says why it proposes what it does. People are to read and correct the proposal: a number may be
+//! a code, and a code a number.
+
+mod alike;
+mod category;
+mod cells;
+mod column;
+mod describe;
+pub mod leak;
+mod personal;
+pub mod persons;
+mod sniff;
+mod stand_in;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::data::{
+    DataError, DataSet, Format, RawFile, RowsConfig, RowsFile, SplitConfig, Target, pretend_silo,
+    silo_of,
+};
+use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
+
+use self::alike::alike;
+pub use self::cells::Cells;
+
+/// Fewest rows of a level that an agreement lists, unless more are asked for.
+pub const RARE: usize = 5;
+
+pub use self::sniff::Marks;
+
+/// What the user knows already.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// The column to predict; by default the last.
+    pub target: Option<String>,
+    /// The class that counts as positive, of two.
+    pub positive: Option<String>,
+    /// The column that names each row's silo; by default each file is a silo.
+    pub silo_column: Option<String>,
+    /// Number of pretend silos to which the rows are dealt in turn, in place of a silo for each file.
+    pub pretend_silos: Option<usize>,
+    /// The column that says whose a row is: all rows of one stay in one part. By default what looks so.
+    pub group: Option<String>,
+    /// Columns to leave out.
+    pub drop: Vec<String>,
+    /// Columns that hold numbers, whatever they look like.
+    pub numbers: Vec<String>,
+    /// Columns that hold categories, even if their codes are numbers.
+    pub categories: Vec<String>,
+    /// Levels that are listed however few rows have them: column and level; also rare classes that others
+    /// may read of.
+    pub keep: Vec<(String, String)>,
+    /// Fewest rows of a level that is listed; [`RARE`] by default and at least.
+    pub rare: Option<usize>,
+    /// Texts that mean a missing value, beside the usual ones.
+    pub missing: Vec<String>,
+    /// Columns in which values that look alike are one value, such as `True` and `TRUE`.
+    pub same: Vec<String>,
+    /// Columns in which they are different ones.
+    pub different: Vec<String>,
+    /// Whether the rows of one silo are enough, because others are to read the description: to agree on
+    /// columns, not to simulate a federation.
+    pub alone: bool,
+    /// The marks in numbers, where files leave them open.
+    pub marks: Marks,
+}
+
+impl Wishes {
+    /// Whether a level, or a rare class, is listed however few rows have it.
+    fn keeps(&self, column: &str, level: &str) -> bool {
+        let same = |(name, kept): &(String, String)| name == column && kept == level;
+        self.keep.iter().any(same)
+    }
+
+    /// Fewest rows of a level that is listed.
+    pub fn rare(&self) -> usize {
+        self.rare.unwrap_or(RARE).max(RARE)
+    }
+}
+
+/// What becomes of a column.
+enum Found {
+    /// It is learned from; what it holds, in one phrase.
+    Feature(FeatureColumns, String),
+    /// The same of a category, and what became of rare levels, in sentences.
+    Category(FeatureColumns, String, Vec<String>),
+    /// Numbers, and cells that are none.
+    Odd,
+    /// It is not; why.
+    LeftOut(String),
+}
+
+/// A number of things, in words.
+pub fn counted(count: usize, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{count} {thing}s"),
+    }
+}
+
+/// A number of rows and what they do: `hold`, `have`.
+pub fn rows_that(rows: usize, verb: &str) -> String {
+    let verb = match (rows, verb) {
+        (1, "have") => "has".into(),
+        (1, verb) => format!("{verb}s"),
+        (_, verb) => verb.to_owned(),
+    };
+    format!("{} {verb}", counted(rows, "row"))
+}
+
+/// What was found in the files, and what is proposed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// How the cells of each file are written.
+    pub formats: Vec<Format>,
+    /// What the columns mean.
+    pub schema: Schema,
+    /// Columns that are not used, each with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// Rows in all files.
+    pub rows: usize,
+    /// The silos, with their rows.
+    pub silos: Vec<(String, usize)>,
+    /// What was found in each feature column, in one phrase.
+    pub columns: Vec<(String, String)>,
+    /// The same of the column to predict.
+    pub predicted: String,
+    /// The column that says whose a row is, for `split`, with the reason.
+    pub group: Option<(String, String)>,
+    /// Texts that mean another one, by column: values that look alike and are one.
+    pub codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// What the user should look at, one sentence each.
+    pub notes: Vec<String>,
+}
+
+impl Proposal {
+    /// The rows, as the scenario that is proposed reads them.
+    fn read(&self, files: &[PathBuf], wishes: &Wishes) -> Result<DataSet, DataError> {
+        let group = self.group.as_ref().map(|(column, _)| column.clone());
+        let out = self.left_out.iter().map(|(name, _)| name);
+        let ignore: Vec<String> = out
+            .filter(|name| Some(*name) != group.as_ref())
+            .cloned()
+            .collect();
+        let file = |(path, format): (&PathBuf, &Format)| RowsFile {
+            path: path.clone(),
+            silo: None,
+            part: None,
+            format: Some(format.clone()),
+            names: LocalNames {
+                codes: self.codes.clone(),
+                ..LocalNames::default()
+            },
+        };
+        let rows = RowsConfig {
+            files: files.iter().zip(&self.formats).map(file).collect(),
+            silo_column: wishes.silo_column.clone(),
+            silo_rows: 0,
+            pretend_silos: wishes.pretend_silos,
+            ignore,
+            format: self.formats[0].clone(),
+            columns: None,
+        };
+        let split = SplitConfig {
+            group,
+            ..SplitConfig::default()
+        };
+        let any = Schema {
+            min_rows: 2,
+            ..self.schema.clone()
+        };
+        rows.read(Some(&any), None, &split)
+    }
+
+    /// The kind of the target.
+    pub fn target(&self) -> Target {
+        self.schema.target()
+    }
+}
+
+/// Looks at these files, which have the same columns.
+///
+/// # Errors
+/// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
+/// from, one silo only.
+pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
+    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    let mut notes = Vec::new();
+    if let Some(first) = formats.first() {
+        notes.extend(sniff::notes(first));
+    }
+    notes.extend(sniff::file_notes(&formats, &raw)?);
+    for format in &mut formats {
+        format.missing.extend(wishes.missing.iter().cloned());
+    }
+    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
+        let path = empty.path.display();
+        return Err(DataError::Config(format!("{path} has no rows")));
+    }
+    let no_file = || DataError::Config("give at least one file".into());
+    let format = formats.first().cloned().ok_or_else(no_file)?;
+    // All are as the first file writes its numbers.
+    let raw: Vec<(RawFile, Format)> = raw.into_iter().map(|file| (file, format.clone())).collect();
+    let first = &raw[0].0;
+    let header = &first.header;
+    let named = wishes
+        .target
+        .iter()
+        .chain(&wishes.silo_column)
+        .chain(&wishes.drop);
+    let named = named.chain(&wishes.numbers).chain(&wishes.categories);
+    let named = named
+        .chain(&wishes.same)
+        .chain(&wishes.different)
+        .chain(&wishes.group);
+    for name in named.chain(wishes.keep.iter().map(|(column, _)| column)) {
+        first.place(name)?;
+    }
+    let silos = silos(&raw, wishes, &mut notes)?;
+    let target = match &wishes.target {
+        Some(target) => target.clone(),
+        None => {
+            let others = header.iter().rev();
+            let last = others
+                .filter(|name| Some(*name) != wishes.silo_column.as_ref())
+                .find(|name| !wishes.drop.contains(name));
+            let last = last.cloned().ok_or_else(no_columns)?;
+            notes.push(format!(
+                "no --target was given: the last column, {last:?}, is taken"
+            ));
+            last
+        }
+    };
+    let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
+    let mut asked = Asked {
+        wishes,
+        questions: Vec::new(),
+        codes: BTreeMap::new(),
+    };
+    let cells = asked.cells(&raw, &target)?;
+    asked.alike(&cells);
+    let predicted = cells.range();
+    // Questions come before what follows from their answers.
+    let about = match asked.questions.is_empty() {
+        true => Some(describe::target(&cells, &target, wishes, &mut notes)?),
+        false => None,
+    };
+    let mut usual = BTreeMap::new();
+    if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
+        usual.insert(target.clone(), both);
+    }
+    let (mut features, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    for name in header {
+        if *name == target || Some(name) == wishes.silo_column.as_ref() {
+            continue;
+        }
+        if wishes.drop.contains(name) {
+            left_out.push((name.clone(), "as you asked".to_owned()));
+            continue;
+        }
+        if let Some((column, why)) = group.as_ref().filter(|(column, _)| column == name) {
+            let why = format!("it says whose a row is ({why}): all rows of one stay in one part");
+            left_out.push((column.clone(), why));
+            continue;
+        }
+        let cells = asked.cells(&raw, name)?;
+        match column::found(&cells, wishes) {
+            Found::Feature(feature, what) => {
+                notes.extend(cells.doubts());
+                usual.extend(cells.usual().map(|both| (name.clone(), both)));
+                columns.push((name.clone(), what));
+                features.push(feature);
+            }
+            Found::Category(feature, what, said) => {
+                notes.extend(said);
+                asked.alike(&cells);
+                columns.push((name.clone(), what));
+                features.push(feature);
+            }
+            Found::Odd => asked.odd(&cells),
+            Found::LeftOut(why) => left_out.push((name.clone(), why)),
+        }
+    }
+    let Asked {
+        questions, codes, ..
+    } = asked;
+    let Some((target, words)) = about.filter(|_| questions.is_empty()) else {
+        return Err(DataError::Config(questions.join("\n")));
+    };
+    if features.is_empty() {
+        return Err(no_columns());
+    }
+    let schema = Schema {
+        target,
+        min_rows: 10,
+        only: Vec::new(),
+        subgroup: None,
+        usual,
+        features: merged(features),
+    };
+    schema.check()?;
+    let mut proposal = Proposal {
+        rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
+        formats,
+        schema,
+        left_out,
+        silos,
+        columns,
+        predicted: words.unwrap_or(predicted),
+        group,
+        codes,
+        notes,
+    };
+    // What is proposed is read, and what only the read rows tell is said.
+    let data = proposal.read(files, wishes)?;
+    proposal.notes.extend(noticed(&data));
+    Ok(proposal)
+}
+
+/// What all rows together tell that a person should look at before anything is learned from them: columns
+/// that give the target away, and rows that are there twice. One sentence each, without a full stop.
+pub fn noticed(data: &DataSet) -> Vec<String> {
+    let leaks = leak::leaks_of(data).into_iter().map(|leak| leak.question);
+    leaks.chain(persons::repeated(&data.silos).note()).collect()
+}
+
+/// The silo of every row, by number; empty where all rows are of one.
+fn silos_of(raw: &[(RawFile, Format)], wishes: &Wishes) -> Result<Vec<u32>, DataError> {
+    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut silos = Vec::new();
+    for (at, (file, _)) in raw.iter().enumerate() {
+        let place = wishes.silo_column.as_ref().map(|column| file.place(column));
+        let place = place.transpose()?;
+        for row in &file.rows {
+            let next = names.len() as u32;
+            silos.push(match place {
+                Some(place) => *names
+                    .entry(row.cells.get(place).unwrap_or_default())
+                    .or_insert(next),
+                None => at as u32,
+            });
+        }
+    }
+    Ok(silos)
+}
+
+/// The column that says whose a row is: the one that the person names, or one that looks so.
+fn group(
+    raw: &[(RawFile, Format)],
+    silos: &[u32],
+    target: &str,
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Option<(String, String)> {
+    if let Some(column) = &wishes.group {
+        return Some((column.clone(), "as you said".to_owned()));
+    }
+    let header = &raw.first()?.0.header;
+    let others = header
+        .iter()
+        .filter(|name| *name != target && Some(*name) != wishes.silo_column.as_ref());
+    let known = |name: &&String| {
+        let listed = [&wishes.numbers, &wishes.categories];
+        !listed.iter().any(|names| names.contains(name))
+    };
+    let others = others.filter(known);
+    let columns = others.filter_map(|name| {
+        let mut cells = Vec::new();
+        for (file, format) in raw {
+            let place = file.place(name).ok()?;
+            cells.extend(file.rows.iter().map(|row| {
+                let text = row.cells.get(place).unwrap_or_default();
+                if format.is_missing(text) { "" } else { text }
+            }));
+        }
+        Some(persons::ColumnCells { name, cells })
+    });
+    let columns: Vec<persons::ColumnCells<'_>> = columns.collect();
+    let found = persons::group_column(&columns, silos)?;
+    if wishes.drop.contains(&found.column) {
+        notes.push(format!(
+            "{:?} is dropped, and it seems to say whose a row is ({}): rows of one person may be among the \
+             training and the test rows, which makes a model look better than it is; to keep them together, \
+             say --group {:?} instead",
+            found.column, found.reason, found.column
+        ));
+        return None;
+    }
+    Some((found.column, found.reason))
+}
+
+/// What only a person can answer, and what the person has answered.
+struct Asked<'a> {
+    wishes: &'a Wishes,
+    /// One sentence each, with the options that answer it.
+    questions: Vec<String>,
+    codes: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl Asked<'_> {
+    /// The cells of a column, in which values that are one are counted as one.
+    fn cells<'n>(
+        &mut self,
+        raw: &[(RawFile, Format)],
+        name: &'n str,
+    ) -> Result<Cells<'n>, DataError> {
+        let mut cells = Cells::of(raw, name)?;
+        if self.wishes.same.iter().any(|same| same == name) {
+            for group in alike(&cells.values) {
+                let [first, others @ ..] = group.as_slice() else {
+                    continue;
+                };
+                for other in others {
+                    let rows = cells.values.remove(other).unwrap_or_default();
+                    *cells.values.entry(first.clone()).or_default() += rows;
+                    let codes = self.codes.entry(name.to_owned()).or_default();
+                    codes.insert(other.clone(), first.clone());
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    /// Asks whether values that look alike are one.
+    fn alike(&mut self, cells: &Cells<'_>) {
+        let known = self.wishes.different.iter().any(|name| name == cells.name);
+        let groups = match known || cells.all_numbers() {
+            true => Vec::new(),
+            false => alike(&cells.values),
+        };
+        if groups.is_empty() {
+            return;
+        }
+        let group = |group: &Vec<String>| {
+            let each: Vec<String> = group
+                .iter()
+                .map(|text| format!("{text:?} {}", cells.values[text]))
+                .collect();
+            each.join(" and ")
+        };
+        let groups: Vec<String> = groups.iter().map(group).collect();
+        let name = cells.name;
+        self.questions.push(format!(
+            "column {name:?}: these look like the same, written in several ways: {}. If they are, say \
+             --same {name:?}; if not, --different {name:?}",
+            groups.join("; ")
+        ));
+    }
+
+    /// Asks what the cells are that are no numbers, in a column of numbers.
+    fn odd(&mut self, cells: &Cells<'_>) {
+        let name = cells.name;
+        self.questions.push(format!(
+            "column {name:?}: {}; if the column holds categories, --category {name:?}; to leave it out, \
+             --drop {name:?}",
+            odd_cells(cells),
+        ));
+    }
+}
+
+/// The cells of a column of numbers that are none, and what to say if they are missing values.
+fn odd_cells(cells: &Cells<'_>) -> String {
+    let odd = cells.odd();
+    let some = || odd.iter().take(8);
+    let listed: Vec<String> = some()
+        .map(|(text, times)| format!("{} {times}", shown(text)))
+        .collect();
+    let marks: Vec<String> = some()
+        .map(|(text, _)| format!("--missing-mark={}", shown(text)))
+        .collect();
+    format!(
+        "{}, and {}: {}{}. If they are missing values, say {}",
+        cells.range(),
+        match cells.present() - cells.numeric {
+            1 => "1 cell that is no number".to_owned(),
+            count => format!("{count} cells that are no numbers"),
+        },
+        listed.join(", "),
+        if odd.len() > 8 { ", …" } else { "" },
+        marks.join(" ")
+    )
+}
+
+/// A cell in quotation marks, at most forty characters of it.
+fn shown(text: &str) -> String {
+    match text.chars().count() {
+        0..=40 => format!("{text:?}"),
+        _ => format!("{:?}…", text.chars().take(40).collect::<String>()),
+    }
+}
+
+/// How a file is written, as far as that can be seen: encoding, separator, marks in numbers.
+///
+/// # Errors
+/// [`DataError`]: it cannot be read, is no table, or has numbers that can be read in two ways.
+pub fn format_of(file: &Path) -> Result<Format, DataError> {
+    sniff::read(file, Marks::default()).map(|(format, _)| format)
+}
+
+/// How each of these files is written, as far as that can be seen. `marks` answer what the files leave
+/// open.
+///
+/// # Errors
+/// As of [`format_of`], for the first file that has one.
+pub fn formats_of(files: &[PathBuf], marks: Marks) -> Result<Vec<Format>, DataError> {
+    let format = |file: &PathBuf| sniff::read(file, marks).map(|(format, _)| format);
+    files.iter().map(format).collect()
+}
+
+fn no_columns() -> DataError {
+    DataError::Config("no column is left to learn from".into())
+}
+
+/// The silos with their rows, in the order of their first rows.
+fn silos(
+    raw: &[(RawFile, Format)],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(String, usize)>, DataError> {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    if let Some(count) = wishes.pretend_silos {
+        let rows: usize = raw.iter().map(|(file, _)| file.rows.len()).sum();
+        let silo = |at: usize| {
+            (
+                pretend_silo(at),
+                rows / count + usize::from(at < rows % count),
+            )
+        };
+        return Ok((0..count).map(silo).collect());
+    }
+    match &wishes.silo_column {
+        Some(column) => {
+            let mut places: BTreeMap<String, usize> = BTreeMap::new();
+            let mut without = 0;
+            for (file, format) in raw {
+                let place = file.place(column)?;
+                for row in &file.rows {
+                    let name = row.cells.get(place).unwrap_or_default();
+                    if format.is_missing(name) {
+                        without += 1;
+                        continue;
+                    }
+                    let at = *places.entry(name.to_owned()).or_insert_with(|| {
+                        found.push((name.to_owned(), 0));
+                        found.len() - 1
+                    });
+                    found[at].1 += 1;
+                }
+            }
+            if without > 0 {
+                notes.push(format!(
+                    "{} no value of {column:?}, which names the silo: left out",
+                    rows_that(without, "have")
+                ));
+            }
+        }
+        None => {
+            let silo = |(file, _): &(RawFile, Format)| (silo_of(&file.path), file.rows.len());
+            found.extend(raw.iter().map(silo));
+        }
+    }
+    if found.len() > 1 || wishes.alone {
+        return Ok(found);
+    }
+    let candidates: Vec<String> = raw[0]
+        .0
+        .header
+        .iter()
+        .filter(|name| {
+            let cells = Cells::of(raw, name);
+            cells.is_ok_and(|cells| cells.may_name_silos())
+        })
+        .map(|name| format!("{name:?}"))
+        .collect();
+    let hint = match candidates.is_empty() {
+        true => "give a file for each silo".to_owned(),
+        false => format!(
+            "give a file for each silo, or say which column names it with --silo-column: {} could",
+            candidates.join(", ")
+        ),
+    };
+    Err(DataError::Config(format!(
+        "all rows are of one silo, and a federation needs several: {hint}; or deal the rows to \
+         pretend silos with --pretend-silos 3, to try a federation out"
+    )))
+}
+
+#[cfg(test)]
+mod tests;

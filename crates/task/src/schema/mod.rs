@@ -1,0 +1,210 @@
+//! The schema of a task: what the rows of every institution have in common.
+//!
+//! A [`Schema`] lists the feature columns in order, each with its type, unit, range or levels and
+//! the rule for missing values, and the column to predict with all its values. It is part of the
+//! agreement, so it is part of the federation's id. Every institution reads its own files by these
+//! names; [`LocalNames`] maps columns and codes that have other names there. A file that does not
+//! fit is refused with the row, the column and what to do.
+//!
+//! A row becomes numbers in this order: number columns as they are, then every category column as
+//! one column of 0 and 1 per level but the first, then one column of 0 and 1 for every column whose
+//! missing values get an indicator.
+
+mod column;
+mod filter;
+mod local;
+mod row;
+mod target;
+mod written;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{DataError, Target, number, same_class};
+
+pub use column::merged;
+pub use column::{ColumnNames, ColumnType, FeatureColumns, LEVEL, Levels, MissingRule, Quantity};
+pub use filter::Filter;
+pub use local::LocalNames;
+pub use row::{FileLayout, ReadRow};
+pub use target::{ClassValues, TargetColumn};
+
+/// What the rows of every institution have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Schema {
+    /// The column to predict.
+    pub target: TargetColumn,
+    /// Fewest rows that an institution may bring, after rows were left out; 2 by default.
+    #[serde(default = "min_rows")]
+    #[schemars(range(min = 2), extend("x-unit" = "rows"))]
+    pub min_rows: usize,
+    /// Conditions that a row must meet to be used, such as `"age >= 18"` or `"ward = general"`; a
+    /// row without a value there is left out. None by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<Filter>,
+    /// The column whose values are subgroups of the rows, such as the patient's gender, by which reports
+    /// can measure. It need not be a feature. None by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroup: Option<String>,
+    /// By column, between which numbers most values of the table lie that the schema was drafted from,
+    /// roughly. Whoever joins is told where its own are far from that, such as in another unit. None by
+    /// default.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usual: BTreeMap<String, [f64; 2]>,
+    /// The columns to learn from, one table `[[task.table.schema.feature]]` for each, in order.
+    #[serde(rename = "feature")]
+    pub features: Vec<FeatureColumns>,
+}
+
+fn min_rows() -> usize {
+    2
+}
+
+/// One number of an encoded row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EncodedColumn {
+    /// Its name: that of the column, `column=level`, or `column is missing`.
+    pub name: String,
+    /// What stands for a missing value; [`Fill::Mean`] where none can be missing.
+    pub fill: Fill,
+}
+
+/// The number that takes the place of a missing value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fill {
+    /// The mean of the silo's training rows.
+    Mean,
+    /// Their median.
+    Median,
+}
+
+impl Schema {
+    /// The schema of rows that are written as the numbers that they were encoded to; empty cells
+    /// where one is missing.
+    pub fn of_encoded(columns: &[EncodedColumn], target: &Target) -> Self {
+        let feature = |column: &EncodedColumn| {
+            let missing = match column.fill {
+                Fill::Mean => MissingRule::Mean,
+                Fill::Median => MissingRule::Median,
+            };
+            let numbers = FeatureColumns::numbers(column.name.as_str().into());
+            FeatureColumns { missing, ..numbers }
+        };
+        Self {
+            target: TargetColumn::of(target),
+            min_rows: min_rows(),
+            only: Vec::new(),
+            subgroup: None,
+            usual: BTreeMap::new(),
+            features: merged(columns.iter().map(feature)),
+        }
+    }
+
+    /// Whether it can be used.
+    ///
+    /// # Errors
+    /// [`DataError::Config`]: the first contradiction in it.
+    pub fn check(&self) -> Result<(), DataError> {
+        let fail = |text: String| Err(DataError::Config(format!("the schema: {text}")));
+        if self.names().next().is_none() {
+            return fail("it has no `feature`".into());
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for name in self.names().chain(self.target.name.iter()) {
+            if name.trim().is_empty() {
+                return fail("a column has an empty name".into());
+            }
+            seen.push(name);
+        }
+        seen.sort_unstable();
+        if let Some(twice) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            return fail(format!("the column {:?} is named twice", twice[0]));
+        }
+        for feature in &self.features {
+            feature.check().or_else(fail)?;
+        }
+        self.target.check().or_else(fail)?;
+        if let Some((name, _)) = self
+            .usual
+            .iter()
+            .find(|(_, [low, high])| low.partial_cmp(high).is_none_or(std::cmp::Ordering::is_gt))
+        {
+            return fail(format!(
+                "`usual` of {name:?} needs two numbers, the smaller one first"
+            ));
+        }
+        if self.min_rows < 2 {
+            return fail("`min-rows` must be at least 2: one to train, one to test".into());
+        }
+        Ok(())
+    }
+
+    /// Names of the feature columns, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.features.iter().flat_map(|feature| feature.name.iter())
+    }
+
+    /// The features one by one, in order, each with the description that it shares with others.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &FeatureColumns)> {
+        self.features
+            .iter()
+            .flat_map(|feature| feature.name.iter().map(move |name| (name, feature)))
+    }
+
+    /// The numbers that a row becomes.
+    pub fn encoded(&self) -> Vec<EncodedColumn> {
+        let column = |name: String, feature: &FeatureColumns| EncodedColumn {
+            name,
+            fill: match feature.missing {
+                MissingRule::Median => Fill::Median,
+                _ => Fill::Mean,
+            },
+        };
+        let numbers = self
+            .columns()
+            .filter(|(_, feature)| feature.kind.levels().is_none());
+        let numbers = numbers.map(|(name, feature)| column(name.into(), feature));
+        let levels = self.columns().flat_map(|(name, feature)| {
+            let levels = feature.kind.levels().map(Levels::all);
+            levels
+                .into_iter()
+                .flatten()
+                .skip(1)
+                .map(move |level| column(format!("{name}={level}"), feature))
+        });
+        let indicators = self
+            .columns()
+            .filter(|(_, feature)| feature.missing == MissingRule::Indicator);
+        let indicators =
+            indicators.map(|(name, feature)| column(format!("{name} is missing"), feature));
+        numbers.chain(levels).chain(indicators).collect()
+    }
+
+    /// Whether a cell of this column may hold such a value.
+    pub fn allows(&self, column: &str, value: &str) -> bool {
+        let feature = self.columns().find(|(name, _)| *name == column);
+        if let Some(levels) = feature.and_then(|(_, feature)| feature.kind.levels()) {
+            return levels.other || levels.listed.iter().any(|level| level == value);
+        }
+        match &self.target.classes {
+            Some(classes) if self.target.name.iter().any(|name| name == column) => classes
+                .iter()
+                .flat_map(ClassValues::values)
+                .any(|allowed| same_class(allowed, value)),
+            // A column of a condition may hold anything.
+            _ if feature.is_none() && !self.target.name.iter().any(|name| name == column) => true,
+            _ => number(value).is_some(),
+        }
+    }
+
+    /// What is predicted.
+    pub fn target(&self) -> Target {
+        self.target.kind()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,340 @@
+//! Reads the rows of a file by a schema: finds its columns by name, and encodes cell by cell.
+
+use std::path::Path;
+
+use super::{ColumnType, Levels, LocalNames, MissingRule, Quantity, Schema};
+use crate::data::{DataError, Format, RawFile, RawRow, are_with_zeros, number, without_zeros};
+use methods::nearest;
+
+/// Where the columns of a schema are in one file.
+pub struct FileLayout<'a> {
+    schema: &'a Schema,
+    local: &'a LocalNames,
+    format: &'a Format,
+    path: &'a Path,
+    header: &'a [String],
+    features: Vec<usize>,
+    /// The levels of every feature; none of a number.
+    levels: Vec<Vec<String>>,
+    /// Which levels of every feature the file has, written as they are in the schema.
+    seen: Vec<Vec<bool>>,
+    /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
+    /// as categories these are left out.
+    zeros: Vec<bool>,
+    targets: Vec<usize>,
+    filters: Vec<usize>,
+    subgroup: Option<usize>,
+}
+
+/// The remedy for other words than the agreed ones.
+pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
+
+/// What became of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReadRow {
+    /// The row is used. Its features as numbers, NaN for a missing one; then the values to predict.
+    Used(Vec<f64>, Vec<f64>),
+    /// It has no value to predict.
+    NoTarget,
+    /// This feature is missing, and rows without it are left out.
+    Incomplete(String),
+    /// This condition of the schema does not hold.
+    Excluded(String),
+}
+
+impl<'a> FileLayout<'a> {
+    /// Finds the columns. With `target` false the column to predict is not needed: rows are read to
+    /// be predicted. Columns that are neither in the schema, nor ignored, nor in `also` (by their agreed
+    /// names), are refused.
+    ///
+    /// # Errors
+    /// [`DataError::NoColumn`], [`DataError::ExtraColumns`], [`DataError::Config`]: names in `local`
+    /// that are in no schema.
+    pub fn new(
+        schema: &'a Schema,
+        local: &'a LocalNames,
+        format: &'a Format,
+        file: &'a RawFile,
+        target: bool,
+        also: &[&str],
+    ) -> Result<Self, DataError> {
+        let header = &file.header;
+        let agreed: Vec<&str> = schema.names().chain(schema.target.name.iter()).collect();
+        let known = local.columns.keys().chain(local.codes.keys());
+        let filters = schema.only.iter().map(|filter| filter.column.as_str());
+        let beside = filters.chain(schema.subgroup.as_deref());
+        let all: Vec<&str> = agreed.iter().copied().chain(beside).collect();
+        // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
+        for name in known.filter(|_| target) {
+            if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
+                return Err(DataError::Config(format!(
+                    "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
+                    nearest(name, all.iter().copied())
+                )));
+            }
+        }
+        for (column, codes) in &local.codes {
+            if let Some((code, value)) = codes
+                .iter()
+                .find(|(_, value)| !schema.allows(column, value))
+            {
+                return Err(DataError::Config(format!(
+                    "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
+                     the file's text stands left, the agreed value right"
+                )));
+            }
+        }
+        let place = |agreed: &str| -> Result<usize, DataError> {
+            let column = local.column(agreed);
+            let found = header.iter().position(|name| name == column);
+            found.ok_or_else(|| DataError::NoColumn {
+                path: file.path.clone(),
+                column: column.to_owned(),
+                columns: header.clone(),
+                renamed: column == agreed,
+            })
+        };
+        let places = |names: &mut dyn Iterator<Item = &str>| {
+            names.map(place).collect::<Result<Vec<usize>, _>>()
+        };
+        let mut layout = Self {
+            features: places(&mut schema.names())?,
+            levels: schema
+                .columns()
+                .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
+                .collect(),
+            targets: match target {
+                true => places(&mut schema.target.name.iter())?,
+                false => Vec::new(),
+            },
+            filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
+            // Rows that are to be predicted need none.
+            subgroup: match target {
+                true => places(&mut schema.subgroup.as_deref().into_iter())?.pop(),
+                false => None,
+            },
+            zeros: Vec::new(),
+            seen: Vec::new(),
+            path: &file.path,
+            schema,
+            local,
+            format,
+            header,
+        };
+        let used = layout
+            .features
+            .iter()
+            .chain(&layout.targets)
+            .chain(&layout.filters)
+            .chain(&layout.subgroup);
+        let used: Vec<usize> = used.copied().collect();
+        let categories = schema.columns().zip(&layout.features);
+        let categories = categories.filter(|((_, feature), _)| feature.kind.levels().is_some());
+        let categories: Vec<usize> = categories
+            .map(|(_, &place)| place)
+            .chain(layout.subgroup)
+            .collect();
+        layout.zeros = vec![false; header.len()];
+        for place in categories {
+            let cells = file.rows.iter().filter_map(|row| layout.cell(row, place));
+            let found = are_with_zeros(cells);
+            layout.zeros[place] = found;
+        }
+        layout.seen = layout.seen(&file.rows);
+        let mut extra = Vec::new();
+        for (at, name) in header.iter().enumerate() {
+            let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
+            let is_subgroup = schema.subgroup.as_deref().map(|own| local.column(own)) == Some(name);
+            let known =
+                used.contains(&at) || is_target || is_subgroup || local.ignore.contains(name);
+            let beside = also.iter().any(|own| local.column(own) == name)
+                || (!target && local.columns.values().any(|own| own == name));
+            if !known && !beside {
+                extra.push(name.clone());
+            }
+        }
+        match extra.is_empty() {
+            true => Ok(layout),
+            false => Err(DataError::ExtraColumns {
+                path: file.path.clone(),
+                columns: extra,
+            }),
+        }
+    }
+
+    /// Which levels of every feature these rows have.
+    fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
+        let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
+        let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {
+            let mut seen = vec![false; levels.len()];
+            // Levels are few; rows that have none of them cost as many comparisons.
+            for text in rows.iter().filter_map(|row| self.cell(row, place)) {
+                let value = self.value(name, place, text);
+                let at = levels.iter().position(|level| level == value);
+                at.into_iter().for_each(|at| seen[at] = true);
+            }
+            seen
+        };
+        columns.map(seen).collect()
+    }
+
+    /// Reads one row.
+    ///
+    /// # Errors
+    /// [`DataError::Cell`]: a cell does not hold what the schema says.
+    pub fn read(&self, row: &RawRow) -> Result<ReadRow, DataError> {
+        for (filter, &place) in self.schema.only.iter().zip(&self.filters) {
+            let meets = match self.cell(row, place) {
+                None => false,
+                Some(text) => {
+                    let text = self.local.value(&filter.column, text);
+                    let holds = filter.rule.holds(&self.format.plain(text));
+                    holds.ok_or_else(|| self.wrong(row, place, "a number is needed"))?
+                }
+            };
+            if !meets {
+                return Ok(ReadRow::Excluded(filter.clone().into()));
+            }
+        }
+        let mut targets = Vec::with_capacity(self.targets.len());
+        for (name, &place) in self.schema.target.name.iter().zip(&self.targets) {
+            let Some(text) = self.cell(row, place) else {
+                return Ok(ReadRow::NoTarget);
+            };
+            let text = self.local.value(name, text);
+            let value = self
+                .schema
+                .target
+                .value(text, &|text| self.format.number(text), &|text| {
+                    self.format.needed(text)
+                });
+            targets.push(value.map_err(|expected| self.wrong(row, place, &expected))?);
+        }
+        match self.features(row)? {
+            Ok(values) => Ok(ReadRow::Used(values, targets)),
+            Err(missing) => Ok(ReadRow::Incomplete(missing.to_owned())),
+        }
+    }
+
+    /// The numbers of the features; or, if the row is to be left out, the column that is missing.
+    fn features(&self, row: &RawRow) -> Result<Result<Vec<f64>, &str>, DataError> {
+        let (mut numbers, mut levels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
+        for ((((name, feature), own), &place), seen) in columns.zip(&self.seen) {
+            let cell = self.cell(row, place);
+            if cell.is_none() {
+                match feature.missing {
+                    MissingRule::Drop => return Ok(Err(name)),
+                    MissingRule::Refuse => {
+                        let what =
+                            "a value is needed: the schema has no rule for missing values here";
+                        return Err(self.wrong(row, place, what));
+                    }
+                    MissingRule::Mean | MissingRule::Median | MissingRule::Indicator => {}
+                }
+            }
+            if feature.missing == MissingRule::Indicator {
+                missing.push(f64::from(cell.is_none()));
+            }
+            let value = cell.map(|text| self.value(name, place, text));
+            let wrong = |expected: String| self.wrong(row, place, &expected);
+            let (quantity, whole) = match &feature.kind {
+                ColumnType::Category(agreed) => {
+                    level(agreed, (own, seen), value, &mut levels).map_err(wrong)?;
+                    continue;
+                }
+                ColumnType::Number(quantity) => (quantity, false),
+                ColumnType::Integer(quantity) => (quantity, true),
+            };
+            let number = |text| self.number(quantity, whole, text);
+            numbers.push(value.map_or(Ok(f64::NAN), number).map_err(wrong)?);
+        }
+        numbers.append(&mut levels);
+        numbers.append(&mut missing);
+        Ok(Ok(numbers))
+    }
+
+    fn number(&self, quantity: &Quantity, whole: bool, text: &str) -> Result<f64, String> {
+        let value = self.format.number(text);
+        let value = value.ok_or_else(|| self.format.needed(text))?;
+        if whole && value.fract() != 0.0 {
+            return Err("a whole number is needed".into());
+        }
+        match quantity.range {
+            Some([low, high]) if !(low..=high).contains(&value) => {
+                Err(format!("the agreed range is {low} to {high}"))
+            }
+            _ => Ok(value),
+        }
+    }
+
+    /// The subgroup of a row, if rows have subgroups; `"not stated"` where the cell is empty.
+    pub fn subgroup(&self, row: &RawRow) -> Option<String> {
+        let place = self.subgroup?;
+        let column = self.schema.subgroup.as_deref().unwrap_or_default();
+        let text = self.cell(row, place);
+        let text = text.map(|text| self.value(column, place, text));
+        Some(text.unwrap_or("not stated").to_owned())
+    }
+
+    /// The agreed value of a cell of this agreed column.
+    fn value<'r>(&'r self, column: &'r str, place: usize, text: &'r str) -> &'r str {
+        let value = self.local.value(column, text);
+        match without_zeros(value).filter(|_| self.zeros[place]) {
+            Some(without) => self.local.value(column, without),
+            None => value,
+        }
+    }
+
+    fn cell<'r>(&self, row: &'r RawRow, place: usize) -> Option<&'r str> {
+        let text = row.cells.get(place).unwrap_or_default();
+        (!self.format.is_missing(text)).then_some(text)
+    }
+
+    fn wrong(&self, row: &RawRow, place: usize, expected: &str) -> DataError {
+        DataError::Cell {
+            path: self.path.to_owned(),
+            at: row.at,
+            column: self.header[place].clone(),
+            text: row.cells.get(place).unwrap_or_default().to_owned(),
+            expected: expected.to_owned(),
+        }
+    }
+}
+
+/// One number for each level but the first.
+fn level(
+    agreed: &Levels,
+    (levels, seen): (&[String], &[bool]),
+    value: Option<&str>,
+    into: &mut Vec<f64>,
+) -> Result<(), String> {
+    let Some(text) = value else {
+        into.extend(levels.iter().skip(1).map(|_| f64::NAN));
+        return Ok(());
+    };
+    let listed = &agreed.listed;
+    let at = listed.iter().position(|level| level == text);
+    let twin = listed
+        .iter()
+        .position(|level| number(level).is_some() && number(level) == number(text));
+    // A code that this file writes in another way only is a question, not one of the others.
+    let asked = |twin: &usize| !agreed.other || !seen[*twin];
+    if let (None, Some(twin)) = (at, twin.filter(asked).map(|twin| &listed[twin])) {
+        return Err(format!(
+            "the agreed level is {twin:?}, and codes are compared as texts: if it is the same one, say \
+             so in `codes`: {text:?} = {twin:?}"
+        ));
+    }
+    let at = at.or(agreed.other.then_some(levels.len() - 1));
+    let at = at.ok_or_else(|| {
+        let near = nearest(text, levels.iter().map(String::as_str));
+        format!(
+            "the agreed levels are {}{}",
+            levels.join(", "),
+            if near.is_empty() { TRANSLATE } else { &near }
+        )
+    })?;
+    into.extend((1..levels.len()).map(|level| f64::from(level == at)));
+    Ok(())
+}
