@@ -14,7 +14,7 @@ use rota::methods::{
     self, Decision, Layout, Params, Plan, Role, Scores, State, Strategy, TensorSpec,
 };
 use rota::protocol::charter::{Privacy, Rotation, Verification};
-use rota::protocol::effects::{Answer, Planned, Request, Trained};
+use rota::protocol::effects::{Answer, Case, Planned, Request, Trained};
 use rota::protocol::identity::Strict;
 use rota::protocol::member::{Config, Start};
 use rota::protocol::message::{EntryFields, Sheet};
@@ -44,55 +44,16 @@ struct Work {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // The agreement: the members and a charter.
     let keys: Vec<_> = (1..=4).map(|i| SecretKey::from_bytes(&[i; 32])).collect();
-    let silo = |(key, name): (&SecretKey, &&str)| Silo {
-        name: (*name).into(),
-        key: key.public(),
-        rows: None,
-    };
-    let silos = keys.iter().zip(&NAMES).map(silo).collect();
     let layout = Layout::new(vec![TensorSpec::new("days", [1], Role::Weight)])?;
     let start = Params::zeros(&layout);
-    let charter = Charter {
-        name: "waiting days".into(),
-        work: "one number per coalition, cs-rcfl with two coalitions".into(),
-        start: Hash(start.hash()),
-        rounds: 1,
-        beat_ms: 1000,
-        patience: 12,
-        view_timeout: 60,
-        min_contributions: 3,
-        rotation: Rotation::EveryRound,
-        verification: Verification::Full,
-        privacy: Privacy::Clear,
-        blob_limit: 1 << 20,
-        keep_rounds: 1,
-        discovery: false,
-    };
-    let state = charter.start;
-    let epoch = Arc::new(Epoch::first(&Genesis { silos, charter })?);
+    let epoch = agreement(&keys, Hash(start.hash()))?;
     println!("{} leads the first view", epoch.roster.name(epoch.lead(1)));
 
-    let training = Training {
-        epochs: 1,
-        batch: 0,
-        optimiser: Optimiser::Sgd {
-            rate: 0.1,
-            momentum: 0.0,
-            weight_decay: 0.0,
-        },
-        decay: None,
-    };
-    let method = Method::CsRcfl(CsRcflOptions {
-        coalitions: 2.into(),
-        freeze: 1,
-        ..CsRcflOptions::default()
-    });
-    let strategy = build(&StrategyConfig::new(method, training), 4)?;
+    let state = epoch.charter.start;
     let mut work = Work {
         layout,
-        strategy,
+        strategy: strategy()?,
         states: [(state, State::genesis(start))].into(),
         blobs: BTreeMap::new(),
         state,
@@ -127,23 +88,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         let inputs: Vec<(MemberIndex, Input)> = match effect {
             Effect::Send { to, frame } => {
                 let known = members[to.at()].known();
-                vec![(
-                    to,
-                    Input::Opened(envelope::open(&epoch, &Strict, &known, &frame)?),
-                )]
+                let opened = envelope::open(&epoch, &Strict, &known, &frame)?;
+                vec![(to, Input::Opened(opened))]
             }
-            Effect::Publish { frame } => epoch
-                .roster
-                .members()
-                .filter(|&to| to != me)
-                .map(|to| {
+            Effect::Publish { frame } => {
+                let others = epoch.roster.members().filter(|&to| to != me);
+                let opened = others.map(|to| {
                     let known = members[to.at()].known();
-                    Ok((
-                        to,
-                        Input::Opened(envelope::open(&epoch, &Strict, &known, &frame)?),
-                    ))
-                })
-                .collect::<Result<_, envelope::OpenError>>()?,
+                    let opened = envelope::open(&epoch, &Strict, &known, &frame)?;
+                    Ok((to, Input::Opened(opened)))
+                });
+                opened.collect::<Result<_, envelope::OpenError>>()?
+            }
             Effect::Report(report) => {
                 tell(&epoch, me, &report);
                 continue;
@@ -159,6 +115,53 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// The agreement: the members and a charter.
+fn agreement(keys: &[SecretKey], start: Hash) -> Result<Arc<Epoch>, Box<dyn Error>> {
+    let silo = |(key, name): (&SecretKey, &&str)| Silo {
+        name: (*name).into(),
+        key: key.public(),
+        rows: None,
+    };
+    let silos = keys.iter().zip(&NAMES).map(silo).collect();
+    let charter = Charter {
+        name: "waiting days".into(),
+        work: "one number per coalition, cs-rcfl with two coalitions".into(),
+        start,
+        rounds: 1,
+        beat_ms: 1000,
+        patience: 12,
+        view_timeout: 60,
+        min_contributions: 3,
+        rotation: Rotation::EveryRound,
+        verification: Verification::Full,
+        privacy: Privacy::Clear,
+        blob_limit: 1 << 20,
+        keep_rounds: 1,
+        discovery: false,
+    };
+    Ok(Arc::new(Epoch::first(&Genesis { silos, charter })?))
+}
+
+/// What the round computes: two groups of hospitals, each with a number that suits it.
+fn strategy() -> Result<Box<dyn Strategy>, Box<dyn Error>> {
+    let training = Training {
+        epochs: 1,
+        batch: 0,
+        optimiser: Optimiser::Sgd {
+            rate: 0.1,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        },
+        decay: None,
+    };
+    let method = Method::CsRcfl(CsRcflOptions {
+        coalitions: 2.into(),
+        freeze: 1,
+        ..CsRcflOptions::default()
+    });
+    Ok(build(&StrategyConfig::new(method, training), 4)?)
 }
 
 impl Work {
@@ -177,27 +180,10 @@ impl Work {
                     blob_size: self.layout.document_len() as u64,
                 }))
             }
-            Effect::Work(Request::Train { round }) => {
-                let days = DAYS[me.at()];
-                let model = Params::from_values(&self.layout, &[days.iter().sum::<f32>() / 5.0]);
-                let blob = Hash(model.hash());
-                self.blobs.insert(blob, model);
-                let size = self.layout.document_len() as u64;
-                let fields = EntryFields {
-                    blob,
-                    size,
-                    coalition: Some(0),
-                    weight: None,
-                    member: None,
-                };
-                Input::Done(Answer::Trained {
-                    round,
-                    result: Ok(Trained {
-                        fields,
-                        metrics: Vec::new(),
-                    }),
-                })
-            }
+            Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {
+                round,
+                result: Ok(self.train(me)),
+            }),
             Effect::Work(Request::Admit {
                 round,
                 fields,
@@ -214,14 +200,8 @@ impl Work {
                 result: Ok(()),
             }),
             Effect::Work(Request::Evaluate { round, entries, .. }) => {
-                let loss = |blob: &Hash| {
-                    let usual = self.blobs[blob].values()[0];
-                    let off: f32 = DAYS[me.at()].iter().map(|day| (day - usual).abs()).sum();
-                    f64::from(off / 5.0)
-                };
-                let losses = entries
-                    .iter()
-                    .map(|e| (e.fields.blob, loss(&e.fields.blob)));
+                let blobs = entries.iter().map(|entry| entry.fields.blob);
+                let losses = blobs.map(|blob| (blob, self.loss(me, &blob)));
                 Input::Done(Answer::Evaluated {
                     round,
                     result: Ok(losses.collect()),
@@ -246,24 +226,15 @@ impl Work {
                 })
             }
             Effect::Work(Request::Settle { case, .. }) => {
-                let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
-                let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
-                let outcome = self.strategy.settle(state, &sheet, &decision, case.round)?;
-                let models: Vec<_> = outcome.state.models.iter().map(Params::hash).collect();
-                let hash = Hash::of(&codec::encode(&(&outcome.assignment, &models)));
-                self.states.insert(hash, outcome.state);
+                let hash = self.settle(&case)?;
                 Input::Done(Answer::Settled {
                     case: case.id(),
                     result: Ok(hash),
                 })
             }
             Effect::Work(Request::Apply { rounds, .. }) => {
-                let adopted = rounds
-                    .last()
-                    .ok_or("a final round is there to be adopted")?;
-                let models = &self.states[&adopted.outcome].models;
-                let usual: Vec<_> = models.iter().map(|model| model.values()[0]).collect();
-                println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
+                let adopted = rounds.last().ok_or("a round is adopted")?;
+                self.say(me, &adopted.outcome);
                 Input::Done(Answer::Applied {
                     round: adopted.round,
                     ends: false,
@@ -272,6 +243,50 @@ impl Work {
             }
             other => return Err(format!("{other:?} is not work").into()),
         })
+    }
+
+    /// Trains a hospital's model: the mean of its days.
+    fn train(&mut self, me: MemberIndex) -> Trained {
+        let mean = DAYS[me.at()].iter().sum::<f32>() / 5.0;
+        let model = Params::from_values(&self.layout, &[mean]);
+        let blob = Hash(model.hash());
+        self.blobs.insert(blob, model);
+        let fields = EntryFields {
+            blob,
+            size: self.layout.document_len() as u64,
+            coalition: Some(0),
+            weight: None,
+            member: None,
+        };
+        Trained {
+            fields,
+            metrics: Vec::new(),
+        }
+    }
+
+    /// By how many days a model is wrong at a hospital, on average.
+    fn loss(&self, me: MemberIndex, blob: &Hash) -> f64 {
+        let usual = self.blobs[blob].values()[0];
+        let off: f32 = DAYS[me.at()].iter().map(|day| (day - usual).abs()).sum();
+        f64::from(off / 5.0)
+    }
+
+    /// The hash of the state after a round, which is kept.
+    fn settle(&mut self, case: &Case) -> Result<Hash, Box<dyn Error>> {
+        let decision: Decision = codec::decode(&case.decision, 1 << 16)?;
+        let (state, sheet) = (&self.states[&self.state], self.sheet(&case.sheet)?);
+        let outcome = self.strategy.settle(state, &sheet, &decision, case.round)?;
+        let models: Vec<_> = outcome.state.models.iter().map(Params::hash).collect();
+        let hash = Hash::of(&codec::encode(&(&outcome.assignment, &models)));
+        self.states.insert(hash, outcome.state);
+        Ok(hash)
+    }
+
+    /// Prints what a hospital adopts.
+    fn say(&self, me: MemberIndex, outcome: &Hash) {
+        let models = &self.states[outcome].models;
+        let usual: Vec<_> = models.iter().map(|model| model.values()[0]).collect();
+        println!("{:>8}  adopts one of {usual:?} days", NAMES[me.at()]);
     }
 
     /// The entries of a sheet with their models, for the strategy.

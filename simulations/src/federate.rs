@@ -38,24 +38,9 @@ pub fn federate(
     options: &mut Options<'_>,
     threads: &Arc<Threads>,
 ) -> Result<RunRecord, RunError> {
+    can_carry(scenario, federation, faults, options)?;
     if matches!(options.surrounding, Surrounding::Direct) {
-        let unplayed = faults.iter().any(Fault::needs_network);
-        if unplayed || options.audit {
-            let what = if unplayed { "a [[fault]]" } else { "an audit" };
-            return Err(RunError::Setup(format!(
-                "{}: {what} needs messages, and a direct federation has none: choose another mesh",
-                scenario.file
-            )));
-        }
         return direct::federate(federation, options, threads);
-    }
-    let n = federation.members.len();
-    if n > MOST_MEMBERS {
-        return Err(RunError::Setup(format!(
-            "{}: {n} silos are more than {MOST_MEMBERS}, the largest federation over a network: choose the direct \
-             mesh",
-            scenario.file
-        )));
     }
     let real = matches!(options.surrounding, Surrounding::Made(_));
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -100,12 +85,7 @@ pub fn federate(
             }
         };
         let director = Director::new(federation, environment, recorder.clone(), faults)?;
-        let Directed {
-            environment,
-            complete,
-            stops,
-            marks,
-        } = director
+        let directed = director
             .run(bound(federation), *limit, &mut **progress)
             .await?;
         recorder.ended();
@@ -115,38 +95,87 @@ pub fn federate(
         }
         if *audited {
             let seed = federation.seed;
-            audit(federation, &environment.disks(), &recorder)
+            audit(federation, &directed.environment.disks(), &recorder)
                 .map_err(|what| RunError::Audit { seed, what })?;
         }
-        let trace = format!("{:#}", recorder.trace());
-        let ended = recorder.now();
-        let (traffic, work) = (environment.traffic(), environment.work());
-        let invariants = recorder.invariants();
-        let mut log = recorder.read();
-        let notices = std::mem::take(&mut log.notices);
-        let blobs = traffic.iter().map(|sent: &Traffic| sent.blobs).sum();
-        Ok(RunRecord {
-            mesh: environment.mesh(),
-            rounds: rounds(federation, &notices),
-            notices,
-            blobs: Some(blobs),
-            seconds: began.elapsed().as_secs_f64(),
-            protocol: Some(ProtocolRecord {
-                traffic,
-                work,
-                complete,
-                stops,
-                marks,
-                sightings: std::mem::take(&mut log.sightings),
-                totals: checks.totals(),
-                trace,
-                events: log.events,
-                linkage: log.linkage.result(),
-                invariants,
-                ended,
-            }),
-        })
+        Ok(record(federation, &recorder, &checks, directed, began))
     })
+}
+
+/// Whether the surroundings can carry this federation with these faults.
+///
+/// # Errors
+/// [`RunError::Setup`]: a direct federation with what needs messages, or too many members for a network.
+fn can_carry(
+    scenario: &Scenario,
+    federation: &Federation,
+    faults: &[Fault],
+    options: &Options<'_>,
+) -> Result<(), RunError> {
+    if matches!(options.surrounding, Surrounding::Direct) {
+        let unplayed = faults.iter().any(Fault::needs_network);
+        if unplayed || options.audit {
+            let what = if unplayed { "a [[fault]]" } else { "an audit" };
+            return Err(RunError::Setup(format!(
+                "{}: {what} needs messages, and a direct federation has none: choose another mesh",
+                scenario.file
+            )));
+        }
+        return Ok(());
+    }
+    let n = federation.members.len();
+    if n > MOST_MEMBERS {
+        return Err(RunError::Setup(format!(
+            "{}: {n} silos are more than {MOST_MEMBERS}, the largest federation over a network: choose the direct \
+             mesh",
+            scenario.file
+        )));
+    }
+    Ok(())
+}
+
+/// The record of a run over a network that has ended.
+fn record(
+    federation: &Federation,
+    recorder: &Recorder,
+    checks: &Checks,
+    directed: Directed,
+    began: Instant,
+) -> RunRecord {
+    let Directed {
+        environment,
+        complete,
+        stops,
+        marks,
+    } = directed;
+    let trace = format!("{:#}", recorder.trace());
+    let ended = recorder.now();
+    let (traffic, work) = (environment.traffic(), environment.work());
+    let invariants = recorder.invariants();
+    let mut log = recorder.read();
+    let notices = std::mem::take(&mut log.notices);
+    let blobs = traffic.iter().map(|sent: &Traffic| sent.blobs).sum();
+    RunRecord {
+        mesh: environment.mesh(),
+        rounds: rounds(federation, &notices),
+        notices,
+        blobs: Some(blobs),
+        seconds: began.elapsed().as_secs_f64(),
+        protocol: Some(ProtocolRecord {
+            traffic,
+            work,
+            complete,
+            stops,
+            marks,
+            sightings: std::mem::take(&mut log.sightings),
+            totals: checks.totals(),
+            trace,
+            events: log.events,
+            linkage: log.linkage.result(),
+            invariants,
+            ended,
+        }),
+    }
 }
 
 /// The final rounds, as the silos reported them.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use agreement::{StatusFor, Work, silo_seed};
 use learn::Study;
+use methods::Learner;
 use methods::Strategy;
 use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
@@ -76,42 +77,8 @@ impl Federation {
             .first()
             .ok_or(RunError::Setup("there are no silos".into()))?;
         let numbers = &scenario.charter;
-        let silos = study
-            .silos
-            .iter()
-            .zip(&keys)
-            .map(|(silo, key)| Silo {
-                name: silo.name.clone(),
-                key: key.public(),
-                rows: Some(silo.rows.train as u64)
-                    .filter(|rows| numbers.rows_declared && *rows > 0),
-            })
-            .collect();
-        let work = Work {
-            task: &scenario.task,
-            strategy,
-            max_model_norm: numbers.max_model_norm,
-            max_weight: numbers.max_weight,
-            status: StatusFor::Own,
-            seed: scenario.seed,
-            continues: None,
-        };
-        let charter = Charter {
-            name: scenario.name.clone(),
-            work: work.encode().map_err(|error| refused(&error))?,
-            start: genesis_outcome(&*built, &**first, scenario.seed).0,
-            rounds: scenario.rounds,
-            beat_ms: numbers.beat.0.as_millis() as u64,
-            patience: numbers.patience,
-            view_timeout: numbers.view_timeout_for(n),
-            min_contributions: numbers.min_contributions_for(n),
-            rotation: numbers.rotation.0,
-            verification: numbers.verification.0,
-            privacy: Privacy::clear(built.names() == Names::Shown),
-            blob_limit: largest_contribution(&*built, &**first),
-            keep_rounds: numbers.keep_rounds,
-            discovery: false,
-        };
+        let silos = silos(study, &keys, numbers.rows_declared);
+        let charter = charter(scenario, strategy, &*built, &**first, n)?;
         let epoch =
             Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);
@@ -141,17 +108,23 @@ impl Federation {
             faulty: BTreeSet::new(),
             seed: scenario.seed,
         };
+        federation.corrupt(faults, &built)?;
+        Ok(federation)
+    }
+
+    /// Makes the members Byzantine whom faults name.
+    fn corrupt(&mut self, faults: &[Fault], honest: &Arc<dyn Strategy>) -> Result<(), RunError> {
         for fault in faults {
             if let Fault::Byzantine { member, behaviour } = fault {
-                let member = federation.member(member)?;
-                federation.faulty.insert(member);
+                let member = self.member(member)?;
+                self.faulty.insert(member);
                 if *behaviour == Behaviour::WorseCoalition {
-                    let strategy = worse_coalitions(built.clone());
-                    federation.members[member.at()].strategy = strategy;
+                    let strategy = worse_coalitions(honest.clone());
+                    self.members[member.at()].strategy = strategy;
                 }
             }
         }
-        Ok(federation)
+        Ok(())
     }
 
     /// The member with that name, or at that position from 0.
@@ -189,5 +162,51 @@ pub fn position(names: &[&str], name: &str) -> Result<usize, String> {
     by_name.or_else(by_position).ok_or_else(|| {
         let names = names.join(", ");
         format!("silo {name:?}: expected one of {names}, or a position from 0")
+    })
+}
+/// The roster: the silos of a study with their keys.
+fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool) -> Vec<Silo> {
+    let silo = |(silo, key): (&learn::Silo, &SecretKey)| Silo {
+        name: silo.name.clone(),
+        key: key.public(),
+        rows: Some(silo.rows.train as u64).filter(|rows| rows_declared && *rows > 0),
+    };
+    study.silos.iter().zip(keys).map(silo).collect()
+}
+
+/// The charter of a scenario's federation of `n` members under a strategy, with the learner of the first.
+fn charter(
+    scenario: &Scenario,
+    config: &StrategyConfig,
+    strategy: &dyn Strategy,
+    first: &dyn Learner,
+    n: usize,
+) -> Result<Charter, RunError> {
+    let numbers = &scenario.charter;
+    let work = Work {
+        task: &scenario.task,
+        strategy: config,
+        max_model_norm: numbers.max_model_norm,
+        max_weight: numbers.max_weight,
+        status: StatusFor::Own,
+        seed: scenario.seed,
+        continues: None,
+    };
+    let work = work.encode();
+    Ok(Charter {
+        name: scenario.name.clone(),
+        work: work.map_err(|error| RunError::Setup(error.to_string()))?,
+        start: genesis_outcome(strategy, first, scenario.seed).0,
+        rounds: scenario.rounds,
+        beat_ms: numbers.beat.0.as_millis() as u64,
+        patience: numbers.patience,
+        view_timeout: numbers.view_timeout_for(n),
+        min_contributions: numbers.min_contributions_for(n),
+        rotation: numbers.rotation.0,
+        verification: numbers.verification.0,
+        privacy: Privacy::clear(strategy.names() == Names::Shown),
+        blob_limit: largest_contribution(strategy, first),
+        keep_rounds: numbers.keep_rounds,
+        discovery: false,
     })
 }

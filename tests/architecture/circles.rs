@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::modules::{self, Graph, Module};
 
 /// Every crate and the folder of its root.
-const CRATES: [(&str, &str); 13] = [
+const CRATES: [(&str, &str); 14] = [
     ("agreement", "crates/agreement/src"),
     ("protocol", "crates/protocol/src"),
     ("methods", "crates/methods/src"),

@@ -18,7 +18,7 @@ const CITING: [&str; 7] = [
 ];
 
 /// Files below [`CITING`] in which L1 and L2 are norms, or such a word a number of rounds of a cipher.
-const NORMS: [&str; 7] = [
+const NORMS: [&str; 8] = [
     "crates/task",
     "crates/learn",
     "crates/methods",

@@ -94,9 +94,7 @@ pub(crate) fn build(
         seconds: recorded.seconds,
         virtual_seconds: reports.virtual_seconds(),
         reference_seconds: 0.0,
-        bytes: messages
-            .zip(recorded.blobs)
-            .map(|(messages, blobs)| messages + blobs),
+        bytes: messages.zip(recorded.blobs).map(|(some, more)| some + more),
         bytes_messages: messages,
         bytes_blobs: recorded.blobs,
         strategy: scenario.strategy.name().into(),

@@ -1,5 +1,6 @@
 //! Length of stay in intensive care on the eICU demo, as in CS-RCFL's case study (Konti et al. 2024).
 
+use crate::data::RawFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -81,39 +82,18 @@ pub fn eicu_los(
 ) -> Result<DataSet, DataError> {
     let eicu = Eicu::new("eicu-los", folder);
     let (patients, medicines) = (eicu.table("patient")?, eicu.table("medication")?);
-    let (results, measured) = (
+    let (results, measurements) = (
         eicu.table("apachepatientresult")?,
         eicu.table("apacheapsvar")?,
     );
     let regions = eicu.regions()?;
-    // Negative numbers stand for what was not measured.
-    let known = |text: &str| number(text).filter(|value| *value >= 0.0);
-    let mut scores = BTreeMap::new();
-    for [stay, score] in results.cells(["patientunitstayid", "apachescore"])? {
-        scores.insert(stay, known(score));
-    }
-    let mut heart_rates = BTreeMap::new();
-    for [stay, rate] in measured.cells(["patientunitstayid", "heartrate"])? {
-        heart_rates.insert(stay, known(rate));
-    }
-    let mut counts = BTreeMap::<&str, u32>::new();
-    for [stay, offset] in medicines.cells(["patientunitstayid", "drugstartoffset"])? {
-        if started_within(offset, hours(24)) {
-            *counts.entry(stay).or_default() += 1;
-        }
-    }
+    let scores = measured(&results, "apachescore")?;
+    let heart_rates = measured(&measurements, "heartrate")?;
+    let counts = medicines_of(&medicines)?;
     let mut hospitals = Hospitals::default();
     let mut subgroups: Vec<String> = Vec::new();
-    let columns = [
-        "patientunitstayid",
-        "hospitalid",
-        "gender",
-        "ethnicity",
-        "age",
-        "unitdischargeoffset",
-    ];
     let (mut all, mut used) = (0, 0);
-    for [stay, hospital, gender, ethnicity, age, left] in patients.cells(columns)? {
+    for [stay, hospital, gender, ethnicity, age, left] in patients.cells(COLUMNS)? {
         all += 1;
         let age = match age {
             "> 89" => Some(90.0),
@@ -150,15 +130,77 @@ pub fn eicu_los(
             EicuSubgroup::Ethnicity => ethnicity,
         });
         if let Some(subgroup) = subgroup {
-            let at = subgroups.iter().position(|own| own == subgroup);
-            let at = at.unwrap_or_else(|| {
-                subgroups.push(subgroup.to_owned());
-                subgroups.len() - 1
-            });
-            table.subgroups.push(at as u16);
+            table
+                .subgroups
+                .push(place_of(&mut subgroups, subgroup) as u16);
         }
     }
-    let mut silos = hospitals.with_rows(config.least_rows);
+    let silos = hospitals.with_rows(config.least_rows);
+    let found = silos.len();
+    let silos = drawn(silos, config, seed)?;
+    Ok(DataSet {
+        target: eicu_los_target(),
+        notes: vec![format!(
+            "{used} of {all} stays have all six features; {} of {found} hospitals with at least {} rows",
+            silos.len(),
+            config.least_rows
+        )],
+        silos,
+        schema: None,
+        subgroups,
+    })
+}
+
+/// A number; negative ones stand for what was not measured.
+fn known(text: &str) -> Option<f64> {
+    number(text).filter(|value| *value >= 0.0)
+}
+
+/// What was measured of every stay, by its id.
+fn measured<'a>(
+    table: &'a RawFile,
+    column: &'a str,
+) -> Result<BTreeMap<&'a str, Option<f64>>, DataError> {
+    let cells = table.cells(["patientunitstayid", column])?;
+    Ok(cells.map(|[stay, value]| (stay, known(value))).collect())
+}
+
+/// What is read of every stay.
+const COLUMNS: [&str; 6] = [
+    "patientunitstayid",
+    "hospitalid",
+    "gender",
+    "ethnicity",
+    "age",
+    "unitdischargeoffset",
+];
+
+/// How many medicines every stay began in its first day, by its id.
+fn medicines_of(medicines: &RawFile) -> Result<BTreeMap<&str, u32>, DataError> {
+    let mut counts = BTreeMap::<&str, u32>::new();
+    for [stay, offset] in medicines.cells(["patientunitstayid", "drugstartoffset"])? {
+        if started_within(offset, hours(24)) {
+            *counts.entry(stay).or_default() += 1;
+        }
+    }
+    Ok(counts)
+}
+
+/// The position of a name in a list, to which it is added where it is new.
+fn place_of(names: &mut Vec<String>, name: &str) -> usize {
+    let at = names.iter().position(|own| own == name);
+    at.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
+}
+
+/// As many hospitals as are asked for, drawn by the seed; all of them where no number is.
+fn drawn(
+    mut silos: Vec<(String, Table)>,
+    config: EicuLosConfig,
+    seed: u64,
+) -> Result<Vec<(String, Table)>, DataError> {
     let found = silos.len();
     if config.hospitals > found {
         return Err(DataError::TooManySilos {
@@ -177,17 +219,7 @@ pub fn eicu_los(
         let mut kept = kept.into_iter();
         silos.retain(|_| kept.next().unwrap_or(false));
     }
-    Ok(DataSet {
-        target: eicu_los_target(),
-        notes: vec![format!(
-            "{used} of {all} stays have all six features; {} of {found} hospitals with at least {} rows",
-            silos.len(),
-            config.least_rows
-        )],
-        silos,
-        schema: None,
-        subgroups,
-    })
+    Ok(silos)
 }
 
 #[cfg(test)]

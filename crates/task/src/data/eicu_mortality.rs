@@ -1,5 +1,6 @@
 //! Hospital mortality from drugs on the eICU demo: the task of TFL (Ma et al. 2024, Table 2) in small.
 
+use crate::data::RawFile;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -69,28 +70,8 @@ pub fn eicu_mortality(
         DrugEncoding::Name => "drugname",
         DrugEncoding::Hiclseqno => "drughiclseqno",
     };
-    let mut given = BTreeMap::<&str, BTreeSet<&str>>::new();
-    for [stay, offset, drug] in medicines.cells(["patientunitstayid", "drugstartoffset", column])? {
-        if !drug.is_empty() && started_within(offset, hours(48)) {
-            given.entry(stay).or_default().insert(drug);
-        }
-    }
-    let mut stays = BTreeMap::<&str, usize>::new();
-    for &drug in given.values().flatten() {
-        *stays.entry(drug).or_default() += 1;
-    }
-    stays.retain(|_, count| *count >= config.least_stays);
-    let mut drugs: Vec<&str> = stays.into_keys().collect();
-    drugs.sort_by(|a, b| match (number(a), number(b)) {
-        (Some(a), Some(b)) => a.total_cmp(&b),
-        _ => a.cmp(b),
-    });
-    if drugs.is_empty() {
-        return Err(DataError::Config(format!(
-            "`eicu-mortality`: no drug was given in {} stays: choose a smaller `least-stays`",
-            config.least_stays
-        )));
-    }
+    let given = drugs_of(&medicines, column)?;
+    let drugs = frequent(&given, config.least_stays)?;
     let places: BTreeMap<&str, usize> = drugs
         .iter()
         .enumerate()
@@ -151,6 +132,43 @@ pub fn eicu_mortality(
         )],
         subgroups: Vec::new(),
     })
+}
+
+/// The drugs of every stay, by its id, that were given in its first 48 hours.
+fn drugs_of<'a>(
+    medicines: &'a RawFile,
+    column: &'a str,
+) -> Result<BTreeMap<&'a str, BTreeSet<&'a str>>, DataError> {
+    let mut given = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for [stay, offset, drug] in medicines.cells(["patientunitstayid", "drugstartoffset", column])? {
+        if !drug.is_empty() && started_within(offset, hours(48)) {
+            given.entry(stay).or_default().insert(drug);
+        }
+    }
+    Ok(given)
+}
+
+/// The drugs that were given in at least so many stays: numbers by their size, names by the alphabet.
+fn frequent<'a>(
+    given: &BTreeMap<&str, BTreeSet<&'a str>>,
+    least_stays: usize,
+) -> Result<Vec<&'a str>, DataError> {
+    let mut stays = BTreeMap::<&str, usize>::new();
+    for &drug in given.values().flatten() {
+        *stays.entry(drug).or_default() += 1;
+    }
+    stays.retain(|_, count| *count >= least_stays);
+    let mut drugs: Vec<&str> = stays.into_keys().collect();
+    drugs.sort_by(|a, b| match (number(a), number(b)) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        _ => a.cmp(b),
+    });
+    if drugs.is_empty() {
+        return Err(DataError::Config(format!(
+            "`eicu-mortality`: no drug was given in {least_stays} stays: choose a smaller `least-stays`"
+        )));
+    }
+    Ok(drugs)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! TPT-48: monthly mean temperatures of the 48 contiguous states of the US, 2008 to 2019, as in TFL's
 //! regression (Ma et al. 2024, Table 4). Six months predict the next six.
 
+use crate::data::RawFile;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -134,6 +135,46 @@ pub fn tpt48(config: Tpt48Config, folder: Option<&Path>) -> Result<DataSet, Data
         )));
     }
     let raw = FILES.table(folder, "month_temp_data.csv")?;
+    let series = series(&raw)?;
+    let here = half(from, &series, folder)?;
+    let (inside, outside): (Vec<_>, Vec<_>) =
+        series.iter().zip(&here).partition(|(_, here)| **here);
+    let outside = if same { Vec::new() } else { outside };
+    let learned = (YEARS - held) * YEAR;
+    let mut seen = Vec::new();
+    for ((_, months), _) in &inside {
+        seen.extend_from_slice(&months[..learned]);
+        seen.extend(first_halves(months, YEARS - held));
+    }
+    for ((_, months), _) in &outside {
+        seen.extend(first_halves(months, 0));
+    }
+    let scale = Moments::of(seen.into_iter());
+    let table = |months: &[f64], region: Tpt48Region, member: bool| {
+        let mut table = Table::new(tpt48_columns());
+        table.group = Some(region.name().into());
+        table.span = YEAR as f64;
+        let held = if member { held } else { YEARS };
+        windows(&mut table, months, held, scale);
+        table
+    };
+    let members = inside
+        .iter()
+        .map(|((state, months), _)| ((*state).to_owned(), table(months, from, true)));
+    let others = outside
+        .iter()
+        .map(|((state, months), _)| ((*state).to_owned(), table(months, to, false)));
+    Ok(DataSet {
+        target: tpt48_target(),
+        silos: members.chain(others).collect(),
+        schema: None,
+        notes: Vec::new(),
+        subgroups: Vec::new(),
+    })
+}
+
+/// The months of every state.
+fn series(raw: &RawFile) -> Result<Vec<Series<'_>>, DataError> {
     let mut series: Vec<Series<'_>> = Vec::new();
     let state_at = raw.place("state")?;
     for row in &raw.rows {
@@ -163,58 +204,35 @@ pub fn tpt48(config: Tpt48Config, folder: Option<&Path>) -> Result<DataSet, Data
             hint: format!(". {}", FILES.hint),
         });
     }
-    let here = half(from, &series, folder)?;
-    let (inside, outside): (Vec<_>, Vec<_>) =
-        series.iter().zip(&here).partition(|(_, here)| **here);
-    let outside = if same { Vec::new() } else { outside };
-    let learned = (YEARS - held) * YEAR;
-    let years = |from: usize| (from..YEARS).map(|year| year * YEAR);
-    let first_halves = |series: &'_ [f64], from: usize| -> Vec<f64> {
-        let halves = years(from).flat_map(|at| &series[at..at + HALF]);
-        halves.copied().collect()
-    };
-    let mut seen = Vec::new();
-    for ((_, months), _) in &inside {
-        seen.extend_from_slice(&months[..learned]);
-        seen.extend(first_halves(months, YEARS - held));
-    }
-    for ((_, months), _) in &outside {
-        seen.extend(first_halves(months, 0));
-    }
-    let scale = Moments::of(seen.into_iter());
+    Ok(series)
+}
+
+/// Where years begin in the series of a state, from a year on.
+fn years(from: usize) -> impl Iterator<Item = usize> {
+    (from..YEARS).map(|year| year * YEAR)
+}
+
+/// The months of the first halves of years, from a year on: what a model sees of test years.
+fn first_halves(months: &[f64], from: usize) -> Vec<f64> {
+    let halves = years(from).flat_map(|at| &months[at..at + HALF]);
+    halves.copied().collect()
+}
+
+/// Adds a state's windows of a year to its table: half of a window predicts the other half. The last
+/// `held` years are test windows, one for each; before them a training window begins with every month.
+fn windows(table: &mut Table, months: &[f64], held: usize, scale: Moments) {
     let (mean, deviation) = (scale.mean, scale.deviation());
-    let table = |months: &[f64], region: Tpt48Region, member: bool| {
-        let mut table = Table::new(tpt48_columns());
-        table.group = Some(region.name().into());
-        table.span = YEAR as f64;
-        let mut push = |at: usize, part: Split| {
-            let window = months[at..at + YEAR].iter();
-            let window: Vec<f64> = window.map(|value| (value - mean) / deviation).collect();
-            table.push_all(&window[..HALF], &window[HALF..]);
-            table.times.push(at as f64);
-            table.parts.push(part);
-        };
-        if member {
-            (0..=learned - YEAR).for_each(|at| push(at, Split::Train));
-            years(YEARS - held).for_each(|at| push(at, Split::Test));
-        } else {
-            years(0).for_each(|at| push(at, Split::Test));
-        }
-        table
+    let mut push = |at: usize, part: Split| {
+        let window = months[at..at + YEAR].iter();
+        let window: Vec<f64> = window.map(|value| (value - mean) / deviation).collect();
+        table.push_all(&window[..HALF], &window[HALF..]);
+        table.times.push(at as f64);
+        table.parts.push(part);
     };
-    let members = inside
-        .iter()
-        .map(|((state, months), _)| ((*state).to_owned(), table(months, from, true)));
-    let others = outside
-        .iter()
-        .map(|((state, months), _)| ((*state).to_owned(), table(months, to, false)));
-    Ok(DataSet {
-        target: tpt48_target(),
-        silos: members.chain(others).collect(),
-        schema: None,
-        notes: Vec::new(),
-        subgroups: Vec::new(),
-    })
+    let learned = (YEARS - held) * YEAR;
+    let starts = (learned + 1).saturating_sub(YEAR);
+    (0..starts).for_each(|at| push(at, Split::Train));
+    years(YEARS - held).for_each(|at| push(at, Split::Test));
 }
 
 /// Which of the states are of this half.

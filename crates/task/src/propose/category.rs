@@ -30,9 +30,9 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
     let may = |(level, times): &&(&str, usize)| {
         may_be_level(level) && (*times >= wishes.rare() || kept(level))
     };
-    let (may, rare): (Vec<_>, Vec<_>) = by_count.iter().partition(|level| may(level));
+    let (may, rare): (Vec<_>, Vec<_>) = by_count.iter().copied().partition(|level| may(&level));
     // A level of less than half a percent is a column of almost nothing but zeros.
-    let frequent = |(level, times): &&&(&str, usize)| 200 * times >= present || kept(level);
+    let frequent = |(level, times): &&(&str, usize)| 200 * times >= present || kept(level);
     let frequent = may.iter().filter(frequent).count();
     let listed = match may.len() <= LEVELS && (frequent + 1 >= may.len()) {
         true => may.len(),
@@ -58,48 +58,9 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
         .take(listed)
         .map(|(level, _)| (*level).to_owned())
         .collect();
-    let each: Vec<String> = may
-        .iter()
-        .take(listed)
-        .map(|(level, times)| format!("{level} {times}"))
-        .collect();
-    let kind = if codes { "codes" } else { "texts" };
-    let what = match other {
-        true => format!(
-            "{kind}, {listed} of {distinct}: {}; all others together {}",
-            each.join(", "),
-            present - covered
-        ),
-        false => format!("{distinct} {kind}: {}", each.join(", ")),
-    };
-    let share = 100 * cells.numeric / present;
-    let what = match (50..100).contains(&share) {
-        true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
-        false => what,
-    };
-    let mut notes = Vec::new();
-    if !rare.is_empty() {
-        let some: Vec<String> = rare
-            .iter()
-            .filter(|(level, _)| may_be_level(level))
-            .take(5)
-            .map(|(level, _)| format!("{level:?}"))
-            .collect();
-        let rows: usize = rare.iter().map(|(_, times)| times).sum();
-        let first = rare.first().map_or("", |(level, _)| level);
-        notes.push(format!(
-            "{}: {} with {} in all {} listed, because fewer than {} rows have it: {}{}; to list one all the \
-             same, say --keep {:?}",
-            cells.name,
-            counted(rare.len(), "rare level"),
-            counted(rows, "row"),
-            if rare.len() == 1 { "is not" } else { "are not" },
-            wishes.rare(),
-            some.join(", "),
-            if rare.len() > some.len() { ", …" } else { "" },
-            format!("{}={first}", cells.name),
-        ));
-    }
+    let all_others = other.then_some(present - covered);
+    let what = said(cells, &may[..listed], all_others, codes);
+    let notes = not_listed(cells, &rare, wishes).into_iter().collect();
     let feature = FeatureColumns {
         name: cells.name.into(),
         kind: ColumnType::Category(Levels {
@@ -112,4 +73,50 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
         },
     };
     Found::Category(feature, cells.with_missing(what), notes)
+}
+
+/// What the column holds, in one phrase: its listed levels, and how many rows have any other.
+fn said(cells: &Cells<'_>, listed: &[(&str, usize)], others: Option<usize>, codes: bool) -> String {
+    let each: Vec<String> = listed
+        .iter()
+        .map(|(level, times)| format!("{level} {times}"))
+        .collect();
+    let (distinct, each) = (cells.values.len(), each.join(", "));
+    let kind = if codes { "codes" } else { "texts" };
+    let what = match others {
+        Some(rows) => format!(
+            "{kind}, {} of {distinct}: {each}; all others together {rows}",
+            listed.len()
+        ),
+        None => format!("{distinct} {kind}: {each}"),
+    };
+    let share = 100 * cells.numeric / cells.present();
+    match (50..100).contains(&share) {
+        true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
+        false => what,
+    }
+}
+
+/// What became of rare levels, as a sentence; `None` where there are none.
+fn not_listed(cells: &Cells<'_>, rare: &[(&str, usize)], wishes: &Wishes) -> Option<String> {
+    let (first, _) = rare.first()?;
+    let some: Vec<String> = rare
+        .iter()
+        .filter(|(level, _)| may_be_level(level))
+        .take(5)
+        .map(|(level, _)| format!("{level:?}"))
+        .collect();
+    let rows: usize = rare.iter().map(|(_, times)| times).sum();
+    Some(format!(
+        "{}: {} with {} in all {} listed, because fewer than {} rows have it: {}{}; to list one all the \
+         same, say --keep {:?}",
+        cells.name,
+        counted(rare.len(), "rare level"),
+        counted(rows, "row"),
+        if rare.len() == 1 { "is not" } else { "are not" },
+        wishes.rare(),
+        some.join(", "),
+        if rare.len() > some.len() { ", …" } else { "" },
+        format!("{}={first}", cells.name),
+    ))
 }

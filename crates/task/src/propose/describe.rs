@@ -23,7 +23,7 @@ pub(super) fn target(
     wishes: &Wishes,
     notes: &mut Vec<String>,
 ) -> Result<(TargetColumn, Option<String>), DataError> {
-    let fail = |text: String| Err(DataError::Config(format!("the target {name:?}: {text}")));
+    let fail = |text: String| Err(wrong_target(name, &text));
     let distinct = cells.values.len();
     if cells.missing > 0 {
         notes.push(format!(
@@ -56,55 +56,8 @@ pub(super) fn target(
         (Ok(a), Ok(b)) => a.total_cmp(&b),
         _ => a.cmp(b),
     });
-    let positive = match &wishes.positive {
-        Some(positive) if cells.values.contains_key(positive) => Some(positive.clone()),
-        Some(positive) => {
-            let known = values.iter().map(|value| value.as_str());
-            return fail(format!(
-                "no row has the value {positive:?} that --positive names{}",
-                nearest(positive, known)
-            ));
-        }
-        None if distinct == 2 => {
-            let usual = values
-                .iter()
-                .find(|value| POSITIVE.contains(&value.to_lowercase().as_str()));
-            let rarer = values.iter().min_by_key(|value| cells.values[**value]);
-            let chosen = usual.or(rarer).map(|value| (*value).clone());
-            if let Some(chosen) = &chosen {
-                notes.push(format!(
-                    "of the two values of {name:?}, {chosen:?} is taken as positive: say otherwise \
-                     with --positive"
-                ));
-            }
-            chosen
-        }
-        None => None,
-    };
-    let few = |value: &&&String| cells.values[**value] < wishes.rare();
-    for value in values.iter().filter(few) {
-        let rows = rows_that(cells.values[*value], "hold");
-        if !wishes.alone {
-            notes.push(format!(
-                "the class {value:?} of {name:?} is rare: {rows} it"
-            ));
-        } else if !wishes.keeps(name, value) {
-            return fail(format!(
-                "{rows} the class {value:?}, and a class is never folded into others: every member would \
-                 read that there is one. If they may, say --keep {:?}; if not, leave these rows out of \
-                 the table",
-                format!("{name}={value}")
-            ));
-        }
-    }
-    let long = |value: &&String| !super::personal::may_be_level(value);
-    if let Some(value) = values.iter().copied().find(long) {
-        let value: String = value.chars().take(24).collect();
-        return fail(format!(
-            "the class that begins with {value:?} is long or goes over several lines: is a quotation mark \
-             never closed?"
-        ));
-    }
+    let positive = positive(cells, name, &values, wishes, notes)?;
+    check_classes(cells, name, &values, wishes, notes)?;
     let each: Vec<String> = values
         .iter()
         .map(|value| format!("{value} {}", cells.values[*value]))
@@ -131,4 +84,88 @@ pub(super) fn target(
         ..column
     };
     Ok((target, Some(format!("classes: {}", each.join(", ")))))
+}
+
+/// The class that counts as positive: the wished one, of two the one that is usual or rarer.
+fn positive(
+    cells: &Cells<'_>,
+    name: &str,
+    values: &[&String],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<Option<String>, DataError> {
+    match &wishes.positive {
+        Some(positive) if cells.values.contains_key(positive) => Ok(Some(positive.clone())),
+        Some(positive) => {
+            let known = values.iter().map(|value| value.as_str());
+            Err(wrong_target(
+                name,
+                &format!(
+                    "no row has the value {positive:?} that --positive names{}",
+                    nearest(positive, known)
+                ),
+            ))
+        }
+        None if values.len() == 2 => {
+            let usual = values
+                .iter()
+                .find(|value| POSITIVE.contains(&value.to_lowercase().as_str()));
+            let rarer = values.iter().min_by_key(|value| cells.values[**value]);
+            let chosen = usual.or(rarer).map(|value| (*value).clone());
+            if let Some(chosen) = &chosen {
+                notes.push(format!(
+                    "of the two values of {name:?}, {chosen:?} is taken as positive: say otherwise \
+                     with --positive"
+                ));
+            }
+            Ok(chosen)
+        }
+        None => Ok(None),
+    }
+}
+
+/// Says which classes are rare. Refuses one that must not be told to others, and texts that are no class.
+fn check_classes(
+    cells: &Cells<'_>,
+    name: &str,
+    values: &[&String],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<(), DataError> {
+    let few = |value: &&&String| cells.values[**value] < wishes.rare();
+    for value in values.iter().filter(few) {
+        let rows = rows_that(cells.values[*value], "hold");
+        if !wishes.alone {
+            notes.push(format!(
+                "the class {value:?} of {name:?} is rare: {rows} it"
+            ));
+        } else if !wishes.keeps(name, value) {
+            return Err(wrong_target(
+                name,
+                &format!(
+                    "{rows} the class {value:?}, and a class is never folded into others: every member would \
+                 read that there is one. If they may, say --keep {:?}; if not, leave these rows out of \
+                 the table",
+                    format!("{name}={value}")
+                ),
+            ));
+        }
+    }
+    let long = |value: &&String| !super::personal::may_be_level(value);
+    if let Some(value) = values.iter().copied().find(long) {
+        let value: String = value.chars().take(24).collect();
+        return Err(wrong_target(
+            name,
+            &format!(
+                "the class that begins with {value:?} is long or goes over several lines: is a quotation mark \
+             never closed?"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// The error of a column that cannot be predicted.
+fn wrong_target(name: &str, what: &str) -> DataError {
+    DataError::Config(format!("the target {name:?}: {what}"))
 }

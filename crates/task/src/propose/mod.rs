@@ -70,6 +70,23 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// All columns that it names.
+    fn columns(&self) -> impl Iterator<Item = &String> {
+        let one = [&self.target, &self.silo_column, &self.group];
+        let lists = [
+            &self.drop,
+            &self.numbers,
+            &self.categories,
+            &self.same,
+            &self.different,
+        ];
+        let kept = self.keep.iter().map(|(column, _)| column);
+        one.into_iter()
+            .flatten()
+            .chain(lists.into_iter().flatten())
+            .chain(kept)
+    }
+
     /// Whether a level, or a rare class, is listed however few rows have it.
     fn keeps(&self, column: &str, level: &str) -> bool {
         let same = |(name, kept): &(String, String)| name == column && kept == level;
@@ -188,53 +205,15 @@ impl Proposal {
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
 pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
     let mut notes = Vec::new();
-    if let Some(first) = formats.first() {
-        notes.extend(sniff::notes(first));
-    }
-    notes.extend(sniff::file_notes(&formats, &raw)?);
-    for format in &mut formats {
-        format.missing.extend(wishes.missing.iter().cloned());
-    }
-    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
-        let path = empty.path.display();
-        return Err(DataError::Config(format!("{path} has no rows")));
-    }
-    let no_file = || DataError::Config("give at least one file".into());
-    let format = formats.first().cloned().ok_or_else(no_file)?;
-    // All are as the first file writes its numbers.
-    let raw: Vec<(RawFile, Format)> = raw.into_iter().map(|file| (file, format.clone())).collect();
+    let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
     let header = &first.header;
-    let named = wishes
-        .target
-        .iter()
-        .chain(&wishes.silo_column)
-        .chain(&wishes.drop);
-    let named = named.chain(&wishes.numbers).chain(&wishes.categories);
-    let named = named
-        .chain(&wishes.same)
-        .chain(&wishes.different)
-        .chain(&wishes.group);
-    for name in named.chain(wishes.keep.iter().map(|(column, _)| column)) {
+    for name in wishes.columns() {
         first.place(name)?;
     }
     let silos = silos(&raw, wishes, &mut notes)?;
-    let target = match &wishes.target {
-        Some(target) => target.clone(),
-        None => {
-            let others = header.iter().rev();
-            let last = others
-                .filter(|name| Some(*name) != wishes.silo_column.as_ref())
-                .find(|name| !wishes.drop.contains(name));
-            let last = last.cloned().ok_or_else(no_columns)?;
-            notes.push(format!(
-                "no --target was given: the last column, {last:?}, is taken"
-            ));
-            last
-        }
-    };
+    let target = chosen_target(header, wishes, &mut notes)?;
     let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
     let mut asked = Asked {
         wishes,
@@ -249,42 +228,27 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         true => Some(describe::target(&cells, &target, wishes, &mut notes)?),
         false => None,
     };
-    let mut usual = BTreeMap::new();
+    let mut sorted = Sorted::default();
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
-        usual.insert(target.clone(), both);
+        sorted.usual.insert(target.clone(), both);
     }
-    let (mut features, mut columns, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-    for name in header {
-        if *name == target || Some(name) == wishes.silo_column.as_ref() {
-            continue;
-        }
+    let learned = |name: &&String| **name != target && Some(*name) != wishes.silo_column.as_ref();
+    for name in header.iter().filter(learned) {
         if wishes.drop.contains(name) {
-            left_out.push((name.clone(), "as you asked".to_owned()));
-            continue;
-        }
-        if let Some((column, why)) = group.as_ref().filter(|(column, _)| column == name) {
+            sorted.leave_out(name, "as you asked".to_owned());
+        } else if let Some((_, why)) = group.as_ref().filter(|(column, _)| column == name) {
             let why = format!("it says whose a row is ({why}): all rows of one stay in one part");
-            left_out.push((column.clone(), why));
-            continue;
-        }
-        let cells = asked.cells(&raw, name)?;
-        match column::found(&cells, wishes) {
-            Found::Feature(feature, what) => {
-                notes.extend(cells.doubts());
-                usual.extend(cells.usual().map(|both| (name.clone(), both)));
-                columns.push((name.clone(), what));
-                features.push(feature);
-            }
-            Found::Category(feature, what, said) => {
-                notes.extend(said);
-                asked.alike(&cells);
-                columns.push((name.clone(), what));
-                features.push(feature);
-            }
-            Found::Odd => asked.odd(&cells),
-            Found::LeftOut(why) => left_out.push((name.clone(), why)),
+            sorted.leave_out(name, why);
+        } else {
+            sorted.add(asked.cells(&raw, name)?, &mut asked, &mut notes);
         }
     }
+    let Sorted {
+        features,
+        columns,
+        left_out,
+        usual,
+    } = sorted;
     let Asked {
         questions, codes, ..
     } = asked;
@@ -319,6 +283,94 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     let data = proposal.read(files, wishes)?;
     proposal.notes.extend(noticed(&data));
     Ok(proposal)
+}
+
+/// The format of every file, and the files, each with the format of the first.
+///
+/// # Errors
+/// [`DataError`]: no file, one that cannot be read, one without rows.
+fn read_as_the_first(
+    files: &[PathBuf],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<Format>, Vec<(RawFile, Format)>), DataError> {
+    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    if let Some(first) = formats.first() {
+        notes.extend(sniff::notes(first));
+    }
+    notes.extend(sniff::file_notes(&formats, &raw)?);
+    for format in &mut formats {
+        format.missing.extend(wishes.missing.iter().cloned());
+    }
+    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
+        let path = empty.path.display();
+        return Err(DataError::Config(format!("{path} has no rows")));
+    }
+    let no_file = || DataError::Config("give at least one file".into());
+    let format = formats.first().cloned().ok_or_else(no_file)?;
+    let raw = raw.into_iter().map(|file| (file, format.clone()));
+    Ok((formats, raw.collect()))
+}
+
+/// The column to predict: the wished one, or the last that is not left out.
+fn chosen_target(
+    header: &[String],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<String, DataError> {
+    if let Some(target) = &wishes.target {
+        return Ok(target.clone());
+    }
+    let others = header.iter().rev();
+    let last = others
+        .filter(|name| Some(*name) != wishes.silo_column.as_ref())
+        .find(|name| !wishes.drop.contains(name));
+    let last = last.cloned().ok_or_else(no_columns)?;
+    notes.push(format!(
+        "no --target was given: the last column, {last:?}, is taken"
+    ));
+    Ok(last)
+}
+
+/// The columns of the files by what becomes of them.
+#[derive(Default)]
+struct Sorted {
+    features: Vec<FeatureColumns>,
+    /// What every feature holds, in one phrase.
+    columns: Vec<(String, String)>,
+    /// Columns that are no features, and why.
+    left_out: Vec<(String, String)>,
+    /// The usual values of columns of numbers.
+    usual: BTreeMap<String, [f64; 2]>,
+}
+
+impl Sorted {
+    /// A column that is no feature, and why.
+    fn leave_out(&mut self, name: &str, why: String) {
+        self.left_out.push((name.to_owned(), why));
+    }
+
+    /// Finds out what a column is. What nobody can tell from its cells is asked.
+    fn add(&mut self, cells: Cells<'_>, asked: &mut Asked<'_>, notes: &mut Vec<String>) {
+        let name = cells.name.to_owned();
+        match column::found(&cells, asked.wishes) {
+            Found::Feature(feature, what) => {
+                notes.extend(cells.doubts());
+                self.usual
+                    .extend(cells.usual().map(|both| (name.clone(), both)));
+                self.columns.push((name, what));
+                self.features.push(feature);
+            }
+            Found::Category(feature, what, said) => {
+                notes.extend(said);
+                asked.alike(&cells);
+                self.columns.push((name, what));
+                self.features.push(feature);
+            }
+            Found::Odd => asked.odd(&cells),
+            Found::LeftOut(why) => self.leave_out(&name, why),
+        }
+    }
 }
 
 /// What all rows together tell that a person should look at before anything is learned from them: columns

@@ -59,31 +59,10 @@ impl<'a> FileLayout<'a> {
         also: &[&str],
     ) -> Result<Self, DataError> {
         let header = &file.header;
-        let agreed: Vec<&str> = schema.names().chain(schema.target.name.iter()).collect();
-        let known = local.columns.keys().chain(local.codes.keys());
-        let filters = schema.only.iter().map(|filter| filter.column.as_str());
-        let beside = filters.chain(schema.subgroup.as_deref());
-        let all: Vec<&str> = agreed.iter().copied().chain(beside).collect();
-        // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
-        for name in known.filter(|_| target) {
-            if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
-                return Err(DataError::Config(format!(
-                    "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
-                    nearest(name, all.iter().copied())
-                )));
-            }
+        if target {
+            names_are_agreed(schema, local, also)?;
         }
-        for (column, codes) in &local.codes {
-            if let Some((code, value)) = codes
-                .iter()
-                .find(|(_, value)| !schema.allows(column, value))
-            {
-                return Err(DataError::Config(format!(
-                    "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
-                     the file's text stands left, the agreed value right"
-                )));
-            }
-        }
+        codes_are_agreed(schema, local)?;
         let place = |agreed: &str| -> Result<usize, DataError> {
             let column = local.column(agreed);
             let found = header.iter().position(|name| name == column);
@@ -141,8 +120,22 @@ impl<'a> FileLayout<'a> {
             layout.zeros[place] = found;
         }
         layout.seen = layout.seen(&file.rows);
+        let extra = layout.extra(&used, target, also);
+        match extra.is_empty() {
+            true => Ok(layout),
+            false => Err(DataError::ExtraColumns {
+                path: file.path.clone(),
+                columns: extra,
+            }),
+        }
+    }
+
+    /// Columns of the file that nobody reads and nobody said to ignore. `used` are the places of those that
+    /// are read, `also` the names of those that others read.
+    fn extra(&self, used: &[usize], target: bool, also: &[&str]) -> Vec<String> {
+        let (schema, local) = (self.schema, self.local);
         let mut extra = Vec::new();
-        for (at, name) in header.iter().enumerate() {
+        for (at, name) in self.header.iter().enumerate() {
             let is_target = schema.target.name.iter().any(|t| local.column(t) == name);
             let is_subgroup = schema.subgroup.as_deref().map(|own| local.column(own)) == Some(name);
             let known =
@@ -153,13 +146,7 @@ impl<'a> FileLayout<'a> {
                 extra.push(name.clone());
             }
         }
-        match extra.is_empty() {
-            true => Ok(layout),
-            false => Err(DataError::ExtraColumns {
-                path: file.path.clone(),
-                columns: extra,
-            }),
-        }
+        extra
     }
 
     /// Which levels of every feature these rows have.
@@ -336,5 +323,46 @@ fn level(
         )
     })?;
     into.extend((1..levels.len()).map(|level| f64::from(level == at)));
+    Ok(())
+}
+/// Whether the schema, or who reads other columns (`also`), knows all columns that local names stand for.
+///
+/// # Errors
+/// [`DataError::Config`]: one that nobody knows.
+fn names_are_agreed(schema: &Schema, local: &LocalNames, also: &[&str]) -> Result<(), DataError> {
+    let agreed = schema.names().chain(schema.target.name.iter());
+    let filters = schema.only.iter().map(|filter| filter.column.as_str());
+    let all: Vec<&str> = agreed
+        .chain(filters)
+        .chain(schema.subgroup.as_deref())
+        .collect();
+    // Whoever predicts keeps the names of all that the learning reads, such as whose a row is.
+    for name in local.columns.keys().chain(local.codes.keys()) {
+        if !all.contains(&name.as_str()) && !also.contains(&name.as_str()) {
+            return Err(DataError::Config(format!(
+                "{name:?} stands in `columns` or `codes`, but the schema has no such column{}",
+                nearest(name, all.iter().copied())
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all local codes stand for agreed values.
+///
+/// # Errors
+/// [`DataError::Config`]: one that does not.
+fn codes_are_agreed(schema: &Schema, local: &LocalNames) -> Result<(), DataError> {
+    for (column, codes) in &local.codes {
+        if let Some((code, value)) = codes
+            .iter()
+            .find(|(_, value)| !schema.allows(column, value))
+        {
+            return Err(DataError::Config(format!(
+                "`codes` of {column:?}: {code:?} stands for {value:?}, which is no agreed value: \
+                 the file's text stands left, the agreed value right"
+            )));
+        }
+    }
     Ok(())
 }

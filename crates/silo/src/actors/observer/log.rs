@@ -131,6 +131,18 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
             info!(round, view, %lead, %block, authors = authors.len(), "final");
             *at_round = (*at_round).max(round + 1);
         }
+        Report::HeavyEntry {
+            round, rows, total, ..
+        } => {
+            tracing::warn!(round, rows, %total, "one entry has more than half of the weight");
+        }
+        _ => log_masked(report, *at_round, *at_view),
+    }
+}
+
+/// Logs what only masked rounds report, and passes on the rest.
+fn log_masked(report: &Report, at_round: u64, at_view: u64) {
+    match report {
         Report::OtherOutcome {
             round,
             computed,
@@ -144,12 +156,7 @@ fn log_report(report: &Report, at_round: &mut u64, at_view: &mut u64) {
         Report::OtherCircle { before, now } => {
             warn!(round = at_round, ?before, ?now, "a sum is not answered");
         }
-        Report::HeavyEntry {
-            round, rows, total, ..
-        } => {
-            tracing::warn!(round, rows, %total, "one entry has more than half of the weight");
-        }
-        _ => log_change(report, *at_round, *at_view),
+        _ => log_change(report, at_round, at_view),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Files as they are: cells of text with the names of their columns.
 
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 
@@ -185,23 +186,7 @@ impl RawFile {
         let (records, more) = shape::trimmed(records, named, text);
         notes.extend(more);
         let mut records = records.into_iter();
-        let names: Vec<String> = match &format.columns {
-            Some(names) if !names.is_empty() => names.clone(),
-            Some(_) => {
-                let first = records
-                    .as_slice()
-                    .first()
-                    .map_or(0, |record| record.cells.len());
-                (1..=first).map(|at| at.to_string()).collect()
-            }
-            None => records
-                .next()
-                .map(|record| {
-                    // `Lexer` has found it before, so it is whole.
-                    shape::written_names(text, &record, &format)
-                })
-                .unwrap_or_default(),
-        };
+        let names = names(&mut records, text, &format);
         let width = names.len();
         // Columns without a name behind the last with one need no cells.
         let nameless = names
@@ -214,41 +199,7 @@ impl RawFile {
         let mut cut = 0;
         for record in records {
             let at = Place::Line(record.line);
-            if let Some(line) = record.long
-                && takes_rows_in(&record, width, format.delimiter)
-            {
-                return Err(DataError::OpenQuote {
-                    path,
-                    line,
-                    cell: 1 + record
-                        .cells
-                        .iter()
-                        .position(|cell| cell.contains(['\n', '\r']))
-                        .unwrap_or(0),
-                    what: "takes in lines that look like rows".into(),
-                });
-            }
-            let cells = match record.cells.len() {
-                // Separators behind the last cell, with nothing between them.
-                count if count > width && record.cells.iter().skip(width).all(str::is_empty) => {
-                    cut += 1;
-                    record.cells.iter().take(width).collect()
-                }
-                count if count == width => record.cells,
-                count if (least..width).contains(&count) => {
-                    let none = std::iter::repeat_n("", width - count);
-                    record.cells.iter().chain(none).collect()
-                }
-                got => {
-                    return Err(DataError::Ragged {
-                        path,
-                        line: record.line,
-                        got,
-                        expected: width,
-                        quoted: record.long,
-                    });
-                }
-            };
+            let cells = cells(record, least..=width, format.delimiter, &path, &mut cut)?;
             rows.push(RawRow { at, cells });
         }
         if cut > 0 {
@@ -259,6 +210,72 @@ impl RawFile {
             ));
         }
         Self::new(path, &names, rows, notes)
+    }
+}
+
+/// The names of columns: those that are given, numbers where there are none, or else the first record,
+/// which is taken.
+fn names(records: &mut std::vec::IntoIter<Record>, text: &str, format: &Format) -> Vec<String> {
+    match &format.columns {
+        Some(names) if !names.is_empty() => names.clone(),
+        Some(_) => {
+            let first = records.as_slice().first();
+            let first = first.map_or(0, |record| record.cells.len());
+            (1..=first).map(|at| at.to_string()).collect()
+        }
+        // `Lexer` has found it before, so it is whole.
+        None => records
+            .next()
+            .map(|record| shape::written_names(text, &record, format))
+            .unwrap_or_default(),
+    }
+}
+
+/// The cells of a record, one for every column. There are at least the first number of `widths` and at most
+/// the second; `cut` counts records with more, which hold nothing.
+///
+/// # Errors
+/// [`DataError`]: another number of cells, a cell that takes in rows.
+fn cells(
+    record: Record,
+    widths: RangeInclusive<usize>,
+    delimiter: char,
+    path: &Path,
+    cut: &mut usize,
+) -> Result<StringRecord, DataError> {
+    let width = *widths.end();
+    if let Some(line) = record.long
+        && takes_rows_in(&record, width, delimiter)
+    {
+        return Err(DataError::OpenQuote {
+            path: path.into(),
+            line,
+            cell: 1 + record
+                .cells
+                .iter()
+                .position(|cell| cell.contains(['\n', '\r']))
+                .unwrap_or(0),
+            what: "takes in lines that look like rows".into(),
+        });
+    }
+    match record.cells.len() {
+        // Separators behind the last cell, with nothing between them.
+        count if count > width && record.cells.iter().skip(width).all(str::is_empty) => {
+            *cut += 1;
+            Ok(record.cells.iter().take(width).collect())
+        }
+        count if count == width => Ok(record.cells),
+        count if widths.contains(&count) => {
+            let none = std::iter::repeat_n("", width - count);
+            Ok(record.cells.iter().chain(none).collect())
+        }
+        got => Err(DataError::Ragged {
+            path: path.into(),
+            line: record.line,
+            got,
+            expected: width,
+            quoted: record.long,
+        }),
     }
 }
 
