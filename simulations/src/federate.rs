@@ -52,7 +52,14 @@ pub fn federate(
     let runtime = builder
         .build()
         .map_err(|error| RunError::Setup(error.to_string()))?;
-    let checks = Checks::new(options.memo);
+    let signed;
+    let (federation, checks) = if options.simulates_signatures() {
+        signed = federation.with_simulated_signatures();
+        let keys = signed.members.iter().map(|silo| silo.member.key.clone());
+        (&signed, Checks::simulated(keys.collect()))
+    } else {
+        (federation, Checks::new(options.memo))
+    };
     let began = Instant::now();
     let Options {
         surrounding,

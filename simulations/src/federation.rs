@@ -22,6 +22,7 @@ use crate::random::Random;
 use crate::scenario::{Fault, Scenario};
 
 /// Roster, charter, keys and learners of a federation that is ready to run.
+#[derive(Clone)]
 pub struct Federation {
     /// Roster and charter in force.
     pub epoch: Arc<Epoch>,
@@ -125,6 +126,15 @@ impl Federation {
             }
         }
         Ok(())
+    }
+
+    /// The same federation, whose members sign by keyed hashes; all ids stay.
+    pub(crate) fn with_simulated_signatures(&self) -> Self {
+        let mut federation = self.clone();
+        for silo in &mut federation.members {
+            silo.member.key = silo.member.key.clone().simulated();
+        }
+        federation
     }
 
     /// The member with that name, or at that position from 0.

@@ -46,6 +46,17 @@ impl Surrounding<'_> {
     }
 }
 
+/// How members of a simulation sign.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Signatures {
+    /// By keyed hashes of the size of signatures, where one process does every check once for all
+    /// members in virtual time: it knows who made them. Otherwise by Ed25519.
+    #[default]
+    Simulated,
+    /// By Ed25519, as institutions do.
+    Ed25519,
+}
+
 /// Options of a run.
 pub struct Options<'a> {
     /// The folder of data sets that are files.
@@ -53,6 +64,9 @@ pub struct Options<'a> {
     /// Whether all silos share one cache of checks, so that each signature and hash is verified
     /// once per process instead of once per silo.
     pub memo: bool,
+    /// How members sign. Behaviour and results do not depend on it, traces do: they are hashes over
+    /// messages with their signatures.
+    pub signatures: Signatures,
     /// Threads for heavy work. Their number changes how long a run takes and nothing else.
     pub threads: usize,
     /// Whether to compute the references that the federation is compared with: training alone, one
@@ -70,6 +84,15 @@ pub struct Options<'a> {
     pub surrounding: Surrounding<'a>,
 }
 
+impl Options<'_> {
+    /// Whether members sign by keyed hashes.
+    pub(crate) fn simulates_signatures(&self) -> bool {
+        self.memo
+            && self.signatures == Signatures::Simulated
+            && matches!(self.surrounding, Surrounding::Virtual)
+    }
+}
+
 impl Default for Options<'_> {
     /// No shared cache, a thread for every core, with references, without an audit, in virtual
     /// time.
@@ -77,6 +100,7 @@ impl Default for Options<'_> {
         Self {
             data: None,
             memo: false,
+            signatures: Signatures::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,
             audit: false,

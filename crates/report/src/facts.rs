@@ -25,9 +25,12 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
             true => "on: equal checks were done once for all silos of this process",
             false => "off: every member did every check",
         };
+        let signatures = match checks.simulated_signatures {
+            true => "signatures simulated by keyed hashes".to_owned(),
+            false => format!("{} signatures", count(checks.signatures)),
+        };
         let checked = format!(
-            "{} signatures, {} hashed, {} decisions, {} outcomes computed",
-            count(checks.signatures),
+            "{signatures}, {} hashed, {} decisions, {} outcomes computed",
             bytes(checks.bytes_hashed),
             count(checks.checks),
             count(checks.settles)

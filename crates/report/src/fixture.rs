@@ -60,6 +60,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
             .collect(),
         weights_abs_sum: None,
         checks: Some(Totals {
+            simulated_signatures: false,
             signatures: 12_345,
             bytes_hashed: 2_300_000,
             checks: 48,

@@ -120,6 +120,9 @@ pub(crate) struct Simulate {
     /// Whether every member does every check itself, or the process does each once for all
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub(crate) check: Check,
+    /// How members sign [default: simulated with --check once on --mesh virtual, otherwise ed25519]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) signatures: Option<Sign>,
     /// The same as --check once
     #[arg(long, hide = true, conflicts_with = "check")]
     pub(crate) memo: bool,
@@ -213,6 +216,16 @@ pub(crate) enum Check {
     Once,
     /// Every member does every check itself, as institutions do
     EveryMember,
+}
+
+/// How members of a federation in one process sign. The results and the events are the same; the trace,
+/// which is a hash over messages with their signatures, is another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sign {
+    /// By keyed hashes of the same size, which the process can check because it knows all keys
+    Simulated,
+    /// By Ed25519, as institutions do
+    Ed25519,
 }
 
 /// The network of a federation in this process.

@@ -14,11 +14,11 @@ use mesh::Transport;
 use node::pool::Workers;
 use report::{self, Story};
 use simulations::{
-    Environment, EnvironmentConfig, Options, Scenario, Surrounding, scenario::BUILT_IN,
+    Environment, EnvironmentConfig, Options, Scenario, Signatures, Surrounding, scenario::BUILT_IN,
 };
 
 use super::CommandError;
-use crate::cli::{Check, MeshKind, Simulate, typed};
+use crate::cli::{Check, MeshKind, Sign, Simulate, typed};
 use crate::progress::{Progress, say};
 use node::cli::TransportKind;
 use node::logging::colours;
@@ -35,6 +35,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let options = Options {
         data: simulate.data_folder(),
         memo: simulate.check == Check::Once,
+        signatures: signatures(simulate)?,
         references: !simulate.no_references,
         progress: Box::new(|round| progress.round(round)),
         surrounding,
@@ -108,6 +109,22 @@ fn surrounding(
         MeshKind::Auto => Surrounding::of(scenario),
         MeshKind::Virtual | MeshKind::Loopback => Surrounding::Virtual,
     })
+}
+
+/// How members sign.
+///
+/// # Errors
+/// [`CommandError`]: simulated signatures are asked for where members check each other.
+fn signatures(simulate: &Simulate) -> Result<Signatures, CommandError> {
+    let alone = simulate.check == Check::EveryMember || simulate.mesh == MeshKind::Loopback;
+    match simulate.signatures {
+        Some(Sign::Simulated) if alone => Err(CommandError::usage(
+            "--signatures simulated is for members whose messages one process checks for all: leave it out \
+             with --check every-member and --mesh loopback",
+        )),
+        Some(Sign::Ed25519) => Ok(Signatures::Ed25519),
+        Some(Sign::Simulated) | None => Ok(Signatures::Simulated),
+    }
 }
 
 /// Makes an environment over real sockets.

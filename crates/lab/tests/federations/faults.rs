@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::common::LEAD_PHASES;
 use lab::{Summary, run_study};
 use methods::learner::QuadraticLearner;
+use serde_json::Value;
 use simulations::toy::toy_study;
-use simulations::{Options, Overrides, RunError, Scenario};
+use simulations::{Options, Overrides, RunError, Scenario, Signatures};
 
 const TOY: &str = r#"
 name = "toy"
@@ -33,6 +34,14 @@ struct Toy {
 }
 
 fn play(faults: &str, threads: usize, seed: u64) -> Toy {
+    let options = Options {
+        threads,
+        ..Options::default()
+    };
+    play_with(faults, seed, options)
+}
+
+fn play_with(faults: &str, seed: u64, options: Options<'_>) -> Toy {
     let scenario = Scenario::parse("toy.toml", &format!("{TOY}{faults}")).unwrap();
     let overrides = Overrides {
         seed: Some(seed),
@@ -43,9 +52,8 @@ fn play(faults: &str, threads: usize, seed: u64) -> Toy {
     let centres = [[0.0, 1.0], [0.0, 1.2], [5.0, 5.0], [5.2, 5.0]].map(|c| c.to_vec());
     let (study, learners) = toy_study(&centres);
     let options = Options {
-        threads,
         references: false,
-        ..Options::default()
+        ..options
     };
     Toy {
         result: run_study(&scenario, &study, options),
@@ -275,6 +283,50 @@ fn rounds_finish_with_one_byzantine_silo_of_any_behaviour() {
         // every seed.
         let idle = name.starts_with("sync-");
         assert!(idle || acted, "{name} does nothing");
+    }
+}
+
+/// What happened in a run, without what differs between the ways to sign: hashes over signatures, and how
+/// many were checked.
+fn happened(summary: &Summary) -> Value {
+    let mut all = serde_json::to_value(summary).unwrap();
+    for key in ["trace", "seconds", "reference_seconds", "checks"] {
+        assert!(all.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+    }
+    all
+}
+
+#[test]
+fn members_that_sign_by_keyed_hashes_do_the_same_under_every_behaviour() {
+    let names = behaviours();
+    let byzantine = names
+        .iter()
+        .filter(|name| *name != "shuffled-labels")
+        .map(|name| byzantine(&[name]));
+    let killed =
+        "[[fault]]\nkill = \"lead\"\nphase = \"deciding\"\nround = 2\nrestart-after = \"10s\"\n";
+    for (seed, faults) in byzantine.chain([String::new(), killed.into()]).enumerate() {
+        let run = |memo, signatures| {
+            let options = Options {
+                memo,
+                signatures,
+                threads: 2,
+                ..Options::default()
+            };
+            let result = play_with(&faults, seed as u64, options).result;
+            result.unwrap_or_else(|error| panic!("{faults}: {error}"))
+        };
+        let (real, hashes) = (
+            run(true, Signatures::Ed25519),
+            run(true, Signatures::Simulated),
+        );
+        assert_eq!(happened(&real), happened(&hashes), "{faults}");
+        assert_ne!(real.trace, hashes.trace, "{faults}");
+        assert!(hashes.checks.unwrap().simulated_signatures);
+        // Where members check each other, they sign by Ed25519 whatever is asked for.
+        let alone = run(false, Signatures::Simulated);
+        assert_eq!(alone.trace, real.trace, "{faults}");
+        assert!(!alone.checks.unwrap().simulated_signatures);
     }
 }
 

@@ -1,9 +1,13 @@
 //! Ed25519 keys and signatures, and the one place where signatures are checked.
 
+mod simulated;
+
 use std::fmt;
 
 use ed25519_dalek::{Signer, SigningKey};
 use serde::{Deserialize, Serialize};
+
+pub use simulated::SimulatedKeys;
 
 /// A member's public key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,7 +43,11 @@ impl Signature {
 
 /// A member's signing key.
 #[derive(Clone)]
-pub struct SecretKey(SigningKey);
+pub struct SecretKey {
+    key: SigningKey,
+    /// Whether it makes keyed hashes in the place of signatures.
+    simulated: bool,
+}
 
 impl fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,27 +58,36 @@ impl fmt::Debug for SecretKey {
 impl SecretKey {
     /// The key with these 32 secret bytes.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
-        Self(SigningKey::from_bytes(bytes))
+        Self {
+            key: SigningKey::from_bytes(bytes),
+            simulated: false,
+        }
     }
 
     /// The 32 secret bytes, for the key file and for the node's own mesh.
     pub fn to_bytes(&self) -> [u8; 32] {
-        self.0.to_bytes()
+        self.key.to_bytes()
     }
 
     /// The matching public key.
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.0.verifying_key().to_bytes())
+        PublicKey(self.key.verifying_key().to_bytes())
     }
 
     /// Signs `message`.
     pub fn sign(&self, message: &[u8]) -> Signature {
-        Signature::from_bytes(&self.0.sign(message).to_bytes())
+        if self.simulated {
+            return self.keyed_hash(message);
+        }
+        Signature::from_bytes(&self.key.sign(message).to_bytes())
     }
 
     /// A secret value derived from this key. The label keeps uses (nonces, seeds) apart.
     pub fn derive(&self, label: &str, parts: &[&[u8]]) -> [u8; 32] {
-        let key = blake3::derive_key("rota: values derived from a signing key", self.0.as_bytes());
+        let key = blake3::derive_key(
+            "rota: values derived from a signing key",
+            self.key.as_bytes(),
+        );
         let mut hasher = blake3::Hasher::new_keyed(&key);
         for part in std::iter::once(&label.as_bytes()).chain(parts) {
             hasher.update(&(part.len() as u64).to_le_bytes());
