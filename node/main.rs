@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
 use node::cli::{Command, Federation, LogOptions};
-use node::commands::{self, CommandError};
+use node::commands;
 use node::logging::{self, Log};
 
 /// One institution's node in a federation that trains models together without a server.
@@ -61,24 +61,11 @@ fn main() -> ExitCode {
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
     };
-    let log = match logging::start(&log, &ProgressBar::hidden()) {
-        Ok(log) => log,
-        Err(why) => return fail(&CommandError::Log(why)),
-    };
-    let done = match &cli.command {
-        Commands::Node(command) => commands::run(command),
-        Commands::Federation(command) => commands::run_federation(command),
-    };
-    // Its last lines come before the error.
-    drop(log);
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader closed the pipe, as in `rota-node chain | head`.
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
-}
-
-fn fail(error: &CommandError) -> ExitCode {
-    commands::failed(&error.to_string(), error.exit_code())
+    commands::end(
+        logging::start(&log, &ProgressBar::hidden()),
+        || match &cli.command {
+            Commands::Node(command) => commands::run(command),
+            Commands::Federation(command) => commands::run_federation(command),
+        },
+    )
 }

@@ -33,41 +33,30 @@ fn main() -> ExitCode {
         format: cli.log.log_format,
         otlp: run.and_then(|run| run.otlp.as_deref()),
     };
-    let log = match logging::start(&log, &bar) {
-        Ok(log) => log,
-        Err(why) => return fail(&around_a_node::CommandError::Log(why).into()),
-    };
-    let done = match &cli.command {
-        Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
-        Command::Compare(options) => commands::compare::run(options, bar),
-        Command::Lab(options) => commands::lab::run(options, bar),
-        Command::Advise(options) => commands::advise::run(options, bar),
-        Command::Attack(attack) => commands::attack::run(attack, bar),
-        Command::Init(init) => commands::init::run(init),
-        Command::Scenarios => commands::scenarios::run(),
-        Command::Data(data) => commands::data::run(data),
-        Command::Experiments => commands::scenarios::experiments(),
-        Command::Schema(schema) => commands::schema::run(schema),
-        Command::Solve(solve) => commands::solve::run(solve, &bar),
-        Command::Strategies(strategies) => commands::strategies::run(strategies),
-        Command::Report(report) => commands::report::run(report),
-        Command::Node(command) => around_a_node::run(command).map_err(CommandError::from),
-        Command::Federation(Federation::New(options)) => commands::new::new(options),
-        Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
-        Command::Federation(Federation::Member(command)) => {
-            around_a_node::run_federation(command).map_err(CommandError::from)
-        }
-    };
-    // Its last lines come before the error.
-    drop(log);
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        // The reader closed the pipe, as in `rota simulate | head`.
-        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
-        Err(error) => fail(&error),
-    }
-}
-
-fn fail(error: &CommandError) -> ExitCode {
-    around_a_node::failed(&error.to_string(), error.exit_code())
+    around_a_node::end(
+        logging::start(&log, &bar.clone()),
+        || -> Result<(), CommandError> {
+            match &cli.command {
+                Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
+                Command::Compare(options) => commands::compare::run(options, bar),
+                Command::Lab(options) => commands::lab::run(options, bar),
+                Command::Advise(options) => commands::advise::run(options, bar),
+                Command::Attack(attack) => commands::attack::run(attack, bar),
+                Command::Init(init) => commands::init::run(init),
+                Command::Scenarios => commands::scenarios::run(),
+                Command::Data(data) => commands::data::run(data),
+                Command::Experiments => commands::scenarios::experiments(),
+                Command::Schema(schema) => commands::schema::run(schema),
+                Command::Solve(solve) => commands::solve::run(solve, &bar),
+                Command::Strategies(strategies) => commands::strategies::run(strategies),
+                Command::Report(report) => commands::report::run(report),
+                Command::Node(command) => around_a_node::run(command).map_err(CommandError::from),
+                Command::Federation(Federation::New(options)) => commands::new::new(options),
+                Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
+                Command::Federation(Federation::Member(command)) => {
+                    around_a_node::run_federation(command).map_err(CommandError::from)
+                }
+            }
+        },
+    )
 }

@@ -43,7 +43,7 @@ use learn::export::ExportError;
 use task::data::DataError;
 
 use crate::cli::{Command, Federation};
-use crate::logging::say;
+use crate::logging::{Started, say};
 
 /// Carries out a command.
 ///
@@ -86,11 +86,39 @@ pub fn run_federation(command: &Federation) -> Result<(), CommandError> {
     }
 }
 
-/// Prints an error and gives the exit code of the program.
-pub fn failed(error: &str, code: u8) -> ExitCode {
-    // If standard error is closed, the exit code still reports the failure.
-    let _ = say(&format!("error: {}", numbers::message(error)));
-    ExitCode::from(code)
+/// Why a command of a program failed: one sentence.
+pub trait Failure: std::fmt::Display {
+    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
+    fn exit_code(&self) -> u8;
+
+    /// Whether the reader of standard output has closed it.
+    fn is_broken_pipe(&self) -> bool;
+}
+
+/// Carries out a command of a program while its log is open, and prints its error.
+pub fn end<E: Failure + From<CommandError>>(
+    log: Result<Started, String>,
+    command: impl FnOnce() -> Result<(), E>,
+) -> ExitCode {
+    let done = match log {
+        Ok(log) => {
+            let done = command();
+            // The last lines of the log come before the error.
+            drop(log);
+            done
+        }
+        Err(why) => Err(CommandError::Log(why).into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // The reader closed the pipe, as in `rota chain | head`.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            // If standard error is closed, the exit code still reports the failure.
+            let _ = say(&format!("error: {}", numbers::message(&error.to_string())));
+            ExitCode::from(error.exit_code())
+        }
+    }
 }
 
 /// Why a command failed: one sentence, with what to try.
@@ -219,9 +247,8 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-impl CommandError {
-    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
-    pub fn exit_code(&self) -> u8 {
+impl Failure for CommandError {
+    fn exit_code(&self) -> u8 {
         match self {
             CommandError::Setup(_)
             | CommandError::Toml(_)
@@ -276,8 +303,7 @@ impl CommandError {
         }
     }
 
-    /// Whether the reader of standard output has closed it.
-    pub fn is_broken_pipe(&self) -> bool {
+    fn is_broken_pipe(&self) -> bool {
         let (CommandError::Output(error) | CommandError::Audit(CheckError::Output(error))) = self
         else {
             return false;

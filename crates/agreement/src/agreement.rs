@@ -109,13 +109,9 @@ impl Agreement {
             return Err(refused(source, &none));
         }
         let addresses = raw.silo.iter().map(|silo| silo.addresses.clone()).collect();
-        let max_model_norm = raw.charter.max_model_norm;
-        if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-            return Err(wrong("charter.max-model-norm", "must be above 0"));
-        }
-        let max_weight = raw.charter.max_weight;
-        if let Some(what) = max_weight_fault(max_weight) {
-            return Err(wrong("charter.max-weight", what));
+        let (max_model_norm, max_weight) = (raw.charter.max_model_norm, raw.charter.max_weight);
+        if let Some((key, what)) = bounds_fault(max_model_norm, max_weight) {
+            return Err(wrong(key, what));
         }
         check_task(source, &raw.task)?;
         let continues = raw.continues.take();
@@ -429,11 +425,20 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }
 
-/// What is wrong with a `max-weight`, in words that follow the key; none where it is a share of at most
-/// all, or absent.
-pub fn max_weight_fault(share: Option<f64>) -> Option<&'static str> {
-    let bad = |share: &f64| share.is_nan() || *share <= 0.0 || *share > 1.0;
-    share.filter(bad).map(|_| "must be above 0 and at most 1")
+/// What is wrong with the bounds of models and weights: the key, and words that follow it. `None` where the
+/// norm is above 0 and the weight a share of at most all, or they are absent.
+pub fn bounds_fault(
+    max_model_norm: Option<f64>,
+    max_weight: Option<f64>,
+) -> Option<(&'static str, &'static str)> {
+    if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
+        return Some(("charter.max-model-norm", "must be above 0"));
+    }
+    let bad = |share: f64| share.is_nan() || share <= 0.0 || share > 1.0;
+    if max_weight.is_some_and(bad) {
+        return Some(("charter.max-weight", "must be above 0 and at most 1"));
+    }
+    None
 }
 
 /// The 32 bytes of 64 hexadecimal digits.

@@ -37,8 +37,8 @@ mod verification;
 mod work;
 
 pub use agreement::{
-    Agreement, ConfigError, LINE_MBIT, Unfit, default_min_contributions, default_view_timeout,
-    enough_patience, max_weight_fault, models_take, public_key, read_configuration,
+    Agreement, ConfigError, LINE_MBIT, Unfit, bounds_fault, default_min_contributions,
+    default_view_timeout, enough_patience, models_take, public_key, read_configuration,
 };
 pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;

@@ -40,14 +40,14 @@ pub mod export;
 pub mod external;
 mod learners;
 mod models;
+mod of_task;
 mod onnx;
 mod study;
 
 pub use device::{Device, DeviceChoice, DeviceError, DeviceName, Listed, devices};
 pub use learners::{ConstantLearner, TableLearner};
-pub use study::{
-    FarColumn, Pool, RowCounts, Silo, Study, TaskStudy, far_columns, stand_in, study_of,
-};
+pub use of_task::{TaskStudy, stand_in};
+pub use study::{FarColumn, Pool, RowCounts, Silo, Study, far_columns, study_of};
 
 pub(crate) use task::{data, file, metrics, propose, random, schema};
 

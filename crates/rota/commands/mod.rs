@@ -24,6 +24,7 @@ use ::lab::demo::DemoError;
 use ::lab::deploy::DeployError;
 use ::lab::init::{ComposeError, NewError};
 use ::lab::loopback;
+use node::commands::Failure;
 use node::commands::{self, data as code_of_data};
 use simulations::{RunError, ScenarioError};
 use task::data::DataError;
@@ -126,9 +127,10 @@ impl CommandError {
     pub(crate) fn failed(what: impl Into<String>) -> Self {
         NodeError::Failed(what.into()).into()
     }
+}
 
-    /// 2 for wrong options and wrong configuration files, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
+impl Failure for CommandError {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Node(error) => error.exit_code(),
             Self::Scenario(_)
@@ -159,8 +161,7 @@ impl CommandError {
         }
     }
 
-    /// Whether the reader of standard output has closed it.
-    pub(crate) fn is_broken_pipe(&self) -> bool {
+    fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Node(error) if error.is_broken_pipe())
     }
 }

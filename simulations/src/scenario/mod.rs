@@ -227,11 +227,8 @@ impl Scenario {
         if let Err(what) = self.serve.check() {
             return Err(source.key_of("serve.folds", format!("is {}, it {what}", self.serve.folds)));
         }
-        if max_model_norm.is_some_and(|norm| norm.is_nan() || norm <= 0.0) {
-            return Err(source.key_of("charter.max-model-norm", "must be above 0"));
-        }
-        if let Some(what) = agreement::max_weight_fault(*max_weight) {
-            return Err(source.key_of("charter.max-weight", what));
+        if let Some((key, what)) = agreement::bounds_fault(*max_model_norm, *max_weight) {
+            return Err(source.key_of(key, what));
         }
         if let Some((key, allowed)) = self.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));

@@ -8,7 +8,7 @@ use crate::skipped;
 use std::path::PathBuf;
 
 use lab::{Summary, run};
-use simulations::{Options, Overrides, Scenario};
+use simulations::{Options, Overrides, Scenario, Signatures};
 
 fn folder() -> Option<PathBuf> {
     let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
@@ -23,6 +23,8 @@ fn play(name: &str, memo: bool, references: bool, data: Option<PathBuf>) -> Summ
     let options = Options {
         data,
         memo,
+        // The trace is the same, then, whoever checks.
+        signatures: Signatures::Ed25519,
         references,
         ..Options::default()
     };

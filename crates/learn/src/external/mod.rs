@@ -16,6 +16,7 @@
 //! A program that dies, hangs, or gives a wrong answer fails the request, and is started again for
 //! the next one ([`Programs`]).
 
+pub(crate) mod absent;
 mod agreed;
 mod child;
 mod config;
@@ -44,7 +45,6 @@ pub use learner::ExternalLearner;
 pub use own::own_silo;
 pub use programs::Programs;
 pub use proposed::Proposed;
-pub(crate) use study::absent;
 pub use study::{MOST_HELD, external_silo, external_study};
 pub use table::TableByProgram;
 pub use wire::PROTOCOL;

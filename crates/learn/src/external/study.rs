@@ -1,21 +1,22 @@
 //! The silos of a task whose models are trained by programs.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use task::TaskConfig;
 use task::external::{ExternalTask, StartFrom};
 
+use super::absent::absent;
 use super::agreed::{Agreed, Begins};
 use super::config::LearnerConfig;
-use super::learner::{Absent, Doubt, ExternalLearner, hex};
+use super::learner::{Doubt, ExternalLearner, hex};
 use super::metric::{measured_here, measured_somewhere};
 use super::programs::Programs;
 use super::proposed::Proposed;
 use super::table::TableByProgram;
 use crate::data::DataError;
-use crate::metrics::Metric;
-use crate::study::{RowCounts, SILOS, Silo, Study, TaskStudy};
+use crate::of_task::TaskStudy;
+use crate::study::{SILOS, Silo, Study};
 
 /// Most frozen tensors whose digests an agreement names one by one.
 pub const MOST_HELD: usize = 300;
@@ -211,37 +212,4 @@ fn chosen(silos: &[Silo], names: &[String]) -> Result<Vec<usize>, DataError> {
     places.sort_unstable();
     places.dedup();
     Ok(places)
-}
-
-/// Stand-ins for silos whose programs are elsewhere.
-///
-/// # Errors
-/// [`DataError::Config`]: tensors that make no model.
-pub(crate) fn absent(task: &ExternalTask, names: &[String]) -> Result<Study, DataError> {
-    let layout = task.layout()?;
-    let task = Arc::new(task.clone());
-    let silo = |name: &String| Silo {
-        name: name.clone(),
-        learner: Arc::new(Absent {
-            task: task.clone(),
-            layout: layout.clone(),
-            initial: OnceLock::new(),
-        }),
-        rows: RowCounts::default(),
-        preparation: None,
-        group: None,
-        table: None,
-    };
-    Ok(Study {
-        silos: names.iter().map(silo).collect(),
-        metric: Metric {
-            name: task.metric,
-            unit: task.unit.clone(),
-        },
-        pooled: None,
-        notes: Vec::new(),
-        proposed: None,
-        classes: Vec::new(),
-        subgroups: Vec::new(),
-    })
 }

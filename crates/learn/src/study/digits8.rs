@@ -12,7 +12,7 @@ use crate::metrics::{Metric, MetricName};
 use crate::models::{Loss, Mlp};
 
 /// The digits benchmark, without randomness and without scaling.
-pub(super) fn digits_study(files: Digits) -> Study {
+pub(crate) fn digits_study(files: Digits) -> Study {
     use crate::data::DIGITS_WIDTHS as WIDTHS;
     let mut rest = files.start.as_slice();
     let mut start = Vec::new();

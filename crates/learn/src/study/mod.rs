@@ -4,8 +4,6 @@ mod digits8;
 mod family;
 mod far;
 mod findings;
-mod of_task;
-mod stand_in;
 mod table;
 
 use std::sync::Arc;
@@ -19,10 +17,9 @@ use crate::external::Proposed;
 use crate::learners::TableLearner;
 use crate::metrics::Metric;
 
+pub(crate) use digits8::digits_study;
 pub(crate) use family::family;
 pub use far::{FarColumn, far_columns};
-pub use of_task::TaskStudy;
-pub use stand_in::stand_in;
 pub use table::study_of;
 
 /// Default number of silos for sources whose rows can be partitioned into any number.
@@ -145,6 +142,3 @@ fn pool(learners: Vec<Arc<TableLearner>>) -> Option<Pool> {
         Arc::new(TableLearner::pooled(&chosen))
     }))
 }
-
-#[cfg(test)]
-mod tests;

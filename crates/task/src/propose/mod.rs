@@ -13,6 +13,7 @@ pub mod leak;
 mod personal;
 pub mod persons;
 mod sniff;
+mod sorted;
 mod stand_in;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::schema::{FeatureColumns, LocalNames, Schema, merged};
 
 use self::alike::alike;
 pub use self::cells::Cells;
+use self::sorted::{Sorted, chosen_target, read_as_the_first};
 
 /// Fewest rows of a level that an agreement lists, unless more are asked for.
 pub const RARE: usize = 5;
@@ -283,94 +285,6 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     let data = proposal.read(files, wishes)?;
     proposal.notes.extend(noticed(&data));
     Ok(proposal)
-}
-
-/// The format of every file, and the files, each with the format of the first.
-///
-/// # Errors
-/// [`DataError`]: no file, one that cannot be read, one without rows.
-fn read_as_the_first(
-    files: &[PathBuf],
-    wishes: &Wishes,
-    notes: &mut Vec<String>,
-) -> Result<(Vec<Format>, Vec<(RawFile, Format)>), DataError> {
-    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
-    if let Some(first) = formats.first() {
-        notes.extend(sniff::notes(first));
-    }
-    notes.extend(sniff::file_notes(&formats, &raw)?);
-    for format in &mut formats {
-        format.missing.extend(wishes.missing.iter().cloned());
-    }
-    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
-        let path = empty.path.display();
-        return Err(DataError::Config(format!("{path} has no rows")));
-    }
-    let no_file = || DataError::Config("give at least one file".into());
-    let format = formats.first().cloned().ok_or_else(no_file)?;
-    let raw = raw.into_iter().map(|file| (file, format.clone()));
-    Ok((formats, raw.collect()))
-}
-
-/// The column to predict: the wished one, or the last that is not left out.
-fn chosen_target(
-    header: &[String],
-    wishes: &Wishes,
-    notes: &mut Vec<String>,
-) -> Result<String, DataError> {
-    if let Some(target) = &wishes.target {
-        return Ok(target.clone());
-    }
-    let others = header.iter().rev();
-    let last = others
-        .filter(|name| Some(*name) != wishes.silo_column.as_ref())
-        .find(|name| !wishes.drop.contains(name));
-    let last = last.cloned().ok_or_else(no_columns)?;
-    notes.push(format!(
-        "no --target was given: the last column, {last:?}, is taken"
-    ));
-    Ok(last)
-}
-
-/// The columns of the files by what becomes of them.
-#[derive(Default)]
-struct Sorted {
-    features: Vec<FeatureColumns>,
-    /// What every feature holds, in one phrase.
-    columns: Vec<(String, String)>,
-    /// Columns that are no features, and why.
-    left_out: Vec<(String, String)>,
-    /// The usual values of columns of numbers.
-    usual: BTreeMap<String, [f64; 2]>,
-}
-
-impl Sorted {
-    /// A column that is no feature, and why.
-    fn leave_out(&mut self, name: &str, why: String) {
-        self.left_out.push((name.to_owned(), why));
-    }
-
-    /// Finds out what a column is. What nobody can tell from its cells is asked.
-    fn add(&mut self, cells: Cells<'_>, asked: &mut Asked<'_>, notes: &mut Vec<String>) {
-        let name = cells.name.to_owned();
-        match column::found(&cells, asked.wishes) {
-            Found::Feature(feature, what) => {
-                notes.extend(cells.doubts());
-                self.usual
-                    .extend(cells.usual().map(|both| (name.clone(), both)));
-                self.columns.push((name, what));
-                self.features.push(feature);
-            }
-            Found::Category(feature, what, said) => {
-                notes.extend(said);
-                asked.alike(&cells);
-                self.columns.push((name, what));
-                self.features.push(feature);
-            }
-            Found::Odd => asked.odd(&cells),
-            Found::LeftOut(why) => self.leave_out(&name, why),
-        }
-    }
 }
 
 /// What all rows together tell that a person should look at before anything is learned from them: columns

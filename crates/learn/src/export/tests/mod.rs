@@ -3,7 +3,7 @@
 mod graphs;
 mod predictions;
 
-use crate::study::TaskStudy;
+use crate::of_task::TaskStudy;
 use methods::Params;
 
 use super::*;

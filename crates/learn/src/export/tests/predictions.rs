@@ -1,6 +1,6 @@
 //! Predictions for rows of a file, and models in files.
 
-use crate::study::TaskStudy;
+use crate::of_task::TaskStudy;
 use methods::learner::Split;
 
 use super::*;

@@ -1,0 +1,96 @@
+//! The files as they are read first, and what becomes of their columns.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{Asked, Cells, Found, Wishes, column, no_columns, sniff};
+use crate::data::{DataError, Format, RawFile};
+use crate::schema::FeatureColumns;
+
+/// The format of every file, and the files, each with the format of the first.
+///
+/// # Errors
+/// [`DataError`]: no file, one that cannot be read, one without rows.
+pub(super) fn read_as_the_first(
+    files: &[PathBuf],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<Format>, Vec<(RawFile, Format)>), DataError> {
+    let (mut formats, raw) = sniff::all(files, wishes.marks)?;
+    if let Some(first) = formats.first() {
+        notes.extend(sniff::notes(first));
+    }
+    notes.extend(sniff::file_notes(&formats, &raw)?);
+    for format in &mut formats {
+        format.missing.extend(wishes.missing.iter().cloned());
+    }
+    if let Some(empty) = raw.iter().find(|file| file.rows.is_empty()) {
+        let path = empty.path.display();
+        return Err(DataError::Config(format!("{path} has no rows")));
+    }
+    let no_file = || DataError::Config("give at least one file".into());
+    let format = formats.first().cloned().ok_or_else(no_file)?;
+    let raw = raw.into_iter().map(|file| (file, format.clone()));
+    Ok((formats, raw.collect()))
+}
+
+/// The column to predict: the wished one, or the last that is not left out.
+pub(super) fn chosen_target(
+    header: &[String],
+    wishes: &Wishes,
+    notes: &mut Vec<String>,
+) -> Result<String, DataError> {
+    if let Some(target) = &wishes.target {
+        return Ok(target.clone());
+    }
+    let others = header.iter().rev();
+    let last = others
+        .filter(|name| Some(*name) != wishes.silo_column.as_ref())
+        .find(|name| !wishes.drop.contains(name));
+    let last = last.cloned().ok_or_else(no_columns)?;
+    notes.push(format!(
+        "no --target was given: the last column, {last:?}, is taken"
+    ));
+    Ok(last)
+}
+
+/// The columns of the files by what becomes of them.
+#[derive(Default)]
+pub(super) struct Sorted {
+    pub(super) features: Vec<FeatureColumns>,
+    /// What every feature holds, in one phrase.
+    pub(super) columns: Vec<(String, String)>,
+    /// Columns that are no features, and why.
+    pub(super) left_out: Vec<(String, String)>,
+    /// The usual values of columns of numbers.
+    pub(super) usual: BTreeMap<String, [f64; 2]>,
+}
+
+impl Sorted {
+    /// A column that is no feature, and why.
+    pub(super) fn leave_out(&mut self, name: &str, why: String) {
+        self.left_out.push((name.to_owned(), why));
+    }
+
+    /// Finds out what a column is. What nobody can tell from its cells is asked.
+    pub(super) fn add(&mut self, cells: Cells<'_>, asked: &mut Asked<'_>, notes: &mut Vec<String>) {
+        let name = cells.name.to_owned();
+        match column::found(&cells, asked.wishes) {
+            Found::Feature(feature, what) => {
+                notes.extend(cells.doubts());
+                self.usual
+                    .extend(cells.usual().map(|both| (name.clone(), both)));
+                self.columns.push((name, what));
+                self.features.push(feature);
+            }
+            Found::Category(feature, what, said) => {
+                notes.extend(said);
+                asked.alike(&cells);
+                self.columns.push((name, what));
+                self.features.push(feature);
+            }
+            Found::Odd => asked.odd(&cells),
+            Found::LeftOut(why) => self.leave_out(&name, why),
+        }
+    }
+}
