@@ -340,7 +340,7 @@ impl<'a> Director<'a> {
                     traffic,
                     work: self.environment.work(),
                 });
-                self.compare_entries(block);
+                self.look_at_entries(*round, block);
                 progress(&RoundDone {
                     round: *round,
                     rounds: self.federation.epoch.charter.rounds,
@@ -370,11 +370,13 @@ impl<'a> Director<'a> {
         Ok(())
     }
 
-    /// Where names are removed: how much of that the entries of this final block undo.
-    fn compare_entries(&self, block: &Hash) {
+    /// Keeps the entries of this final block, where they are to be kept; and where names are removed, finds
+    /// how much of that they undo.
+    fn look_at_entries(&self, round: u64, block: &Hash) {
+        let disks = self.environment.disks();
+        let blob = |hash: &Hash| disks.iter().find_map(|disk| disk.blobs().get(hash));
+        self.recorder.keep_contributions(round, block, blob);
         if !self.federation.epoch.charter.shows_names() {
-            let disks = self.environment.disks();
-            let blob = |hash: &Hash| disks.iter().find_map(|disk| disk.blobs().get(hash));
             self.recorder.compare_entries(block, blob);
         }
     }

@@ -61,6 +61,7 @@ pub fn federate(
         (federation, Checks::new(options.memo))
     };
     let began = Instant::now();
+    let keeps = options.keep_contributions;
     let Options {
         surrounding,
         progress,
@@ -73,6 +74,7 @@ pub fn federate(
         let reading = if real { READ_REAL } else { READ_VIRTUAL };
         let (epoch, faulty) = (federation.epoch.clone(), federation.faulty.clone());
         let recorder = Recorder::new(epoch, faulty, origin, reading);
+        recorder.read().contributions = keeps.then(BTreeMap::new);
         let config = EnvironmentConfig {
             federation,
             recorder: &recorder,
@@ -161,12 +163,14 @@ fn record(
     let invariants = recorder.invariants();
     let mut log = recorder.read();
     let notices = std::mem::take(&mut log.notices);
+    let kept = log.contributions.take().unwrap_or_default();
     let blobs = traffic.iter().map(|sent: &Traffic| sent.blobs).sum();
     RunRecord {
         mesh: environment.mesh(),
         rounds: rounds(federation, &notices),
         notices,
         blobs: Some(blobs),
+        contributions: kept.into_values().collect(),
         seconds: began.elapsed().as_secs_f64(),
         protocol: Some(ProtocolRecord {
             traffic,

@@ -67,7 +67,7 @@ pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, Linkage};
 pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone, Signatures, Surrounding};
-pub use record::{Led, Mark, ProtocolRecord, RoundRecord, RunRecord, Stop};
+pub use record::{Contributions, Led, Mark, ProtocolRecord, RoundRecord, RunRecord, Stop};
 pub use recorder::Recorder;
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use tamper::Tamper;

@@ -75,6 +75,8 @@ pub struct Options<'a> {
     /// Whether to compare the chains of all members after the run and to recompute every outcome on
     /// them. Needs a charter that keeps the models of all rounds (`keep-rounds`).
     pub audit: bool,
+    /// Whether to keep the contributions of every round, which take the memory of as many models.
+    pub keep_contributions: bool,
     /// Time on the federation's clock after which the run ends, whether or not the federation is
     /// complete; `None`: a federation that does not get ahead is an error in the end.
     pub limit: Option<Duration>,
@@ -104,6 +106,7 @@ impl Default for Options<'_> {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             references: true,
             audit: false,
+            keep_contributions: false,
             limit: None,
             progress: Box::new(|_| ()),
             surrounding: Surrounding::Virtual,

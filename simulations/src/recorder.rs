@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::invariants::{Monitor, Violation, kind};
 use crate::linkage::Comparison;
+use crate::record::Contributions;
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub(crate) struct Log {
     pub(crate) violation: Option<Violation>,
     /// How often authors could be recognised.
     pub(crate) linkage: Comparison,
+    /// The contributions of final rounds, where they are kept.
+    pub(crate) contributions: Option<BTreeMap<u64, Contributions>>,
     /// Events: deliveries, commits, adoptions.
     pub(crate) events: u64,
 }
@@ -73,6 +76,7 @@ impl Recorder {
             notices: Vec::new(),
             violation: None,
             linkage: Comparison::default(),
+            contributions: None,
             events: 0,
         };
         Self {
@@ -117,6 +121,27 @@ impl Recorder {
         let rounds = self.read().linkage.rounds();
         // The thread ends before its sender only by a panic, which the result shows.
         let _ = rounds.send(shown);
+    }
+
+    /// A round became final with this block: keeps its contributions, where they are to be kept. `blob` returns
+    /// models by hash.
+    pub(crate) fn keep_contributions(
+        &self,
+        round: u64,
+        block: &Hash,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) {
+        if self.read().contributions.is_none() {
+            return;
+        }
+        let entries = self.read().monitor.entries(block).into_iter();
+        let each = entries.filter_map(|(author, entry, losses)| {
+            Some((author, blob(&entry.fields.blob)?, losses))
+        });
+        let contributions = Contributions::new(round, each.collect());
+        if let Some(kept) = &mut self.read().contributions {
+            kept.insert(round, contributions);
+        }
     }
 
     /// The properties that are checked after every event.

@@ -6,6 +6,7 @@ mod compare;
 mod direct;
 mod init;
 mod inputs;
+mod keep;
 #[path = "../nodes/mod.rs"]
 mod nodes;
 #[path = "../skipped/mod.rs"]

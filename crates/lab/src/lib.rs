@@ -52,6 +52,7 @@ pub mod demo;
 pub mod deploy;
 pub mod history;
 pub mod init;
+mod keep;
 pub mod loopback;
 mod participation;
 mod reference;
@@ -60,7 +61,8 @@ mod run;
 mod statistic;
 pub mod summary;
 
-pub use run::{run, run_study};
+pub use keep::KeepError;
+pub use run::{run, run_and_keep, run_study};
 pub use summary::Summary;
 
 #[cfg(test)]

@@ -1,32 +1,60 @@
 //! Runs a scenario: first the federation, then the references that it is compared with.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use learn::Study;
 use task::data::DataError;
 
-use crate::participation::participation;
+use crate::keep::{self, KeepError};
+use crate::participation::{Participation, participation};
 use crate::reference::References;
 use crate::summary::{self, Summary};
 use simulations::Federation;
 use simulations::Options;
-use simulations::RunError;
 use simulations::federate;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
+use simulations::{RunError, RunRecord};
 
 /// Runs a scenario on the data of its task.
 ///
 /// # Errors
 /// [`RunError`]: data, setup, a violated property, or a federation that does not finish.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunError> {
-    let folder = options.data.as_deref();
-    let study = scenario.study(folder);
-    let study = study.map_err(|error| match error {
+    run_study(scenario, &study(scenario, &options)?, options)
+}
+
+/// The silos of a scenario's task.
+fn study(scenario: &Scenario, options: &Options<'_>) -> Result<Study, RunError> {
+    let study = scenario.study(options.data.as_deref());
+    study.map_err(|error| match error {
         DataError::Config(what) => RunError::Setup(format!("{}, task: {what}", scenario.file)),
         error => RunError::Data(error),
-    })?;
-    run_study(scenario, &study, options)
+    })
+}
+
+/// Runs a scenario as [`run`] does, and writes what was learned in every round into a folder: final models,
+/// contributions and personal parts as safetensors files, losses as tables, and `index.json`, which names
+/// them.
+///
+/// # Errors
+/// [`KeepError`]: as for [`run`], or a file that cannot be written.
+pub fn run_and_keep(
+    scenario: &Scenario,
+    options: Options<'_>,
+    folder: &Path,
+) -> Result<Summary, KeepError> {
+    let study = study(scenario, &options)?;
+    let options = Options {
+        keep_contributions: true,
+        ..options
+    };
+    let play = play(scenario, &study, options)?;
+    let names = (scenario.name.as_str(), scenario.strategy.name());
+    keep::write(folder, names, &play.federation, &play.recorded)?;
+    Ok(play.summary()?)
 }
 
 /// Runs a scenario with the silos of `study` in place of those of its task.
@@ -36,29 +64,64 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunErro
 pub fn run_study(
     scenario: &Scenario,
     study: &Study,
-    mut options: Options<'_>,
+    options: Options<'_>,
 ) -> Result<Summary, RunError> {
+    play(scenario, study, options)?.summary()
+}
+
+/// A federation that has run.
+struct Played<'a> {
+    scenario: &'a Scenario,
+    study: &'a Study,
+    references: bool,
+    threads: Arc<Threads>,
+    participation: Participation,
+    federation: Federation,
+    recorded: RunRecord,
+}
+
+/// Runs the federation of a scenario.
+fn play<'a>(
+    scenario: &'a Scenario,
+    study: &'a Study,
+    mut options: Options<'_>,
+) -> Result<Played<'a>, RunError> {
     let threads = Threads::new(options.threads);
     let (faults, strategy) = (&scenario.faults, &scenario.strategy);
     let participation = participation(scenario, study)?;
     let federation = Federation::new(scenario, &participation.study, strategy, faults)?;
     let recorded = federate(scenario, &federation, faults, &mut options, &threads)?;
-    let began = Instant::now();
-    let references = match options.references {
-        true => References::compute(scenario, &participation, &threads)?,
-        false => References::default(),
-    };
-    let mut summary = summary::build(
+    Ok(Played {
         scenario,
         study,
-        &participation,
-        &federation,
-        &recorded,
-        &references,
-        &threads,
-    )?;
-    summary.reference_seconds = began.elapsed().as_secs_f64();
-    Ok(summary)
+        references: options.references,
+        threads,
+        participation,
+        federation,
+        recorded,
+    })
+}
+
+impl Played<'_> {
+    /// What came out, beside the references that it is compared with.
+    fn summary(&self) -> Result<Summary, RunError> {
+        let began = Instant::now();
+        let references = match self.references {
+            true => References::compute(self.scenario, &self.participation, &self.threads)?,
+            false => References::default(),
+        };
+        let mut summary = summary::build(
+            self.scenario,
+            self.study,
+            &self.participation,
+            &self.federation,
+            &self.recorded,
+            &references,
+            &self.threads,
+        )?;
+        summary.reference_seconds = began.elapsed().as_secs_f64();
+        Ok(summary)
+    }
 }
 
 #[cfg(test)]

@@ -117,6 +117,10 @@ pub(crate) struct Simulate {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Folder for what was learned in every round: models, contributions and personal parts as safetensors
+    /// files, losses as tables, and index.json [default: none]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
     /// Whether every member does every check itself, or the process does each once for all
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub(crate) check: Check,

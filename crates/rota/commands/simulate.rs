@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::loopback::{self, Loopback};
-use lab::run as federate;
 use lab::summary::{ModelKind, Summary, Unusable};
+use lab::{KeepError, run as federate, run_and_keep};
 use mesh::Transport;
 use node::pool::Workers;
 use report::{self, Story};
@@ -41,7 +41,16 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
         surrounding,
         ..Options::default()
     };
-    let summary = federate(&scenario, options);
+    let summary = match &simulate.keep {
+        Some(folder) => {
+            empty(folder)?;
+            run_and_keep(&scenario, options, folder).map_err(|error| match error {
+                KeepError::Run(error) => error.into(),
+                error => CommandError::failed(error.to_string()),
+            })
+        }
+        None => federate(&scenario, options).map_err(CommandError::from),
+    };
     progress.end();
     let summary = summary?;
     let story = Story::of(&summary, &scenario.description);
@@ -109,6 +118,21 @@ fn surrounding(
         MeshKind::Auto => Surrounding::of(scenario),
         MeshKind::Virtual | MeshKind::Loopback => Surrounding::Virtual,
     })
+}
+
+/// Refuses a folder that has something in it already.
+fn empty(folder: &Path) -> Result<(), CommandError> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(CommandError::usage(format!(
+                "--keep {} is not empty: name a new folder",
+                folder.display()
+            ))),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(reason) => Err(unwritable(folder, reason)),
+    }
 }
 
 /// How members sign.

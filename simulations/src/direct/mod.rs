@@ -24,7 +24,7 @@ use crate::error::RunError;
 use crate::federation::Federation;
 use crate::options::{Options, RoundDone};
 use crate::pool::Threads;
-use crate::record::{RoundRecord, RunRecord};
+use crate::record::{Contributions, RoundRecord, RunRecord};
 
 /// A federation at the beginning of a round.
 struct Direct<'a> {
@@ -36,6 +36,8 @@ struct Direct<'a> {
     base: Arc<RoundBase>,
     notices: Vec<(Time, MemberIndex, Notice)>,
     rounds: Vec<RoundRecord>,
+    /// The contributions of all rounds, where they are kept.
+    kept_contributions: Option<Vec<Contributions>>,
     /// Bytes that the members would send of models.
     blobs: u64,
     /// The blobs of the last rounds, which members would still have.
@@ -61,6 +63,7 @@ pub(crate) fn federate(
 ) -> Result<RunRecord, RunError> {
     let began = Instant::now();
     let mut direct = Direct::new(federation, threads)?;
+    direct.kept_contributions = options.keep_contributions.then(Vec::new);
     let charter = &federation.epoch.charter;
     // At other levels it depends on the leads.
     let counted = charter.verification == Verification::Full;
@@ -83,6 +86,7 @@ pub(crate) fn federate(
         blobs: counted.then_some(direct.blobs),
         seconds: began.elapsed().as_secs_f64(),
         protocol: None,
+        contributions: direct.kept_contributions.unwrap_or_default(),
     })
 }
 
@@ -114,6 +118,7 @@ impl<'a> Direct<'a> {
             silos,
             notices: Vec::new(),
             rounds: Vec::new(),
+            kept_contributions: None,
             blobs: 0,
             kept: VecDeque::new(),
         })

@@ -16,7 +16,7 @@ use silo::{Notice, SiloConfig};
 use super::Direct;
 use super::sheet::Listed;
 use crate::error::RunError;
-use crate::record::RoundRecord;
+use crate::record::{Contributions, RoundRecord};
 
 impl Direct<'_> {
     /// Runs one round, and adopts its outcome.
@@ -155,6 +155,12 @@ impl Direct<'_> {
         settled: &Settled,
     ) -> Result<(), RunError> {
         let round = self.base.next();
+        if let Some(kept) = &mut self.kept_contributions {
+            let rows = signed.scores.iter().flatten().cloned().map(Some);
+            let each = entries.iter().zip(rows.chain(std::iter::repeat(None)));
+            let each = each.map(|(one, row)| (one.index(), one.own.document.clone(), row));
+            kept.push(Contributions::new(round, each.collect()));
+        }
         let mut authors: Vec<_> = entries.iter().map(|one| one.index()).collect();
         authors.sort_unstable();
         let mut after: Vec<Option<(usize, LastTraining)>> = vec![None; self.silos.len()];

@@ -1,6 +1,6 @@
-//! Keyed hashes in the place of signatures, for simulations in which one process holds all keys. Making
-//! and checking one costs a hundredth of Ed25519. It proves nothing to anybody else: nobody without the
-//! secret key can check it, so nodes, which check by [`Strict`](super::Strict), refuse it.
+//! Keyed hashes in the place of signatures, for simulations in which one process holds all keys. They cost
+//! far less, and prove nothing to anybody else: nobody without the secret key can check one, so nodes,
+//! which check by [`Strict`](super::Strict), refuse it.
 
 use std::collections::HashMap;
 

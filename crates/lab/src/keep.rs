@@ -1,0 +1,167 @@
+//! Writes what a run learned, round by round, for those who want to look at it with their own tools.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use simulations::{Contributions, Federation, RunError, RunRecord};
+
+use crate::summary::{AdoptedModel, adopted_models};
+
+/// Why a run has no result that is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// The run itself failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A file cannot be written.
+    #[error("cannot write {}: {reason}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        reason: io::Error,
+    },
+}
+
+/// The table of contents, `index.json`.
+#[derive(Debug, Serialize)]
+struct Index {
+    scenario: String,
+    seed: u64,
+    strategy: String,
+    rounds: Vec<KeptRound>,
+}
+
+/// What there is of a round; files are relative to the folder.
+#[derive(Debug, Serialize)]
+struct KeptRound {
+    round: u64,
+    /// The models that became final.
+    models: Vec<KeptModel>,
+    /// What members sent.
+    contributions: Vec<OfSilo>,
+    /// What stays at each silo.
+    personal: Vec<OfSilo>,
+    /// Losses of the cross-evaluation as a table without names: rows and columns in the order of
+    /// `contributions`, the row is whose data, the column whose model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    losses: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct KeptModel {
+    file: String,
+    silos: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct OfSilo {
+    silo: String,
+    file: String,
+}
+
+/// Writes into `folder`, which is made, the models, contributions, personal parts and losses of every
+/// round, and `index.json`, which names the files. Models are safetensors files.
+///
+/// # Errors
+/// [`KeepError`]: a file cannot be written.
+pub(crate) fn write(
+    folder: &Path,
+    (scenario, strategy): (&str, &str),
+    federation: &Federation,
+    recorded: &RunRecord,
+) -> Result<(), KeepError> {
+    let adopted = adopted_models(&recorded.notices);
+    let keep = Keep { folder, federation };
+    let rounds = recorded.rounds.iter().map(|round| {
+        let of_round = adopted.iter().filter(|one| one.round == round.round);
+        let contributed = recorded.contributions.iter();
+        let contributed = contributed.clone().find(|one| one.round == round.round);
+        keep.round(round.round, &of_round.collect::<Vec<_>>(), contributed)
+    });
+    let index = Index {
+        scenario: scenario.into(),
+        seed: federation.seed,
+        strategy: strategy.into(),
+        rounds: rounds.collect::<Result<_, _>>()?,
+    };
+    let text = serde_json::to_string_pretty(&index).expect("an index is texts and numbers");
+    keep.file("index.json", text.as_bytes())
+}
+
+struct Keep<'a> {
+    folder: &'a Path,
+    federation: &'a Federation,
+}
+
+impl Keep<'_> {
+    fn file(&self, name: &str, bytes: &[u8]) -> Result<(), KeepError> {
+        let file = self.folder.join(name);
+        let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = folder.and_then(|()| fs::write(&file, bytes));
+        written.map_err(|reason| KeepError::File { file, reason })
+    }
+
+    fn name(&self, silo: usize) -> String {
+        let silos = self.federation.epoch.roster.silos();
+        silos
+            .get(silo)
+            .map_or(String::new(), |silo| silo.name.clone())
+    }
+
+    fn round(
+        &self,
+        round: u64,
+        adopted: &[&AdoptedModel],
+        contributed: Option<&Contributions>,
+    ) -> Result<KeptRound, KeepError> {
+        let (mut models, mut personal) = (BTreeMap::<u32, KeptModel>::new(), Vec::new());
+        for one in adopted {
+            let (model, own) = &one.model;
+            let file = format!("round-{round:04}/coalition-{}.safetensors", one.coalition);
+            if !models.contains_key(&one.coalition) {
+                self.file(&file, &model.document())?;
+            }
+            let kept = models.entry(one.coalition).or_insert_with(|| KeptModel {
+                file,
+                silos: Vec::new(),
+            });
+            kept.silos.push(self.name(one.silo));
+            if !own.layout().is_empty() {
+                let file = format!("round-{round:04}/silo-{}-personal.safetensors", one.silo);
+                self.file(&file, &own.document())?;
+                let silo = self.name(one.silo);
+                personal.push(OfSilo { silo, file });
+            }
+        }
+        let mut contributions = Vec::new();
+        for (author, document) in contributed.iter().flat_map(|one| &one.models) {
+            let at = usize::from(author.0);
+            let file = format!("round-{round:04}/silo-{at}.safetensors");
+            self.file(&file, document)?;
+            let silo = self.name(at);
+            contributions.push(OfSilo { silo, file });
+        }
+        let losses = contributed.and_then(|one| one.losses.as_ref());
+        let losses = losses.map(|rows| -> Result<String, KeepError> {
+            let file = format!("round-{round:04}/losses.csv");
+            let line = |row: &Vec<f64>| {
+                let cells: Vec<_> = row.iter().map(f64::to_string).collect();
+                cells.join(",") + "\n"
+            };
+            let text: String = rows.iter().map(line).collect();
+            self.file(&file, text.as_bytes())?;
+            Ok(file)
+        });
+        Ok(KeptRound {
+            round,
+            models: models.into_values().collect(),
+            contributions,
+            personal,
+            losses: losses.transpose()?,
+        })
+    }
+}

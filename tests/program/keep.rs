@@ -1,0 +1,116 @@
+//! What a run learned, round by round, in a folder.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::cli::{folder, good, json, refused};
+
+/// The table of contents of a kept run.
+fn index(folder: &Path) -> Value {
+    let text = fs::read_to_string(folder.join("index.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The values of the only tensor's worth of numbers in a safetensors file.
+fn values(file: &Path) -> Vec<f32> {
+    let bytes = fs::read(file).unwrap();
+    let header = u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
+    let values = bytes[8 + header..].as_chunks().0.iter();
+    values.map(|&value| f32::from_le_bytes(value)).collect()
+}
+
+#[test]
+fn a_kept_run_has_its_models_contributions_and_losses_on_every_mesh() {
+    let mut contents = Vec::new();
+    for mesh in ["virtual", "direct"] {
+        let folder = folder(&format!("keep-{mesh}"));
+        let into = folder.to_str().unwrap();
+        let args = ["diabetes", "--rounds", "3", "--mesh", mesh, "--keep", into];
+        let summary = json(&args);
+        let index = index(&folder);
+        let rounds = index["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 3);
+        for (kept, told) in rounds.iter().zip(summary["rounds"].as_array().unwrap()) {
+            let groups = |all: &Value, of: &dyn Fn(&Value) -> Value| -> BTreeSet<String> {
+                let all = all.as_array().unwrap().iter();
+                all.map(|one| of(one).to_string()).collect()
+            };
+            let models = groups(&kept["models"], &|model| model["silos"].clone());
+            assert_eq!(models, groups(&told["coalitions"], &Value::clone));
+            let authors = groups(&kept["contributions"], &|one| one["silo"].clone());
+            assert_eq!(authors, groups(&told["authors"], &Value::clone));
+        }
+        // A coalition's model is the mean of what its members sent, each with the weight of its rows.
+        let last = &rounds[2];
+        let of = |value: &Value| values(&folder.join(value["file"].as_str().unwrap()));
+        let model = &last["models"][0];
+        let silos = model["silos"].as_array().unwrap();
+        let sent = last["contributions"].as_array().unwrap().iter();
+        let sent = sent.filter(|one| silos.contains(&one["silo"]));
+        let sent: Vec<_> = sent.map(of).collect();
+        for (at, value) in of(model).into_iter().enumerate() {
+            let each = sent.iter().map(|model| model[at]);
+            let (low, high) = each.fold((f32::MAX, f32::MIN), |(low, high), value| {
+                (low.min(value), high.max(value))
+            });
+            assert!(low <= value && value <= high, "{at}: {low} {value} {high}");
+        }
+        contents.push((index.clone(), folder.clone()));
+
+        // The losses of the round in which coalitions were found lead to the same coalitions.
+        let losses = folder.join(rounds[1]["losses"].as_str().unwrap());
+        let solved = good(&[
+            "solve",
+            "coalitions",
+            "-k",
+            "2",
+            "--json",
+            losses.to_str().unwrap(),
+        ]);
+        let solved: Value = serde_json::from_str(&solved).unwrap();
+        let authors = rounds[1]["contributions"].as_array().unwrap();
+        let name = |at: &Value| authors[at.as_u64().unwrap() as usize]["silo"].clone();
+        let named = |group: &Value| -> BTreeSet<String> {
+            let members = group.as_array().unwrap().iter();
+            members.map(|at| name(at).to_string()).collect()
+        };
+        let found: BTreeSet<_> = solved["coalitions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(named)
+            .collect();
+        let told = rounds[1]["models"].as_array().unwrap().iter();
+        let told: BTreeSet<BTreeSet<String>> = told
+            .map(|model| {
+                let silos = model["silos"].as_array().unwrap().iter();
+                silos.map(Value::to_string).collect()
+            })
+            .collect();
+        assert_eq!(found, told);
+        assert!(rounds[0].get("losses").is_none());
+
+        let (code, error) = refused(&args);
+        assert!(code == 2 && error.contains("is not empty"), "{error}");
+    }
+    let [(virtual_index, one), (direct_index, other)] = &contents[..] else {
+        panic!("two runs")
+    };
+    assert_eq!(virtual_index, direct_index);
+    for round in virtual_index["rounds"].as_array().unwrap() {
+        let files = ["models", "contributions", "personal"].iter();
+        for kept in files.flat_map(|key| round[key].as_array().unwrap()) {
+            let file = kept["file"].as_str().unwrap();
+            assert_eq!(
+                fs::read(one.join(file)).unwrap(),
+                fs::read(other.join(file)).unwrap(),
+                "{file}"
+            );
+        }
+    }
+}
