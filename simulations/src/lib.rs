@@ -35,6 +35,7 @@
 mod audit;
 pub mod bare;
 mod byzantine;
+mod contributions;
 mod cuts;
 mod direct;
 mod director;
@@ -59,6 +60,7 @@ mod tamper;
 pub mod toy;
 
 pub use byzantine::{Behaviour, lying};
+pub use contributions::Contributions;
 pub use disk::Disk;
 pub use environment::{Environment, EnvironmentConfig, Mesh};
 pub use error::RunError;
@@ -67,7 +69,7 @@ pub use federation::{Federation, lies, position};
 pub use linkage::{Clue, ClueKind, Linkage};
 pub use moments::{Moment, StepCut};
 pub use options::{MakeEnvironment, Options, RoundDone, Signatures, Surrounding};
-pub use record::{Contributions, Led, Mark, ProtocolRecord, RoundRecord, RunRecord, Stop};
+pub use record::{Led, Mark, ProtocolRecord, RoundRecord, RunRecord, Stop};
 pub use recorder::Recorder;
 pub use scenario::{Overrides, Scenario, ScenarioError};
 pub use tamper::Tamper;

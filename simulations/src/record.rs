@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use protocol::{MemberIndex, Time};
 use serde::Serialize;
 use silo::{Notice, Totals};
 
+use crate::contributions::Contributions;
 use crate::environment::Mesh;
 use crate::linkage::Linkage;
 use crate::network::Traffic;
@@ -28,43 +28,6 @@ pub struct RunRecord {
     pub protocol: Option<ProtocolRecord>,
     /// The contributions of every round, where they were to be kept.
     pub contributions: Vec<Contributions>,
-}
-
-/// What members contributed to a round.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Contributions {
-    /// The round, from 1.
-    pub round: u64,
-    /// The authors, with their models as they were sent: safetensors documents.
-    pub models: Vec<(MemberIndex, Bytes)>,
-    /// Losses of a cross-evaluation: rows and columns in the order of `models`, the row is whose data, the
-    /// column whose model.
-    pub losses: Option<Vec<Vec<f64>>>,
-}
-
-impl Contributions {
-    /// Puts the entries of a sheet, with the row of losses that the author of each measured, in the order
-    /// of their authors.
-    pub(crate) fn new(
-        round: u64,
-        mut entries: Vec<(MemberIndex, Bytes, Option<Vec<f64>>)>,
-    ) -> Self {
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(|&at| entries[at].0);
-        let losses = order.iter().map(|&at| {
-            let row = entries[at].2.take()?;
-            Some(order.iter().map(|&column| row[column]).collect())
-        });
-        let losses: Option<Vec<_>> = losses.collect();
-        let models = order
-            .iter()
-            .map(|&at| (entries[at].0, entries[at].1.clone()));
-        Self {
-            round,
-            models: models.collect(),
-            losses: losses.filter(|rows| !rows.is_empty()),
-        }
-    }
 }
 
 /// A final round.

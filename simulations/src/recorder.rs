@@ -12,9 +12,9 @@ use silo::{Notice, Record};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::contributions::Contributions;
 use crate::invariants::{Monitor, Violation, kind};
 use crate::linkage::Comparison;
-use crate::record::Contributions;
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]

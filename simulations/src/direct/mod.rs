@@ -19,12 +19,13 @@ use silo::outcome::genesis;
 use silo::rounds::{OwnState, Personal, RoundBase};
 use silo::{Notice, SiloConfig};
 
+use crate::contributions::Contributions;
 use crate::environment::Mesh;
 use crate::error::RunError;
 use crate::federation::Federation;
 use crate::options::{Options, RoundDone};
 use crate::pool::Threads;
-use crate::record::{Contributions, RoundRecord, RunRecord};
+use crate::record::{RoundRecord, RunRecord};
 
 /// A federation at the beginning of a round.
 struct Direct<'a> {

@@ -15,8 +15,9 @@ use silo::{Notice, SiloConfig};
 
 use super::Direct;
 use super::sheet::Listed;
+use crate::contributions::Contributions;
 use crate::error::RunError;
-use crate::record::{Contributions, RoundRecord};
+use crate::record::RoundRecord;
 
 impl Direct<'_> {
     /// Runs one round, and adopts its outcome.
