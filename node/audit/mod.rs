@@ -21,18 +21,18 @@
 //! | `words` | one line as a sentence |
 //! | `tap` | passes what a silo sends on to its network, and writes it down |
 
+mod audited_network;
 mod check;
 mod line;
 mod log;
-mod tap;
 #[cfg(test)]
 mod tests;
 mod words;
 
+pub(crate) use audited_network::{AuditedNetwork, Questions};
 pub use check::{Audited, CheckError, check};
 pub use line::{Event, Line};
 pub use log::{AuditLog, LogError, Sizes};
-pub(crate) use tap::{Questions, Tap};
 
 /// The folder of the log in a node's state folder.
 pub const AUDIT: &str = "audit";

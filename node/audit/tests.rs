@@ -352,7 +352,7 @@ fn tapped(commands: Vec<Command>, asked: &NetworkEvent) -> (TempDir, Audited, us
     questions.observe(asked);
     let epoch = epoch();
     let names = epoch.roster.silos().iter().map(|silo| silo.name.clone());
-    let tap = Tap {
+    let tap = AuditedNetwork {
         log: open(folder.path(), Sizes::default()),
         questions,
         names: names.collect(),

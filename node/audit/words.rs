@@ -1,7 +1,7 @@
 //! A line of the audit log as a sentence.
 
+use super::audited_network::ALL;
 use super::line::{Event, Line};
-use super::tap::ALL;
 use formatting::numbers::{bytes, plain};
 
 /// What the kinds of messages are, by the names that lines give them.

@@ -195,7 +195,7 @@ mod tests {
     use protocol::charter::Charter;
     use protocol::identity::Signature;
     use protocol::message::{Confirmed, Recovery, Standing};
-    use protocol::recovery::ground;
+    use protocol::recovery::resume_point;
 
     use super::*;
     use crate::fixture;
@@ -220,7 +220,7 @@ mod tests {
             block: epoch.id,
             notarised: 0,
         };
-        let ground = ground(&epoch, [&standing]).unwrap();
+        let point = resume_point(&epoch, [&standing]).unwrap();
         let signature = Signature::from_bytes(&[0; 64]);
         let confirmed = Confirmed {
             by: MemberIndex(0),
@@ -229,7 +229,7 @@ mod tests {
             number: 1,
             confirmation: signature,
         };
-        let block = Recovery::block(&epoch, &lost, &ground, vec![confirmed], Vec::new());
+        let block = Recovery::block(&epoch, &lost, &point, vec![confirmed], Vec::new());
         let id = block.hash();
         let proof = Recovery::no_proof(&epoch);
         let passage = Passage {

@@ -55,8 +55,8 @@ impl Blobs for WithStart {
         self.blobs.put_all(blobs)
     }
 
-    fn lay_down(&self, blob: Bytes) -> Bytes {
-        self.blobs.lay_down(blob)
+    fn to_file(&self, blob: Bytes) -> Bytes {
+        self.blobs.to_file(blob)
     }
 
     fn shared(&self, hash: &Hash, blob: Bytes) -> Bytes {

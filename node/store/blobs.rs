@@ -260,7 +260,7 @@ impl Blobs for DiskBlobs {
         Ok(())
     }
 
-    fn lay_down(&self, blob: Bytes) -> Bytes {
+    fn to_file(&self, blob: Bytes) -> Bytes {
         if !self.parts.is_large(blob.len() as u64) {
             return blob;
         }
@@ -378,7 +378,7 @@ mod tests {
         let blobs = DiskBlobs::open(place.path(), 0).unwrap();
         let files = || fs::read_dir(place.path().join(BLOBS)).unwrap().count();
         SYNCED.take();
-        let laid = blobs.lay_down(blob(1).1);
+        let laid = blobs.to_file(blob(1).1);
         assert_eq!(SYNCED.take(), [Synced::File(101, true)]);
         assert_eq!((laid.clone(), blobs.get(&blob(1).0)), (blob(1).1, None));
         blobs.put(blob(1).0, laid.clone()).unwrap();
@@ -386,7 +386,7 @@ mod tests {
         drop(laid);
         assert_eq!((blobs.get(&blob(1).0), files()), (Some(blob(1).1), 1));
         // What is not put is gone with its last reader; so is what is there already.
-        let (again, other) = (blobs.lay_down(blob(1).1), blobs.lay_down(blob(2).1));
+        let (again, other) = (blobs.to_file(blob(1).1), blobs.to_file(blob(2).1));
         assert_eq!(files(), 3);
         blobs.put(blob(1).0, again).unwrap();
         drop(other);

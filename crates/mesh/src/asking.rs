@@ -83,12 +83,12 @@ impl Asker {
 
 /// Answers the questions of other members. Remembers when each was answered last.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Answerer {
     tells: Tells,
     last: BTreeMap<MemberIndex, Instant>,
 }
 
-impl Told {
+impl Answerer {
     pub(crate) fn new(tells: Tells) -> Self {
         Self {
             tells,
@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    async fn answered(told: &mut Told, member: u16) -> Option<Vec<u8>> {
+    async fn answered(told: &mut Answerer, member: u16) -> Option<Vec<u8>> {
         let (ours, mut theirs) = tokio::io::duplex(2 * DOCUMENT);
         let ours = tokio_util::compat::TokioAsyncReadCompatExt::compat(ours);
         told.answer(MemberIndex(member), ours)?.await;
@@ -164,7 +164,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_member_is_told_what_is_for_it_and_not_more_often_than_twice_a_second() {
-        let mut told = Told::new(Tells::new(|member| match member {
+        let mut told = Answerer::new(Tells::new(|member| match member {
             MemberIndex(1) => Some(b"well".to_vec()),
             MemberIndex(2) => Some(vec![0; DOCUMENT + 1]),
             _ => None,

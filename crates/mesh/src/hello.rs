@@ -105,7 +105,7 @@ pub fn probe_key(secret: &[u8; 32]) -> [u8; 32] {
 
 /// What this node says in every greeting.
 #[derive(Debug, Clone)]
-pub(crate) struct Card {
+pub(crate) struct OwnGreeting {
     pub(crate) federation: Hash,
     pub(crate) program: Program,
     probe: PublicKey,
@@ -114,7 +114,7 @@ pub(crate) struct Card {
     twins: Pair,
 }
 
-impl Card {
+impl OwnGreeting {
     /// Of the node with this secret key, in the process with this number.
     pub(crate) fn new(
         federation: Hash,
@@ -179,7 +179,7 @@ pub(crate) struct Greeted {
 pub(crate) async fn ask(
     opener: Opener,
     (peer, remote): (PeerId, Multiaddr),
-    card: Card,
+    card: OwnGreeting,
 ) -> Result<(Greeted, Duration), OpenError> {
     let since = Instant::now();
     let failed = |error: io::Error| OpenError::Failed(error.to_string());
@@ -203,7 +203,7 @@ pub(crate) async fn ask(
 }
 
 /// Answers a greeting; `None` if what came was none.
-pub(crate) async fn answer(inbound: Inbound, card: Card) -> Option<Greeted> {
+pub(crate) async fn answer(inbound: Inbound, card: OwnGreeting) -> Option<Greeted> {
     let Inbound {
         peer,
         mut stream,
@@ -325,7 +325,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
-        let card = Card::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
+        let card =
+            OwnGreeting::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
         let hello = Hello {
             clock: UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
             ..card.now()
@@ -349,7 +350,7 @@ mod tests {
 
     #[tokio::test]
     async fn greetings_of_older_and_newer_programs_are_read() {
-        let card = Card::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
+        let card = OwnGreeting::new(Hash::of(b"federation"), Program::this(Some(1)), &[7; 32], 9);
         let hello = Hello {
             clock: UNIX_EPOCH,
             ..card.now()

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use crate::behaviour::transport;
 use crate::config::{MeshError, parse};
 use crate::dial::{innermost, resolve};
-use crate::hello::{self, Card, Greeted, Program};
+use crate::hello::{self, Greeted, OwnGreeting, Program};
 use crate::listening::listening;
 use crate::members::{id_of, key_of};
 use crate::pace::Paces;
@@ -96,7 +96,7 @@ pub async fn probe(
     patience: Duration,
 ) -> Result<Met, ProbeError> {
     let addresses = resolved(address).await?;
-    let (peer, card) = (identified(peer)?, Card::probing(federation, &key, 0));
+    let (peer, card) = (identified(peer)?, OwnGreeting::probing(federation, &key, 0));
     meet((key, card), peer, None, addresses, patience).await
 }
 
@@ -111,7 +111,7 @@ pub(crate) async fn own(
 ) -> Result<Met, ProbeError> {
     let addresses = resolved(address).await?;
     let peer = identified(&SecretKey::from_bytes(&secret).public())?;
-    let card = Card::probing(federation, &secret, instance);
+    let card = OwnGreeting::probing(federation, &secret, instance);
     let key = hello::probe_key(&secret);
     meet((key, card), peer, None, addresses, patience).await
 }
@@ -132,7 +132,7 @@ pub async fn probe_through(
     let addresses = resolved(address).await?.into_iter();
     let through = |address| relaying::slot(address, relay).with(Protocol::P2p(peer));
     let addresses = addresses.map(through).collect();
-    let card = Card::probing(federation, &key, 0);
+    let card = OwnGreeting::probing(federation, &key, 0);
     meet((key, card), peer, Some(relay), addresses, patience).await
 }
 
@@ -162,7 +162,7 @@ struct Behaviour {
 }
 
 async fn meet(
-    (key, card): ([u8; 32], Card),
+    (key, card): ([u8; 32], OwnGreeting),
     peer: PeerId,
     relay: Option<PeerId>,
     addresses: Vec<Multiaddr>,

@@ -51,9 +51,9 @@ pub enum RecoveryError {
     Proposed,
 }
 
-/// Where standings agree to go on.
+/// The round and view from which the remaining members resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ground {
+pub struct ResumePoint {
     /// The newest round that a signer has adopted.
     pub after: Checkpoint,
     /// View of the newest final block that a signer knows; 0 for none of this epoch.
@@ -89,40 +89,40 @@ pub fn set<'a>(standings: impl IntoIterator<Item = (MemberIndex, &'a Standing)>)
 ///
 /// # Errors
 /// [`RecoveryError::Standings`]: they contradict each other, or nobody has an outcome to go on from.
-pub fn ground<'a>(
+pub fn resume_point<'a>(
     epoch: &Epoch,
     standings: impl IntoIterator<Item = &'a Standing>,
-) -> Result<Ground, RecoveryError> {
-    let mut found: Option<Ground> = None;
+) -> Result<ResumePoint, RecoveryError> {
+    let mut found: Option<ResumePoint> = None;
     for standing in standings {
-        let own = Ground {
+        let own = ResumePoint {
             after: standing.adopted,
             view: standing.view,
             block: standing.block,
         };
-        let Some(ground) = &mut found else {
+        let Some(point) = &mut found else {
             found = Some(own);
             continue;
         };
-        let same_view = own.view == ground.view && own.block != ground.block;
-        let same_round = own.after.round == ground.after.round
-            && own.after != ground.after
+        let same_view = own.view == point.view && own.block != point.block;
+        let same_round = own.after.round == point.after.round
+            && own.after != point.after
             && !broken(Mutation::StandingsContradict);
         if same_view || same_round {
             return Err(RecoveryError::Standings);
         }
-        if own.view > ground.view {
-            (ground.view, ground.block) = (own.view, own.block);
+        if own.view > point.view {
+            (point.view, point.block) = (own.view, own.block);
         }
-        if own.after.round > ground.after.round {
-            ground.after = own.after;
+        if own.after.round > point.after.round {
+            point.after = own.after;
         }
     }
     let began = epoch.began;
-    let holds = |ground: &Ground| {
-        ground.after.round >= began.round
-            && (ground.after.round > began.round || ground.after == began)
-            && (ground.view > 0 || ground.block == epoch.id)
+    let holds = |point: &ResumePoint| {
+        point.after.round >= began.round
+            && (point.after.round > began.round || point.after == began)
+            && (point.view > 0 || point.block == epoch.id)
     };
     found.filter(holds).ok_or(RecoveryError::Standings)
 }
@@ -133,17 +133,17 @@ impl Recovery {
     pub fn block(
         epoch: &Epoch,
         lost: &[MemberIndex],
-        ground: &Ground,
+        point: &ResumePoint,
         standings: Vec<Confirmed>,
         head: Vec<Block>,
     ) -> Block {
         Block {
             epoch: epoch.id,
-            view: ground.view + 1,
-            parent: ground.block,
+            view: point.view + 1,
+            parent: point.block,
             content: Content::Recovery(Box::new(Self {
                 lost: lost.to_vec(),
-                after: ground.after,
+                after: point.after,
                 head,
                 standings,
             })),
@@ -197,12 +197,12 @@ impl Recovery {
             });
         }
         let standings = self.standings.iter().map(|signed| &signed.standing);
-        let ground = ground(epoch, standings)?;
-        if (self.after, block.parent, block.view) != (ground.after, ground.block, ground.view + 1) {
+        let point = resume_point(epoch, standings)?;
+        if (self.after, block.parent, block.view) != (point.after, point.block, point.view + 1) {
             return Err(RecoveryError::Standings);
         }
         if !broken(Mutation::AnyHead) {
-            self.check_head(epoch, &ground)?;
+            self.check_head(epoch, &point)?;
         }
         let silos = epoch.roster.silos();
         let silos = remaining.iter().map(|member| silos[member.at()].clone());
@@ -212,10 +212,10 @@ impl Recovery {
         Ok((silos.collect(), charter))
     }
 
-    fn check_head(&self, epoch: &Epoch, ground: &Ground) -> Result<(), RecoveryError> {
+    fn check_head(&self, epoch: &Epoch, point: &ResumePoint) -> Result<(), RecoveryError> {
         let mut parent = epoch.id;
         let mut blocks = self.head.iter();
-        if ground.after != epoch.began {
+        if point.after != epoch.began {
             let first = blocks.next().ok_or(RecoveryError::Head)?;
             let of = first.round().ok_or(RecoveryError::Head)?;
             parent = first.hash();
@@ -223,9 +223,9 @@ impl Recovery {
                 round: of.round,
                 block: parent,
                 // That of a masked round is what the signers have adopted.
-                outcome: of.outcome.unwrap_or(ground.after.outcome),
+                outcome: of.outcome.unwrap_or(point.after.outcome),
             };
-            if found != ground.after || first.epoch != epoch.id {
+            if found != point.after || first.epoch != epoch.id {
                 return Err(RecoveryError::Head);
             }
         }
@@ -238,7 +238,7 @@ impl Recovery {
             }
             parent = block.hash();
         }
-        match parent == ground.block {
+        match parent == point.block {
             true => Ok(()),
             false => Err(RecoveryError::Head),
         }

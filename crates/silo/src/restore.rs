@@ -78,7 +78,7 @@ pub(crate) fn restore(
     let last = contents.adopted.last();
     let mut missing = Vec::new();
     let newest = store.newest(&contents, &mut missing)?;
-    let outcome = newest.unwrap_or_else(|| genesis.read_from(|_, blob| blobs.lay_down(blob)));
+    let outcome = newest.unwrap_or_else(|| genesis.read_from(|_, blob| blobs.to_file(blob)));
     let standing = outcome.document.round;
     let own = store.own(last, &mut missing)?;
     let models = outcome.state.models.len();

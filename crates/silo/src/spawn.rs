@@ -14,7 +14,7 @@ use crate::activity::Activities;
 use crate::actors::mesh::{MeshActor, Opener};
 use crate::actors::messages::Notices;
 use crate::actors::observer::ObserverActor;
-use crate::actors::silo::{Seat, SiloActor};
+use crate::actors::silo::{MemberAndJournal, SiloActor};
 use crate::actors::worker::{CurrentRound, Waiting, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
@@ -210,7 +210,7 @@ fn start(
     let worker = worker.map(|start| start(&around));
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
-        seat: Some(Seat::new(member, journal, silo.begins, effects)),
+        seat: Some(MemberAndJournal::new(member, journal, silo.begins, effects)),
         pool: surroundings.pool,
         blobs: surroundings.blobs,
         mesh,

@@ -73,7 +73,7 @@ pub trait Journal: Send {
 
 /// A store of blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only,
 /// so that the stored blobs at any moment do not depend on how fast a job was; except for
-/// [`lay_down`](Self::lay_down), which stores nothing.
+/// [`to_file`](Self::to_file), which stores nothing.
 pub trait Blobs: Send + Sync {
     /// The blob of that hash, if it is here.
     fn get(&self, hash: &Hash) -> Option<Bytes>;
@@ -99,7 +99,7 @@ pub trait Blobs: Send + Sync {
     /// and needs no memory. It is stored only when it is put, which then takes no time, and if it is
     /// not put, nothing is left of it after its last clone. Where that is not possible, the result is
     /// `blob` itself.
-    fn lay_down(&self, blob: Bytes) -> Bytes {
+    fn to_file(&self, blob: Bytes) -> Bytes {
         blob
     }
 

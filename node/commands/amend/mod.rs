@@ -21,7 +21,7 @@ use crate::cli::{Amend, Here};
 pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
     match options {
         Amend::Change { file, here } => {
-            let standing = Standing::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.config)?;
             let text = read_configuration(file)?;
             let amendment = standing.amended(&file.display().to_string(), &text)?;
             let new = examined(&standing.agreement, &amendment).map_err(CommandError::Failed)?;
@@ -41,12 +41,12 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             rows,
             here,
         } => {
-            let standing = Standing::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.config)?;
             let text = standing.admitting(name, *key, address, *rows)?;
             standing.propose_text(text, here)
         }
         Amend::Evict { name, here } => {
-            let standing = Standing::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.config)?;
             let text = standing.agreement.without(name);
             standing.propose_text(text.map_err(failed)?, here)
         }
@@ -57,7 +57,7 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             here,
             ..
         } => {
-            let standing = Standing::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.config)?;
             let text = standing.agreement.rekeyed(name, *key).map_err(failed)?;
             let mut amendment = standing.amended("the amended agreement", &text)?;
             if *stolen {
@@ -68,13 +68,15 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
             standing.propose(amendment, here)
         }
         Amend::Leave { here } => {
-            let standing = Standing::of(&here.config)?;
+            let standing = AgreementInForce::of(&here.config)?;
             let amendment = standing.agreement.leaving(standing.institution.me);
             standing.propose(amendment, here)
         }
-        Amend::Approve { id, text, here } => Standing::of(&here.config)?.approve(id, *text, here),
-        Amend::Withdraw { id, here } => Standing::of(&here.config)?.withdraw(id, here),
-        Amend::Changes { text, config } => Standing::of(config)?.changes(*text),
+        Amend::Approve { id, text, here } => {
+            AgreementInForce::of(&here.config)?.approve(id, *text, here)
+        }
+        Amend::Withdraw { id, here } => AgreementInForce::of(&here.config)?.withdraw(id, here),
+        Amend::Changes { text, config } => AgreementInForce::of(config)?.changes(*text),
     }
 }
 
@@ -83,14 +85,14 @@ fn failed(error: impl std::fmt::Display) -> CommandError {
 }
 
 /// An institution, the agreement in force, and what is known of changes.
-struct Standing {
+struct AgreementInForce {
     institution: Institution,
     agreement: Agreement,
     amendments: Amendments,
     found: Found,
 }
 
-impl Standing {
+impl AgreementInForce {
     /// Of the member with this configuration, by its journal; the node may be running.
     fn of(config: &Path) -> Result<Self, CommandError> {
         let institution = present(config)?;

@@ -8,9 +8,9 @@ use crate::institution::typed::shown;
 use formatting::numbers;
 use protocol::member::KEPT;
 
-use super::{CommandError, Standing, failed, wrapped};
+use super::{AgreementInForce, CommandError, failed, wrapped};
 
-impl Standing {
+impl AgreementInForce {
     /// Prints all known changes of the agreement in force. One that cannot be read hides no other.
     pub(super) fn changes(&self, text: bool) -> Result<(), CommandError> {
         let epoch = &self.agreement.epoch;

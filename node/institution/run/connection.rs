@@ -21,7 +21,7 @@ use super::super::output::Output;
 use super::super::present::Present;
 use super::super::reporter::Reporter;
 use super::names;
-use crate::audit::{AuditLog, Questions, Tap};
+use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
 
 /// Most events that wait between the network and the silo.
@@ -103,7 +103,7 @@ impl Between {
         let (events, to_silo) = mpsc::channel(EVENTS);
         let (commands, sent) = mpsc::channel(COMMANDS);
         let questions = Questions::default();
-        let tap = Tap {
+        let tap = AuditedNetwork {
             log: self.log,
             questions: questions.clone(),
             names: names(epoch),

@@ -17,7 +17,7 @@ use super::super::unreachable::Unreachable;
 use super::super::waiting::Waiting;
 use super::super::watch::Watch;
 use super::part::Part;
-use super::told::Told;
+use super::told::NoticeTargets;
 use super::{Begin, names};
 use crate::status::socket;
 
@@ -50,9 +50,9 @@ impl Shared {
         columns: Option<Columns>,
         (health, reporter): (&Arc<Health>, &Reporter),
         output: &Output,
-    ) -> Told {
+    ) -> NoticeTargets {
         let institution = &begin.present.institution;
-        Told {
+        NoticeTargets {
             leaving: self.leaving.clone(),
             waiting: self.waiting.clone(),
             health: health.clone(),

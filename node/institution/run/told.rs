@@ -18,7 +18,7 @@ use super::super::serving::Serving;
 use super::super::waiting::Waiting;
 
 /// The parts of a node that the silo's notices are for.
-pub(super) struct Told {
+pub(super) struct NoticeTargets {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) waiting: Arc<Mutex<Waiting>>,
     pub(super) health: Arc<Health>,
@@ -32,7 +32,7 @@ pub(super) struct Told {
     pub(super) output: Output,
 }
 
-impl Told {
+impl NoticeTargets {
     /// The function that the silo calls with every notice.
     pub(super) fn feed(mut self) -> Feed {
         Box::new(move |at, notice| self.observe(at, notice))

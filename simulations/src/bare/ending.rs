@@ -13,12 +13,12 @@ use super::work;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     /// All members, in the order of the roster.
-    pub members: Vec<Standing>,
+    pub members: Vec<DiagnosedMember>,
 }
 
 /// The state of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct DiagnosedMember {
     /// Its name.
     pub name: String,
     /// Its faults: Byzantine behaviours, death, loss of its journal; empty if there are none.

@@ -27,7 +27,7 @@ use protocol::charter::{Rotation, Verification};
 use protocol::member;
 
 pub use deaths::Deaths;
-pub use ending::{Diagnosis, Standing};
+pub use ending::{DiagnosedMember, Diagnosis};
 pub use faults::{Byzantine, Faults, JournalLoss};
 pub use work::Plans;
 

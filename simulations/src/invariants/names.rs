@@ -35,13 +35,13 @@ pub(super) struct NamesRemoved {
     /// The lead of the view that every member is in.
     now: BTreeMap<MemberIndex, MemberIndex>,
     /// Messages that named the author of an entry to members that did not lead then, oldest first.
-    told: VecDeque<Told>,
+    told: VecDeque<NamedAuthor>,
     /// The last message, and what it tells: most are sent to several members.
     last: (Vec<u8>, Vec<Link>),
 }
 
 /// A message that tells a member whose entry this is.
-struct Told {
+struct NamedAuthor {
     at: Time,
     by: MemberIndex,
     to: MemberIndex,
@@ -152,7 +152,7 @@ impl NamesRemoved {
         let told = self.last.1.iter().flat_map(|link| {
             let all = ledger.epoch.roster.members();
             let readers = all.filter(|&member| member != by && to.is_none_or(|to| to == member));
-            let told = |to| Told {
+            let told = |to| NamedAuthor {
                 at,
                 by,
                 to,
@@ -195,12 +195,12 @@ impl NamesRemoved {
     /// The first member that was told something and had not become a lead by the time at which that
     /// would be known.
     fn leak(&mut self, now: Option<Time>, ledger: &Ledger) -> Result<(), String> {
-        let due = |told: &mut Told| now.is_none_or(|now| now > told.at + self.grace);
+        let due = |told: &mut NamedAuthor| now.is_none_or(|now| now > told.at + self.grace);
         let due = std::iter::from_fn(|| self.told.pop_front_if(due)).collect::<Vec<_>>();
         let leak = due
             .into_iter()
             .find(|told| !self.may_know(told.to, &told.link));
-        let Some(Told {
+        let Some(NamedAuthor {
             by, to, kind, link, ..
         }) = leak
         else {

@@ -137,7 +137,7 @@ pub(crate) fn a_blob_that_is_laid_down_is_there_once_it_is_put<P: Place>() {
     let large = Bytes::from(vec![7; 20 << 20]);
     for bytes in [Bytes::new(), blob(1).1, large] {
         let hash = Hash::of(&bytes);
-        let laid = blobs.lay_down(bytes.clone());
+        let laid = blobs.to_file(bytes.clone());
         assert_eq!((&laid, blobs.get(&hash)), (&bytes, None));
         blobs.put(hash, laid).unwrap();
         assert_eq!(blobs.get(&hash), Some(bytes.clone()));

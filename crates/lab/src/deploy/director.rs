@@ -16,7 +16,7 @@ use simulations::Moment;
 
 use super::DeployError;
 use super::faults::{Moments, Planned};
-use super::ground::Ground;
+use super::hosting::Hosting;
 use crate::demo::Member;
 use crate::history::Stopped;
 use node::events::{Line, NodeEvent, phase_name};
@@ -95,7 +95,7 @@ struct Node {
 
 /// Directs one run.
 pub(super) struct Director<'a> {
-    ground: &'a mut dyn Ground,
+    ground: &'a mut dyn Hosting,
     names: Vec<String>,
     folder: PathBuf,
     policy: Rotation,
@@ -117,7 +117,7 @@ pub(super) struct Director<'a> {
 
 impl<'a> Director<'a> {
     pub(super) fn new(
-        ground: &'a mut dyn Ground,
+        ground: &'a mut dyn Hosting,
         members: &[Member],
         folder: &Path,
         policy: Rotation,

@@ -6,7 +6,7 @@ use simulations::Moment;
 use simulations::scenario::{Fault, When, Who};
 
 use super::DeployError;
-use super::ground::NetworkKind;
+use super::hosting::NetworkKind;
 
 /// A fault that can be carried out, with nodes by their position.
 #[derive(Debug, Clone, PartialEq, Eq)]

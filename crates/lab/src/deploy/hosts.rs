@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use mesh::Transport;
 
-use super::ground::{Facts, Ground};
+use super::hosting::{Facts, Hosting};
 use super::{DeployError, Plan, output};
 use crate::demo::{Member, Places};
 
@@ -324,7 +324,7 @@ impl Hosts {
     }
 }
 
-impl Ground for Hosts {
+impl Hosting for Hosts {
     fn places(&self) -> &Places {
         &self.places
     }

@@ -9,7 +9,7 @@ use mesh::Transport;
 use simulations::Scenario;
 
 use super::DeployError;
-use super::ground::{Facts, Ground, links};
+use super::hosting::{Facts, Hosting, links};
 use super::proxy::Proxy;
 use crate::demo::{Member, Places, ports};
 use node::institution::cpu_seconds;
@@ -109,7 +109,7 @@ impl Loopback {
     }
 }
 
-impl Ground for Loopback {
+impl Hosting for Loopback {
     fn places(&self) -> &Places {
         &self.places
     }

@@ -16,7 +16,7 @@
 
 mod director;
 mod faults;
-mod ground;
+mod hosting;
 mod hosts;
 mod local;
 mod namespaces;
@@ -39,10 +39,10 @@ use crate::history::LogError;
 use formatting::numbers;
 
 use director::Director;
-use ground::Ground;
+use hosting::Hosting;
 use prepared::Prepared;
 
-pub use ground::NetworkKind;
+pub use hosting::NetworkKind;
 pub use hosts::{Host, HostsError, parse as parse_hosts};
 
 /// Most nodes of a deployment on one machine; links between more need more sockets than a process may
@@ -251,7 +251,7 @@ fn run(
     plan: &mut Plan<'_>,
     scenario: &Scenario,
     policy: Rotation,
-    ground: &mut dyn Ground,
+    ground: &mut dyn Hosting,
     faults: &[faults::Planned],
     (folder, limit): (&Path, Duration),
 ) -> Result<Trial, DeployError> {

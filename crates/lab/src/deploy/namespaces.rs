@@ -13,7 +13,7 @@ use mesh::Transport;
 use simulations::Scenario;
 use simulations::network::{LinkConfig, latencies};
 
-use super::ground::{Facts, Ground, links};
+use super::hosting::{Facts, Hosting, links};
 use super::local::{Processes, cpu, terminate};
 use super::{DeployError, output};
 use crate::demo::{Member, Places};
@@ -204,7 +204,7 @@ fn sending(shaping: Shaping, config: &LinkConfig, latency: Duration) -> Option<V
     shaping.limits.then(|| words.map(str::to_owned).to_vec())
 }
 
-impl Ground for Namespaces {
+impl Hosting for Namespaces {
     fn places(&self) -> &Places {
         &self.places
     }

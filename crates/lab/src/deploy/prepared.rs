@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use simulations::Scenario;
 
-use super::ground::{Ground, NetworkKind};
+use super::hosting::{Hosting, NetworkKind};
 use super::hosts::Remote;
 use super::local::Loopback;
 use super::namespaces::{Namespaces, Shaping};
@@ -67,7 +67,7 @@ impl Prepared {
         &self,
         scenario: &Scenario,
         n: usize,
-    ) -> Result<Box<dyn Ground>, DeployError> {
+    ) -> Result<Box<dyn Hosting>, DeployError> {
         Ok(match self {
             Self::Loopback { program, .. } => Box::new(Loopback::new(program, scenario, n)?),
             Self::Namespaces { program, shaping } => {

@@ -12,7 +12,7 @@
 //! Byzantine member sends. Meshes and taps share one runtime of several threads; the silos have
 //! another one.
 
-mod tap;
+mod recorded_link;
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use self::tap::Tap;
+use self::recorded_link::RecordedLink;
 
 /// Capacity of the channels between a silo and its tap.
 const SILO_QUEUE: usize = 1024;
@@ -213,7 +213,7 @@ impl Loopback {
         let (commands, outgoing) = mpsc::channel(SILO_QUEUE);
         let (incoming, events) = mpsc::channel(SILO_QUEUE);
         let messages = self.states.iter().map(|state| state.messages.clone());
-        let tap = Tap {
+        let tap = RecordedLink {
             me,
             recorder: self.recorder.clone(),
             tamper: self.states[me.at()].tamper.clone(),

@@ -7,7 +7,7 @@ use protocol::Hash;
 use protocol::net::BlobRequest;
 use tokio::sync::Notify;
 
-use super::board::{Board, Whole};
+use super::chunk_map::{ChunkMap, Whole};
 use super::spool::{Place, Spool};
 use super::tree::Tree;
 
@@ -17,7 +17,7 @@ enum State {
     /// Its length and tree are unknown. `requested`: a holder is being asked for it.
     Unknown { requested: bool },
     /// Its chunks are being fetched.
-    Started(Board),
+    Started(ChunkMap),
     /// Complete in a place of its own, which is being finished.
     Finishing,
     /// Complete, but not yet delivered to the silo.
@@ -43,7 +43,7 @@ impl Batch {
     pub(crate) fn new(
         wishes: Vec<BlobRequest>,
         spool: Option<Arc<dyn Spool>>,
-        mut started: impl FnMut(&BlobRequest) -> Option<Board>,
+        mut started: impl FnMut(&BlobRequest) -> Option<ChunkMap>,
     ) -> Self {
         let state =
             |wish| started(wish).map_or(State::Unknown { requested: false }, State::Started);
@@ -100,7 +100,7 @@ impl Batch {
         match &states[blob] {
             State::Unknown { .. } => {
                 let place = self.place_for(tree.length());
-                states[blob] = State::Started(Board::new(Arc::new(tree), place));
+                states[blob] = State::Started(ChunkMap::new(Arc::new(tree), place));
                 self.changed.notify_one();
                 true
             }
@@ -193,7 +193,7 @@ impl Batch {
     }
 
     /// Ends the fetch. Returns the blobs that are missing, and the boards of those that were started.
-    pub(crate) fn end(&self) -> (Vec<Hash>, Vec<Board>) {
+    pub(crate) fn end(&self) -> (Vec<Hash>, Vec<ChunkMap>) {
         let (mut missing, mut boards) = (Vec::new(), Vec::new());
         for (wish, state) in self.wishes.iter().zip(&mut *self.states()) {
             match std::mem::replace(state, State::Delivered) {
@@ -206,7 +206,7 @@ impl Batch {
         (missing, boards)
     }
 
-    fn board<T>(&self, blob: usize, work: impl FnOnce(&mut Board) -> T) -> Option<T> {
+    fn board<T>(&self, blob: usize, work: impl FnOnce(&mut ChunkMap) -> T) -> Option<T> {
         match &mut self.states()[blob] {
             State::Started(board) => Some(work(board)),
             _ => None,

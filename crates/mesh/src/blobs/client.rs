@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::batch::Batch;
-use super::board::Unfinished;
+use super::chunk_map::Unfinished;
 use super::pull::{Failure, Part, RUN};
 use super::spool::Spool;
 use super::wire::BLOBS;

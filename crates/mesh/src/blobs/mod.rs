@@ -5,7 +5,7 @@
 //! holder, `client` from several, `spool` keeps large blobs out of memory, and `server` serves blobs that the silo allows.
 
 mod batch;
-mod board;
+mod chunk_map;
 mod client;
 mod pull;
 mod server;
@@ -14,7 +14,7 @@ mod tree;
 mod wire;
 
 pub(crate) use client::Fetcher;
-pub(crate) use server::Desk;
+pub(crate) use server::BlobServer;
 pub use spool::{Place, Spool};
 
 #[cfg(test)]

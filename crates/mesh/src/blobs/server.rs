@@ -30,7 +30,7 @@ type Shared = Arc<OnceCell<Arc<Tree>>>;
 
 /// Serves blobs, and holds the questions that wait for the silo's answers.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct BlobServer {
     events: mpsc::Sender<Event>,
     waiting: Mutex<Waiting>,
     trees: Mutex<VecDeque<(Hash, Shared)>>,
@@ -44,7 +44,7 @@ struct Waiting {
     answers: BTreeMap<u64, oneshot::Sender<Vec<Option<Bytes>>>>,
 }
 
-impl Desk {
+impl BlobServer {
     pub(crate) fn new(events: mpsc::Sender<Event>) -> Self {
         Self {
             events,

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Node;
-use crate::hello::{self, Card, Greeted};
+use crate::hello::{self, Greeted, OwnGreeting};
 use crate::members::id_of;
 use crate::probe;
 use crate::streams::Inbound;
@@ -63,7 +63,7 @@ impl OwnKey {
     }
 
     /// Begins a look, at one address after the other.
-    pub(super) fn look(&mut self, card: &Card) {
+    pub(super) fn look(&mut self, card: &OwnGreeting) {
         self.next = Instant::now() + self.every;
         let Some(address) = self.addresses.get(self.looks % self.addresses.len()) else {
             return;

@@ -29,17 +29,17 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::asking::{Asker, Told};
+use crate::asking::{Answerer, Asker};
 use crate::behaviour::Behaviour;
-use crate::blobs::{Desk, Fetcher};
+use crate::blobs::{BlobServer, Fetcher};
 use crate::config::{Transport, is_relayed, socket};
 use crate::dial::{self, Dialer, Resolved};
 use crate::door::{Crowd, Door};
 use crate::gossip::{self, PublishBy, PublishedFrames};
 use crate::guests::Guests;
-use crate::hello::{Card, Greeted};
-use crate::knocks::{Knocks, Notice};
+use crate::hello::{Greeted, OwnGreeting};
 use crate::members::{Members, Peer};
+use crate::notices::{Notice, NoticeFilter};
 use crate::peers::Peers;
 use crate::queue::Addressed;
 use crate::relaying::Slots;
@@ -102,7 +102,7 @@ pub(crate) struct Node {
     dialer: Dialer,
     peers: Peers,
     resolving: JoinSet<(MemberIndex, Resolved)>,
-    desk: Arc<Desk>,
+    desk: Arc<BlobServer>,
     fetcher: Arc<Fetcher>,
     fetches: JoinSet<()>,
     /// Readers and writers of frames, and blobs being served.
@@ -111,10 +111,10 @@ pub(crate) struct Node {
     /// Greetings under way.
     greetings: JoinSet<Option<Greeted>>,
     /// What this node says in greetings.
-    card: Card,
+    card: OwnGreeting,
     /// The other key with which each member checks addresses while its node runs.
     probes: BTreeMap<MemberIndex, PeerId>,
-    knocks: Knocks,
+    knocks: NoticeFilter,
     /// Limits connections that have proved no key.
     door: Door,
     crowds: mpsc::Receiver<Crowd>,
@@ -137,7 +137,7 @@ pub(crate) struct Node {
     /// Questions for this node's address under way.
     told: JoinSet<Option<Multiaddr>>,
     /// Answers other members that ask how this node is doing.
-    answers: Told,
+    answers: Answerer,
     /// Members whose gossip is ignored, and until when.
     muted: BTreeMap<MemberIndex, Instant>,
 }

@@ -18,19 +18,19 @@ use super::greeting::OwnKey;
 use super::judging::Judging;
 use super::outside::Awaited;
 use super::{Ends, Node};
-use crate::asking::{Asker, Told};
+use crate::asking::{Answerer, Asker};
 use crate::behaviour;
-use crate::blobs::{Desk, Fetcher};
+use crate::blobs::{BlobServer, Fetcher};
 use crate::config::{Config, Contact, MeshError, parse};
 use crate::dial::Dialer;
 use crate::direct::{self, Reader};
 use crate::door::{Crowd, Door};
 use crate::gossip;
 use crate::guests::Guests;
-use crate::hello::Card;
-use crate::knocks::Knocks;
+use crate::hello::OwnGreeting;
 use crate::listening::listening;
 use crate::members::Members;
+use crate::notices::NoticeFilter;
 use crate::peers::Peers;
 use crate::queue::{QueueReceiver, queue};
 use crate::relaying::Slots;
@@ -68,7 +68,7 @@ impl Node {
         roster: &[Contact],
     ) -> Result<(Self, Ends), MeshError> {
         let program = config.program.clone();
-        let card = Card::new(config.federation, program, &secret, config.instance);
+        let card = OwnGreeting::new(config.federation, program, &secret, config.instance);
         let key = Keypair::ed25519_from_bytes(secret)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let (own, others) = places(roster, own_key(&key)?)?;
@@ -85,8 +85,8 @@ impl Node {
         let peers = Peers::new(others.iter().map(|contact| contact.member));
         let keys = (&key, own_key.probe);
         let (swarm, opener) = behaviour::swarm(config, keys, (&members, door.clone()), &topic)?;
-        let (knocks, notices) = Knocks::new();
-        let desk = Desk::new(events.clone());
+        let (knocks, notices) = NoticeFilter::new();
+        let desk = BlobServer::new(events.clone());
         let ends = Ends {
             commands: commands_in,
             events: events_out,
@@ -136,7 +136,7 @@ impl Node {
             addressed,
             slots: Slots::default(),
             told: JoinSet::new(),
-            answers: Told::new(config.tells.clone()),
+            answers: Answerer::new(config.tells.clone()),
             muted: BTreeMap::new(),
         };
         node.carry_frames(queues);

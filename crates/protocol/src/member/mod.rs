@@ -119,7 +119,7 @@ use outbox::Outbox;
 use participation::{Journal, Participation};
 use presence::Presence;
 use recoveries::Recoveries;
-use recovery::heeds;
+use recovery::still_handles;
 use round::Round;
 use settling::Settlement;
 use stage::Lead;
@@ -219,7 +219,7 @@ impl Member {
     /// A time before that of an earlier step counts as that earlier time.
     pub fn step(&mut self, now: Time, input: Input, effects: &mut Vec<Effect>) {
         self.now = self.now.max(now);
-        if self.over || self.recoveries.signed() && !heeds(&input) {
+        if self.over || self.recoveries.signed() && !still_handles(&input) {
             return;
         }
         match input {

@@ -21,7 +21,7 @@ use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::message::{Body, Confirmation, Confirmed, Message, Passage, Recovery, Standing};
 use crate::mutation::Mutation;
-use crate::recovery::{RecoveryError, ground, remaining, set};
+use crate::recovery::{RecoveryError, remaining, resume_point, set};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -295,7 +295,7 @@ impl Recovering<'_> {
             return self.report_held();
         }
         let all = standings.values().map(|(standing, _)| standing);
-        if let Err(why) = ground(&self.config.epoch, all) {
+        if let Err(why) = resume_point(&self.config.epoch, all) {
             if self.recoveries.misfit.replace(set) != Some(set) {
                 self.out.refuse(me, 0, ChangeError::from(why).into());
             }
@@ -374,24 +374,24 @@ impl Recovering<'_> {
     /// newest final block and its proof. Otherwise one that has them sends it.
     fn recovered(&self, own: &OwnConfirmation) -> Option<Passage> {
         let epoch = &self.config.epoch;
-        let ground = ground(epoch, own.standings.iter().map(|(_, of, _)| of)).ok()?;
+        let point = resume_point(epoch, own.standings.iter().map(|(_, of, _)| of)).ok()?;
         let history = &self.chain.history;
         let (mut head, mut proof) = (Vec::new(), Recovery::no_proof(epoch));
-        if ground.view > 0 {
+        if point.view > 0 {
             let last = history
                 .iter()
-                .rposition(|(block, _)| block.view == ground.view)?;
+                .rposition(|(block, _)| block.view == point.view)?;
             let certificate = history[last].1.as_ref()?;
-            if certificate.verdict != Verdict::Final(ground.block) {
+            if certificate.verdict != Verdict::Final(point.block) {
                 return None;
             }
             proof = certificate.clone();
-            let first = match ground.after == epoch.began {
+            let first = match point.after == epoch.began {
                 true => 0,
                 false => history.iter().rposition(|(block, _)| {
                     block
                         .learning()
-                        .is_some_and(|of| of.round == ground.after.round)
+                        .is_some_and(|of| of.round == point.after.round)
                 })?,
             };
             let blocks = history.get(first..=last)?.iter();
@@ -409,7 +409,7 @@ impl Recovering<'_> {
         };
         let standings: Option<Vec<_>> = own.standings.iter().map(confirmed).collect();
         let lost = &own.standings.first()?.1.lost;
-        let block = Recovery::block(epoch, lost, &ground, standings?, head);
+        let block = Recovery::block(epoch, lost, &point, standings?, head);
         // It is what the others check.
         epoch.next(&block).ok()?;
         let blocks = vec![block];
@@ -479,7 +479,7 @@ impl Recovering<'_> {
 
 /// Whether a member takes an input although it has signed a standing: only what leads out of
 /// the epoch, and questions of others that still have to catch up.
-pub(super) fn heeds(input: &Input) -> bool {
+pub(super) fn still_handles(input: &Input) -> bool {
     match input {
         Input::Opened(Opened::Message(message)) => matches!(
             message.body,

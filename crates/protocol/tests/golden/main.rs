@@ -24,7 +24,7 @@ use protocol::message::{
     Contribution, Entry, EntryFields, Kind, Learning, Passage, Phase, Proposal, Recovery, Reminder,
     Scores, Sheet, Standing, SyncResponse,
 };
-use protocol::recovery::{ground, set};
+use protocol::recovery::{resume_point, set};
 use protocol::roster::Silo;
 use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, SecretKey, codec};
 
@@ -216,7 +216,7 @@ fn recovered(epoch: &Epoch) -> Passage {
     };
     let standings = all.map(confirmed).collect();
     let lost = [MemberIndex(3)];
-    let ground = ground(epoch, [&standing]).unwrap();
+    let ground = resume_point(epoch, [&standing]).unwrap();
     let block = Recovery::block(epoch, &lost, &ground, standings, Vec::new());
     Passage {
         blocks: vec![block],

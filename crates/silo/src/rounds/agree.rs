@@ -43,7 +43,7 @@ pub fn check(
     checked.map_err(|objection| objection.to_string())
 }
 
-/// Computes the outcome of an encoded decision. `sheet` is `signed` with its models; `lay_down` takes
+/// Computes the outcome of an encoded decision. `sheet` is `signed` with its models; `to_file` takes
 /// the bytes of the outcome's models to where they will be stored.
 ///
 /// # Errors
@@ -54,7 +54,7 @@ pub fn settle(
     signed: &SignedSheet,
     sheet: &Sheet,
     decided: &[u8],
-    lay_down: impl Fn(Bytes) -> Bytes,
+    to_file: impl Fn(Bytes) -> Bytes,
 ) -> Result<Settled, String> {
     let round = base.next();
     if sheet.entries.is_empty() {
@@ -68,6 +68,6 @@ pub fn settle(
         round,
         entries.map(|entry| entry.fields.blob).collect(),
         outcome.assignment,
-        read_from(outcome.state, |_, blob| lay_down(blob)),
+        read_from(outcome.state, |_, blob| to_file(blob)),
     ))
 }

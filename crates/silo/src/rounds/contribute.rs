@@ -33,13 +33,13 @@ pub struct Contributed {
 }
 
 impl Contributed {
-    /// The same with its bytes where they will be stored, see [`Blobs::lay_down`].
-    pub(crate) fn laid_down(mut self, base: &RoundBase, blobs: &dyn Blobs) -> Self {
-        self.document = blobs.lay_down(self.document);
+    /// The same with its bytes where they will be stored, see [`Blobs::to_file`].
+    pub(crate) fn in_files(mut self, base: &RoundBase, blobs: &dyn Blobs) -> Self {
+        self.document = blobs.to_file(self.document);
         if base.encoding.is_exact() {
             self.admitted = self.admitted.read_from(self.document.clone());
         }
-        let personal = blobs.lay_down(self.personal.document());
+        let personal = blobs.to_file(self.personal.document());
         self.personal = self.personal.read_from(personal);
         self
     }

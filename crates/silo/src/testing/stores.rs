@@ -138,7 +138,7 @@ impl Blobs for MemoryBlobs {
         Ok(())
     }
 
-    fn lay_down(&self, blob: Bytes) -> Bytes {
+    fn to_file(&self, blob: Bytes) -> Bytes {
         let copy = Bytes::copy_from_slice(&blob);
         self.1.lock().unwrap().push(copy.clone());
         copy

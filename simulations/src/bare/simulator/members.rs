@@ -274,7 +274,7 @@ impl Simulator<'_> {
                 }
                 Ok(())
             }
-            Effect::Report(report) => self.heed(at, report),
+            Effect::Report(report) => self.take_report(at, report),
             Effect::Work(request) => {
                 let takes = work::duration(&mut self.random, &request);
                 self.schedule(
@@ -291,7 +291,7 @@ impl Simulator<'_> {
     }
 
     /// Does what follows from a report outside of the member.
-    fn heed(&mut self, at: usize, report: Report) -> Result<(), FailureKind> {
+    fn take_report(&mut self, at: usize, report: Report) -> Result<(), FailureKind> {
         match report {
             Report::Entered { view, lead, round } => {
                 self.ended.views = self.ended.views.max(view);

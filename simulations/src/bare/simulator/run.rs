@@ -7,7 +7,7 @@ use protocol::member::Member;
 use protocol::{Hash, MemberIndex, Time};
 
 use super::super::ending::{self, MemberChain};
-use super::super::{Diagnosis, Ended, Failure, FailureKind, Standing};
+use super::super::{DiagnosedMember, Diagnosis, Ended, Failure, FailureKind};
 use super::{BEAT, Event, Node, PATIENCE, Simulator, violated};
 
 /// Most events at one moment of virtual time.
@@ -175,7 +175,7 @@ impl Simulator<'_> {
                 flaws.push(format!("epoch {epoch}"));
             }
             let at = |member: &Member| (member.view(), member.round());
-            Standing {
+            DiagnosedMember {
                 name: format!("silo {}", me.0),
                 fault: flaws.join(", "),
                 at: node.member.as_ref().map(at),

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::super::batch::Batch;
 use super::super::pull::Part;
-use super::super::server::Desk;
+use super::super::server::BlobServer;
 use super::super::tree::{CHUNK, Tree};
 use super::super::wire::{self, Ask, Run};
 use super::engine::{Target, fuzz, gist};
@@ -134,7 +134,7 @@ fn blob_streams() {
 /// Serves a client that sends anything.
 async fn serve(stream: Given<'_>, blobs: [&Bytes; 2]) -> String {
     let (events, mut asked) = mpsc::channel(4);
-    let desk = Desk::new(events);
+    let desk = BlobServer::new(events);
     let silo = async {
         while let Some(event) = asked.recv().await {
             if let Event::Wanted {

@@ -133,7 +133,7 @@ async fn after_a_cut_at_most_one_chunk_is_sent_again() {
     // The same holds in a new fetch, after the blob was reported as missing.
     let (missing, mut boards) = batch.end();
     assert_eq!((missing, boards.len()), (vec![Hash::of(&right)], 1));
-    let mut unfinished = super::board::Unfinished::default();
+    let mut unfinished = super::chunk_map::Unfinished::default();
     boards.drain(..).for_each(|board| unfinished.keep(board));
     let wish = batch.wish(0);
     let batch = Batch::new(vec![wish], None, |wish| unfinished.take(wish.hash));

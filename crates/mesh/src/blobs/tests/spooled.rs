@@ -76,7 +76,7 @@ async fn a_large_blob_is_fetched_into_its_place_also_after_a_cut() {
     assert!(matches!(pulled, Err(Failure::Cut(_))));
     assert_eq!(present(&batch), 5);
     let (_, mut boards) = batch.end();
-    let mut unfinished = crate::blobs::board::Unfinished::default();
+    let mut unfinished = crate::blobs::chunk_map::Unfinished::default();
     boards.drain(..).for_each(|board| unfinished.keep(board));
     let spool: Arc<dyn Spool> = places.clone();
     let again = vec![batch.wish(0)];

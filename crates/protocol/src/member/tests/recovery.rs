@@ -13,7 +13,7 @@ use crate::identity::Strict;
 use crate::message::{
     Block, Confirmation, Confirmed, Content, Passage, Proposal, Recovery, Standing,
 };
-use crate::recovery::{RecoveryError, ground, set};
+use crate::recovery::{RecoveryError, resume_point, set};
 use crate::work::WorkError;
 
 pub(super) fn recover(lost: &[MemberIndex]) -> Input {
@@ -571,9 +571,9 @@ fn the_blocks_of_a_recovery_are_rounds_and_empty_blocks_of_its_epoch() {
             number: 1,
             confirmation: signature,
         };
-        let ground = ground(&one.epoch, [&standing]).unwrap();
+        let point = resume_point(&one.epoch, [&standing]).unwrap();
         let standings = remaining.map(confirmed).collect();
-        let block = Recovery::block(&one.epoch, &lost, &ground, standings, vec![block]);
+        let block = Recovery::block(&one.epoch, &lost, &point, standings, vec![block]);
         one.epoch.next(&block).map(|next| next.roster.len())
     };
     let empty = one.block(1, one.epoch.id, Content::Empty);

@@ -1,7 +1,7 @@
 //! Owns the state machine: gives it inputs, and carries out its effects.
 
 mod effects;
-mod seat;
+mod member_and_journal;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use actix::{
 use protocol::net::Command;
 use protocol::{Input, Time};
 
-pub(crate) use seat::Seat;
+pub(crate) use member_and_journal::MemberAndJournal;
 
 use super::mesh::MeshActor;
 use super::messages::{
@@ -34,7 +34,7 @@ const MAILBOX: usize = 256;
 /// Runs the [`Member`](protocol::Member) of one silo.
 pub(crate) struct SiloActor {
     /// Away while a step is taken on another thread.
-    pub(crate) seat: Option<Box<Seat>>,
+    pub(crate) seat: Option<Box<MemberAndJournal>>,
     pub(crate) pool: Arc<dyn Pool>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
@@ -114,7 +114,7 @@ impl Actor for SiloActor {
             events: me.clone().recipient(),
             verified: me.recipient(),
         });
-        self.at_seat(ctx, Seat::persist, Self::perform);
+        self.at_seat(ctx, MemberAndJournal::persist, Self::perform);
     }
 }
 

@@ -76,8 +76,8 @@ impl WorkerActor {
         let settle = move |case: &Case, sheet: &Sheet| {
             checks.count_settle();
             let (signed, decided) = (&case.sheet, &case.decision);
-            let lay_down = |blob| blobs.lay_down(blob);
-            let settled = rounds::settle(&config, &base, signed, sheet, decided, lay_down)?;
+            let to_file = |blob| blobs.to_file(blob);
+            let settled = rounds::settle(&config, &base, signed, sheet, decided, to_file)?;
             Ok(Arc::new(settled.with_sheet(signed)))
         };
         self.share(ctx, reply, case, shared, settle, move |worker, result| {

@@ -85,7 +85,7 @@ impl WorkerActor {
             let personal = &own.personal;
             let kept = rest.as_ref();
             let trained = contribute(&config, &base, coalition, personal, kept, &mut progress);
-            trained.map(|contributed| contributed.laid_down(&base, &*blobs))
+            trained.map(|contributed| contributed.in_files(&base, &*blobs))
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {

@@ -58,12 +58,12 @@ fn says(text: &str) -> Option<Vec<Says>> {
 
 /// The first cell of the file that tells something, by its column and its text, and how many do.
 #[derive(Default)]
-struct Told {
+struct FirstCell {
     first: Option<(String, String)>,
     count: usize,
 }
 
-impl Told {
+impl FirstCell {
     fn add(&mut self, column: &str, text: &str) {
         self.first
             .get_or_insert_with(|| (column.to_owned(), text.to_owned()));
@@ -77,9 +77,9 @@ const THOUSANDS: [char; 5] = [',', '.', '\'', ' ', '_'];
 /// What the columns of numbers tell, by mark.
 #[derive(Default)]
 struct Evidence {
-    decimal: [Told; 2],
-    thousands: [Told; 5],
-    either: [Told; 2],
+    decimal: [FirstCell; 2],
+    thousands: [FirstCell; 5],
+    either: [FirstCell; 2],
 }
 
 impl Evidence {
@@ -117,15 +117,15 @@ impl Evidence {
         all
     }
 
-    fn decimal(&self, mark: char) -> &Told {
+    fn decimal(&self, mark: char) -> &FirstCell {
         &self.decimal[usize::from(mark == ',')]
     }
 
-    fn either(&self, mark: char) -> &Told {
+    fn either(&self, mark: char) -> &FirstCell {
         &self.either[usize::from(mark == ',')]
     }
 
-    fn thousands(&self, mark: char) -> &Told {
+    fn thousands(&self, mark: char) -> &FirstCell {
         let at = THOUSANDS.iter().position(|own| *own == mark);
         &self.thousands[at.unwrap_or(0)]
     }

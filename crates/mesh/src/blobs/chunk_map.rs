@@ -25,7 +25,7 @@ enum Slot {
 /// off, filled and joined again without copying. It is allocated zeroed, which costs nothing until it
 /// is written. If it has a place of its own, only chunks that are claimed need memory.
 #[derive(Debug)]
-pub(crate) struct Board {
+pub(crate) struct ChunkMap {
     tree: Arc<Tree>,
     place: Option<Arc<dyn Place>>,
     /// Memory of chunks that were written to the place, for the next ones.
@@ -37,7 +37,7 @@ pub(crate) struct Board {
     missing: usize,
 }
 
-impl Board {
+impl ChunkMap {
     /// A board without chunks. This machine must be able to address the blob's length.
     pub(crate) fn new(tree: Arc<Tree>, place: Option<Arc<dyn Place>>) -> Self {
         let mut memory = match place {
@@ -158,21 +158,21 @@ pub(crate) enum Whole {
 
 /// Blobs that were not completed, kept for the next fetch.
 #[derive(Debug, Default)]
-pub(crate) struct Unfinished(VecDeque<Board>);
+pub(crate) struct Unfinished(VecDeque<ChunkMap>);
 
 impl Unfinished {
     /// Keeps a board, and drops the oldest ones beyond [`KEPT`] and [`PLACES`].
-    pub(crate) fn keep(&mut self, mut board: Board) {
+    pub(crate) fn keep(&mut self, mut board: ChunkMap) {
         board.spare = Vec::new();
         if board.present > 0 {
             self.0.push_back(board);
         }
-        let placed = |board: &&Board| board.place.is_some();
+        let placed = |board: &&ChunkMap| board.place.is_some();
         while self.0.iter().filter(placed).count() > PLACES {
             self.drop_oldest(true);
         }
-        let in_memory = |board: &&Board| board.place.is_none();
-        let length = |board: &Board| board.tree.length();
+        let in_memory = |board: &&ChunkMap| board.place.is_none();
+        let length = |board: &ChunkMap| board.tree.length();
         while self.0.iter().filter(in_memory).map(length).sum::<u64>() > KEPT {
             self.drop_oldest(false);
         }
@@ -185,7 +185,7 @@ impl Unfinished {
     }
 
     /// Takes out the board of a blob.
-    pub(crate) fn take(&mut self, hash: protocol::Hash) -> Option<Board> {
+    pub(crate) fn take(&mut self, hash: protocol::Hash) -> Option<ChunkMap> {
         let at = self.0.iter().position(|board| board.tree.root() == hash)?;
         self.0.remove(at)
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn joining_the_chunks_of_a_blob_copies_nothing() {
         let whole: Bytes = (0..3 * CHUNK + 5).map(|i| (i / 3) as u8).collect();
-        let mut board = Board::new(Arc::new(Tree::of(&whole)), None);
+        let mut board = ChunkMap::new(Arc::new(Tree::of(&whole)), None);
         let (first, mut pieces) = board.claim(3).expect("missing");
         let (last, rest) = board.claim(3).expect("missing");
         assert_eq!(

@@ -76,7 +76,7 @@ enum About {
 }
 
 /// Decides which notices are worth a line.
-pub(crate) struct Knocks {
+pub(crate) struct NoticeFilter {
     notices: mpsc::Sender<Notice>,
     /// When a notice about each was last given.
     seen: BTreeMap<About, Instant>,
@@ -84,7 +84,7 @@ pub(crate) struct Knocks {
     span: (Instant, usize),
 }
 
-impl Knocks {
+impl NoticeFilter {
     /// With the end at which notices are received.
     pub(crate) fn new() -> (Self, mpsc::Receiver<Notice>) {
         // One more for what is said once.
@@ -188,7 +188,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_node_is_named_once_in_a_while_and_many_nodes_a_few_times_a_minute() {
-        let (mut knocks, mut notices) = Knocks::new();
+        let (mut knocks, mut notices) = NoticeFilter::new();
         let address: Multiaddr = "/ip4/192.0.2.7/tcp/4001".parse().expect("valid");
         let id = PeerId::random();
         knocks.stranger(&id, &address);

@@ -33,7 +33,7 @@ pub(super) struct Facts {
 }
 
 /// The surroundings of the nodes of one run. What it made is removed when it is dropped.
-pub(super) trait Ground {
+pub(super) trait Hosting {
     /// Where the nodes listen, and reach each other.
     fn places(&self) -> &Places;
     /// Brings the files of all nodes to where they run.

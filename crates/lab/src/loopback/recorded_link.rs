@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 /// Records what one silo sends and receives; for a Byzantine silo it changes what is sent.
 #[derive(Clone)]
-pub(super) struct Tap {
+pub(super) struct RecordedLink {
     pub(super) me: MemberIndex,
     pub(super) recorder: Recorder,
     pub(super) tamper: Option<Arc<Mutex<Tamper>>>,
@@ -20,7 +20,7 @@ pub(super) struct Tap {
     pub(super) mesh: mpsc::Sender<Command>,
 }
 
-impl Tap {
+impl RecordedLink {
     /// Passes commands from the silo to its mesh, until one of them ends.
     pub(super) async fn outgoing(self, mut commands: mpsc::Receiver<Command>) {
         while let Some(command) = commands.recv().await {

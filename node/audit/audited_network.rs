@@ -42,7 +42,7 @@ impl Questions {
 }
 
 /// Stands between a silo and its network.
-pub(crate) struct Tap {
+pub(crate) struct AuditedNetwork {
     pub(crate) log: AuditLog,
     pub(crate) questions: Questions,
     /// The members' names, in the order of the roster.
@@ -50,7 +50,7 @@ pub(crate) struct Tap {
     pub(crate) me: MemberIndex,
 }
 
-impl Tap {
+impl AuditedNetwork {
     /// Passes commands on until the silo or the network ends. Every line is written before what it is
     /// about is passed on.
     pub(crate) async fn pass(

@@ -14,7 +14,7 @@ use crate::record::Record;
 use crate::trimmed::TrimmedJournal;
 
 /// What a step needs.
-pub(crate) struct Seat {
+pub(crate) struct MemberAndJournal {
     pub(crate) member: Member,
     pub(crate) journal: TrimmedJournal,
     /// The journal is empty: the first transaction begins it.
@@ -27,7 +27,7 @@ pub(crate) struct Seat {
     pub(super) disk: Duration,
 }
 
-impl Seat {
+impl MemberAndJournal {
     /// A member with the effects of its start.
     pub(crate) fn new(
         member: Member,
@@ -85,15 +85,15 @@ impl Seat {
 const HERE: &str = "no message is taken while the seat is away";
 
 /// A seat that was away, and how its work ended.
-type Back = (Box<Seat>, Result<(), StoreError>);
+type Back = (Box<MemberAndJournal>, Result<(), StoreError>);
 
 impl SiloActor {
     /// The state machine with its journal.
-    pub(super) fn seat(&self) -> &Seat {
+    pub(super) fn seat(&self) -> &MemberAndJournal {
         self.seat.as_ref().expect(HERE)
     }
 
-    fn seat_mut(&mut self) -> &mut Seat {
+    fn seat_mut(&mut self) -> &mut MemberAndJournal {
         self.seat.as_mut().expect(HERE)
     }
 
@@ -112,7 +112,7 @@ impl SiloActor {
     pub(super) fn at_seat(
         &mut self,
         ctx: &mut Context<Self>,
-        work: impl FnOnce(&mut Seat) -> Result<(), StoreError> + Send + 'static,
+        work: impl FnOnce(&mut MemberAndJournal) -> Result<(), StoreError> + Send + 'static,
         then: impl FnOnce(&mut Self, &mut Context<Self>) + 'static,
     ) {
         let mut seat = self.seat.take().expect(HERE);
