@@ -96,19 +96,21 @@ impl Federation {
             seed: scenario.seed,
             continues: None,
         };
+        let largest = largest_contribution(&*built, &**first);
+        let patience = numbers.patience_for(n, largest, scenario.network.bandwidth_mbit);
         let charter = Charter {
             name: scenario.name.clone(),
             work: work.encode().map_err(|error| refused(&error))?,
             start: genesis_outcome(&*built, &**first, scenario.seed).0,
             rounds: scenario.rounds,
             beat_ms: numbers.beat.0.as_millis() as u64,
-            patience: numbers.patience,
-            view_timeout: numbers.view_timeout_for(n),
+            patience,
+            view_timeout: numbers.view_timeout_for(n, patience),
             min_contributions: numbers.min_contributions_for(n),
             rotation: numbers.rotation.0,
             verification: numbers.verification.0,
             privacy: Privacy::clear(built.names() == Names::Shown),
-            blob_limit: largest_contribution(&*built, &**first),
+            blob_limit: largest,
             keep_rounds: numbers.keep_rounds,
             discovery: false,
         };

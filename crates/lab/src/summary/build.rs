@@ -27,6 +27,7 @@ use simulations::scenario::Scenario;
 
 use super::compare::compare;
 use super::heavy::heavy_note;
+use super::left_out::left_out;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
@@ -489,23 +490,8 @@ impl Reports<'_> {
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        self.reports()
-            .filter_map(|(_, lead, report)| match report {
-                Report::LeftOut {
-                    view,
-                    round,
-                    members,
-                    reason,
-                } => Some(LeftOut {
-                    round: *round,
-                    view: *view,
-                    lead: self.name(lead),
-                    members: self.names(members),
-                    reason: reason.to_string(),
-                }),
-                _ => None,
-            })
-            .collect()
+        let reports = self.reports().map(|(_, by, report)| (by, report));
+        left_out(reports, &self.federation.epoch.roster)
     }
 
     fn nullified(&self) -> Vec<Nullified> {

@@ -11,5 +11,6 @@ mod serving;
 mod serving_measured;
 #[path = "../../../../tests/skipped/mod.rs"]
 mod skipped;
+mod slow_links;
 mod strategies;
 mod vocabulary;

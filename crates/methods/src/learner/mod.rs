@@ -132,7 +132,8 @@ pub enum Task {
 /// hidden state: what is personal goes in and comes out, and the same arguments give the same bits
 /// on the same machine.
 pub trait Learner: Send + Sync {
-    /// Names, shapes and roles of the model's tensors. The same at every silo.
+    /// Names, shapes and roles of the model's tensors. The same at every silo. A layout that is made
+    /// [by depth](Layout::by_depth) says which layer is the last.
     fn layout(&self) -> Arc<Layout>;
 
     /// The model that every silo starts from, a function of the seed alone: the same bits at every

@@ -24,7 +24,7 @@ impl StochasticLearner {
         let encoder = Encoder::new(widths, options, &table.device);
         let (mut shared, own) = encoder.tensors();
         shared.extend(table.scale.iter().flat_map(Scale::tensors));
-        let layout = |tensors| Layout::new(tensors).expect("names of different layers");
+        let layout = |tensors| Layout::by_depth(tensors).expect("names of different layers");
         Self {
             table: table.clone(),
             encoder,

@@ -7,8 +7,8 @@
 //! Tensors are called `layer00.conv.weight`, `layer00.conv.bias`, `layer01.norm.weight` and so on.
 //! Layers with tensors are numbered in order of depth, within a residual block first the layers
 //! around which the input goes and then those of the input's own way, and numbers have as many
-//! digits as the largest: names in alphabetical order are in order of depth, as
-//! [`methods::params::layers`] wants it, and the last layer is the head. Scale and shift of a norm
+//! digits as the largest: names in alphabetical order are in order of depth, and the last layer is the
+//! head. Scale and shift of a norm
 //! layer are its `weight` and `bias`; its running statistics are the buffers `mean` and
 //! `variance`. Neither biases nor norm layers are decayed.
 

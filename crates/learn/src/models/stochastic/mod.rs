@@ -89,10 +89,14 @@ impl Encoder {
         self.widths[self.widths.len() - 1]
     }
 
-    /// The tensors that silos share, and those that stay with each.
+    /// The tensors that silos share, in the order of depth, and those that stay with each.
     pub(crate) fn tensors(&self) -> (Vec<TensorSpec>, Vec<TensorSpec>) {
         let own = |slot: &TensorSpec| [MEAN, SPREAD].contains(&slot.name.as_str());
-        self.slots.iter().cloned().partition(|slot| !own(slot))
+        let (mut shared, own): (Vec<_>, Vec<_>) =
+            self.slots.iter().cloned().partition(|slot| !own(slot));
+        // C scales representations, which come before the outputs: their layer is the last.
+        shared.sort_by_key(|slot| slot.name != SCALE);
+        (shared, own)
     }
 
     /// Values to start from: layers as those of a perceptron; C = 1; for every class mean 0 and

@@ -13,7 +13,7 @@ use crate::learner::{Learner, mixed_seed};
 use crate::params::{Attached, Layer, Layout, Params, Role, TensorSpec, layers};
 use crate::random::{normal, uniform};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::personal_layers::is_norm;
+use crate::strategy::wrappers::personal_layers::without_norms;
 
 /// Before the number of a domain: its branches, named as the layers that they belong to.
 pub(super) const DOMAIN: &str = "fedcg.domain";
@@ -70,14 +70,9 @@ impl Shape {
         classifier: &Layout,
     ) -> Result<Self, EquipError> {
         let base = inner.layout();
-        let all = layers(&base);
         let in_model: Vec<Layer> = match options.layers {
-            Branches::All => all,
-            Branches::Last => {
-                let last = all.iter().rposition(|layer| !is_norm(&base, &layer.name));
-                let last = last.unwrap_or(all.len().saturating_sub(1));
-                all.into_iter().skip(last).take(1).collect()
-            }
+            Branches::All => layers(&base),
+            Branches::Last => without_norms(&base, "last")?.pop().into_iter().collect(),
         };
         if in_model.is_empty() {
             return Err(EquipError::Unsupported(
