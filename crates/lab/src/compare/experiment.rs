@@ -70,6 +70,14 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../../simulations/experiments/domains-mixed.toml"),
     ),
     (
+        "fedcg-combinations",
+        include_str!("../../../../simulations/experiments/fedcg-combinations.toml"),
+    ),
+    (
+        "planted",
+        include_str!("../../../../simulations/experiments/planted.toml"),
+    ),
+    (
         "digits-groups",
         include_str!("../../../../simulations/experiments/digits-groups.toml"),
     ),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use learn::Study;
 use methods::learner::Task;
 use methods::params::Params;
-use methods::strategy::State;
+use methods::strategy::{State, findings};
 use methods::{Learner, Role};
 use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
@@ -343,11 +343,15 @@ impl Reports<'_> {
         outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
     }
 
-    /// What the strategy kept after a round.
+    /// What the strategy kept after a round, and what its models say of it.
     fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
-        let adopted = all.iter().find(|adopted| adopted.round == of);
-        let kept = adopted.into_iter().flat_map(|one| one.state.memory.iter());
-        kept.map(|(name, value)| (name.to_owned(), value.json()))
+        let Some(adopted) = all.iter().find(|adopted| adopted.round == of) else {
+            return BTreeMap::new();
+        };
+        let kept = adopted.state.memory.iter();
+        let kept = kept.map(|(name, value)| (name.to_owned(), value.json()));
+        let found = findings(&adopted.state).into_iter();
+        kept.chain(found.map(|(name, value)| (name, value.json())))
             .collect()
     }
 

@@ -167,10 +167,20 @@ impl Model for Network {
         graph::add(&self.plan, self.input, graph, model, features)
     }
 
-    /// The same layers with another head: what suits the rows suits their classes. A perceptron
-    /// where that head would be too large.
+    /// Of images, FedCG's classifier of domains: convolutions of 3×3 to 32 and 64 channels and the mean
+    /// of every channel, as wide as this network is. Of other rows, the same layers with another head. A
+    /// perceptron where that head would be too large.
     fn classifier(&self, features: usize, classes: usize, hidden: &[usize]) -> Arc<dyn Model> {
-        match Self::new(&self.config, features, Head::Dense(classes)) {
+        let [channels, height, width] = self.input;
+        let config = match height * width {
+            1 => NetworkConfig::clone(&self.config),
+            _ => NetworkConfig {
+                image: Some([channels, height, width]),
+                width: self.config.width,
+                ..NetworkConfig::new(LayersConfig::Listed(architectures::domains()))
+            },
+        };
+        match Self::new(&config, features, Head::Dense(classes)) {
             Ok(network) => Arc::new(network),
             Err(_) => Arc::new(Mlp::new(features, hidden, classes)),
         }

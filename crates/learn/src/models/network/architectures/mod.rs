@@ -101,3 +101,8 @@ impl Architecture {
         }
     }
 }
+
+/// FedCG's classifier of domains.
+pub(super) fn domains() -> Vec<LayerConfig> {
+    leaf::domains()
+}
