@@ -38,28 +38,28 @@ fn fedcg_learns_letters_with_branches_in_the_last_convolution() {
         folder().to_string(),
     )
     .unwrap();
-    let text = r#"
+    let letters = scratch.path().join("femnist");
+    let text = format!(
+        r#"
 name = "femnist"
 seed = 2
 rounds = 2
 
 [task.table]
-data = { images = { from = { files = [{ path = "femnist" }] } } }
-split = { validation = 0.0, test = 0.25 }
-model = { network = { layers = "leaf-femnist", width = 0.05 } }
+data = {{ images = {{ from = {{ files = [{{ path = {letters:?} }}] }} }} }}
+split = {{ validation = 0.0, test = 0.25 }}
+model = {{ network = {{ layers = "leaf-femnist", width = 0.05 }} }}
 
 [strategy]
 name = "fedcg"
-projection = { bottleneck = 16 }
+projection = {{ bottleneck = 16 }}
 domains = 2
 participation = 2
-training = { epochs = 1, batch = 10, optimiser = { name = "sgd", rate = 0.05 } }
-"#;
-    let file = scratch.path().join("femnist.toml");
-    fs::write(&file, text).unwrap();
-    let scenario = Scenario::parse(&file.display().to_string(), text).unwrap();
+training = {{ epochs = 1, batch = 10, optimiser = {{ name = "sgd", rate = 0.05 }} }}
+"#
+    );
+    let scenario = Scenario::parse("femnist.toml", &text).unwrap();
     let options = Options {
-        data: Some(scratch.path().into()),
         threads: 1,
         references: false,
         ..Options::default()
