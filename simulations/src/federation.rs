@@ -203,19 +203,21 @@ fn charter(
         continues: None,
     };
     let work = work.encode();
+    let largest = largest_contribution(strategy, first);
+    let patience = numbers.patience_for(n, largest, scenario.network.bandwidth_mbit);
     Ok(Charter {
         name: scenario.name.clone(),
         work: work.map_err(|error| RunError::Setup(error.to_string()))?,
         start: genesis_outcome(strategy, first, scenario.seed).0,
         rounds: scenario.rounds,
         beat_ms: numbers.beat.0.as_millis() as u64,
-        patience: numbers.patience,
-        view_timeout: numbers.view_timeout_for(n),
+        patience,
+        view_timeout: numbers.view_timeout_for(n, patience),
         min_contributions: numbers.min_contributions_for(n),
         rotation: numbers.rotation.0,
         verification: numbers.verification.0,
         privacy: Privacy::clear(strategy.names() == Names::Shown),
-        blob_limit: largest_contribution(strategy, first),
+        blob_limit: largest,
         keep_rounds: numbers.keep_rounds,
         discovery: false,
     })

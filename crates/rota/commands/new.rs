@@ -47,7 +47,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
             "patience: one training takes {} here, so that a round waits at least {beats} for slow members \
              instead of {}",
             pace.words(),
-            scenario.charter.patience
+            scenario.charter.usual_patience()
         );
         writeln!(out, "{}", wrapped(&line))?;
     }

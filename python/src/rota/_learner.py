@@ -194,7 +194,8 @@ class Learner(ABC):
 
     @abstractmethod
     def tensors(self) -> Iterable[Tensor]:
-        """The tensors of the model: the same at every silo."""
+        """The tensors of the model, the same at every silo, in the order of depth, from input to output, by
+        which strategies find the last layer."""
 
     def personal(self) -> Iterable[Tensor]:
         """The tensors of the personal state; none by default."""

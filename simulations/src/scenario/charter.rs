@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use agreement::{
-    RotationName, Span, VerificationName, default_min_contributions, default_view_timeout,
+    LINE_MBIT, RotationName, Span, VerificationName, default_min_contributions,
+    default_view_timeout, models_take,
 };
 use methods::robust::Radius;
 use serde::Deserialize;
+
+/// Patience in beats of a scenario that does not say it, where its models are small.
+const PATIENCE: u32 = 12;
 
 /// Rules of the rounds: times, minimum numbers, bounds.
 #[derive(Debug, Clone, PartialEq, Deserialize, schemars::JsonSchema)]
@@ -15,9 +19,11 @@ pub struct CharterConfig {
     /// The unit of all timers: how long a message may take between members on a bad day. Between
     /// 10 ms and 10 minutes, in whole milliseconds.
     pub beat: Span,
-    /// Number of beats that a round waits for a slow member before it continues without it.
+    /// Number of beats that a round waits for a slow member before it continues without it. Without it:
+    /// 12, or as many as the models of all other members take over the simulated links, if that is
+    /// longer.
     #[schemars(range(min = 1), extend("x-unit" = "beats"))]
-    pub patience: u32,
+    pub patience: Option<u32>,
     /// Number of beats after which the members replace a lead whose block is not final. Without
     /// it: twice the patience, and one beat for each of f + 4 phases, where f is the number of
     /// Byzantine members that a federation of this size tolerates.
@@ -54,7 +60,7 @@ impl Default for CharterConfig {
     fn default() -> Self {
         Self {
             beat: Span(Duration::from_secs(5)),
-            patience: 12,
+            patience: None,
             view_timeout: None,
             min_contributions: None,
             keep_rounds: 3,
@@ -69,10 +75,27 @@ impl Default for CharterConfig {
 }
 
 impl CharterConfig {
-    /// Beats after which the members replace a lead, in a federation of `n` members.
-    pub fn view_timeout_for(&self, n: usize) -> u32 {
+    /// Patience in beats, where models are small.
+    pub fn usual_patience(&self) -> u32 {
+        self.patience.unwrap_or(PATIENCE)
+    }
+
+    /// Patience in beats, in a federation of `n` members whose models have up to `bytes` bytes, over
+    /// links of this bandwidth. A member fetches the models of all others before it signs for a round,
+    /// so a shorter patience leaves out members that did nothing wrong.
+    pub fn patience_for(&self, n: usize, bytes: u64, bandwidth_mbit: f64) -> u32 {
+        self.patience.unwrap_or_else(|| {
+            // What a member sends to one other delays what it sends to the next.
+            let line = LINE_MBIT.min(bandwidth_mbit / 2.0);
+            let beats = models_take(bytes, n, line).as_secs_f64() / self.beat.0.as_secs_f64();
+            PATIENCE.max(beats.ceil() as u32)
+        })
+    }
+
+    /// Beats after which the members replace a lead, in a federation of `n` members with this patience.
+    pub fn view_timeout_for(&self, n: usize, patience: u32) -> u32 {
         self.view_timeout
-            .unwrap_or(default_view_timeout(self.patience, n))
+            .unwrap_or(default_view_timeout(patience, n))
     }
 
     /// Fewest contributions that a round may have, in a federation of `n` members.

@@ -10,78 +10,11 @@ use serde::{Deserialize, Serialize};
 use task::metrics::MetricName;
 use toml::{Table, Value};
 
+use super::built_in::BUILT_IN;
 use super::error::ExperimentError;
 use super::file::{EntryFile, ExperimentFile, FORMAT, Point, Tune, Variant, of_scenario_table};
 use super::grid;
 use simulations::scenario::Scenario;
-
-/// The experiments that come with the program, by name.
-pub const BUILT_IN: &[(&str, &str)] = &[
-    (
-        "heart",
-        include_str!("../../../../simulations/experiments/heart.toml"),
-    ),
-    (
-        "eicu-los",
-        include_str!("../../../../simulations/experiments/eicu-los.toml"),
-    ),
-    (
-        "tpt48",
-        include_str!("../../../../simulations/experiments/tpt48.toml"),
-    ),
-    (
-        "synthetic",
-        include_str!("../../../../simulations/experiments/synthetic.toml"),
-    ),
-    (
-        "digits",
-        include_str!("../../../../simulations/experiments/digits.toml"),
-    ),
-    (
-        "office",
-        include_str!("../../../../simulations/experiments/office.toml"),
-    ),
-    (
-        "eicu-mortality",
-        include_str!("../../../../simulations/experiments/eicu-mortality.toml"),
-    ),
-    (
-        "fmnist-iid",
-        include_str!("../../../../simulations/experiments/fmnist-iid.toml"),
-    ),
-    (
-        "cifar-shards",
-        include_str!("../../../../simulations/experiments/cifar-shards.toml"),
-    ),
-    (
-        "cifar-dirichlet",
-        include_str!("../../../../simulations/experiments/cifar-dirichlet.toml"),
-    ),
-    (
-        "three-clients",
-        include_str!("../../../../simulations/experiments/three-clients.toml"),
-    ),
-    (
-        "pacs32",
-        include_str!("../../../../simulations/experiments/pacs32.toml"),
-    ),
-    (
-        "domains-mixed",
-        include_str!("../../../../simulations/experiments/domains-mixed.toml"),
-    ),
-    (
-        "digits-groups",
-        include_str!("../../../../simulations/experiments/digits-groups.toml"),
-    ),
-    (
-        "adversaries",
-        include_str!("../../../../simulations/experiments/adversaries.toml"),
-    ),
-    (
-        "ablate-tfl",
-        include_str!("../../../../simulations/experiments/ablate-tfl.toml"),
-    ),
-];
 
 /// Label and name of the reference that is trained on the rows of all members.
 pub(super) const POOLED: &str = "pooled";

@@ -18,6 +18,7 @@
 
 mod advise;
 mod alone;
+mod built_in;
 mod comparison;
 mod differences;
 mod error;
@@ -38,13 +39,14 @@ mod trial;
 mod unit;
 
 pub use advise::{Advice, advise};
+pub use built_in::BUILT_IN;
 pub use comparison::{
     Against, ChosenSettings, Comparison, CurvePoint, LEAST_ROWS, MetricResult, Reach, Row, Scope,
     Served, ServedGain, SubgroupResult, TriedSettings, VariantTable,
 };
 pub use differences::Difference;
 pub use error::ExperimentError;
-pub use experiment::{BUILT_IN, Choices, Entry, Experiment, schema};
+pub use experiment::{Choices, Entry, Experiment, schema};
 pub use file::{Point, Tune, Variant};
 pub use result::Unit;
 pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};

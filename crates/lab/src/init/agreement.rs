@@ -59,7 +59,7 @@ fn measured(scenario: &Scenario, first: &First) -> Option<Pace> {
     let silo = study.ok()?.silos.into_iter().next()?;
     let strategy = build(&scenario.strategy, USUAL).ok()?;
     let learner = strategy.equip(silo.learner).ok()?;
-    let patience = scenario.charter.beat.0 * scenario.charter.patience;
+    let patience = scenario.charter.beat.0 * scenario.charter.usual_patience();
     pace(&*learner, &first.plan.task, scenario.seed, patience).ok()?
 }
 
@@ -87,9 +87,9 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
     let (first, start) = start(&mut task, scenario, &names)?;
     let charter = &scenario.charter;
     let pace = measured(scenario, &first);
-    let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.patience);
+    let longer = pace.filter(|pace| pace.beats(charter.beat.0) > charter.usual_patience());
     let wanted = charter
-        .patience
+        .usual_patience()
         .max(pace.map_or(0, |pace| pace.beats(charter.beat.0)));
     let new = NewDraft {
         name: scenario.name.clone(),

@@ -171,7 +171,7 @@ fn begin(
                 Fault::Split { at, lasts, .. } => *at + *lasts,
                 Fault::Byzantine { .. } => Duration::ZERO,
             };
-            let each = beat * (scenario.charter.patience + 40);
+            let each = beat * (scenario.charter.usual_patience() + 40);
             let pauses = faults.iter().map(|fault| pause(fault) + each);
             Duration::from_secs_f64(2.0 * calm.seconds) + pauses.sum::<Duration>()
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use learn::Study;
 use methods::learner::Task;
 use methods::params::Params;
-use methods::strategy::State;
+use methods::strategy::{State, findings};
 use methods::{Learner, Role};
 use protocol::certificate::Verdict;
 use protocol::{MemberIndex, Report};
@@ -27,6 +27,7 @@ use simulations::scenario::Scenario;
 
 use super::compare::compare;
 use super::heavy::heavy_note;
+use super::left_out::left_out;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
@@ -340,11 +341,15 @@ impl Reports<'_> {
         outcome.map_or(String::new(), |outcome| format!("{outcome:#}"))
     }
 
-    /// What the strategy kept after a round.
+    /// What the strategy kept after a round, and what its models say of it.
     fn memory(&self, of: u64, all: &[AdoptedModel]) -> BTreeMap<String, Value> {
-        let adopted = all.iter().find(|adopted| adopted.round == of);
-        let kept = adopted.into_iter().flat_map(|one| one.state.memory.iter());
-        kept.map(|(name, value)| (name.to_owned(), value.json()))
+        let Some(adopted) = all.iter().find(|adopted| adopted.round == of) else {
+            return BTreeMap::new();
+        };
+        let kept = adopted.state.memory.iter();
+        let kept = kept.map(|(name, value)| (name.to_owned(), value.json()));
+        let found = findings(&adopted.state).into_iter();
+        kept.chain(found.map(|(name, value)| (name, value.json())))
             .collect()
     }
 
@@ -487,23 +492,8 @@ impl Reports<'_> {
     }
 
     fn left_out(&self) -> Vec<LeftOut> {
-        self.reports()
-            .filter_map(|(_, lead, report)| match report {
-                Report::LeftOut {
-                    view,
-                    round,
-                    members,
-                    reason,
-                } => Some(LeftOut {
-                    round: *round,
-                    view: *view,
-                    lead: self.name(lead),
-                    members: self.names(members),
-                    reason: reason.to_string(),
-                }),
-                _ => None,
-            })
-            .collect()
+        let reports = self.reports().map(|(_, by, report)| (by, report));
+        left_out(reports, &self.federation.epoch.roster)
     }
 
     fn nullified(&self) -> Vec<Nullified> {

@@ -9,6 +9,7 @@ mod classes;
 mod compare;
 mod gains;
 mod heavy;
+mod left_out;
 mod measured;
 mod metrics;
 mod newcomers;
@@ -269,7 +270,7 @@ pub struct FaultInfo {
     pub seen_by: Vec<String>,
 }
 
-/// Members that a lead left out.
+/// Members that a round was finished without, although they contributed or were training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The round.

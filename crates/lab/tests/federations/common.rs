@@ -26,7 +26,7 @@ pub(crate) const LEAD_PHASES: [&str; 6] = [
 /// A study of toy silos with these centres and three tensors.
 pub(crate) fn three_tensors(centres: &[[f64; 3]]) -> Study {
     let tensors = TENSORS.map(|name| TensorSpec::new(name, [1], Role::Weight));
-    let layout = Layout::new(tensors.into()).unwrap();
+    let layout = Layout::by_depth(tensors.into()).unwrap();
     let silo = |centre: &[f64; 3]| Arc::new(QuadraticLearner::with_layout(&layout, centre));
     let silos: Vec<_> = centres.iter().map(silo).collect();
     study(&silos)

@@ -4,12 +4,15 @@ mod common;
 mod deaths;
 mod direct;
 mod faults;
+mod leaf;
 mod nothing;
 mod outside;
+mod planted;
 mod scenarios;
 mod serving;
 mod serving_measured;
 #[path = "../../../../tests/skipped/mod.rs"]
 mod skipped;
+mod slow_links;
 mod strategies;
 mod vocabulary;

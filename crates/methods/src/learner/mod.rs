@@ -132,7 +132,8 @@ pub enum Task {
 /// hidden state: what is personal goes in and comes out, and the same arguments give the same bits
 /// on the same machine.
 pub trait Learner: Send + Sync {
-    /// Names, shapes and roles of the model's tensors. The same at every silo.
+    /// Names, shapes and roles of the model's tensors. The same at every silo. A layout that is made
+    /// [by depth](Layout::by_depth) says which layer is the last.
     fn layout(&self) -> Arc<Layout>;
 
     /// The model that every silo starts from, a function of the seed alone: the same bits at every
@@ -193,9 +194,10 @@ pub trait Learner: Send + Sync {
     ) -> Result<Metrics, LearnError>;
 
     /// The model that a silo predicts with, in the layout of its own family and without what a
-    /// strategy puts around it: what can be used where there is no federation. `None` where one
-    /// such model is not all that it predicts with. By default the model as it is, where there is
-    /// no personal state beside it.
+    /// strategy puts around it: what can be used where there is no federation. Where rows of the silo
+    /// have models of their own, as with the domains of FedCG, that of its mean training row; `None`
+    /// where no such model is near to what it predicts with. By default the model as it is, where there
+    /// is no personal state beside it.
     fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
         personal.values().is_empty().then(|| model.clone())
     }

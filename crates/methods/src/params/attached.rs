@@ -33,11 +33,17 @@ impl Attached {
             .iter()
             .map(|(name, layout)| Ok(((*layout).clone(), named(name, layout)?)))
             .collect::<Result<Vec<_>, LayoutError>>()?;
-        let mut all = base.tensors().to_vec();
+        // Attached tensors are buffers and belong to no layer, so that the depth of the base's is
+        // that of the whole.
+        let mut all: Vec<_> = base.by_depth_if_known().into_iter().cloned().collect();
         all.extend(parts.iter().flat_map(|(_, part)| part.tensors()).cloned());
+        let whole = match base.depth() {
+            Some(_) => Layout::by_depth(all),
+            None => Layout::new(all),
+        };
         Ok(Self {
             base: base.clone(),
-            whole: Layout::new(all)?,
+            whole: whole?,
             parts,
         })
     }

@@ -40,8 +40,7 @@ impl Layer {
 /// The layers of a layout in the natural order of their names, in which `layer2` is before
 /// `layer10`. Buffers belong to no layer.
 ///
-/// A layout does not know in which order a model applies its layers. A model whose layers are
-/// selected by depth must number their names from input to output.
+/// That need not be the order in which a model applies them, which is [`layers_by_depth`].
 pub fn layers(layout: &Layout) -> Vec<Layer> {
     let mut layers: BTreeMap<&str, Layer> = BTreeMap::new();
     let tensors = layout.tensors().iter().enumerate();
@@ -58,6 +57,18 @@ pub fn layers(layout: &Layout) -> Vec<Layer> {
     let mut layers: Vec<Layer> = layers.into_values().collect();
     layers.sort_by(|a, b| natural(&a.name).cmp(&natural(&b.name)));
     layers
+}
+
+/// The layers of a layout from the input of the model to its output, each at the place of its first
+/// tensor. `None` where there are several and the layout [does not know](Layout::depth) their order.
+pub fn layers_by_depth(layout: &Layout) -> Option<Vec<Layer>> {
+    let mut layers = layers(layout);
+    if layers.len() > 1 {
+        let depth = layout.depth()?;
+        let place = |layer: &Layer| layer.tensors.iter().map(|&at| depth[at]).min();
+        layers.sort_by_key(place);
+    }
+    Some(layers)
 }
 
 /// A piece of text and the number that follows it, as its length and digits, so that it may have any
@@ -129,6 +140,38 @@ mod tests {
         // In the file: layer0.bias, layer0.weight, layer1.bias, …
         let first: Vec<_> = found[0].values(&values).collect();
         assert_eq!(first, [&[0.0, 1.0][..], &[2.0, 3.0, 4.0]]);
+    }
+
+    #[test]
+    fn depth_is_the_order_of_the_program_and_not_that_of_names() {
+        let order = |names: &[&str]| {
+            let specs = names.iter().flat_map(|name| {
+                ["weight", "bias"]
+                    .map(|part| TensorSpec::new(format!("{name}.{part}"), [2], Role::Weight))
+            });
+            let layout = Layout::by_depth(specs.collect()).unwrap();
+            let layers = layers_by_depth(&layout).unwrap();
+            layers
+                .into_iter()
+                .map(|layer| layer.name)
+                .collect::<Vec<_>>()
+        };
+        // As torchvision names the layers of ResNet, AlexNet and DenseNet.
+        for names in [
+            &["conv1", "bn1", "layer1.0.conv1", "layer4.1.conv2", "fc"][..],
+            &["features.0", "features.10", "classifier.1", "classifier.6"],
+            &["features.conv0", "features.norm5", "classifier"],
+        ] {
+            assert_eq!(order(names), names);
+        }
+        let unknown = layout(&[
+            ("classifier.weight", 2, Role::Weight),
+            ("features.weight", 2, Role::Weight),
+        ]);
+        assert_eq!(layers_by_depth(&unknown), None);
+        // A single layer is the last one, in any order.
+        let one = layout(&[("fc.weight", 2, Role::Weight), ("fc.bias", 2, Role::Bias)]);
+        assert_eq!(layers_by_depth(&one).map(|layers| layers.len()), Some(1));
     }
 
     #[test]

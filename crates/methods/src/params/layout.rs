@@ -49,13 +49,27 @@ impl TensorSpec {
 /// The tensors of a model in file order, with the safetensors header.
 ///
 /// The canonical header is what the `safetensors` crate writes for these tensors: it orders
-/// tensors of equal type by name, so a layout is kept in ascending order of names.
-#[derive(Debug, PartialEq, Eq)]
+/// tensors of equal type by name, so a layout is kept in ascending order of names. In which order the
+/// model applies them is known only where whoever made the layout [said so](Self::by_depth). As roles,
+/// that is not stored in files: it follows from the model that the federation agreed on.
+#[derive(Debug)]
 pub struct Layout {
     tensors: Vec<TensorSpec>,
     offsets: Vec<usize>,
     header: Vec<u8>,
+    /// The place of every tensor between input and output, where that is known.
+    depth: Option<Vec<usize>>,
 }
+
+/// Two layouts are equal if they have the same tensors, whether or not their order of depth is known:
+/// models of equal layouts can be averaged and compared.
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.tensors == other.tensors
+    }
+}
+
+impl Eq for Layout {}
 
 /// Errors of creating a layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,17 +86,33 @@ pub enum LayoutError {
 const RESERVED: &str = "__metadata__";
 
 impl Layout {
-    /// Sorts `tensors` by name and computes the header.
+    /// Sorts `tensors` by name and computes the header. The order of depth stays unknown: options that
+    /// ask for the last layer are refused for a model of several layers.
     ///
     /// # Errors
     /// [`LayoutError`] on equal names, or shapes that cannot be written.
-    pub fn new(mut tensors: Vec<TensorSpec>) -> Result<Arc<Self>, LayoutError> {
+    pub fn new(tensors: Vec<TensorSpec>) -> Result<Arc<Self>, LayoutError> {
+        Self::sorted(tensors, false)
+    }
+
+    /// As [`new`](Self::new), of tensors that come in the order of depth, from input to output, as
+    /// PyTorch's `state_dict` has them.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn by_depth(tensors: Vec<TensorSpec>) -> Result<Arc<Self>, LayoutError> {
+        Self::sorted(tensors, true)
+    }
+
+    fn sorted(tensors: Vec<TensorSpec>, by_depth: bool) -> Result<Arc<Self>, LayoutError> {
         if tensors.iter().any(|tensor| tensor.name == RESERVED) {
             return Err(LayoutError::Unwritable(format!(
                 "the name {RESERVED:?} is reserved"
             )));
         }
-        tensors.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut placed: Vec<(usize, TensorSpec)> = tensors.into_iter().enumerate().collect();
+        placed.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name));
+        let (places, tensors): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
         if let Some(pair) = tensors.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(LayoutError::Duplicate(pair[0].name.clone()));
         }
@@ -106,12 +136,19 @@ impl Layout {
             tensors,
             offsets,
             header,
+            depth: by_depth.then_some(places),
         }))
     }
 
     /// The tensors, in file order.
     pub fn tensors(&self) -> &[TensorSpec] {
         &self.tensors
+    }
+
+    /// The place of every tensor, in file order, between the input of the model and its output; `None`
+    /// where that is not known.
+    pub fn depth(&self) -> Option<&[usize]> {
+        self.depth.as_deref()
     }
 
     /// Number of values over all tensors.
@@ -146,10 +183,29 @@ impl Layout {
         self.header.len() + 4 * self.len()
     }
 
-    /// The tensors for which `keep` holds.
-    pub fn select(&self, keep: impl FnMut(&&TensorSpec) -> bool) -> Arc<Self> {
-        let kept = self.tensors.iter().filter(keep).cloned().collect();
-        Self::new(kept).expect("a part of a layout is one")
+    /// The tensors for which `keep` holds, which is asked in file order. The order of depth is that of
+    /// this layout.
+    pub fn select(&self, mut keep: impl FnMut(&&TensorSpec) -> bool) -> Arc<Self> {
+        let mut kept: Vec<usize> = Vec::new();
+        for (at, tensor) in self.tensors.iter().enumerate() {
+            if keep(&tensor) {
+                kept.push(at);
+            }
+        }
+        if let Some(depth) = &self.depth {
+            kept.sort_by_key(|&at| depth[at]);
+        }
+        let kept = kept.into_iter().map(|at| self.tensors[at].clone());
+        Self::sorted(kept.collect(), self.depth.is_some()).expect("a part of a layout is one")
+    }
+
+    /// Its tensors from input to output where that is known, otherwise in file order.
+    pub(super) fn by_depth_if_known(&self) -> Vec<&TensorSpec> {
+        let mut placed: Vec<_> = self.tensors.iter().enumerate().collect();
+        if let Some(depth) = &self.depth {
+            placed.sort_by_key(|&(at, _)| depth[at]);
+        }
+        placed.into_iter().map(|(_, tensor)| tensor).collect()
     }
 
     /// The tensors that are trained: all but buffers.
@@ -257,6 +313,21 @@ mod tests {
         assert_eq!(&model.document()[..], written(&model));
         assert_eq!(model.tensor("t"), Some([2.5].as_slice()));
         assert_eq!(model.tensor("u"), None);
+    }
+
+    #[test]
+    fn a_part_of_a_layout_keeps_the_order_of_depth() {
+        let spec = |name: &&str| TensorSpec::new(*name, [1], Role::Weight);
+        let names = ["stem", "body", "count", "head"];
+        let known = Layout::by_depth(names.iter().map(spec).collect()).unwrap();
+        // In the file: body, count, head, stem.
+        assert_eq!(known.depth(), Some(&[1, 2, 3, 0][..]));
+        let part = known.select(|tensor| tensor.name != "count");
+        assert_eq!(part.depth(), Some(&[1, 2, 0][..]));
+        let unknown = Layout::new(names.iter().map(spec).collect()).unwrap();
+        assert_eq!(unknown.depth(), None);
+        assert_eq!(unknown.select(|_| true).depth(), None);
+        assert_eq!(known, unknown, "the order of depth is no difference");
     }
 
     #[test]

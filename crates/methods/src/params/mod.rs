@@ -15,7 +15,7 @@ mod values;
 pub use attached::Attached;
 pub use encoding::{Encoding, EncodingError, Sent};
 pub use gate::{Gate, GateError};
-pub use layers::{Layer, layers};
+pub use layers::{Layer, layers, layers_by_depth};
 pub use layout::{Layout, LayoutError, Role, TensorSpec};
 pub(crate) use math::mean_block;
 pub use math::{MeanError, squared_distance, weighted_mean};

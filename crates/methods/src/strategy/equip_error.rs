@@ -18,6 +18,17 @@ pub enum EquipError {
         /// The model's tensors.
         has: String,
     },
+    /// The last layer is asked for, and the order of depth is not known.
+    #[error(
+        "{asked:?}: which layer is the last is not known, because the learner does not say its layers \
+         in the order of depth: name it instead; the layers are {layers}"
+    )]
+    Depth {
+        /// What was asked for.
+        asked: String,
+        /// The model's layers.
+        layers: String,
+    },
     /// The model has no body.
     #[error(transparent)]
     OneLayer(#[from] OneLayer),

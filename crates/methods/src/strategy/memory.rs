@@ -78,6 +78,14 @@ impl Memory {
         }
     }
 
+    /// A number.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Kept::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     /// `length` counts.
     pub fn counts(&self, name: &str, length: usize) -> Option<&[u64]> {
         match self.get(name)? {

@@ -41,7 +41,9 @@ pub use catalogue::config::StrategyConfig;
 pub use catalogue::methods::{Method, STRATEGIES};
 pub use catalogue::{StrategyInfo, StrategyOptions, build, described};
 pub use client::ditto::Ditto;
-pub use client::fedcg::{Assignment, Branches, FedCg, Mixing, Neighbours};
+pub use client::fedcg::{
+    AdjacencyStart, Assignment, Branches, FedCg, Graphs, LayerKind, Mixing, Neighbours, findings,
+};
 pub use client::fedprox::FedProx;
 pub use client::fedrep::FedRep;
 pub use client::fedsr::FedSr;
@@ -65,7 +67,7 @@ pub use server::groups::cs_rcfl_options::{Auto, Coalitions, CsRcflOptions};
 pub use server::groups::fedcollab::{FedCollab, Learned, Penalty};
 pub use server::groups::fesem::Fesem;
 pub use server::groups::flsc::Flsc;
-pub use server::groups::hcct::{Hcct, HcctE, When};
+pub use server::groups::hcct::{Hcct, HcctE, Regroup, When};
 pub use server::groups::ifca::Ifca;
 pub use server::groups::local::{Local, LocalOptions};
 pub use server::groups::multi_model::{First, Start};

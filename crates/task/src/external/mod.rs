@@ -18,8 +18,8 @@ pub use trial::{Compared, OUTPUTS, Trial, made_up};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExternalTask {
-    /// The tensors of the model: all that is shared. `rota learner describe` prints those of a
-    /// program.
+    /// The tensors of the model: all that is shared, in the order of depth, from input to output, by
+    /// which the last layer is found. `rota learner describe` prints those of a program.
     pub tensors: Vec<TensorConfig>,
     /// Where the model before the first round comes from: `"proposer"`, from what the proposer's
     /// program holds, `"tensors"`, whose `initial` values say it, or `"learner"`, from the programs,
@@ -184,7 +184,7 @@ fn loss() -> MetricName {
     MetricName::Loss
 }
 
-/// These tensors as a layout.
+/// These tensors, which come in the order of depth, as a layout.
 ///
 /// # Errors
 /// A clause: two of one name, or shapes that are too large.
@@ -196,7 +196,7 @@ pub fn layout_of(tensors: &[TensorConfig]) -> Result<Arc<Layout>, String> {
             tensor.role.into(),
         )
     });
-    Layout::new(specs.collect()).map_err(|error| error.to_string())
+    Layout::by_depth(specs.collect()).map_err(|error| error.to_string())
 }
 
 /// A layout as tensors, which start at 0.
@@ -351,6 +351,23 @@ mod tests {
         let weights = one.tensor("w").unwrap();
         assert!(weights.iter().all(|weight| weight.abs() <= 0.5));
         assert!(weights.iter().any(|weight| weight.abs() > 0.25));
+    }
+
+    #[test]
+    fn the_layers_of_a_program_come_in_the_order_in_which_it_says_them() {
+        // Names as torchvision has them, some of its ResNet-18 and all kinds of its AlexNet.
+        for names in [
+            &["conv1", "layer1.0.conv1", "layer4.1.conv2", "fc"][..],
+            &["features.0", "features.10", "classifier.6"],
+        ] {
+            let tensor =
+                |name: &&str| format!("{{ name = '{name}.weight', shape = [1], role = 'weight' }}");
+            let tensors: Vec<_> = names.iter().map(tensor).collect();
+            let layout = task(&tensors.join(", ")).layout().unwrap();
+            let layers = methods::params::layers_by_depth(&layout).unwrap();
+            let found: Vec<_> = layers.iter().map(|layer| &layer.name).collect();
+            assert_eq!(found, names.iter().collect::<Vec<_>>());
+        }
     }
 
     #[test]

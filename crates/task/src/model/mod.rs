@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::loss::RegressionLoss;
 
-pub use architectures::{Architecture, Design};
+pub use architectures::{Architecture, Design, domains};
 pub use layer::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
 pub use network::{LayersConfig, NetworkConfig};
 

@@ -289,7 +289,7 @@ pub(crate) fn family_layout(
 fn layout_of(model: &dyn Model, scale: Option<&Scale>) -> Arc<Layout> {
     let mut tensors = model.tensors();
     tensors.extend(scale.map(Scale::tensors).into_iter().flatten());
-    Layout::new(tensors).expect("families name their tensors differently")
+    Layout::by_depth(tensors).expect("families name their tensors differently")
 }
 
 impl Learner for TableLearner {

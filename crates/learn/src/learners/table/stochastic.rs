@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use methods::learner::{Capabilities, RowAccess, Stochastic, Summaries};
-use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Update, Watch};
+use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
 
 use super::{TableLearner, fits};
 use crate::learners::scale::Scale;
@@ -24,7 +24,7 @@ impl StochasticLearner {
         let encoder = Encoder::new(widths, options, &table.device);
         let (mut shared, own) = encoder.tensors();
         shared.extend(table.scale.iter().flat_map(Scale::tensors));
-        let layout = |tensors| Layout::new(tensors).expect("names of different layers");
+        let layout = |tensors| Layout::by_depth(tensors).expect("names of different layers");
         Self {
             table: table.clone(),
             encoder,
@@ -117,6 +117,23 @@ impl Learner for StochasticLearner {
         let outputs = self.encoder.outputs(model, &rows);
         // The softmax of log-probabilities is the probabilities.
         Ok(self.table.measured(model, &outputs, &rows))
+    }
+
+    /// The perceptron that predicts from mean representations: one network, whose probabilities are near
+    /// to the mean over drawn representations.
+    fn deployed(&self, model: &Params, personal: &Params) -> Option<Params> {
+        self.fits(model, personal).ok()?;
+        let rows = self.table.scaled(model, &self.table.train);
+        let named = self.encoder.perceptron(model, &rows);
+        let layout = self.table.layout();
+        let scale = layout.select(|tensor| tensor.role == Role::Buffer);
+        let scale = Params::gather(&scale, &[model])?;
+        let mut own: Named = named;
+        for tensor in scale.layout().tensors() {
+            let values = scale.tensor(&tensor.name).unwrap_or_default();
+            own.push((tensor.name.clone(), values.to_vec()));
+        }
+        Some(params(&layout, None, &own))
     }
 
     fn samples(&self) -> u64 {

@@ -7,8 +7,8 @@
 //! Tensors are called `layer00.conv.weight`, `layer00.conv.bias`, `layer01.norm.weight` and so on.
 //! Layers with tensors are numbered in order of depth, within a residual block first the layers
 //! around which the input goes and then those of the input's own way, and numbers have as many
-//! digits as the largest: names in alphabetical order are in order of depth, as
-//! [`methods::params::layers`] wants it, and the last layer is the head. Scale and shift of a norm
+//! digits as the largest: names in alphabetical order are in order of depth, and the last layer is the
+//! head. Scale and shift of a norm
 //! layer are its `weight` and `bias`; its running statistics are the buffers `mean` and
 //! `variance`. Neither biases nor norm layers are decayed.
 
@@ -27,7 +27,7 @@ use burn_core::tensor::{Tensor, TensorData};
 use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Params, TensorSpec};
 
-use task::model::NetworkConfig;
+use task::model::{LayersConfig, NetworkConfig};
 
 pub(crate) use op::Head;
 
@@ -162,10 +162,20 @@ impl Model for Network {
         graph::add(&self.plan, self.input, graph, model, features)
     }
 
-    /// The same layers with another head: what suits the rows suits their classes. A perceptron
-    /// where that head would be too large.
+    /// Of images, FedCG's classifier of domains: convolutions of 3×3 to 32 and 64 channels and the mean
+    /// of every channel, as wide as this network is. Of other rows, the same layers with another head. A
+    /// perceptron where that head would be too large.
     fn classifier(&self, features: usize, classes: usize, hidden: &[usize]) -> Arc<dyn Model> {
-        match Self::new(&self.config, features, Head::Dense(classes)) {
+        let [channels, height, width] = self.input;
+        let config = match height * width {
+            1 => NetworkConfig::clone(&self.config),
+            _ => NetworkConfig {
+                image: Some([channels, height, width]),
+                width: self.config.width,
+                ..NetworkConfig::new(LayersConfig::Listed(task::model::domains()))
+            },
+        };
+        match Self::new(&config, features, Head::Dense(classes)) {
             Ok(network) => Arc::new(network),
             Err(_) => Arc::new(Mlp::new(features, hidden, classes)),
         }

@@ -89,10 +89,14 @@ impl Encoder {
         self.widths[self.widths.len() - 1]
     }
 
-    /// The tensors that silos share, and those that stay with each.
+    /// The tensors that silos share, in the order of depth, and those that stay with each.
     pub(crate) fn tensors(&self) -> (Vec<TensorSpec>, Vec<TensorSpec>) {
         let own = |slot: &TensorSpec| [MEAN, SPREAD].contains(&slot.name.as_str());
-        self.slots.iter().cloned().partition(|slot| !own(slot))
+        let (mut shared, own): (Vec<_>, Vec<_>) =
+            self.slots.iter().cloned().partition(|slot| !own(slot));
+        // C scales representations, which come before the outputs: their layer is the last.
+        shared.sort_by_key(|slot| slot.name != SCALE);
+        (shared, own)
     }
 
     /// Values to start from: layers as those of a perceptron; C = 1; for every class mean 0 and
@@ -172,6 +176,66 @@ impl Encoder {
         sums.iter()
             .map(|sum| (sum / draws).max(f64::MIN_POSITIVE).ln())
             .collect()
+    }
+
+    /// The perceptron, of the same widths, that predicts from the mean representation of a row alone.
+    ///
+    /// Its last hidden layer has ReLU, and representations have not. So each unit of it is shifted by
+    /// more than `rows` need to stay above 0, and the shift is taken off again in the outputs: rows whose
+    /// representation is several times as long as that of any of these are cut off.
+    pub(crate) fn perceptron(&self, model: &Params, rows: &Rows) -> Named {
+        let tensor = |layer: usize, part: &str| -> Vec<f32> {
+            let found = model.tensor(&format!("layer{layer}.{part}"));
+            found.expect("the learner checked the layouts").to_vec()
+        };
+        let (last, z) = (self.widths.len() - 2, self.z());
+        let shifts = self.mean_lengths(model, rows);
+        let mut named = Named::new();
+        for layer in 0..=last {
+            let (mut weight, mut bias) = (tensor(layer, "weight"), tensor(layer, "bias"));
+            if layer + 1 == last {
+                // The first half of its units are μ, the others σ.
+                weight.truncate(z * self.widths[layer]);
+                bias.truncate(z);
+                bias.iter_mut()
+                    .zip(&shifts)
+                    .for_each(|(b, shift)| *b += shift);
+            } else if layer == last {
+                for (bias, weights) in bias.iter_mut().zip(weight.chunks(z)) {
+                    let shift = weights.iter().zip(&shifts).map(|(w, s)| f64::from(w * s));
+                    *bias = (f64::from(*bias) - shift.sum::<f64>()) as f32;
+                }
+            }
+            named.push((format!("layer{layer}.weight"), weight));
+            named.push((format!("layer{layer}.bias"), bias));
+        }
+        named
+    }
+
+    /// Four times the largest absolute value of every unit of the mean representation over these rows, at
+    /// least 1.
+    fn mean_lengths(&self, model: &Params, rows: &Rows) -> Vec<f32> {
+        let _slot = self.device.slot();
+        let device = self.device.tensors().clone();
+        let mut values = Vec::new();
+        for slot in &self.slots {
+            match model.tensor(&slot.name) {
+                Some(known) => values.extend(known.iter().map(|&value| f64::from(value))),
+                None => values.resize(values.len() + slot.len(), 0.0),
+            }
+        }
+        let leaves = self.leaves(&values, &device);
+        let mut longest = vec![0.25f32; self.z()];
+        if rows.len() > 0 {
+            let input = matrix(rows.all().to_vec(), [rows.len(), rows.width()], &device);
+            let (mean, _) = self.encode(&leaves, input);
+            for row in floats(mean).chunks(self.z()) {
+                for (longest, value) in longest.iter_mut().zip(row) {
+                    *longest = longest.max(value.abs());
+                }
+            }
+        }
+        longest.into_iter().map(|longest| 4.0 * longest).collect()
     }
 
     /// All that is trained, tensor by tensor.

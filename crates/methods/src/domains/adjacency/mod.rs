@@ -40,6 +40,21 @@ pub fn identity(domains: usize) -> Matrix {
     Matrix::from_fn(domains, domains, |i, j| f64::from(u8::from(i == j)))
 }
 
+/// Every entry as `draw` gives it, at least 0, and then divided by the sum of its row. A row of zeros
+/// becomes that of [`identity`].
+pub fn random(domains: usize, mut draw: impl FnMut() -> f64) -> Matrix {
+    let mut drawn = Matrix::from_fn(domains, domains, |_, _| draw());
+    for domain in 0..domains {
+        let row = drawn.row_mut(domain);
+        let sum: f64 = row.iter().sum();
+        match sum > 0.0 {
+            true => row.iter_mut().for_each(|share| *share /= sum),
+            false => row[domain] = 1.0,
+        }
+    }
+    drawn
+}
+
 /// Equal weights: `(1 − β)/(D − 1)` off the diagonal.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::{Sketch, Vectors, VectorsError};
-use crate::params::{Layout, Params, Role, layers};
+use crate::params::{Layout, Params, Role, layers, layers_by_depth};
 
 /// The values of a model that are compared (Ma et al. 2024, section 3.2: all weights or, as well, the last
 /// layers only). The default: all weights as they are.
@@ -29,7 +29,7 @@ pub enum Part {
     /// All weights and biases.
     #[default]
     All,
-    /// The weights and biases of this many last [`layers`].
+    /// The weights and biases of this many last layers, in the order of depth.
     Last(usize),
     /// The tensors or [`layers`] of these names.
     Named(Vec<String>),
@@ -68,6 +68,15 @@ pub enum EmbeddingError {
     Unknown {
         /// The name asked for.
         name: String,
+        /// The layers there are.
+        known: String,
+    },
+    /// The last layers are asked for, and the order of depth is not known.
+    #[error(
+        "which layers are the last is not known, because the learner does not say them in the order of \
+         depth: name them, `part = {{ named = [...] }}`; they are {known}"
+    )]
+    Depth {
         /// The layers there are.
         known: String,
     },
@@ -152,7 +161,9 @@ impl Part {
                     layers: layers.len(),
                     known: known(),
                 })?;
-                layers[before..]
+                let by_depth = layers_by_depth(layout);
+                let by_depth = by_depth.ok_or_else(|| EmbeddingError::Depth { known: known() })?;
+                by_depth[before..]
                     .iter()
                     .flat_map(|layer| layer.tensors.clone())
                     .collect()

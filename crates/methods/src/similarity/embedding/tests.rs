@@ -19,7 +19,7 @@ fn layout() -> Arc<Layout> {
         .collect();
     tensors.push(TensorSpec::new("layer1.mean", [1], Role::Buffer));
     tensors.push(TensorSpec::new("count", [1], Role::Buffer));
-    Layout::new(tensors).unwrap()
+    Layout::by_depth(tensors).unwrap()
 }
 
 /// Tensor `name` holds `10·N` and so on for its layer `N`, plus 1 for a bias; buffers −1.
@@ -66,6 +66,28 @@ fn buffers_are_never_compared() {
     let all = selected(Part::All).unwrap();
     assert_eq!(all.len(), 33);
     assert!(all.iter().all(|&value| value >= 0.0));
+}
+
+#[test]
+fn last_layers_are_the_last_in_depth() {
+    let tensors = ["features", "classifier"]
+        .map(|layer| TensorSpec::new(format!("{layer}.weight"), [1], Role::Weight));
+    let embedding = Embedding {
+        part: Part::Last(1),
+        ..Embedding::default()
+    };
+    // In the file: the classifier, then the features.
+    let known = Layout::by_depth(tensors.to_vec()).unwrap();
+    let model = Params::from_values(&known, &[5.0, 1.0]);
+    assert_eq!(columns(&embedding.rows(&[&model], &[]).unwrap(), 0), [5.0]);
+    let unknown = Layout::new(tensors.to_vec()).unwrap();
+    let model = Params::from_values(&unknown, &[5.0, 1.0]);
+    let refused = embedding.rows(&[&model], &[]).unwrap_err().to_string();
+    assert!(refused.contains("name them"), "{refused}");
+    assert!(
+        refused.contains("\"classifier\", \"features\""),
+        "{refused}"
+    );
 }
 
 #[test]

@@ -90,6 +90,66 @@ fn groups_may_be_given_in_number_or_kept() {
     );
 }
 
+/// Two kinds of silos that have reached their goals, so that what is left of their directions is noise.
+#[test]
+fn groups_stay_unless_new_ones_have_a_higher_utility() {
+    let decided = |strategy: &dyn Strategy, state: &State, moves: [[f32; 2]; 4], round: u64| {
+        let coalitions = match state.models.len() {
+            1 => [0; 4],
+            _ => [0, 0, 1, 1],
+        };
+        let entry = |(moved, own): ([f32; 2], u32)| {
+            let start = &state.models[own as usize];
+            ModelEntry {
+                model: Params::build(start.layout(), |into| {
+                    into.copy_from_slice(start.values());
+                    into[0] += moved[0];
+                    into[1] += moved[1];
+                }),
+                coalition: Some(own),
+                weight: Some(10),
+                member: None,
+            }
+        };
+        let entries = moves.into_iter().zip(coalitions).map(entry).collect();
+        let sheet = sheet(entries, None);
+        let decision = strategy.decide(state, &sheet, round).unwrap();
+        strategy.check(state, &sheet, &decision, round).unwrap();
+        (sheet, decision)
+    };
+    let kinds = [[1.0, 0.1], [1.0, -0.1], [-1.0, 0.1], [-1.0, -0.1]];
+    // No two of them point in one direction.
+    let noise = [[0.01, 0.0], [-0.01, 0.0], [0.0, 0.01], [0.0, -0.01]];
+    // The first and the third, and the other two, agree to the last bit.
+    let clearer = [[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]];
+    let after = |more: Value| {
+        let strategy = strategy("hcct", more);
+        let begin = federation("hcct", json!({})).state;
+        let (sheet, decision) = decided(&*strategy, &begin, kinds, 1);
+        let state = strategy.settle(&begin, &sheet, &decision, 1).unwrap().state;
+        (strategy, state)
+    };
+    let (strategy, state) = after(json!({}));
+    let (sheet, kept) = decided(&*strategy, &state, noise, 2);
+    assert_eq!(kept, Decision::fixed(vec![0, 0, 1, 1]));
+    let outcome = strategy.settle(&state, &sheet, &kept, 2).unwrap();
+    assert_eq!(outcome.assignment, [0, 0, 1, 1]);
+    let (_, new) = decided(&*strategy, &state, clearer, 2);
+    assert_eq!(new.assignment, [0, 1, 0, 1]);
+    // A lead may not do the other.
+    let keeps = Decision::fixed(vec![0, 0, 1, 1]);
+    let (better, _) = decided(&*strategy, &state, clearer, 2);
+    assert!(strategy.check(&state, &better, &keeps, 2).is_err());
+    let (always, same_state) = after(json!({ "regroup": "always" }));
+    let (noisy, alone) = decided(&*always, &same_state, noise, 2);
+    assert_eq!(alone.assignment, [0, 1, 2, 3]);
+    let worse = strategy.check(&state, &noisy, &alone, 2).unwrap_err();
+    assert!(
+        worse.to_string().contains("the present ones had"),
+        "{worse}"
+    );
+}
+
 #[test]
 fn the_layer_that_differs_most_is_found_once_and_remembered() {
     let federation = federation("hcct-e", json!({})).rounds(3);

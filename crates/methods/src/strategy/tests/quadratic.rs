@@ -7,7 +7,7 @@ use crate::learner::{Learner, Progress, Split};
 use crate::params::Gate;
 
 pub(super) fn layout() -> Arc<Layout> {
-    Layout::new(vec![
+    Layout::by_depth(vec![
         TensorSpec::new("layer0.weight", [2], Role::Weight),
         TensorSpec::new("layer1.bias", [1], Role::Bias),
         TensorSpec::new("layer1.weight", [1], Role::Weight),

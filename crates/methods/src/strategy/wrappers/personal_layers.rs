@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::merging::OneLayer;
-use crate::params::{Attached, Layout, Params, Role, TensorSpec, layers};
+use crate::params::{Attached, Layer, Layout, Params, Role, TensorSpec, layers, layers_by_depth};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::standardise::SCALE;
 use crate::strategy::wrappers::strategy_wrapper::StrategyWrapper;
 
-/// The last layer, in the order of [`layers`], that is no normalisation layer: weight and bias.
+/// The last layer in the order of depth that is no normalisation layer: weight and bias. Refused where
+/// that order is not known.
 pub const LAST_LAYER: &str = "last-layer";
 /// Layers with `norm` in their names, that begin with `bn`, or that have running variances, and their
 /// statistics.
@@ -75,6 +76,32 @@ pub(crate) fn is_norm(model: &Layout, layer: &str) -> bool {
     own.contains("norm") || own.starts_with("bn") || varies("running_var") || varies("variance")
 }
 
+/// The layers that do not normalise, in the order of depth, for an option that asks for the last.
+///
+/// # Errors
+/// [`EquipError::Depth`] where there are several and their order is not known.
+pub(crate) fn without_norms(model: &Layout, asked: &str) -> Result<Vec<Layer>, EquipError> {
+    let own = |layer: &Layer| !is_norm(model, &layer.name);
+    let (all, by_depth) = (layers(model), layers_by_depth(model));
+    let several = all.iter().filter(|layer| own(layer)).count() > 1;
+    let unknown = || EquipError::Depth {
+        asked: asked.into(),
+        layers: quoted(all.iter().map(|layer| layer.name.as_str())),
+    };
+    let known = match by_depth {
+        Some(by_depth) => by_depth,
+        None if several => return Err(unknown()),
+        None => all,
+    };
+    Ok(known.into_iter().filter(own).collect())
+}
+
+/// Names in an error.
+pub(crate) fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.map(|name| format!("{name:?}")).collect();
+    names.join(", ")
+}
+
 /// Which tensors a name matches.
 fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
     let each =
@@ -85,21 +112,14 @@ fn named(model: &Layout, name: &str) -> Result<Vec<bool>, EquipError> {
     };
     Ok(match name {
         LAST_LAYER => {
-            let all = layers(model);
-            let mut dense: Vec<_> = all
-                .iter()
-                .filter(|layer| !is_norm(model, &layer.name))
-                .collect();
+            let mut dense = without_norms(model, name)?;
             let layers = dense.len();
             let head = dense.pop().filter(|_| layers > 1);
             let head = head.ok_or(OneLayer { layers })?;
             each(&|tensor| tensor.role != Role::Buffer && layer(tensor) == head.name)
         }
         INTERCEPT => {
-            let all = layers(model).into_iter();
-            let last = all
-                .map(|layer| layer.name)
-                .rfind(|name| !is_norm(model, name));
+            let last = without_norms(model, name)?.pop().map(|layer| layer.name);
             let is_last = |tensor: &TensorSpec| Some(layer(tensor)) == last;
             each(&|tensor| tensor.role == Role::Bias && is_last(tensor))
         }
@@ -209,7 +229,7 @@ mod tests {
         let tensor = |role| move |name: &str| TensorSpec::new(name, [2], role);
         let tensors = trained.iter().copied().map(tensor(Role::Weight));
         let tensors = tensors.chain(buffers.iter().copied().map(tensor(Role::Buffer)));
-        let model = Layout::new(tensors.collect()).unwrap();
+        let model = Layout::by_depth(tensors.collect()).unwrap();
         let names = |word: &str| {
             let chosen = choose(&model, &[word.to_owned()], "personal").unwrap();
             let names = chosen.tensors().iter().map(|tensor| tensor.name.clone());
@@ -218,5 +238,46 @@ mod tests {
         let norm = ["11.bias", "11.running_mean", "11.running_var", "11.weight"];
         assert_eq!(names(NORM_LAYERS), norm);
         assert_eq!(names(LAST_LAYER), ["10.weight"]);
+    }
+
+    #[test]
+    fn the_last_layer_is_the_last_in_depth_whatever_its_name() {
+        let model = |names: &[&str], known: bool| {
+            let tensors = names.iter().flat_map(|name| {
+                [("weight", Role::Weight), ("bias", Role::Bias)]
+                    .map(|(part, role)| TensorSpec::new(format!("{name}.{part}"), [2], role))
+            });
+            match known {
+                true => Layout::by_depth(tensors.collect()),
+                false => Layout::new(tensors.collect()),
+            }
+            .unwrap()
+        };
+        // As torchvision names the layers of ResNet-18 and AlexNet.
+        for (names, last) in [
+            (
+                &["conv1", "bn1", "layer1.0.conv1", "layer4.1.conv2", "fc"][..],
+                "fc",
+            ),
+            (
+                &["features.0", "features.10", "classifier.6"],
+                "classifier.6",
+            ),
+        ] {
+            let chosen = |known, word: &str| {
+                let chosen = select(&model(names, known), &[word.to_owned()])?;
+                Ok::<_, EquipError>(chosen.describe())
+            };
+            let all = format!("{last}.bias [2], {last}.weight [2]");
+            assert_eq!(chosen(true, LAST_LAYER).unwrap(), all);
+            assert_eq!(chosen(true, INTERCEPT).unwrap(), format!("{last}.bias [2]"));
+            for word in [LAST_LAYER, INTERCEPT] {
+                let refused = chosen(false, word).unwrap_err().to_string();
+                assert!(refused.contains("name it"), "{refused}");
+                assert!(refused.contains(&format!("{last:?}")), "{refused}");
+            }
+            // By its name it can be chosen in any case.
+            assert_eq!(chosen(false, last).unwrap(), all);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The networks of LEAF (Caldas et al. 2018), and of a port to PyTorch that FedCG builds on.
 
 use super::Design;
-use crate::model::LayerConfig::{Conv, Dense, MaxPool, Norm, Relu};
+use crate::model::LayerConfig::{AveragePool, Conv, Dense, MaxPool, Norm, Relu};
 use crate::model::{ConvConfig, LayerConfig, MaxPoolConfig, Start};
 
 pub(super) fn celeba() -> Design {
@@ -27,6 +27,18 @@ pub(super) fn femnist_padded() -> Design {
         })
     };
     letters(conv, padded(), Start::Uniform)
+}
+
+/// FedCG's classifier of domains (Caldarola et al. 2021). What is between its convolutions is not stated:
+/// ReLU behind each, and the mean over all pixels.
+pub(super) fn domains() -> Vec<LayerConfig> {
+    vec![
+        LayerConfig::conv(32, 3),
+        Relu,
+        LayerConfig::conv(64, 3),
+        Relu,
+        AveragePool,
+    ]
 }
 
 fn faces(pool: MaxPoolConfig, start: Start) -> Design {

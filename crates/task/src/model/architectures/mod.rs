@@ -104,3 +104,8 @@ impl Architecture {
         }
     }
 }
+
+/// FedCG's classifier of domains.
+pub fn domains() -> Vec<LayerConfig> {
+    leaf::domains()
+}

@@ -13,6 +13,7 @@ use crate::device::tests::every;
 use crate::models::tests::params;
 use crate::models::{Loss, RegressionLoss};
 
+mod classifier;
 mod gradients;
 mod joint;
 mod layers_by_hand;
@@ -221,23 +222,6 @@ fn names_say_kind_and_depth() {
     assert_eq!(names, expected);
     assert_eq!(tensors[7].shape, [4, 2, 1, 1]);
     assert_eq!(tensors[12].shape, [3, 4 * 3 * 3]);
-}
-
-#[test]
-fn the_head_is_known_and_can_be_exchanged() {
-    let config = NetworkConfig {
-        width: 0.1,
-        image: Some([1, 16, 16]),
-        ..named(Architecture::Unet)
-    };
-    let network = network(&config, Head::Pixels(256));
-    let own = network.tensors();
-    let head = network.output_layer().unwrap();
-    assert!(own.last().unwrap().name.starts_with(&head), "{head}");
-    let classifier = network.classifier(256, 5, &[64]).tensors();
-    let body = own.len() - 2;
-    assert_eq!(own[..body], classifier[..body]);
-    assert_eq!(classifier[body].shape, [5, 6 * 256]);
 }
 
 #[test]

@@ -142,12 +142,31 @@ impl LearnerWrapper for Branched {
         (self.shape.split(model).base, personal.clone())
     }
 
-    /// Branches and a classifier of domains predict together, unless all rows go one way.
+    /// The model of the silo's mean training row: its branches in the shares that the student gives
+    /// the domains over all of these rows.
     fn deployed(&self, inner: &dyn Learner, model: &Params, personal: &Params) -> Option<Params> {
-        if !self.is_silent() {
-            return None;
+        let parts = self.shape.split(model);
+        if self.is_silent() {
+            return inner.deployed(&parts.base, personal);
         }
-        inner.deployed(&self.shape.split(model).base, personal)
+        let opinions = self.opinions(inner, &parts.student, &parts.base, Split::Train);
+        let each = self.shares(&opinions.ok()?);
+        let mut mean = vec![0.0; self.shape.domains()];
+        for shares in &each {
+            for (sum, share) in mean.iter_mut().zip(shares) {
+                *sum += share / each.len() as f64;
+            }
+        }
+        let generated = parts.graph.generate().ok()?;
+        let lambdas: Vec<f64> = parts.graph.layers.iter().map(|own| own.lambda).collect();
+        let of = |(domain, &share): (usize, &f64)| {
+            (
+                share,
+                generated.iter().map(|made| made.row(domain)).collect(),
+            )
+        };
+        let shares: Vec<_> = mean.iter().enumerate().map(of).collect();
+        inner.deployed(&self.effective(&parts.base, &lambdas, &shares), personal)
     }
 
     fn outputs(

@@ -6,8 +6,8 @@ use crate::domains::{Projection, Propagation, PropagationError};
 /// All branches and what connects them, in `f64` as they are trained.
 #[derive(Clone)]
 pub(super) struct Graph {
-    /// `A`, domains × domains.
-    pub(super) adjacency: Matrix,
+    /// `A`, domains × domains: one for all layers, or one for each.
+    pub(super) adjacency: Vec<Matrix>,
     /// By layer with branches.
     pub(super) layers: Vec<Convolution>,
 }
@@ -26,11 +26,16 @@ pub(super) struct Convolution {
 impl Graph {
     /// V̂ of every layer.
     pub(super) fn generate(&self) -> Result<Vec<Matrix>, PropagationError> {
-        let generate = |layer: &Convolution| {
+        let generate = |(at, layer): (usize, &Convolution)| {
             let propagation = &layer.propagation;
-            propagation.forward(&self.adjacency, &layer.parameters)
+            propagation.forward(self.of(at), &layer.parameters)
         };
-        self.layers.iter().map(generate).collect()
+        self.layers.iter().enumerate().map(generate).collect()
+    }
+
+    /// `A` of a layer.
+    fn of(&self, layer: usize) -> &Matrix {
+        &self.adjacency[layer.min(self.adjacency.len() - 1)]
     }
 
     /// Gradients with respect to [`Convolution::trained`], from those with respect to the values
@@ -49,7 +54,7 @@ impl Graph {
             *value *= convolution.lambda;
         }
         let propagation = &convolution.propagation;
-        let below = propagation.backward(&self.adjacency, &convolution.parameters, &made)?;
+        let below = propagation.backward(self.of(layer), &convolution.parameters, &made)?;
         let mut gradients = vec![below.parameters.values().to_vec()];
         let weights = matrices(&below.projection).into_iter();
         gradients.extend(weights.map(|weight| weight.values().to_vec()));
@@ -100,7 +105,7 @@ mod tests {
         let parameters = matrix(&[[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]]);
         let weight = matrix(&[[1.0, -1.0], [0.5, 2.0]]);
         let graph = Graph {
-            adjacency: crate::domains::adjacency::by_parameters(&parameters, 0.5).unwrap(),
+            adjacency: vec![crate::domains::adjacency::by_parameters(&parameters, 0.5).unwrap()],
             layers: vec![Convolution {
                 lambda: 0.3,
                 parameters,

@@ -10,7 +10,9 @@
 
 mod branched;
 mod branches;
+mod findings;
 mod graph;
+mod layers;
 mod running;
 mod shape;
 
@@ -19,7 +21,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::branches::Branched;
-use self::shape::{ADJACENCY, DOMAIN, GRAPH, SHARES, STUDENT, Shape, TEACHER};
+use self::shape::{DOMAIN, GRAPH, SHARES, STUDENT, Shape, TEACHER, graph_of};
 use crate::Matrix;
 use crate::domains::adjacency::{self, AdjacencyError};
 use crate::domains::{Activation, Passes};
@@ -32,6 +34,9 @@ use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrate
 use crate::strategy::{
     EquipError, Kept, ModelEntry, Outcome, SettleError, Sheet, State, Strategy, StrategyError,
 };
+
+pub use self::findings::findings;
+pub use self::layers::{Branches, LayerKind};
 
 /// Rounds settled so far, in [`State::memory`].
 const ROUNDS: &str = "fedcg.rounds";
@@ -66,8 +71,15 @@ pub struct FedCg {
     /// `[task.table]`) or from the source (mixed `images`). If so, there is no teacher, and the student learns to recognise the named domains. Default false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
-    /// Layers that have a branch per domain.
-    pub layers: Branches,
+    /// Layers that have a branch per domain: `"last-convolution"`, `"all-convolutions"` (with their
+    /// normalisation layers), `"last"`, `"all"`, or their names. Default: the last convolution, as in
+    /// the paper, or the last layer of a model without convolutions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Branches>,
+    /// Whether the layers with branches also have what all domains share. `false` is an ablation of the
+    /// paper's table 3: such a layer is made of its branches alone. Default true.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub agnostic: bool,
     /// Projection `W` of the graph convolution.
     pub projection: Mixing,
     /// Number of propagations along the graph with a bottleneck projection; not used otherwise.
@@ -83,6 +95,13 @@ pub struct FedCg {
     pub learn_lambda: bool,
     /// Edges of the graph of domains after the first aggregation; before it there are none.
     pub adjacency: Neighbours,
+    /// Edges of the graph before the first aggregation. Default `"identity"`.
+    #[serde(skip_serializing_if = "is_identity")]
+    pub adjacency_start: AdjacencyStart,
+    /// Whether one graph connects the branches of all layers, or every layer has its own. Default
+    /// `"one"`.
+    #[serde(skip_serializing_if = "is_one")]
+    pub graphs: Graphs,
     /// Share β of a domain's own branch in its neighbourhood. Default 0.5, as in the paper.
     #[schemars(range(min = 0, max = 1))]
     pub beta: f64,
@@ -100,17 +119,40 @@ pub struct FedCg {
     pub hidden: Vec<usize>,
 }
 
-/// Which layers have branches.
+/// The graph of domains before the first aggregation. The paper names all three.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Branches {
-    /// The last layer that is not a normalisation layer.
+pub enum AdjacencyStart {
+    /// No domain has neighbours.
     #[default]
-    Last,
-    /// Every layer.
-    All,
+    Identity,
+    /// Every share is drawn, and those of a domain sum to 1.
+    Random,
+    /// All domains are neighbours, with equal weights.
+    Uniform,
+}
+
+/// How many graphs of domains there are.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Graphs {
+    /// One for all layers, by the distance of all branches of a domain.
+    #[default]
+    One,
+    /// One for every layer, by the distance of the branches in it.
+    PerLayer,
+}
+
+fn is_identity(start: &AdjacencyStart) -> bool {
+    *start == AdjacencyStart::Identity
+}
+
+fn is_one(graphs: &Graphs) -> bool {
+    *graphs == Graphs::One
 }
 
 /// W of the graph convolution.
@@ -165,13 +207,16 @@ impl Default for FedCg {
             weight: WeightRule::default(),
             domains: 4,
             given: false,
-            layers: Branches::default(),
+            layers: None,
+            agnostic: true,
             projection: Mixing::default(),
             passes: Passes::default(),
             sigma: Activation::default(),
             lambda: 1.0,
             learn_lambda: true,
             adjacency: Neighbours::default(),
+            adjacency_start: AdjacencyStart::default(),
+            graphs: Graphs::default(),
             beta: adjacency::BETA,
             assignment: Assignment::default(),
             refresh: 10,
@@ -225,6 +270,44 @@ impl FedCg {
             Neighbours::Identity => Ok(adjacency::identity(domains)),
         }
     }
+
+    /// Every `A` that follows from the averaged branches, by the names of their tensors.
+    fn graphs_of(&self, mean: &Params) -> Result<Params, SettleError> {
+        let infeasible = |error: &dyn std::fmt::Display| SettleError::Infeasible(error.to_string());
+        let is_graph = |tensor: &&TensorSpec| graph_of(&tensor.name).is_some();
+        let layout = mean.layout().select(is_graph);
+        let mut graphs = Vec::with_capacity(layout.len());
+        for tensor in layout.tensors() {
+            let [domains, _] = tensor.shape[..] else {
+                return Err(infeasible(&"the graph between domains is not a matrix"));
+            };
+            // Without the name of a layer, of all layers.
+            let layer = graph_of(&tensor.name).filter(|layer| !layer.is_empty());
+            let rows: Vec<Vec<f64>> = (0..domains)
+                .map(|domain| branches_of(mean, domain, layer))
+                .collect();
+            let branches = Matrix::from_rows(&rows).map_err(|error| infeasible(&error))?;
+            let graph = self.neighbours(&branches);
+            let graph = graph.map_err(|error| infeasible(&error))?;
+            graphs.extend(graph.values().iter().map(|&share| share as f32));
+        }
+        Ok(Params::from_values(&layout, &graphs))
+    }
+}
+
+/// The values of a domain's branches: of one layer, or of all.
+fn branches_of(model: &Params, domain: usize, layer: Option<&str>) -> Vec<f64> {
+    let prefix = format!("{DOMAIN}{domain}.");
+    let own = |tensor: &&TensorSpec| {
+        let own = tensor.name.strip_prefix(&prefix);
+        own.is_some_and(|own| match layer {
+            Some(layer) => own.rsplit_once('.').map_or("", |(of, _)| of) == layer,
+            None => true,
+        })
+    };
+    let layout = model.layout().select(own);
+    let own = Params::gather(&layout, &[model]).expect("tensors of this model");
+    own.values().iter().map(|&value| value.into()).collect()
 }
 
 impl StrategyWrapper for FedCg {
@@ -254,7 +337,8 @@ impl StrategyWrapper for FedCg {
         let most = LARGEST * self.lambda.max(1.0);
         for tensor in entry.model.layout().tensors() {
             let connects = tensor.name.starts_with(GRAPH)
-                && ![ADJACENCY, SHARES].contains(&tensor.name.as_str());
+                && tensor.name != SHARES
+                && graph_of(&tensor.name).is_none();
             let values = entry.model.tensor(&tensor.name).filter(|_| connects);
             let large = |value: &&f32| f64::from(value.abs()) > most;
             if let Some(value) = values.unwrap_or_default().iter().find(large) {
@@ -290,21 +374,8 @@ impl StrategyWrapper for FedCg {
         };
         let teachers = named(start, TEACHER).layout().clone();
         let teacher = Params::from_values(&teachers, teacher.values());
-        let old = named(start, ADJACENCY);
-        let [domains, _] = old.layout().tensors()[0].shape[..] else {
-            return Err(infeasible("the graph between domains is not a matrix"));
-        };
-        let rows: Vec<Vec<f64>> = (0..domains)
-            .map(|domain| {
-                let own = named(mean, &format!("{DOMAIN}{domain}."));
-                own.values().iter().map(|&value| value.into()).collect()
-            })
-            .collect();
-        let branches = Matrix::from_rows(&rows).map_err(|error| infeasible(&error.to_string()))?;
-        let graph = self.neighbours(&branches);
-        let graph = graph.map_err(|error| infeasible(&error.to_string()))?;
-        let graph: Vec<f32> = graph.values().iter().map(|&share| share as f32).collect();
-        let graph = Params::from_values(old.layout(), &graph);
+        let graph = self.graphs_of(mean)?;
+        let domains = named(mean, SHARES).values().len();
         let none = Params::zeros(named(mean, SHARES).layout());
         let model = Params::gather(mean.layout(), &[&teacher, &graph, &none, mean]);
         let mut after = after;

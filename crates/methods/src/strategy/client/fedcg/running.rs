@@ -145,6 +145,12 @@ impl<'a> Running<'a> {
                     Role::Weight | Role::Bias => moves[at] += went,
                 }
             }
+            if !self.by.shape.is_agnostic() {
+                let own = self.by.shape.in_model.iter();
+                for range in own.flat_map(|layer| &layer.ranges) {
+                    moves[range.clone()].fill(0.0);
+                }
+            }
             for (upstream, layer) in upstream.iter_mut().zip(&self.by.shape.in_model) {
                 let places = layer.ranges.iter().cloned().flatten();
                 let row = upstream.row_mut(domain as usize).iter_mut();

@@ -6,29 +6,32 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::graph::{Convolution, Graph};
-use super::{Branches, FedCg, Mixing};
+use super::layers::branched;
+use super::{AdjacencyStart, FedCg, Graphs, Mixing};
 use crate::Matrix;
 use crate::domains::{Activation, Passes, Projection, Propagation, adjacency};
 use crate::learner::{Learner, mixed_seed};
 use crate::params::{Attached, Layer, Layout, Params, Role, TensorSpec, layers};
 use crate::random::{normal, uniform};
 use crate::strategy::EquipError;
-use crate::strategy::wrappers::personal_layers::is_norm;
 
 /// Before the number of a domain: its branches, named as the layers that they belong to.
 pub(super) const DOMAIN: &str = "fedcg.domain";
 /// Before the tensors of the student and of the teacher.
 pub(super) const STUDENT: &str = "fedcg.student.";
 pub(super) const TEACHER: &str = "fedcg.teacher.";
-/// `A`, domains × domains.
-pub(super) const ADJACENCY: &str = "fedcg.graph.adjacency";
 /// The share of a silo's training rows in every domain, in its contributions; 0 in models.
 pub(super) const SHARES: &str = "fedcg.graph.shares";
+/// Under this name, and that of a layer where each has its own: `A`, domains × domains.
+const ADJACENCY: &str = "adjacency";
 /// Under this name `A`, these shares, and of every layer λ and W.
 pub(super) const GRAPH: &str = "fedcg.graph";
 
 /// Most values of one W: a gigabyte.
 const LARGEST: usize = 1 << 28;
+
+/// The first of the streams from which branches that stand alone are drawn.
+const OWN_MODEL: u64 = 16;
 
 /// Deviation of what is added to the identity where W starts.
 const NOISE: f64 = 0.01;
@@ -46,6 +49,13 @@ pub(super) struct Shape {
     lambda: f64,
     /// Whether domains are found, by a teacher.
     found: bool,
+    /// The names of every `A`: one for all layers, or one for each.
+    graphs: Vec<String>,
+    /// `A` before the first aggregation, and β in it.
+    start: AdjacencyStart,
+    beta: f64,
+    /// Whether layers with branches have what all domains share, too.
+    agnostic: bool,
 }
 
 /// A model of FedCG, taken apart.
@@ -70,30 +80,22 @@ impl Shape {
         classifier: &Layout,
     ) -> Result<Self, EquipError> {
         let base = inner.layout();
-        let all = layers(&base);
-        let in_model: Vec<Layer> = match options.layers {
-            Branches::All => all,
-            Branches::Last => {
-                let last = all.iter().rposition(|layer| !is_norm(&base, &layer.name));
-                let last = last.unwrap_or(all.len().saturating_sub(1));
-                all.into_iter().skip(last).take(1).collect()
-            }
-        };
-        if in_model.is_empty() {
-            return Err(EquipError::Unsupported(
-                "fedcg adds branches to layers, and the model has none".into(),
-            ));
-        }
-        let branched = |tensor: &&TensorSpec| {
+        let in_model = branched(&base, options.layers.as_ref())?;
+        let has_branches = |tensor: &&TensorSpec| {
             let position = base.position(&tensor.name);
             let has = |layer: &Layer| position.is_some_and(|at| layer.tensors.contains(&at));
             in_model.iter().any(has)
         };
-        let domain = base.select(branched);
-        let mut tensors = vec![
-            buffer("adjacency", [options.domains; 2]),
-            buffer("shares", [options.domains]),
-        ];
+        let domain = base.select(has_branches);
+        let mut tensors = vec![buffer("shares", [options.domains])];
+        let graphs = match options.graphs {
+            Graphs::One => vec![ADJACENCY.to_owned()],
+            Graphs::PerLayer => in_model
+                .iter()
+                .map(|layer| named(layer, ADJACENCY))
+                .collect(),
+        };
+        tensors.extend(graphs.iter().map(|name| buffer(name, [options.domains; 2])));
         for layer in &in_model {
             tensors.push(buffer(&named(layer, "lambda"), [1]));
             for (name, [rows, columns]) in weights(options.projection, layer.len()) {
@@ -129,6 +131,10 @@ impl Shape {
             passes: options.passes,
             lambda: options.lambda,
             found: !options.given,
+            graphs,
+            start: options.adjacency_start,
+            beta: options.beta,
+            agnostic: options.agnostic,
         })
     }
 
@@ -164,26 +170,73 @@ impl Shape {
         classifier: &dyn Learner,
         seed: u64,
     ) -> Params {
-        let base = inner.initial(seed);
+        let base = self.shared(inner.initial(seed));
         let opinion = |nth| {
             let initial = classifier.initial(mixed_seed(seed, nth));
             let trained = initial.layout().trained();
             Params::gather(&trained, &[&initial]).expect("tensors of this classifier")
         };
         let mut random = ChaCha8Rng::seed_from_u64(mixed_seed(seed, 3));
-        let layers = (0..self.in_model.len())
+        let mut layers: Vec<Convolution> = (0..self.in_model.len())
             .map(|layer| self.convolution(layer, &mut random))
             .collect();
+        if !self.agnostic {
+            self.start_as_models(inner, seed, &mut layers);
+        }
         self.join(&Parts {
             base,
             graph: Graph {
-                adjacency: adjacency::identity(self.domains),
+                adjacency: vec![self.first_graph(&mut random); self.graphs.len()],
                 layers,
             },
             student: opinion(1),
             teacher: self.found.then(|| opinion(2)),
             shares: Vec::new(),
         })
+    }
+
+    /// A model whose layers with branches are 0 where there is nothing that all domains share.
+    fn shared(&self, base: Params) -> Params {
+        if self.agnostic {
+            return base;
+        }
+        Params::build(base.layout(), |into| {
+            into.copy_from_slice(base.values());
+            for range in self.in_model.iter().flat_map(|layer| &layer.ranges) {
+                into[range.clone()].fill(0.0);
+            }
+        })
+    }
+
+    /// Branches that stand alone begin as the layers of models that the silo would draw, one for each
+    /// domain: scales of a normalisation at 1.
+    fn start_as_models(&self, inner: &dyn Learner, seed: u64, layers: &mut [Convolution]) {
+        for domain in 0..self.domains {
+            let own = inner.initial(mixed_seed(seed, OWN_MODEL + domain as u64));
+            for (layer, convolution) in self.in_model.iter().zip(&mut *layers) {
+                let values = layer.values(own.values()).flatten();
+                let row = convolution.parameters.row_mut(domain).iter_mut();
+                row.zip(values)
+                    .for_each(|(into, &value)| *into = value.into());
+            }
+        }
+    }
+
+    /// `A` before the first aggregation.
+    fn first_graph(&self, random: &mut ChaCha8Rng) -> Matrix {
+        match self.start {
+            AdjacencyStart::Identity => adjacency::identity(self.domains),
+            AdjacencyStart::Random => adjacency::random(self.domains, || uniform(random)),
+            AdjacencyStart::Uniform => {
+                let graph = adjacency::uniform(self.domains, self.beta);
+                graph.expect("the options' ranges were checked")
+            }
+        }
+    }
+
+    /// Whether values of the layers with branches are trained for all domains together.
+    pub(super) fn is_agnostic(&self) -> bool {
+        self.agnostic
     }
 
     fn convolution(&self, layer: usize, random: &mut ChaCha8Rng) -> Convolution {
@@ -283,7 +336,7 @@ impl Shape {
         };
         Parts {
             graph: Graph {
-                adjacency: matrix("adjacency"),
+                adjacency: self.graphs.iter().map(|name| matrix(name)).collect(),
                 layers: self.in_domain.iter().map(convolution).collect(),
             },
             base,
@@ -315,7 +368,9 @@ impl Shape {
                     *into = value as f32;
                 }
             };
-            put("adjacency", graph.adjacency.values());
+            for (name, own) in self.graphs.iter().zip(&graph.adjacency) {
+                put(name, own.values());
+            }
             put("shares", &parts.shares);
             for (layer, convolution) in self.in_domain.iter().zip(&graph.layers) {
                 put(&named(layer, "lambda"), &[convolution.lambda]);
@@ -329,6 +384,15 @@ impl Shape {
         all.extend([&connected, &parts.student]);
         all.extend(&parts.teacher);
         self.attached.join(&parts.base, &all)
+    }
+}
+
+/// The layer whose `A` a tensor of a model is, by its name: empty where there is one `A` for all layers.
+pub(super) fn graph_of(name: &str) -> Option<&str> {
+    let own = name.strip_prefix(GRAPH)?.strip_prefix('.')?;
+    match own == ADJACENCY {
+        true => Some(""),
+        false => own.strip_suffix(ADJACENCY)?.strip_suffix('.'),
     }
 }
 

@@ -8,6 +8,7 @@ use super::*;
 use crate::learner::{Learner, Optimiser, Training};
 
 mod given;
+mod variants;
 
 fn silos() -> Vec<QuadraticLearner> {
     let centres = [[0.0, 1.0, -1.0, 2.0, 3.0], [4.0, -1.0, 1.0, 1.0, -3.0]];

@@ -2,8 +2,10 @@
 
 mod newcomer;
 mod next;
+mod regroup;
 
 use self::newcomer::LastGroups;
+pub use self::regroup::Regroup;
 
 use std::ops::Range;
 
@@ -41,6 +43,10 @@ pub struct Hcct {
     pub freeze: u64,
     /// When groups are formed, and of which models.
     pub grouping: When,
+    /// Which new groups replace the present ones. Default: with `grouping = "trained"` those of higher
+    /// utility than the present ones had, with `"paper"` all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regroup: Option<Regroup>,
 }
 
 /// Options of HCCT-E.
@@ -60,6 +66,10 @@ pub struct HcctE {
     pub freeze: u64,
     /// When groups are formed, and of which models.
     pub grouping: When,
+    /// Which new groups replace the present ones. Default: with `grouping = "trained"` those of higher
+    /// utility than the present ones had, with `"paper"` all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regroup: Option<Regroup>,
     /// Statistic that selects the layer by which silos are compared.
     pub statistic: Statistic,
 }
@@ -71,6 +81,7 @@ impl Default for Hcct {
             groups: 0,
             freeze: 3,
             grouping: When::default(),
+            regroup: None,
         }
     }
 }
@@ -82,12 +93,14 @@ impl Default for HcctE {
             groups,
             freeze,
             grouping,
+            regroup,
         } = Hcct::default();
         Self {
             alpha,
             groups,
             freeze,
             grouping,
+            regroup,
             statistic: Statistic::default(),
         }
     }
@@ -142,6 +155,7 @@ impl HcctE {
             groups: self.groups,
             freeze: self.freeze,
             grouping: self.grouping,
+            regroup: self.regroup,
         };
         options.build("hcct-e", setting.clone())?;
         Ok(Box::new(Merging {
@@ -358,7 +372,11 @@ impl Strategy for Merging {
         if self.frozen(round) {
             return Ok(Decision::fixed(kept(state, sheet)?));
         }
-        self.case(state, sheet)?.decide()
+        let new = self.case(state, sheet)?.decide()?;
+        match self.replaces(state, sheet, &new) {
+            true => Ok(new),
+            false => Ok(Decision::fixed(kept(state, sheet)?)),
+        }
     }
 
     fn check(
@@ -369,9 +387,15 @@ impl Strategy for Merging {
         round: u64,
     ) -> Result<(), Objection> {
         if self.frozen(round) {
-            return decision.must_be_fixed(&kept(state, sheet)?, "every entry keeps its group");
+            return decision.must_be_fixed(&kept(state, sheet)?, regroup::KEEPS);
         }
-        self.case(state, sheet)?.check(decision)
+        let case = self.case(state, sheet)?;
+        if decision.claim.is_some() {
+            case.check(decision)?;
+            return self.may_replace(state, sheet, decision);
+        }
+        decision.must_be_fixed(&kept(state, sheet)?, regroup::KEEPS)?;
+        self.may_keep(state, sheet, &case.decide()?)
     }
 
     fn settle(
@@ -385,15 +409,15 @@ impl Strategy for Merging {
         let rows = |entry: &ModelEntry| entry.weight.unwrap_or(0) as f64;
         let rule = &self.setting.rule;
         let assignment = &decision.assignment;
-        if self.frozen(round) {
+        if self.frozen(round) || decision.claim.is_none() {
             let own = kept(state, sheet)?;
             if *assignment != own {
-                let why = "every entry keeps its group";
-                return Err(SettleError::Infeasible(why.into()));
+                return Err(SettleError::Infeasible(regroup::KEEPS.into()));
             }
             return next::stay(rule, state, sheet, own);
         }
         let mut state = state.clone();
+        self.remember(&mut state, sheet, decision);
         if let Some(layer) = self.layer(&state, &self.gradients(&state, sheet)?)? {
             state.memory.insert(LAYER, Kept::Count(layer as u64));
         }

@@ -1,0 +1,65 @@
+//! Groups that are known: HCCT finds them and keeps them until the last round.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use lab::{Summary, run};
+use simulations::{Options, Scenario};
+
+/// Nine silos that follow one of three true models, as in the experiment `planted`.
+fn play(seed: u64, noise: f64, more: &str) -> Summary {
+    let text = format!(
+        r#"
+name = "planted"
+seed = {seed}
+rounds = 5
+silos = 9
+
+[task.table]
+data = {{ synthetic = {{ groups = 3, rows = [60, 60], noise = {noise:?} }} }}
+model = {{ linear = {{ loss = "squared" }} }}
+
+[strategy]
+name = "hcct"
+training = {{ epochs = 5, batch = 8, optimiser = {{ name = "sgd", rate = 0.03 }} }}
+{more}
+"#
+    );
+    let scenario = Scenario::parse("planted.toml", &text).unwrap();
+    let options = Options {
+        threads: 1,
+        memo: true,
+        references: false,
+        ..Options::default()
+    };
+    run(&scenario, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Whether the groups after the last round are those of the true models.
+fn found(summary: &Summary) -> bool {
+    let names: Vec<_> = summary.silos.iter().map(|silo| silo.name.clone()).collect();
+    let of = |group: usize| -> BTreeSet<String> {
+        names.iter().skip(group).step_by(3).cloned().collect()
+    };
+    let last = summary.rounds.last().unwrap();
+    let found = last.coalitions.iter().cloned();
+    let found: BTreeSet<BTreeSet<String>> =
+        found.map(|group| group.into_iter().collect()).collect();
+    found == (0..3).map(of).collect()
+}
+
+#[test]
+fn planted_groups_are_kept_in_eleven_of_twelve_problems() {
+    for noise in [0.0, 0.3] {
+        let kept = (1..=12).filter(|&seed| found(&play(seed, noise, "")));
+        let kept = kept.count();
+        assert!(kept >= 11, "noise {noise}: {kept} of 12");
+    }
+}
+
+#[test]
+fn groups_that_are_formed_anew_by_noise_fall_apart() {
+    let kept = (1..=4).filter(|&seed| found(&play(seed, 0.3, "regroup = \"always\"")));
+    assert!(kept.count() < 3);
+}
