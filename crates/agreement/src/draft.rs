@@ -8,7 +8,7 @@ use learn::TaskConfig;
 use methods::strategy::StrategyConfig;
 use protocol::charter::{self, CharterError, Rotation, Verification};
 use protocol::roster::{Roster, RosterError, Silo};
-use protocol::{Formats, Hash, PublicKey};
+use protocol::{Hash, PublicKey};
 
 use crate::agreement::{
     Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,
@@ -130,7 +130,7 @@ impl Draft {
     /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Source { file, text };
-        source.check_format(Formats::SPOKEN.newest.into())?;
+        source.check_format(protocol::Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let silos = silos_of(source, &raw.silo)?;
         if !silos.is_empty() {
