@@ -8,7 +8,7 @@ use std::time::Duration;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use methods::Strategy;
 use methods::strategy::{Names, StrategyConfig, build};
-use protocol::charter::{self, Charter, CharterError, Epoch, Genesis, Privacy};
+use protocol::charter::{Charter, CharterError, Epoch, Genesis};
 use protocol::roster::{RosterError, Silo};
 use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
@@ -16,6 +16,7 @@ use task::external::{Initial, StartFrom, TensorConfig};
 
 use crate::continues::Continues;
 use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable, StatusFor};
+use crate::privacy::{self, PrivacyTable};
 use crate::rotation::RotationName;
 use crate::source::{FileError, Source};
 use crate::span::Span;
@@ -94,8 +95,24 @@ impl Agreement {
     /// # Errors
     /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let read = Self::parse_any(file, text)?;
+        match read.epoch.charter.privacy.masked() {
+            None => Ok(read),
+            Some(_) => {
+                let what = "is \"masked\", and this program carries out no masked rounds: write \
+                            `mode = \"clear\"`, or leave [privacy] out";
+                Err(Source { file, text }.key_of("privacy.mode", what).into())
+            }
+        }
+    }
+
+    /// The same, also for rounds that members of this program cannot carry out.
+    ///
+    /// # Errors
+    /// [`ConfigError::At`]: the first error in the text.
+    pub(crate) fn parse_any(file: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Source { file, text };
-        source.check_format(charter::FORMAT)?;
+        source.check_format(Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
         let start = hash_of(source, "start", &raw.start)?;
@@ -113,6 +130,7 @@ impl Agreement {
         if let Some((key, what)) = bounds_fault(max_model_norm, max_weight) {
             return Err(wrong(key, what));
         }
+        privacy::check(source, &raw)?;
         check_task(source, &raw.task)?;
         let continues = raw.continues.take();
         let continues = continues.map(|table| continues_of(source, table));
@@ -217,6 +235,7 @@ impl Agreement {
                 },
                 status: self.status,
             },
+            privacy: PrivacyTable::of(&charter.privacy),
             task: self.task.clone(),
             strategy: self.strategy_config.clone(),
             silo: silos
@@ -347,10 +366,11 @@ fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
             .unwrap_or(default_view_timeout(table.patience, members)),
         min_contributions: table
             .min_contributions
+            .or_else(|| privacy::min_contributions(raw))
             .unwrap_or(default_min_contributions(members)),
         rotation: table.rotation.0,
         verification: table.verification.0,
-        privacy: Privacy::clear(table.names == EntryNames::Shown),
+        privacy: privacy::privacy_of(raw),
         blob_limit: table.blob_limit,
         keep_rounds: table.keep_rounds,
         discovery: table.discovery,
@@ -415,12 +435,15 @@ pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
             return ConfigError::At(source.at(at..at, error.to_string()));
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
+        CharterError::Range {
+            key: key @ ("colluders" | "smallest-sum"),
+            ..
+        } => format!("privacy.{key}"),
         CharterError::Range { key, .. } => format!("charter.{key}"),
-        CharterError::TooFewToMask { .. }
-        | CharterError::MaskedUnverified(_)
-        | CharterError::Group { .. }
-        | CharterError::TwoGroups(_)
-        | CharterError::MaskedFormat(_) => "charter".into(),
+        CharterError::TooFewToMask { .. } => "privacy.mode".into(),
+        CharterError::MaskedUnverified(_) => "charter.verification".into(),
+        CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),
+        CharterError::MaskedFormat(_) => "format".into(),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))
 }

@@ -130,7 +130,7 @@ impl Draft {
     /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
         let source = Source { file, text };
-        source.check_format(charter::FORMAT)?;
+        source.check_format(protocol::Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let silos = silos_of(source, &raw.silo)?;
         if !silos.is_empty() {
@@ -191,6 +191,7 @@ impl Draft {
                 },
                 status: StatusFor::Own,
             },
+            privacy: None,
             task: new.task.clone(),
             strategy: new.strategy.clone(),
             silo: Vec::new(),

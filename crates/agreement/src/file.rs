@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
 
+use crate::privacy::PrivacyTable;
 use crate::rotation::RotationName;
 use crate::span::Span;
 use crate::verification::VerificationName;
@@ -36,6 +37,9 @@ pub(crate) struct FederationFile {
     pub(crate) continues: Option<ContinuesTable>,
     /// Rules of the rounds: times, minimum numbers, sizes.
     pub(crate) charter: CharterTable,
+    /// What members see of each other's contributions. Without it: every model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) privacy: Option<PrivacyTable>,
     /// The learning task: data and model.
     pub(crate) task: TaskConfig,
     /// The strategy and its options.

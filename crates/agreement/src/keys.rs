@@ -149,6 +149,29 @@ pub(crate) const KEYS: &[Key] = &[
         Ranked(status),
         "every member sees when this node works, whom it reaches, and the room on its disk",
     ),
+    // ---- What members see of contributions.
+    key("privacy", "what members see of each other's models"),
+    key("privacy.mode", "what members see of each other's models").weakens(
+        Ranked(seen),
+        "every member sees every single model, where only sums of groups were opened before",
+    ),
+    key(
+        "privacy.colluders",
+        "how many members may pool what they know and learn nothing but sums",
+    )
+    .weakens(
+        Lowered,
+        "fewer members together are enough to open single models",
+    ),
+    key("privacy.smallest-sum", "the fewest institutions of a group whose models are added up").weakens(
+        Lowered,
+        "a sum may have fewer authors, and so tell more of each",
+    ),
+    key("privacy.group.**", "the groups whose models are added up, and the weights in them").weakens(
+        Changed,
+        "the difference of a sum before and one after may show the model of a single institution, so \
+         members of the old group help to open no sum of the new one",
+    ),
     // ---- The task.
     key("task.**", "the task").fixed(),
     // ---- The strategy: what goes with every method.
@@ -343,6 +366,11 @@ fn text(value: Option<&Canonical>) -> &str {
 
 fn switched_on(value: Option<&Canonical>) -> u64 {
     u64::from(value == Some(&Canonical::Bool(true)))
+}
+
+/// Masked sums above single models.
+fn seen(value: Option<&Canonical>) -> u64 {
+    u64::from(text(value) != "masked")
 }
 
 /// Full above committees, larger ones above smaller ones, those above nobody.

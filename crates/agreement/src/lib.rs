@@ -25,6 +25,7 @@ mod file;
 mod invitation;
 mod keys;
 mod policy;
+mod privacy;
 mod request;
 mod rotation;
 mod schema;

@@ -213,7 +213,7 @@ fn declared_rows_and_the_largest_weight_are_part_of_the_id_and_written_as_they_w
 
 #[test]
 fn a_newer_format_is_refused_before_anything_else_is_read() {
-    let newer = EXAMPLE.replacen("format = 1", "format = 3", 1);
+    let newer = EXAMPLE.replacen("format = 1", "format = 4", 1);
     let newer = newer.replacen("patience = 12", "zeal = 12", 1);
     let line = 1 + newer
         .lines()
@@ -222,12 +222,12 @@ fn a_newer_format_is_refused_before_anything_else_is_read() {
     assert_eq!(
         error(&newer),
         format!(
-            "f.toml, line {line}: `format` is 3, but this program reads formats up to 2: use a \
+            "f.toml, line {line}: `format` is 4, but this program reads formats up to 3: use a \
              newer version of Rota"
         )
     );
     let none = EXAMPLE.replacen("format = 1", "format = 0", 1);
-    assert!(error(&none).contains("`format` is 0, it must be between 1 and 2"));
+    assert!(error(&none).contains("`format` is 0, it must be between 1 and 3"));
 }
 
 #[test]

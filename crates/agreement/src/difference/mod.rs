@@ -48,7 +48,8 @@ pub struct Sizes {
 /// What another agreement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Every key that changes: those that protect less first.
+    /// Every key that changes: those that protect less first, and among these what members see of
+    /// contributions.
     pub changes: Vec<Changed>,
     /// The numbers of the first agreement.
     pub before: Sizes,
@@ -98,10 +99,16 @@ impl Agreement {
         found.compare(&Path::default(), Some(&old), Some(&new));
         found.members(&listed(members.0), &listed(members.1));
         let mut changes = found.0;
+        let seen = |change: &Changed| change.key.starts_with("privacy.");
+        let masked = self.epoch.charter.privacy.masked().is_some();
         for change in &mut changes {
             self.follows_from_members(other, change);
+            // Where every model was seen, nothing that is said of sums shows more.
+            if seen(change) && !masked {
+                change.weaker = None;
+            }
         }
-        changes.sort_by_key(|change| change.weaker.is_none());
+        changes.sort_by_key(|change| (change.weaker.is_none(), !seen(change)));
         Difference {
             changes,
             before: Sizes::of(self),

@@ -1,0 +1,178 @@
+//! What masked rounds cannot do: the keys of an agreement that are refused with them, why, and what to
+//! choose in their place.
+
+use learn::{ModelConfig, NormConfig, TaskConfig};
+use methods::aggregation::Aggregation;
+use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
+
+use crate::file::{EntryNames, FederationFile};
+
+/// The path of a key, and what is wrong with it, in words that follow the key.
+pub(crate) type Fault = (&'static str, String);
+
+/// The strategies that need nothing but sums.
+const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto \
+                      or local, or `mode = \"clear\"`";
+
+/// What a strategy needs of single silos.
+const CROSS_EVALUATION: &str = "members measure each other's models on their own rows";
+const SINGLE_MODELS: &str = "it compares the models of single silos";
+const SINGLE_NUMBERS: &str = "it needs a number of every single silo, and weights that change from round \
+                              to round would give single models away";
+const MORE_VECTORS: &str =
+    "silos send more than one model, and there are no agreed ranges for the rest";
+const SINGLE_RESULTS: &str = "its result is a model of every single silo";
+
+/// The first key that does not go with masked rounds.
+pub(crate) fn first(raw: &FederationFile) -> Option<Fault> {
+    of_charter(raw)
+        .or_else(|| of_task(raw))
+        .or_else(|| of_strategy(&raw.strategy))
+        .or_else(|| norm_statistics(raw))
+}
+
+fn of_charter(raw: &FederationFile) -> Option<Fault> {
+    let charter = &raw.charter;
+    let fault = |path, what: &str| Some((path, what.to_owned()));
+    if charter.names == EntryNames::Shown {
+        return fault(
+            "charter.names",
+            "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
+             is known to all members in any case",
+        );
+    }
+    if charter.max_model_norm.is_some() {
+        return fault(
+            "charter.max-model-norm",
+            "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
+             Every coordinate of a difference is clipped to 8 by its own silo",
+        );
+    }
+    if charter.max_weight.is_some() {
+        return fault(
+            "charter.max-weight",
+            "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
+             none may be above half of its group",
+        );
+    }
+    None
+}
+
+fn of_task(raw: &FederationFile) -> Option<Fault> {
+    let scales = raw.task.common_scale() && raw.continues.is_none();
+    scales.then(|| {
+        let what = "must be \"silo\" or \"none\" where rounds are masked: a common scale needs the ranges \
+                    of all columns to be agreed on before the first round, and this program has no keys \
+                    for them";
+        ("task.table.standardise", what.into())
+    })
+}
+
+fn of_strategy(strategy: &StrategyConfig) -> Option<Fault> {
+    let name = strategy.name();
+    match needs(&strategy.method) {
+        Needs::Sums(WeightRule::Equal) | Needs::Nothing => {}
+        Needs::Sums(WeightRule::Exact) => {
+            let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
+                        that change would give single models away. Weights that stay are agreed on in \
+                        `[[privacy.group]]`";
+            return Some(("strategy.weight", what.into()));
+        }
+        Needs::More(why) => {
+            let what = format!(
+                "is {name:?}, which cannot be used in masked rounds, because {why}: {CHOOSE}"
+            );
+            return Some(("strategy.name", what));
+        }
+    }
+    let keys = [
+        (
+            "strategy.aggregation",
+            strategy.aggregation != Aggregation::Mean,
+            "must be left out where rounds are masked: such a rule compares single models, and only sums \
+             are opened",
+        ),
+        (
+            "strategy.encoding",
+            !strategy.encoding.is_exact(),
+            "must be \"f32\" where rounds are masked: a masked vector cannot be made smaller",
+        ),
+        (
+            "strategy.participation",
+            strategy.participation.is_some(),
+            "must be left out where rounds are masked: a group is added up only if all of its members \
+             take part",
+        ),
+        (
+            "strategy.stop",
+            strategy.stop.is_some(),
+            "must be left out where rounds are masked: it needs the scores of single silos. Agree on \
+             fewer `rounds`",
+        ),
+    ];
+    let (path, _, what) = keys.into_iter().find(|(_, present, _)| *present)?;
+    Some((path, what.into()))
+}
+
+/// What a method needs of a round.
+enum Needs {
+    /// Sums of models with these weights.
+    Sums(WeightRule),
+    /// No other silo.
+    Nothing,
+    /// More than sums, and why.
+    More(&'static str),
+}
+
+/// Every method by name, so that a new one has to be thought of here.
+fn needs(method: &Method) -> Needs {
+    match method {
+        Method::FedAvg(options) | Method::FedPer(options) | Method::FedBn(options) => {
+            Needs::Sums(options.weight)
+        }
+        Method::FedProx(options) => Needs::Sums(options.weight),
+        Method::FedAdam(options) | Method::FedYogi(options) | Method::FedAdagrad(options) => {
+            Needs::Sums(options.weight)
+        }
+        Method::FedRep(options) => Needs::Sums(options.weight),
+        Method::Ditto(options) => Needs::Sums(options.weight),
+        Method::Local(_) => Needs::Nothing,
+        Method::CsRcfl(_) => Needs::More(CROSS_EVALUATION),
+        Method::Hcct(_)
+        | Method::HcctE(_)
+        | Method::HcctP(_)
+        | Method::Fesem(_)
+        | Method::Cfl(_)
+        | Method::FedCollab(_)
+        | Method::PFedGraph(_) => Needs::More(SINGLE_MODELS),
+        Method::Tfl(_)
+        | Method::Drfa(_)
+        | Method::Afl(_)
+        | Method::MaxFl(_)
+        | Method::FedFa(_)
+        | Method::Superquantile(_)
+        | Method::Ifca(_)
+        | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),
+        Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => Needs::More(MORE_VECTORS),
+        Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
+    }
+}
+
+/// Running statistics of normalisation layers that would be sent: they have no agreed range.
+fn norm_statistics(raw: &FederationFile) -> Option<Fault> {
+    let TaskConfig::Table(task) = &raw.task else {
+        return None;
+    };
+    let ModelConfig::Network(network) = &task.model else {
+        return None;
+    };
+    let strategy = &raw.strategy;
+    let stay = matches!(strategy.method, Method::FedBn(_) | Method::Local(_))
+        || strategy.personal.iter().any(|name| name == NORM_LAYERS);
+    (network.norm == NormConfig::Batch && !stay).then(|| {
+        let what = "has batch normalisation, whose running statistics have no agreed range and cannot be \
+                    masked: choose the strategy fedbn, `personal = [\"norm-layers\"]`, or \
+                    `norm = { group = … }`";
+        ("task.table.model.network", what.into())
+    })
+}
