@@ -1,9 +1,10 @@
 //! What masked rounds cannot do: the keys of an agreement that are refused with them, why, and what to
 //! choose in their place.
 
-use learn::{ModelConfig, NormConfig, TaskConfig};
 use methods::aggregation::Aggregation;
 use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
+use task::model::NormConfig;
+use task::{ModelConfig, TaskConfig};
 
 use crate::file::{EntryNames, FederationFile};
 
