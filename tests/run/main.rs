@@ -6,6 +6,7 @@ mod amended;
 mod approvals;
 mod backup;
 mod doubled;
+mod evicted;
 mod examined;
 mod figures;
 #[path = "../nodes/heard.rs"]
