@@ -1,4 +1,5 @@
-//! A member that others evict while it runs, and what is shown of a key that was stolen.
+//! Members that others remove while they run: one is evicted, and another one's key is replaced because
+//! somebody stole it.
 
 use super::amended::{Heard, changes, id, says};
 use super::*;
@@ -75,6 +76,72 @@ fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
     let change = own.iter().position(|block| !block["change"].is_null());
     assert_eq!(rounds(&own[change.unwrap() + 1..]), 0, "{own:#?}");
     assert!(rounds(&all[at + 1..]) > 0, "{all:#?}");
+}
+
+#[test]
+fn whoever_runs_with_a_stolen_key_is_told_nothing_and_refused_from_then_on() {
+    let demo = endless("run-stolen");
+    let old = demo.configs[3].clone();
+    let shown = |key: &Path| {
+        good(&["identity", "show", key.to_str().unwrap()])
+            .trim()
+            .to_owned()
+    };
+    let stolen = shown(&old.with_file_name("identity.key"));
+    // Its owner has another machine, whose node gets another key.
+    let key = old.with_file_name("new.key");
+    good(&["identity", "new", "--out", key.to_str().unwrap()]);
+    let text = fs::read_to_string(&old).unwrap();
+    let line = |key: &str| {
+        let mut lines = text.lines();
+        lines.find(|line| line.starts_with(key)).unwrap().to_owned()
+    };
+    let port = line("listen")
+        .split('/')
+        .nth(4)
+        .unwrap()
+        .parse::<u16>()
+        .unwrap();
+    let listen = line("listen").replace(&format!("/{port}/"), &format!("/{}/", port + 9));
+    let text = text
+        .replace(&line("identity"), "identity = \"new.key\"")
+        .replace(&line("state"), "state = \"state-2\"")
+        .replace(&line("listen"), &listen);
+    let new = old.with_file_name("new.toml");
+    fs::write(&new, text).unwrap();
+    let mut configs = demo.configs.clone();
+    configs.push(new);
+    let mut nodes = Heard::of(&configs, &["--wait-for-admission"]);
+    for node in 0..4 {
+        nodes.nodes.start(node);
+    }
+    nodes.until(3, "adopted");
+    // While it is a member, it hears what members hear, so it is down when the change becomes final.
+    nodes.nodes.terminate(3);
+    rest(&mut nodes, 3);
+    assert_eq!(nodes.nodes.code(3), 0);
+    nodes.nodes.start(4);
+    nodes.until(4, "waits-for-admission");
+    let key = shown(&key);
+    agreed(&mut nodes, &demo, &["rekey", "silo 4", &key, "--stolen"]);
+    for node in [0, 1, 2, 4] {
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+    }
+    nodes.nodes.start(3);
+    // The thief's node finds no member any more that lets it in, and nobody tells it why.
+    for node in 0..3 {
+        let knocked = |line: &Value| line["key"] == stolen.as_str();
+        while !knocked(&nodes.until(node, "stranger")) {}
+        nodes.until(node, "adopted");
+    }
+    nodes.nodes.terminate(3);
+    for line in rest(&mut nodes, 3) {
+        assert!(
+            line["event"] != "left" && line["event"] != "epoch",
+            "{line}"
+        );
+    }
+    assert_eq!(nodes.nodes.code(3), 0);
 }
 
 #[test]
