@@ -1,4 +1,4 @@
-//! One member floods the others with every kind of message. Their rounds continue, and their logs and
+//! One member floods the others with messages of many kinds. Their rounds continue, and their logs and
 //! memory stay bounded. Three real processes, and an attacker that is a mesh
 //! node with the key of the fourth member.
 //!

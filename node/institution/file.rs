@@ -23,12 +23,14 @@ pub(super) struct SiloFile {
     #[serde(default = "newest")]
     #[schemars(range(min = 1, max = 1))]
     pub(super) format: u32,
-    /// The agreement, `federation.toml`: the same file at every member.
+    /// The agreement, `federation.toml`: one with the same id at every member.
     pub(super) federation: PathBuf,
     /// The file of the institution's secret key, made by `rota identity new`.
     pub(super) identity: PathBuf,
     /// The institution's signed consent to the agreement, made by `rota federation join` or `sign`, by
-    /// default "consent.toml". A node starts only on the agreement that was signed.
+    /// default "consent.toml". At the beginning a node starts only on the agreement that was signed;
+    /// after a change it runs, and contributes only once the institution has signed or approved the new
+    /// agreement, or if its policy lets that change go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) consent: Option<PathBuf>,
     /// The folder of journal and models. Never put back an old copy of it.

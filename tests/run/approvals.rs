@@ -33,7 +33,7 @@ fn kept(demo: &Demo, node: usize, id: &str, kind: &str) -> PathBuf {
 }
 
 /// Exit code and everything that a command about changes says, in one line.
-fn told(words: &[&str], config: &Path) -> (i32, String) {
+pub(super) fn told(words: &[&str], config: &Path) -> (i32, String) {
     let config = config.to_str().unwrap();
     let told = output(&[&["federation"], words, &["--config", config]].concat());
     let said = text(&told.stdout) + &text(&told.stderr);
@@ -148,4 +148,26 @@ fn an_amendment_in_a_format_of_the_future_is_shown_and_not_approved() {
         assert!(said.contains(&unspoken), "{said}");
     }
     assert!(amendments.found().words.is_empty());
+    // One whose text is none hides no other either.
+    let unreadable = KnownAmendment {
+        amendment: {
+            let mut amendment = institution.agreement.leaving(MemberIndex(2));
+            amendment.text = vec![0xff; 100];
+            amendment
+        },
+        ..known
+    };
+    amendments.keep(&unreadable).unwrap();
+    let good = proposed(&demo, 0, 4);
+    let (code, said) = told(&["changes"], config);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("one amendment cannot be read"), "{said}");
+    assert!(
+        said.contains("unreadable: ") && said.contains(&unspoken),
+        "{said}"
+    );
+    assert!(
+        said.contains(&good) && said.contains("rounds: 3 → 4"),
+        "{said}"
+    );
 }

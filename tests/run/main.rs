@@ -6,6 +6,8 @@ mod amended;
 mod approvals;
 mod backup;
 mod doubled;
+mod evicted;
+mod examined;
 mod figures;
 #[path = "../nodes/heard.rs"]
 mod heard;

@@ -1,5 +1,5 @@
-//! A change that no node can live under is in force: all nodes come back, say why they only vote, and
-//! another change undoes it.
+//! A change that no node can live under, or that none may accept, is in force: all nodes come back, say why
+//! they only vote, and another change undoes it.
 
 use ::rota::agreement::Agreement;
 use ::rota::node::institution::{Institution, protocol_records};
@@ -13,12 +13,11 @@ use ::rota::protocol::message::{Amendment, Approval, Block, Body, Change, Conten
 use super::amended::{Heard, id, says};
 use super::*;
 
-/// The agreement with a limit that no model fits, as a person mistypes it: 39 for 396.
-fn mistyped(agreement: &Agreement) -> Amendment {
-    let text = agreement.to_toml().unwrap();
-    let line = text.lines().find(|line| line.starts_with("blob-limit = "));
-    let text = text.replace(line.unwrap(), "blob-limit = 39");
-    let new = Agreement::parse("mistyped.toml", &text).unwrap();
+/// The amendment that gives a key of this agreement another value, whatever may change: the seed that no
+/// amendment may change, or a limit that no model fits, as a person mistypes 39 for 396.
+pub(super) fn by_hand(agreement: &Agreement, key: &str, value: &str) -> Amendment {
+    let text = with(&agreement.to_toml().unwrap(), key, value);
+    let new = Agreement::parse("by-hand.toml", &text).unwrap();
     Amendment {
         format: new.epoch.format,
         silos: new.epoch.roster.silos().to_vec(),
@@ -26,6 +25,13 @@ fn mistyped(agreement: &Agreement) -> Amendment {
         text: text.into_bytes(),
         stolen: Vec::new(),
     }
+}
+
+/// A text with another value of a key.
+pub(super) fn with(text: &str, key: &str, value: &str) -> String {
+    let start = format!("{key} = ");
+    let line = text.lines().find(|line| line.starts_with(&start)).unwrap();
+    text.replace(line, &format!("{key} = {value}"))
 }
 
 /// Puts this amendment into force in the journals of all members, which have ended: with the signatures
@@ -111,7 +117,19 @@ fn brought_into_force(configs: &[PathBuf], amendment: &Amendment) {
 
 #[test]
 fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it() {
-    let demo = quick("run-undone", 4);
+    let why = &["the charter allows 39"];
+    undone("run-undone", ("blob-limit", "39"), why);
+}
+
+#[test]
+fn all_nodes_come_back_under_a_seed_that_none_may_accept_and_a_change_undoes_it() {
+    let why = &["cannot change", "`seed`"];
+    undone("run-undone-seed", ("seed", "4711"), why);
+}
+
+/// Brings another value of a key into force, and undoes that. All nodes say why they only vote.
+fn undone(name: &str, (key, value): (&str, &str), because: &[&str]) {
+    let demo = quick(name, 4);
     let mut nodes = Heard::of(&demo.configs, &[]);
     for node in 0..4 {
         nodes.nodes.start(node);
@@ -125,7 +143,7 @@ fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it()
         .unwrap()
         .configured
         .agreement;
-    brought_into_force(&demo.configs, &mistyped(&agreement));
+    brought_into_force(&demo.configs, &by_hand(&agreement, key, value));
     // Twice, because whoever sees it restarts the node first.
     for again in [true, false] {
         for node in 0..4 {
@@ -135,11 +153,10 @@ fn all_nodes_come_back_under_a_limit_that_no_model_fits_and_a_change_undoes_it()
             assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
             let said = nodes.until(node, "waiting");
             let why = said["why"].as_str().unwrap();
-            for part in [
-                "votes on changes",
-                "the charter allows 39",
-                "federation change",
-            ] {
+            for part in ["votes on changes", "federation change"]
+                .iter()
+                .chain(because)
+            {
                 assert!(why.contains(part), "{why}");
             }
         }

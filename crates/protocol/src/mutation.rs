@@ -121,6 +121,7 @@ mutations! {
     ]
     "Leads": [
         AnyoneLeads "messages of a lead count from any member"
+        FormerLeadProposes "a member that led the view before may propose a change in it"
     ]
     "Votes and certificates": [
         QuorumMinusOne "certificates are made of one vote too few"

@@ -181,10 +181,11 @@ impl Chain {
     ) -> bool {
         let known = |parent: &Certificate| parent.view <= self.tip.view;
         let parent_final = proposal.parent.as_ref().is_some_and(known);
+        let content = &proposal.block.content;
+        let change = matches!(content, Content::Change(_));
+        let allowed = *content == Content::Empty || change && broken(Mutation::FormerLeadProposes);
         self.turns.lead(epoch, view) == by
-            || proposal.block.content == Content::Empty
-                && parent_final
-                && self.before.lead(epoch, view) == by
+            || allowed && parent_final && self.before.lead(epoch, view) == by
     }
 
     /// The certificates that were verified here.

@@ -1,5 +1,6 @@
 //! Rotations under which the lead of a view follows from the final rounds.
 
+use super::amendments::longer;
 use super::one::*;
 use super::prelude::*;
 use super::table::{Table, epoch_with};
@@ -88,6 +89,9 @@ fn an_empty_block_of_the_member_that_led_before_its_parent_was_known_to_be_final
     one.plan();
     let learning = one.proposal(2, &one.all());
     assert_eq!(one.hear(order[1], 0, 2, body(&learning)), []);
+    // Neither is its change, although enough members approve it.
+    let change = one.changing(2, &longer(&one.epoch), &one.others());
+    assert_eq!(one.hear(order[1], 0, 2, body(&change)), []);
     let effects = one.hear(order[1], 0, 2, body(&empty));
     let votes = |effect: &Effect| matches!(effect, Effect::Persist(Record::Vote(_)));
     assert!(effects.iter().any(votes), "{effects:?}");
