@@ -295,6 +295,33 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_looks_like_another_one_is_shown_with_both_keys() {
+        let old = example();
+        let key = SecretKey::from_bytes(&[9; 32]).public();
+        // No command makes it, so somebody wrote the text by hand.
+        let text = old.admitting("newcomer", key, None, Vec::new()).unwrap();
+        let text = text.replace("\"newcomer\"", "\"n0rth\"");
+        let new = Agreement::parse("f.toml", &text).unwrap();
+        let lines = changed_words(&old, &new);
+        let warning = lines
+            .iter()
+            .find(|line| line.contains("looks like"))
+            .unwrap();
+        let of_north = old
+            .epoch
+            .roster
+            .silos()
+            .iter()
+            .find(|silo| silo.name == "north");
+        assert!(warning.starts_with("+ warning"), "{warning}");
+        assert!(warning.contains(&key.to_string()), "{warning}");
+        assert!(
+            warning.contains(&of_north.unwrap().key.to_string()),
+            "{warning}"
+        );
+    }
+
+    #[test]
     fn the_whole_text_is_shown_and_nothing_in_it_is_invisible() {
         let old = example();
         let text = EXAMPLE.replacen("rounds = 6", "rounds = 7", 1);

@@ -23,6 +23,8 @@ use crate::events::NodeEvent;
 
 /// How often members that can be reached are asked.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Most sets of members whose recoveries are printed: the same members can make any number of them.
+const TOLD: usize = 8;
 
 /// Waits until the institution is a member of the newest epoch that the members know. Gives the
 /// proofs of the epochs that are over; none where a signal came first.
@@ -93,8 +95,8 @@ struct Followed {
     now: Arc<Epoch>,
     /// The proofs that led there.
     passages: Vec<Passage>,
-    /// The recoveries that were printed because they are not followed.
-    told: BTreeSet<Hash>,
+    /// The members whose recoveries were printed because they are not followed.
+    told: BTreeSet<Vec<MemberIndex>>,
 }
 
 impl Followed {
@@ -105,7 +107,7 @@ impl Followed {
         };
         let id = next.id;
         if let Some(line) = unfollowed(&self.now, &passage, id, self.follow) {
-            if self.told.insert(id) {
+            if self.is_new(&passage) {
                 let event = NodeEvent::RecoveryMet {
                     recovery: format!("{id:#}"),
                 };
@@ -116,6 +118,15 @@ impl Followed {
         self.passages.push(passage);
         self.now = next;
         self.now.roster.position(&self.key).is_some()
+    }
+
+    /// Whether nothing was printed yet of the members that made a recovery, and there is room to.
+    fn is_new(&mut self, passage: &Passage) -> bool {
+        let Some(recovery) = passage.recovery() else {
+            return false;
+        };
+        let by = recovery.standings.iter().map(|signed| signed.by);
+        self.told.len() < TOLD && self.told.insert(by.collect())
     }
 }
 
@@ -200,42 +211,47 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn epoch() -> Epoch {
+    fn epoch(silos: u8) -> Epoch {
         let charter = Charter {
             min_contributions: 2,
             ..fixture::charter()
         };
-        fixture::epoch(fixture::silos(2, 0), charter)
+        fixture::epoch(fixture::silos(silos, 0), charter)
     }
 
-    #[test]
-    fn a_newcomer_follows_no_recovery_that_its_institution_did_not_name() {
-        let epoch = epoch();
-        let lost = vec![MemberIndex(1)];
+    /// A recovery that these members made with their `number`th words, and its id.
+    fn made(epoch: &Epoch, by: &[u16], number: u64) -> (Passage, Hash) {
+        let by: Vec<_> = by.iter().copied().map(MemberIndex).collect();
+        let all = epoch.roster.members();
+        let lost: Vec<_> = all.filter(|member| !by.contains(member)).collect();
         let standing = Standing {
-            number: 1,
+            number,
             lost: lost.clone(),
             adopted: epoch.began,
             view: 0,
             block: epoch.id,
             notarised: 0,
         };
-        let point = resume_point(&epoch, [&standing]).unwrap();
+        let point = resume_point(epoch, [&standing]).unwrap();
         let signature = Signature::from_bytes(&[0; 64]);
-        let confirmed = Confirmed {
-            by: MemberIndex(0),
-            standing,
+        let confirmed = by.into_iter().map(|by| Confirmed {
+            by,
+            standing: standing.clone(),
             signature,
             number: 1,
             confirmation: signature,
-        };
-        let block = Recovery::block(&epoch, &lost, &point, vec![confirmed], Vec::new());
+        });
+        let block = Recovery::block(epoch, &lost, &point, confirmed.collect(), Vec::new());
         let id = block.hash();
-        let proof = Recovery::no_proof(&epoch);
-        let passage = Passage {
-            blocks: vec![block],
-            proof,
-        };
+        let proof = Recovery::no_proof(epoch);
+        let blocks = vec![block];
+        (Passage { blocks, proof }, id)
+    }
+
+    #[test]
+    fn a_newcomer_follows_no_recovery_that_its_institution_did_not_name() {
+        let epoch = epoch(2);
+        let (passage, id) = made(&epoch, &[0], 1);
         let why = unfollowed(&epoch, &passage, id, None).unwrap();
         assert!(why.contains("silo 0 went on without silo 1"), "{why}");
         assert!(why.contains(&format!("--follow-recovery {id:#}")), "{why}");
@@ -243,5 +259,31 @@ mod tests {
         alike.0[31] ^= 1;
         assert!(unfollowed(&epoch, &passage, id, Some(alike)).is_some());
         assert_eq!(unfollowed(&epoch, &passage, id, Some(id)), None);
+    }
+
+    #[test]
+    fn a_newcomer_is_told_once_of_all_recoveries_of_the_same_members_and_of_eight_such_sets() {
+        let epoch = epoch(5);
+        let mut followed = Followed {
+            key: fixture::key(99).public(),
+            follow: None,
+            now: Arc::new(epoch.clone()),
+            passages: Vec::new(),
+            told: BTreeSet::new(),
+        };
+        let mut ids = BTreeSet::new();
+        let mut printed = 0;
+        for number in 1..=20 {
+            let (passage, id) = made(&epoch, &[0], number);
+            printed += usize::from(followed.is_new(&passage));
+            ids.insert(id);
+        }
+        assert_eq!((ids.len(), printed), (20, 1));
+        // Members of one epoch are many more sets than anybody reads lines.
+        let pairs = (0..5).flat_map(|one| (one + 1..5).map(move |other| [one, other]));
+        for pair in pairs {
+            printed += usize::from(followed.is_new(&made(&epoch, &pair, 1).0));
+        }
+        assert_eq!((printed, followed.told.len()), (8, 8));
     }
 }

@@ -116,3 +116,28 @@ fn twins(epoch: &Epoch, member: MemberIndex, [one, other]: [String; 2]) -> (Node
     };
     (event, line)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_crowd_is_named_with_the_net_that_it_comes_from_and_its_size() {
+        let epoch = fixture::epoch(fixture::silos(4, 0), fixture::charter());
+        let (from, turned_away) = ("203.0.113.0/24".to_owned(), 132);
+        let notice = Notice::Crowd { from, turned_away };
+        let (event, line) = warning(notice, &epoch).unwrap();
+        assert!(
+            line.contains("203.0.113.0/24") && line.contains("132 were"),
+            "{line}"
+        );
+        let expected = NodeEvent::Crowd {
+            from: "203.0.113.0/24".into(),
+            turned_away: 132,
+        };
+        assert_eq!(event, expected);
+    }
+}

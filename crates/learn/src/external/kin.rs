@@ -68,12 +68,7 @@ mod linux {
                 let _ = fs::remove_dir(group);
             }
             static SAID: Once = Once::new();
-            SAID.call_once(|| {
-                tracing::info!(
-                    "no control group can be made here: a process that a learner starts outlives it if \
-                     it clears its environment"
-                );
-            });
+            without_group(&SAID);
         }
 
         /// Ends all of them at once.
@@ -131,6 +126,16 @@ mod linux {
         }
     }
 
+    /// Says once what a program without a control group can leave behind.
+    fn without_group(said: &Once) {
+        said.call_once(|| {
+            tracing::warn!(
+                "no control group can be made here: a process that a learner starts outlives it if it \
+                 clears its environment"
+            );
+        });
+    }
+
     /// The folder of this process's own control group of version 2.
     fn own_group() -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
@@ -148,8 +153,44 @@ mod linux {
     mod tests {
         #![allow(clippy::unwrap_used)]
         use std::os::unix::process::{CommandExt, ExitStatusExt};
+        use std::sync::Arc;
+        use std::sync::atomic::AtomicUsize;
+
+        use tracing::span::{Attributes, Id, Record};
+        use tracing::{Event, Level, Metadata, Subscriber};
 
         use super::*;
+
+        /// Counts warnings, which a node shows unless it is told to be silent.
+        struct Warnings(Arc<AtomicUsize>);
+
+        impl Subscriber for Warnings {
+            fn enabled(&self, _: &Metadata<'_>) -> bool {
+                true
+            }
+            fn new_span(&self, _: &Attributes<'_>) -> Id {
+                Id::from_u64(1)
+            }
+            fn record(&self, _: &Id, _: &Record<'_>) {}
+            fn record_follows_from(&self, _: &Id, _: &Id) {}
+            fn event(&self, event: &Event<'_>) {
+                let warning = *event.metadata().level() == Level::WARN;
+                self.0.fetch_add(usize::from(warning), Ordering::Relaxed);
+            }
+            fn enter(&self, _: &Id) {}
+            fn exit(&self, _: &Id) {}
+        }
+
+        #[test]
+        fn that_there_is_no_control_group_is_one_warning() {
+            let count = Arc::new(AtomicUsize::new(0));
+            let said = Once::new();
+            tracing::subscriber::with_default(Warnings(count.clone()), || {
+                without_group(&said);
+                without_group(&said);
+            });
+            assert_eq!(count.load(Ordering::Relaxed), 1);
+        }
 
         fn sleep() -> Command {
             let mut command = Command::new("sleep");

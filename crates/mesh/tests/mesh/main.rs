@@ -5,6 +5,7 @@
 mod common;
 mod crowd;
 mod epochs;
+mod guests;
 mod links;
 mod probe;
 mod relay;

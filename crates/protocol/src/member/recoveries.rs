@@ -97,7 +97,7 @@ impl Recoveries {
     ) -> bool {
         let known = self.heard.get(&by);
         let later = known.is_some_and(|(last, _)| last.number >= standing.number);
-        if later && !broken(Mutation::OldStandingCounts) {
+        if later {
             return false;
         }
         self.heard.insert(by, (standing, signature));

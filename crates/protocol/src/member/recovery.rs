@@ -202,6 +202,9 @@ impl Recovering<'_> {
             Ok(remaining) if remaining.contains(&by) => {
                 let lost = standing.lost.clone();
                 let number = standing.number;
+                if self.config.broken(Mutation::OldStandingCounts) {
+                    self.recoveries.heard.remove(&by);
+                }
                 if self.recoveries.add(by, standing, signature) {
                     if !self.recoveries.signed() {
                         self.report_standings(&lost);

@@ -12,6 +12,7 @@ use protocol::{Epochs, MemberIndex, SecretKey, envelope};
 
 use crate::byzantine::ByzantineMember;
 use crate::invariants::Monitor;
+use crate::random::Random;
 
 use super::super::changes::Change;
 use super::super::faults::bearable;
@@ -265,6 +266,7 @@ impl Simulator<'_> {
         let place = |node: usize| run.nodes.iter().position(|&member| member == node);
         let mut silos = epoch.roster.silos().to_vec();
         let mut charter = epoch.charter.clone();
+        let mut stolen = Vec::new();
         let public = key.public();
         match change {
             Change::Rounds => charter.rounds += 1,
@@ -285,7 +287,11 @@ impl Simulator<'_> {
             }
             Change::Rekey(node) => {
                 if let Some(at) = place(node) {
-                    silos[at].key = public;
+                    let old = std::mem::replace(&mut silos[at].key, public);
+                    // Half of the keys that are replaced were stolen.
+                    let draw = format!("stolen in epoch {}", self.epochs.len());
+                    let drawn = Random::new(self.seed, &draw).chance(0.5);
+                    stolen.extend(drawn.then_some(old));
                 }
             }
         }
@@ -310,7 +316,7 @@ impl Simulator<'_> {
             silos,
             charter,
             text: b"amended".to_vec(),
-            stolen: Vec::new(),
+            stolen,
         }
     }
 

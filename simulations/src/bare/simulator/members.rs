@@ -411,6 +411,7 @@ impl Simulator<'_> {
         frame: Bytes,
     ) -> Result<(), FailureKind> {
         self.note_proposed(&frame);
+        self.replay(at, &frame);
         let Some((run, me)) = self.seat(at) else {
             return Ok(());
         };

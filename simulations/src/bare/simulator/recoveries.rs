@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use protocol::effects::Input;
-use protocol::message::Passage;
+use protocol::message::{Kind, Passage};
 use protocol::{MemberIndex, Record, Time};
 
+use crate::invariants::kind;
 use crate::random::Random;
 
 use super::{Event, FailureKind, Simulator};
@@ -13,6 +15,10 @@ use super::{Event, FailureKind, Simulator};
 /// Longest time until a member is gone, until the others decide to go on without it, between the
 /// decisions of two institutions, and until one that was thought gone is back.
 const LONGEST: Duration = Duration::from_secs(20);
+/// Probability that a word of a recovery is sent again later to one member.
+const REPLAYED: f64 = 0.3;
+/// Shortest and longest time until then.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
 impl Simulator<'_> {
     /// Draws who is gone from when on, who of them comes back, and when the others decide to go on.
@@ -95,6 +101,24 @@ impl Simulator<'_> {
                 },
             ),
         }
+    }
+
+    /// Somebody keeps a word about members that are gone, and sends it again to one member: perhaps long
+    /// after it was withdrawn, after restarts, or when the epoch is over.
+    pub(super) fn replay(&mut self, from: usize, frame: &Bytes) {
+        let of_recovery = matches!(kind(frame), Some(Kind::Standing | Kind::Confirmation));
+        if !of_recovery || !self.options.errors {
+            return;
+        }
+        let mut random = Random::new(self.seed, &format!("replay {}", self.sequence));
+        let to = random.below(self.nodes.len());
+        if to == from || !random.chance(REPLAYED) {
+            return;
+        }
+        let frame = frame.clone();
+        let after = random.span(AGAIN.0, AGAIN.1);
+        self.ended.faults += 1;
+        self.schedule(after, Event::Deliver { from, to, frame });
     }
 
     /// A recovery goes on from the newest round that one of those that remain has adopted. None of
