@@ -213,7 +213,7 @@ mod tests {
 
     fn epoch(silos: u8) -> Epoch {
         let charter = Charter {
-            min_contributions: 2,
+            min_contributions: u16::from(silos) / 2 + 1,
             ..fixture::charter()
         };
         fixture::epoch(fixture::silos(silos, 0), charter)

@@ -1,6 +1,10 @@
 //! One of two institutions is gone for good: the other goes on alone, and admits it again when it comes
 //! back all the same.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use super::amended::{Heard, says};
 use super::*;
 
@@ -141,5 +145,85 @@ fn whoever_named_the_wrong_members_corrects_that_while_its_node_runs() {
     for node in 0..2 {
         while !both(&nodes.until(node, "recovery")) {}
         assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+    }
+}
+
+/// Threads that keep all cores busy until this is dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn new() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..2 * cores {
+            let stop = stop.clone();
+            thread::spawn(move || while !stop.load(Ordering::Relaxed) {});
+        }
+        Self(stop)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn three_that_remain_correct_two_mistakes_each_while_the_machine_is_busy() {
+    let demo = quick("run-corrected-three", 5);
+    let mut nodes = Heard::of(&demo.configs, &[]);
+    for node in 0..5 {
+        nodes.nodes.start(node);
+    }
+    let name = |line: &Value| line["silo"].as_str().unwrap().to_owned();
+    let names: Vec<_> = (0..5)
+        .map(|node| name(&nodes.until(node, "start")))
+        .collect();
+    for node in 0..3 {
+        nodes.until(node, "finished");
+    }
+    for node in 3..5 {
+        nodes.nodes.terminate(node);
+        assert_eq!(nodes.nodes.code(node), 0);
+    }
+    let _busy = Busy::new();
+    let recover = |node: usize, lost: &[usize]| {
+        let lost = lost.iter().flat_map(|&at| ["--lost", &names[at]]);
+        let config = demo.configs[node].to_str().unwrap();
+        let here = ["--config", config, "--yes"];
+        let all: Vec<_> = ["recover"].into_iter().chain(lost).chain(here).collect();
+        good(&all)
+    };
+    // Each names others by mistake, twice, and every one in another order; the second makes one of its
+    // mistakes while its node is stopped.
+    recover(0, &[1]);
+    assert_eq!(nodes.until(0, "recovery")["lost"], names[1].as_str());
+    recover(2, &[0, 3]);
+    recover(1, &[4]);
+    assert_eq!(nodes.until(1, "recovery")["lost"], names[4].as_str());
+    recover(0, &[3]);
+    nodes.nodes.terminate(1);
+    assert_eq!(nodes.nodes.code(1), 0);
+    recover(1, &[2, 3]);
+    nodes.nodes.start(1);
+    recover(2, &[4]);
+    for (node, lost) in [(2, [4, 3]), (1, [3, 4]), (0, [4, 3])] {
+        recover(node, &lost);
+    }
+    for node in 0..3 {
+        let right = |line: &Value| {
+            let lost = line["lost"].as_str().unwrap();
+            lost.contains(&names[3]) && lost.contains(&names[4])
+        };
+        while !right(&nodes.until(node, "recovery")) {}
+        assert_eq!(nodes.until(node, "epoch")["epoch"], 1);
+    }
+    let verify = |node: usize| {
+        let state = demo.configs[node].with_file_name("state");
+        good(&["chain", "--state", state.to_str().unwrap()])
+    };
+    for node in 0..3 {
+        assert_eq!(verify(node).matches("recovery  ").count(), 1, "{node}");
     }
 }

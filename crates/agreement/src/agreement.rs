@@ -1,7 +1,7 @@
 //! The agreement of a federation, read from `federation.toml` and checked.
 
 use std::iter::repeat;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +14,14 @@ use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
 use task::external::{Initial, StartFrom, TensorConfig};
 
+use crate::config_error::ConfigError;
 use crate::continues::Continues;
-use crate::file::{CharterTable, ContinuesTable, EntryNames, FederationFile, SiloTable, StatusFor};
-use crate::privacy::{self, PrivacyTable};
+use crate::file::{
+    CharterTable, ContinuesTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor,
+};
+use crate::privacy;
 use crate::rotation::RotationName;
-use crate::source::{FileError, Source};
+use crate::source::Source;
 use crate::span::Span;
 use crate::strategy::strategy_error;
 use crate::verification::VerificationName;
@@ -26,22 +29,6 @@ use crate::work::Work;
 
 /// Begins the comment with the id.
 pub(crate) const ID: &str = "# Its id: ";
-
-/// Why `federation.toml` or `silo.toml` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// An error in the file.
-    #[error(transparent)]
-    At(#[from] FileError),
-    /// The file cannot be read.
-    #[error("cannot read {}: {reason}", file.display())]
-    File {
-        /// The file.
-        file: PathBuf,
-        /// The system's error.
-        reason: std::io::Error,
-    },
-}
 
 /// The agreement of the members of a federation.
 #[derive(Clone)]

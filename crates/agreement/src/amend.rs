@@ -9,8 +9,9 @@ use protocol::roster::Silo;
 use protocol::{Epoch, Epochs, MemberIndex, PublicKey};
 use task::MakeStandIn;
 
-use crate::agreement::{Agreement, ConfigError, Unfit};
+use crate::agreement::{Agreement, Unfit};
 use crate::alike::{LookError, check_new};
+use crate::config_error::ConfigError;
 
 /// Why a text cannot be an amendment.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,8 @@ use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
 use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
 use serde::{Deserialize, Serialize};
 
-use crate::agreement::{Agreement, ConfigError, public_key, read_configuration};
+use crate::agreement::{Agreement, public_key, read_configuration};
+use crate::config_error::ConfigError;
 use crate::source::Source;
 
 /// Version of the format, and of what is signed.

@@ -11,9 +11,10 @@ use protocol::{Hash, PublicKey};
 use task::TaskConfig;
 
 use crate::agreement::{
-    Agreement, ConfigError, ID, default_min_contributions, default_view_timeout, refused, silos_of,
+    Agreement, ID, default_min_contributions, default_view_timeout, refused, silos_of,
 };
 use crate::alike::{LookError, check_new};
+use crate::config_error::ConfigError;
 use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable, StatusFor};
 use crate::rotation::RotationName;
 use crate::source::Source;

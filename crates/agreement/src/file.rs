@@ -1,11 +1,12 @@
 //! `federation.toml` as it is written: the tables and keys of the file.
 
+use std::collections::BTreeMap;
+
 use methods::strategy::StrategyConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::TaskConfig;
 
-use crate::privacy::PrivacyTable;
 use crate::rotation::RotationName;
 use crate::span::Span;
 use crate::verification::VerificationName;
@@ -177,4 +178,36 @@ pub(crate) struct SiloTable {
     /// They may change, so they are not part of the federation's id. None by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) addresses: Vec<String>,
+}
+
+/// What members see of each other's contributions.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct PrivacyTable {
+    /// Whether members see every contributed model, or only sums of groups.
+    pub(crate) mode: Mode,
+    /// Members of a masked federation that may pool what they know, leads among them, and still learn
+    /// nothing but the sums: at least 1, at most 2q − n − 1. Without it: f, or 1 where f is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), extend("x-unit" = "members"))]
+    pub(crate) colluders: Option<u16>,
+    /// Fewest institutions of a group. A group needs at least two more than `colluders`, too. Without it: 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 3), extend("x-unit" = "members"))]
+    pub(crate) smallest_sum: Option<u16>,
+    /// The groups whose models are added up, a table `[[privacy.group]]` for each: names of members with
+    /// their weights in the sum, whole numbers of which none is above half of all. A group takes part in a
+    /// round only if all of its members are ready. Without any: one group of all members with equal weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) group: Vec<BTreeMap<String, u64>>,
+}
+
+/// What is opened of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Mode {
+    /// Every contributed model.
+    Clear,
+    /// Sums of the groups, and no single model. Refused until the program carries out masked rounds.
+    Masked,
 }

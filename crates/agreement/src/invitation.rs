@@ -20,7 +20,8 @@ use protocol::Hash;
 use serde::{Deserialize, Serialize};
 use task::file::CONFIGURATION;
 
-use crate::agreement::{Agreement, ConfigError};
+use crate::agreement::Agreement;
+use crate::config_error::ConfigError;
 use crate::draft::Draft;
 use crate::token::{Kind, TokenFault, decode};
 

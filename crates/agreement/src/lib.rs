@@ -16,6 +16,7 @@ mod agreement;
 mod alike;
 mod amend;
 mod canonical;
+mod config_error;
 mod consent;
 mod continues;
 mod difference;
@@ -38,12 +39,13 @@ mod verification;
 mod work;
 
 pub use agreement::{
-    Agreement, ConfigError, LINE_MBIT, Unfit, bounds_fault, default_min_contributions,
-    default_view_timeout, enough_patience, models_take, public_key, read_configuration,
+    Agreement, LINE_MBIT, Unfit, bounds_fault, default_min_contributions, default_view_timeout,
+    enough_patience, models_take, public_key, read_configuration,
 };
 pub use alike::{LookError, check_new, confusing};
 pub use amend::AmendError;
 pub use canonical::{Canonical, CanonicalError};
+pub use config_error::ConfigError;
 pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
 pub use difference::{Changed, Difference, Sizes};

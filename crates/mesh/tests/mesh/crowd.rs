@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::common::{PATIENCE, config, contact, end, spawn, up, wait};
-use mesh::{Handle, Notice, Transport};
+use super::common::{PATIENCE, config, contact, end, public, spawn, up, wait};
+use mesh::{Config, Contact, Handle, Notice, Transport};
 use protocol::MemberIndex;
 use tokio::io::AsyncReadExt;
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -86,6 +86,82 @@ async fn silent_connections_from_anywhere_do_not_keep_a_restarted_member_out() {
         end(member).await;
     }
     drop(behind);
+}
+
+/// Nodes with keys that nobody knows, which call again and again over QUIC: from many addresses, and from
+/// that of the members.
+async fn strangers(host: &Handle) -> Vec<Handle> {
+    let mut all = Vec::new();
+    for number in 0..30 {
+        let from = match number % 2 {
+            0 => "127.0.0.1".to_owned(),
+            _ => format!("127.9.{number}.1"),
+        };
+        let own = Contact {
+            key: public(100 + number),
+            ..contact(1, &[])
+        };
+        let calling = Config {
+            listen: Transport::Quic.addresses(&from, 0),
+            first_retry: Duration::from_millis(50),
+            last_retry: Duration::from_millis(50),
+            ..config(Transport::Quic)
+        };
+        let roster = [contact(0, &host.addresses), own];
+        all.push(spawn(calling, 100 + number, &roster).await);
+    }
+    all
+}
+
+/// Datagrams that look like the first of a QUIC connection, each of another one, without end.
+fn first_datagrams(tasks: &mut JoinSet<()>, from: String, to: SocketAddr) {
+    tasks.spawn(async move {
+        let socket = UdpSocket::bind(format!("{from}:0")).await.unwrap();
+        for number in 0_u64.. {
+            // A long header of version 1, two ids of connections, no token, and a length.
+            let mut datagram = vec![0xc0, 0, 0, 0, 1, 8];
+            datagram.extend(number.to_be_bytes());
+            datagram.push(8);
+            datagram.extend(number.to_le_bytes());
+            datagram.extend([0, 0x44, 0xb0]);
+            datagram.resize(1200, 0x5a);
+            let _ = socket.send_to(&datagram, to).await;
+            sleep(Duration::from_millis(20)).await;
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_and_first_datagrams_over_quic_do_not_keep_a_restarted_member_out() {
+    let members = [contact(0, &[]), contact(1, &[])];
+    let mut host = spawn(config(Transport::Both), 0, &members).await;
+    let of = |address: &String| {
+        let parts: Vec<_> = address.split('/').collect();
+        let udp = parts[3] == "udp";
+        udp.then(|| format!("{}:{}", parts[2], parts[4]).parse().unwrap())
+    };
+    let at: SocketAddr = host.addresses.iter().find_map(of).unwrap();
+    let calling = strangers(&host).await;
+    let mut tasks = JoinSet::new();
+    for other in 0..50 {
+        first_datagrams(&mut tasks, format!("127.10.{other}.1"), at);
+    }
+    // They are there, and are refused.
+    let refused =
+        async { while !matches!(host.notices.recv().await, Some(Notice::Stranger { .. })) {} };
+    timeout(PATIENCE, refused).await.unwrap();
+    for transport in [Transport::Quic, Transport::Tcp, Transport::Quic] {
+        let began = Instant::now();
+        let roster = [contact(0, &host.addresses), contact(1, &[])];
+        let mut member = spawn(config(transport), 1, &roster).await;
+        assert_eq!(wait(&mut member, up).await, MemberIndex(0));
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        assert_eq!(wait(&mut host, up).await, MemberIndex(1));
+        end(member).await;
+    }
+    for stranger in calling {
+        end(stranger).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
