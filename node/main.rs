@@ -64,8 +64,8 @@ fn main() -> ExitCode {
     commands::end(
         logging::start(&log, &ProgressBar::hidden()),
         || match &cli.command {
-            Commands::Node(command) => commands::run(command),
-            Commands::Federation(command) => commands::run_federation(command),
+            Commands::Node(command) => commands::run(command).map_err(Box::new),
+            Commands::Federation(command) => commands::run_federation(command).map_err(Box::new),
         },
     )
 }

@@ -95,6 +95,16 @@ pub trait Failure: std::fmt::Display {
     fn is_broken_pipe(&self) -> bool;
 }
 
+impl<E: Failure> Failure for Box<E> {
+    fn exit_code(&self) -> u8 {
+        (**self).exit_code()
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        (**self).is_broken_pipe()
+    }
+}
+
 /// Carries out a command of a program while its log is open, and prints its error.
 pub fn end<E: Failure + From<CommandError>>(
     log: Result<Started, String>,

@@ -54,7 +54,7 @@ impl Predictor {
             features.extend(columns.map(|(column, &value)| scaled(column, value)));
         }
         let rows = Rows::new(width, features, vec![0.0; rows.len()]);
-        if rows.len() == 0 {
+        if rows.is_empty() {
             return Vec::new();
         }
         let outputs = self.fitted.family.outputs(&self.fitted.params, &rows);

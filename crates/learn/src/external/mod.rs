@@ -5,7 +5,7 @@
 //! (`wire`): framed JSON messages, with parameters in safetensors files of a shared folder. There
 //! are two uses:
 //!
-//! - A task of its own, [`ExternalTask`]: the agreement lists the tensors of the model, and the
+//! - A task of its own, [`task::external::ExternalTask`]: the agreement lists the tensors of the model, and the
 //!   program has the rows. [`ExternalLearner`].
 //! - A task on tables, whose model Rota knows: the program gets the silo's rows and trains the
 //!   agreed model; Rota measures it. Silos that train with a program and silos that train by

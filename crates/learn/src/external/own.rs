@@ -13,7 +13,7 @@ use task::TaskConfig;
 use task::external::StartFrom;
 
 /// This silo with another learner, which trains and measures the agreed model. `seed` is that of the
-/// initial model. The learner of a [task of its own](super::ExternalTask) brings the rows, too; that
+/// initial model. The learner of a [task of its own](task::external::ExternalTask) brings the rows, too; that
 /// of a task on tables is used in place of Rota's, whose rows still say the scale and the counts.
 ///
 /// # Errors

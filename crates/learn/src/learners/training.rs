@@ -66,7 +66,7 @@ pub(crate) fn batches(
     training: &Training,
     order: Order<'_>,
 ) -> Result<Vec<Vec<u32>>, LearnError> {
-    if rows.len() == 0 {
+    if rows.is_empty() {
         return Err(LearnError::NoRows("training"));
     }
     let mut passes = Passes::new(rows.len(), order);
@@ -89,7 +89,7 @@ pub(crate) fn train(
     order: Order<'_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<f64, LearnError> {
-    if rows.len() == 0 {
+    if rows.is_empty() {
         return Err(LearnError::NoRows("training"));
     }
     if training.epochs == 0 {

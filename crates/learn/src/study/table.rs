@@ -36,7 +36,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
         constant.add(&data.constant);
         absent.add(&data.absent);
         // Test rows alone may be of another season or population on purpose.
-        if data.train.len() > 0 {
+        if !data.train.is_empty() {
             far.add(&name, &table.columns, &data.columns);
         }
         let rows = counts(&data);

@@ -2,7 +2,7 @@
 //! far less, and prove nothing to anybody else: nobody without the secret key can check one, so nodes,
 //! which check by [`Strict`](super::Strict), refuse it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::{Claim, PublicKey, SecretKey, Signature, Verifier};
 
@@ -29,7 +29,7 @@ impl SecretKey {
 
 /// Checks simulated signatures by making them again: it holds the secret keys of all members.
 #[derive(Debug, Clone, Default)]
-pub struct SimulatedKeys(HashMap<PublicKey, SecretKey>);
+pub struct SimulatedKeys(BTreeMap<PublicKey, SecretKey>);
 
 impl FromIterator<SecretKey> for SimulatedKeys {
     fn from_iter<T: IntoIterator<Item = SecretKey>>(keys: T) -> Self {

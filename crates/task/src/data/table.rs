@@ -386,6 +386,11 @@ impl Rows {
         self.targets.len() / self.outputs.max(1)
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The features of one row.
     #[inline]
     pub fn features(&self, row: usize) -> &[f32] {

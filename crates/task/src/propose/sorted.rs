@@ -7,7 +7,10 @@ use super::{Asked, Cells, Found, Wishes, column, no_columns, sniff};
 use crate::data::{DataError, Format, RawFile};
 use crate::schema::FeatureColumns;
 
-/// The format of every file, and the files, each with the format of the first.
+/// The format of every file as it was found, and the files, each with the format of the first.
+type ReadFiles = (Vec<Format>, Vec<(RawFile, Format)>);
+
+/// Reads files, all with the format of the first.
 ///
 /// # Errors
 /// [`DataError`]: no file, one that cannot be read, one without rows.
@@ -15,7 +18,7 @@ pub(super) fn read_as_the_first(
     files: &[PathBuf],
     wishes: &Wishes,
     notes: &mut Vec<String>,
-) -> Result<(Vec<Format>, Vec<(RawFile, Format)>), DataError> {
+) -> Result<ReadFiles, DataError> {
     let (mut formats, raw) = sniff::all(files, wishes.marks)?;
     if let Some(first) = formats.first() {
         notes.extend(sniff::notes(first));

@@ -175,7 +175,7 @@ impl TableLearner {
             Split::Validation => (&self.validation, "validation"),
             Split::Test => (&self.test, "test"),
         };
-        if rows.len() == 0 {
+        if rows.is_empty() {
             Err(LearnError::NoRows(name))
         } else {
             Ok(rows)

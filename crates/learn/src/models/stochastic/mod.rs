@@ -226,7 +226,7 @@ impl Encoder {
         }
         let leaves = self.leaves(&values, &device);
         let mut longest = vec![0.25f32; self.z()];
-        if rows.len() > 0 {
+        if !rows.is_empty() {
             let input = matrix(rows.all().to_vec(), [rows.len(), rows.width()], &device);
             let (mean, _) = self.encode(&leaves, input);
             for row in floats(mean).chunks(self.z()) {

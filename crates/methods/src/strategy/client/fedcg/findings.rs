@@ -19,11 +19,11 @@ pub fn findings(state: &State) -> BTreeMap<String, Kept> {
     };
     for tensor in model.layout().tensors() {
         let values = model.tensor(&tensor.name).unwrap_or_default();
-        let values = values.iter().map(|&value| f64::from(value));
+        let mut values = values.iter().map(|&value| f64::from(value));
         if let Some(layer) = graph_of(&tensor.name) {
             found.insert(of("adjacency", layer), Kept::Numbers(values.collect()));
         } else if let Some(layer) = lambda_of(&tensor.name)
-            && let Some(lambda) = values.last()
+            && let Some(lambda) = values.next_back()
         {
             found.insert(of("lambda", layer), Kept::Number(lambda));
         }
