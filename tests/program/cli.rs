@@ -117,7 +117,21 @@ fn the_same_seed_gives_the_same_trace_whoever_checks() {
     let first = run(&[]);
     assert_eq!(first["trace"], run(&[])["trace"]);
     let every = run(&["--check", "every-member"]);
-    assert_eq!(first["trace"], every["trace"]);
+    // Members that check each other sign by Ed25519.
+    let signed = run(&["--signatures", "ed25519"]);
+    assert_eq!(signed["trace"], every["trace"]);
+    assert_ne!(signed["trace"], first["trace"]);
+    assert_eq!(signed["rounds"], first["rounds"]);
+    let hashes = |summary: &Value| summary["checks"]["simulated_signatures"].clone();
+    assert_eq!([hashes(&first), hashes(&signed)], [true, false]);
+    let (code, error) = refused(&[
+        &file,
+        "--check",
+        "every-member",
+        "--signatures",
+        "simulated",
+    ]);
+    assert!(code == 2 && error.contains("leave it out"), "{error}");
     assert_eq!(every["checks"]["memo"], false);
     assert_eq!(run(&["--memo"])["checks"]["memo"], true);
     assert_ne!(first["trace"], run(&["--seed", "2"])["trace"]);

@@ -78,9 +78,11 @@ pub(crate) fn write(
     let keep = Keep { folder, federation };
     let rounds = recorded.rounds.iter().map(|round| {
         let of_round = adopted.iter().filter(|one| one.round == round.round);
+        let mut of_round: Vec<_> = of_round.collect();
+        of_round.sort_by_key(|one| one.silo);
         let contributed = recorded.contributions.iter();
         let contributed = contributed.clone().find(|one| one.round == round.round);
-        keep.round(round.round, &of_round.collect::<Vec<_>>(), contributed)
+        keep.round(round.round, &of_round, contributed)
     });
     let index = Index {
         scenario: scenario.into(),

@@ -106,21 +106,6 @@ fn two_recoveries_of_one_epoch_are_detected() {
 }
 
 #[test]
-fn earlier_standings_that_are_sent_again_and_count_are_detected() {
-    let mut options = Options {
-        rounds: 6,
-        recoveries: true,
-        errors: true,
-        ..Options::new(5, without_byzantine())
-    };
-    assert!(!(0..20).any(|seed| run(seed, &options).is_err()));
-    let rule = Mutation::OldStandingCounts;
-    options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
-    // What is replayed keeps members from going on.
-    assert!((0..400).any(|seed| run(seed, &options).is_err()));
-}
-
-#[test]
 fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_detected() {
     for (rule, faults) in [
         (Mutation::AlikeApproved, Faults::none()),
