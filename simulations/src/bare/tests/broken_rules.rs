@@ -125,22 +125,3 @@ fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_d
         );
     }
 }
-
-#[test]
-fn earlier_standings_that_are_sent_again_and_count_are_detected() {
-    let faults = Faults {
-        deaths: Deaths::None,
-        ..without_byzantine()
-    };
-    let mut options = Options {
-        rounds: 6,
-        recoveries: true,
-        errors: true,
-        ..Options::new(5, faults)
-    };
-    assert!((0..20).all(|seed| run(seed, &options).is_ok()));
-    let rule = Mutation::OldStandingCounts;
-    options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
-    // What is replayed takes the place of a correction, and those that remain wait for each other.
-    assert!((0..400).any(|seed| run(seed, &options).is_err()));
-}
