@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc};
 
 use rota::lab::run_study;
-use rota::learn::{RowCounts, Silo, Study};
+use rota::learn::{RowCounts, Study, StudySilo};
 use rota::methods::*;
 use rota::simulations::{Options, Scenario};
 use rota::task::{metrics::Metric, metrics::MetricName};
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("Bari", 17.),
         ("Turku", 5.),
     ];
-    let silo = |(name, usual): (&str, f32)| Silo {
+    let silo = |(name, usual): (&str, f32)| StudySilo {
         name: name.into(),
         preparation: None,
         group: None,

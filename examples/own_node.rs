@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rota::methods::*;
-use rota::node::institution::{Options, Output, run_with};
+use rota::node::institution::{NodeOptions, OutputLines, run_with};
 
 /// A weather station, with the temperatures of its days. Its model is one number, the usual
 /// temperature; every fourth day is held out.
@@ -79,10 +79,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let days = std::fs::read_to_string(days)?;
     let days = days.lines().map(str::parse).collect::<Result<_, _>>()?;
-    let (output, writer) = Output::start(false);
-    let options = Options {
+    let (output, writer) = OutputLines::start(false);
+    let options = NodeOptions {
         until_done: true,
-        ..Options::default()
+        ..NodeOptions::default()
     };
     let station = Arc::new(Station(days));
     let ended = run_with(Path::new(config), station, &options, &output);

@@ -34,7 +34,7 @@ const DAYS: [[f32; 5]; 4] = [
 const NAMES: [&str; 4] = ["Aachen", "Bern", "Como", "Dijon"];
 
 /// The work of all hospitals, with the models that they can read by hash.
-struct Work {
+struct HospitalWork {
     layout: Arc<Layout>,
     strategy: Box<dyn Strategy>,
     states: BTreeMap<Hash, State>,
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} leads the first view", epoch.roster.name(epoch.lead(1)));
 
     let state = epoch.charter.start;
-    let mut work = Work {
+    let mut work = HospitalWork {
         layout,
         strategy: strategy()?,
         states: [(state, State::genesis(start))].into(),
@@ -164,7 +164,7 @@ fn strategy() -> Result<Box<dyn Strategy>, Box<dyn Error>> {
     Ok(build(&StrategyConfig::new(method, training), 4)?)
 }
 
-impl Work {
+impl HospitalWork {
     /// Does one piece of work for a hospital and returns the result.
     fn run(&mut self, me: MemberIndex, effect: Effect) -> Result<Input, Box<dyn Error>> {
         Ok(match effect {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agreement::Agreement;
 use learn::export::{HeldOut, Threshold};
 use learn::external::Programs;
-use learn::{RowCounts, Silo, TaskStudy};
+use learn::{RowCounts, StudySilo, TaskStudy};
 use methods::learner::Split;
 use methods::strategy::{equip, warm_started};
 use methods::{Learner, Params};
@@ -16,7 +16,7 @@ use task::{TaskConfig, data::DataError, metrics::Metric};
 #[derive(Clone)]
 pub struct Equipment {
     /// Its own rows and model family, without a strategy.
-    pub plain: Silo,
+    pub plain: StudySilo,
     /// The same as the strategy equips it.
     pub equipped: Arc<dyn Learner>,
     /// The metric that the members agreed to compare.
@@ -35,7 +35,7 @@ impl Equipment {
     /// [`DataError::Config`]: a model with which the strategy cannot work, or another start model.
     pub fn new(
         agreement: &Agreement,
-        plain: Silo,
+        plain: StudySilo,
         metric: Metric,
         start: Option<&Params>,
         radius: &methods::strategy::OwnRadius,

@@ -25,7 +25,7 @@ pub enum LogFormat {
 }
 
 /// Options of the log.
-pub struct Log<'a> {
+pub struct LogSettings<'a> {
     /// 0 for warnings, 1 for events, 2 and more for every step.
     pub verbose: u8,
     /// Whether warnings are left out, too: of many runs, of which some are expected to fail.
@@ -62,7 +62,7 @@ impl Drop for Started {
 ///
 /// # Errors
 /// A collector that cannot be used, or a program without traces.
-pub fn start(options: &Log<'_>, bar: &ProgressBar) -> Result<Started, String> {
+pub fn start(options: &LogSettings<'_>, bar: &ProgressBar) -> Result<Started, String> {
     let level = match options.verbose {
         0 if options.many_runs => LevelFilter::ERROR,
         0 => LevelFilter::WARN,

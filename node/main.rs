@@ -5,9 +5,9 @@ use std::process::{self, ExitCode};
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
-use node::cli::{Command, Federation, LogOptions};
+use node::cli::{LogOptions, NodeCommand, NodeFederationCommand};
 use node::commands;
-use node::logging::{self, Log};
+use node::logging::{self, LogSettings};
 
 /// One institution's node in a federation that trains models together without a server.
 #[derive(Debug, Parser)]
@@ -17,7 +17,7 @@ The same commands as those of the program rota, which texts name, without the la
 simulations, comparisons, and drafts of new agreements.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.")]
-struct Cli {
+struct NodeCli {
     /// The subcommand.
     #[command(subcommand)]
     command: Commands,
@@ -31,14 +31,14 @@ struct Cli {
 enum Commands {
     /// What an institution does with its node.
     #[command(flatten)]
-    Node(Command),
+    Node(NodeCommand),
     /// Take part in federations, and change their agreements
     #[command(subcommand)]
-    Federation(Federation),
+    Federation(NodeFederationCommand),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| {
+    let cli = NodeCli::try_parse().unwrap_or_else(|error| {
         let unknown = error.kind() == ErrorKind::InvalidSubcommand;
         // If standard error is closed, the exit code still reports the failure.
         let _ = error.print();
@@ -51,10 +51,10 @@ fn main() -> ExitCode {
         process::exit(error.exit_code())
     });
     let run = match &cli.command {
-        Commands::Node(Command::Run(run)) => Some(run),
+        Commands::Node(NodeCommand::Run(run)) => Some(run),
         _ => None,
     };
-    let log = Log {
+    let log = LogSettings {
         verbose: cli.log.verbose,
         many_runs: false,
         timed: run.is_some(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use silo::threads::Threads;
-use silo::{Done, Job, Pool, Work};
+use silo::{Done, Pool, PoolJob, WorkSize};
 use tokio::sync::oneshot;
 
 /// Runs heavy work on [`Threads`], and the steps of state machines on one more thread.
@@ -31,17 +31,17 @@ impl Workers {
 }
 
 impl Pool for Workers {
-    fn run(&self, _: Work, job: Job) -> Done {
+    fn run(&self, _: WorkSize, job: PoolJob) -> Done {
         on(&self.heavy, job)
     }
 
-    fn step(&self, job: Job) -> Result<Done, Job> {
+    fn step(&self, job: PoolJob) -> Result<Done, PoolJob> {
         Ok(on(&self.steps, job))
     }
 }
 
 /// Starts a job on these threads.
-fn on(threads: &Threads, job: Job) -> Done {
+fn on(threads: &Threads, job: PoolJob) -> Done {
     let (answer, done) = oneshot::channel();
     // The silo may have ended.
     threads.run(job, move |result| drop(answer.send(result)));
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    const WORK: Work = Work::Evaluate { models: 1 };
+    const WORK: WorkSize = WorkSize::Evaluate { models: 1 };
 
     fn now<T>(future: impl Future<Output = T>) -> T {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -70,7 +70,7 @@ mod tests {
         let pool = Workers::new(2);
         // Neither gets past the barrier alone.
         let barrier = Arc::new(Barrier::new(2));
-        let job = |value: u8| -> Job {
+        let job = |value: u8| -> PoolJob {
             let barrier = barrier.clone();
             Box::new(move || {
                 barrier.wait();
@@ -87,7 +87,7 @@ mod tests {
         drop(now(pool.run(WORK, job_of(7))).unwrap());
     }
 
-    fn job_of(value: u8) -> Job {
+    fn job_of(value: u8) -> PoolJob {
         Box::new(move || Box::new(value))
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 const MOST: usize = 4096;
 
 /// What the thread does next.
-enum Step {
+enum WriterStep {
     /// Write a line.
     Line(Vec<u8>),
     /// Say that all lines before it are written.
@@ -23,7 +23,7 @@ enum Step {
 /// The lines that wait to be written. The thread that writes them ends after the last clone is dropped.
 #[derive(Clone)]
 pub(crate) struct WaitingLines {
-    steps: SyncSender<Step>,
+    steps: SyncSender<WriterStep>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -39,7 +39,7 @@ impl WaitingLines {
         (lines, thread)
     }
 
-    fn new(most: usize) -> (Self, Receiver<Step>) {
+    fn new(most: usize) -> (Self, Receiver<WriterStep>) {
         let (steps, waiting) = sync_channel(most);
         let dropped = Arc::default();
         (Self { steps, dropped }, waiting)
@@ -47,7 +47,7 @@ impl WaitingLines {
 
     /// Writes a line, which ends as a line does, when its turn comes.
     pub(crate) fn send(&self, line: Vec<u8>) {
-        if self.steps.try_send(Step::Line(line)).is_err() {
+        if self.steps.try_send(WriterStep::Line(line)).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -55,14 +55,14 @@ impl WaitingLines {
     /// Waits until all lines are written, but no longer than `most`: nobody may read them.
     pub(crate) fn wait(&self, most: Duration) {
         let (written, wait) = sync_channel(1);
-        if self.steps.try_send(Step::Tell(written)).is_ok() {
+        if self.steps.try_send(WriterStep::Tell(written)).is_ok() {
             let _ = wait.recv_timeout(most);
         }
     }
 }
 
 fn write(
-    steps: &Receiver<Step>,
+    steps: &Receiver<WriterStep>,
     dropped: &AtomicU64,
     mut out: impl Write,
     missing: impl Fn(u64) -> String,
@@ -71,8 +71,8 @@ fn write(
     for step in steps {
         match step {
             // The node goes on where nobody can read any more.
-            Step::Line(_) if closed => {}
-            Step::Line(line) => {
+            WriterStep::Line(_) if closed => {}
+            WriterStep::Line(line) => {
                 let mut written = out.write_all(&line);
                 let lost = dropped.swap(0, Ordering::Relaxed);
                 if lost > 0 {
@@ -80,7 +80,7 @@ fn write(
                 }
                 closed = written.and_then(|()| out.flush()).is_err();
             }
-            Step::Tell(written) => drop(written.send(())),
+            WriterStep::Tell(written) => drop(written.send(())),
         }
     }
 }

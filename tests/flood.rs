@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nodes::{Demo, Nodes, log, scenario};
+use nodes::{Demo, TestNodes, log, scenario};
 use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
 use rota::node::institution::Institution;
 use rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
@@ -34,7 +34,7 @@ use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
 /// What the attacker does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flood {
+enum FloodKind {
     /// New evidence against itself.
     Evidence,
     /// Sync requests for the whole chain.
@@ -65,21 +65,21 @@ enum Flood {
     LargeOfOtherEpochs,
 }
 
-const FLOODS: [Flood; 14] = [
-    Flood::Evidence,
-    Flood::Sync,
-    Flood::Progress,
-    Flood::Signatures,
-    Flood::Garbage,
-    Flood::Large,
-    Flood::Blobs,
-    Flood::Amendments,
-    Flood::Approvals,
-    Flood::Passages,
-    Flood::Standings,
-    Flood::Confirmations,
-    Flood::OtherEpochs,
-    Flood::LargeOfOtherEpochs,
+const FLOODS: [FloodKind; 14] = [
+    FloodKind::Evidence,
+    FloodKind::Sync,
+    FloodKind::Progress,
+    FloodKind::Signatures,
+    FloodKind::Garbage,
+    FloodKind::Large,
+    FloodKind::Blobs,
+    FloodKind::Amendments,
+    FloodKind::Approvals,
+    FloodKind::Passages,
+    FloodKind::Standings,
+    FloodKind::Confirmations,
+    FloodKind::OtherEpochs,
+    FloodKind::LargeOfOtherEpochs,
 ];
 
 const SCENARIO: &str = "name = 'flood'
@@ -95,15 +95,15 @@ patience = 1
 ";
 
 /// The attacker: a mesh node with a member's key, on a thread of its own.
-struct Attacker {
+struct FloodingNode {
     on: Arc<AtomicBool>,
     end: Arc<AtomicBool>,
     said: Arc<AtomicU64>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
-impl Attacker {
-    fn start(config: &Path, flood: Flood) -> Self {
+impl FloodingNode {
+    fn start(config: &Path, flood: FloodKind) -> Self {
         let institution = Institution::load(config).unwrap();
         let (on, end) = (
             Arc::new(AtomicBool::new(false)),
@@ -134,7 +134,7 @@ impl Attacker {
     }
 }
 
-impl Drop for Attacker {
+impl Drop for FloodingNode {
     fn drop(&mut self) {
         self.end.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -144,21 +144,21 @@ impl Drop for Attacker {
 }
 
 /// A message with another number in it every time, which one neighbour need not answer.
-fn said(flood: Flood, epoch: &Epoch, me: MemberIndex, number: u64) -> Body {
+fn said(flood: FloodKind, epoch: &Epoch, me: MemberIndex, number: u64) -> Body {
     let hash = Hash::of(&number.to_le_bytes());
     match flood {
-        Flood::Amendments => {
+        FloodKind::Amendments => {
             let mut amendment = Amendment::leaving(epoch, me);
             amendment.charter.rounds += number;
             amendment.text = vec![b'#'; 20_000];
             Body::Amendment(Box::new(amendment))
         }
-        Flood::Approvals => Body::Approval {
+        FloodKind::Approvals => Body::Approval {
             amendment: hash,
             number,
             stands: true,
         },
-        Flood::Standings => {
+        FloodKind::Standings => {
             let lost = epoch.roster.members().filter(|member| *member != me);
             Body::Standing(Box::new(Standing {
                 number,
@@ -223,7 +223,7 @@ fn question(nonce: u64) -> Body {
 
 async fn attack(
     institution: Institution,
-    flood: Flood,
+    flood: FloodKind,
     (on, end, said): (Arc<AtomicBool>, Arc<AtomicBool>, Arc<AtomicU64>),
 ) {
     let epoch = institution.agreement.epoch.clone();
@@ -264,7 +264,7 @@ async fn attack(
             counter: number,
         };
         let frame = match flood {
-            Flood::Evidence => {
+            FloodKind::Evidence => {
                 let vote = |block: &[u8]| {
                     let block = Hash::of(block);
                     seal(&epoch, &key, 0, number, me, Body::Finalize { block }).0
@@ -272,30 +272,31 @@ async fn attack(
                 let evidence = Evidence::of(&vote(b"one"), &vote(b"other")).unwrap();
                 seal_evidence(&epoch, &evidence)
             }
-            Flood::Sync => sealed(&key, 0, question(number)),
-            Flood::Progress => sealed(&key, view, progress),
-            Flood::Signatures => sealed(&other, view, progress),
-            Flood::Garbage => {
+            FloodKind::Sync => sealed(&key, 0, question(number)),
+            FloodKind::Progress => sealed(&key, view, progress),
+            FloodKind::Signatures => sealed(&other, view, progress),
+            FloodKind::Garbage => {
                 let mut hash = blake3::Hasher::new();
                 hash.update(&number.to_le_bytes());
                 let mut garbage = vec![0; 1000 + (number as usize % 40) * 1000];
                 hash.finalize_xof().fill(&mut garbage);
                 garbage.into()
             }
-            Flood::Large => large.clone(),
-            Flood::Passages => forged(&epoch, me, number),
-            Flood::Amendments | Flood::Approvals | Flood::Standings | Flood::Confirmations => {
-                sealed(&key, 0, self::said(flood, &epoch, me, number))
-            }
-            Flood::OtherEpochs | Flood::LargeOfOtherEpochs => {
+            FloodKind::Large => large.clone(),
+            FloodKind::Passages => forged(&epoch, me, number),
+            FloodKind::Amendments
+            | FloodKind::Approvals
+            | FloodKind::Standings
+            | FloodKind::Confirmations => sealed(&key, 0, self::said(flood, &epoch, me, number)),
+            FloodKind::OtherEpochs | FloodKind::LargeOfOtherEpochs => {
                 let mut bytes = sealed(&key, view, progress).to_vec();
                 bytes[33..41].copy_from_slice(&number.to_le_bytes());
-                if flood == Flood::LargeOfOtherEpochs {
+                if flood == FloodKind::LargeOfOtherEpochs {
                     bytes.resize(50_000, 7);
                 }
                 bytes.into()
             }
-            Flood::Blobs => {
+            FloodKind::Blobs => {
                 let wish = |part: u64| BlobRequest {
                     hash: Hash::of(&[number.to_le_bytes(), part.to_le_bytes()].concat()),
                     limit: 1 << 20,
@@ -309,12 +310,12 @@ async fn attack(
         };
         said.fetch_add(1, Ordering::Relaxed);
         let published = [
-            Flood::Evidence,
-            Flood::Progress,
-            Flood::Garbage,
-            Flood::Passages,
-            Flood::OtherEpochs,
-            Flood::LargeOfOtherEpochs,
+            FloodKind::Evidence,
+            FloodKind::Progress,
+            FloodKind::Garbage,
+            FloodKind::Passages,
+            FloodKind::OtherEpochs,
+            FloodKind::LargeOfOtherEpochs,
         ];
         if published.contains(&flood) {
             let frame = frame.clone();
@@ -324,7 +325,7 @@ async fn attack(
             let frame = frame.clone();
             let _ = mesh.commands.send(Command::Send { to, frame }).await;
         }
-        if flood == Flood::Large {
+        if flood == FloodKind::Large {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -347,7 +348,7 @@ struct Window {
 
 /// Three running nodes, and the configuration of the fourth member.
 struct Field {
-    nodes: Nodes,
+    nodes: TestNodes,
     fourth: std::path::PathBuf,
     /// The name of the fourth member.
     name: String,
@@ -358,7 +359,7 @@ impl Field {
         let file = scenario(name, SCENARIO);
         let demo = Demo::new(name, &["--scenario", file.to_str().unwrap()]);
         let (honest, fourth) = demo.configs.split_at(3);
-        let mut nodes = Nodes::new(honest, &[]);
+        let mut nodes = TestNodes::new(honest, &[]);
         (0..3).for_each(|node| nodes.start(node));
         let fourth = fourth[0].clone();
         let institution = Institution::load(&fourth).unwrap();
@@ -412,9 +413,9 @@ impl Field {
 }
 
 /// Measures without a flood and during it. Also returns the number of messages of the flood.
-fn compare(flood: Flood, [before, during]: [f64; 2]) -> (Window, Window, u64) {
+fn compare(flood: FloodKind, [before, during]: [f64; 2]) -> (Window, Window, u64) {
     let field = Field::new(&format!("flood-{flood:?}").to_lowercase());
-    let attacker = Attacker::start(&field.fourth, flood);
+    let attacker = FloodingNode::start(&field.fourth, flood);
     // Waits until all nodes are connected.
     field.watch(3.0);
     let quiet = field.watch(before);

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use clap::Parser;
 use indicatif::ProgressBar;
 use node::commands as around_a_node;
-use node::logging::{self, Log};
+use node::logging::{self, LogSettings};
 
-use cli::{Cli, Command, Federation};
+use cli::{Cli, FederationCommand, RotaCommand};
 use commands::CommandError;
 
 fn main() -> ExitCode {
@@ -20,14 +20,14 @@ fn main() -> ExitCode {
     let bar = ProgressBar::hidden();
     // Simulated silos run in virtual time, so times of the wall clock would mislead.
     let run = match &cli.command {
-        Command::Node(node::cli::Command::Run(run)) => Some(run),
+        RotaCommand::Node(node::cli::NodeCommand::Run(run)) => Some(run),
         _ => None,
     };
-    let log = Log {
+    let log = LogSettings {
         verbose: cli.log.verbose,
         many_runs: matches!(
             cli.command,
-            Command::Compare(_) | Command::Advise(_) | Command::Lab(_)
+            RotaCommand::Compare(_) | RotaCommand::Advise(_) | RotaCommand::Lab(_)
         ),
         timed: run.is_some(),
         format: cli.log.log_format,
@@ -37,23 +37,27 @@ fn main() -> ExitCode {
         logging::start(&log, &bar.clone()),
         || -> Result<(), CommandError> {
             match &cli.command {
-                Command::Simulate(simulate) => commands::simulate::run(simulate, bar),
-                Command::Compare(options) => commands::compare::run(options, bar),
-                Command::Lab(options) => commands::lab::run(options, bar),
-                Command::Advise(options) => commands::advise::run(options, bar),
-                Command::Attack(attack) => commands::attack::run(attack, bar),
-                Command::Init(init) => commands::init::run(init),
-                Command::Scenarios => commands::scenarios::run(),
-                Command::Data(data) => commands::data::run(data),
-                Command::Experiments => commands::scenarios::experiments(),
-                Command::Schema(schema) => commands::schema::run(schema),
-                Command::Solve(solve) => commands::solve::run(solve, &bar),
-                Command::Strategies(strategies) => commands::strategies::run(strategies),
-                Command::Report(report) => commands::report::run(report),
-                Command::Node(command) => around_a_node::run(command).map_err(CommandError::from),
-                Command::Federation(Federation::New(options)) => commands::new::new(options),
-                Command::Federation(Federation::Demo(demo)) => commands::demo::run(demo),
-                Command::Federation(Federation::Member(command)) => {
+                RotaCommand::Simulate(simulate) => commands::simulate::run(simulate, bar),
+                RotaCommand::Compare(options) => commands::compare::run(options, bar),
+                RotaCommand::Lab(options) => commands::lab::run(options, bar),
+                RotaCommand::Advise(options) => commands::advise::run(options, bar),
+                RotaCommand::Attack(attack) => commands::attack::run(attack, bar),
+                RotaCommand::Init(init) => commands::init::run(init),
+                RotaCommand::Scenarios => commands::scenarios::run(),
+                RotaCommand::Data(data) => commands::data::run(data),
+                RotaCommand::Experiments => commands::scenarios::experiments(),
+                RotaCommand::Schema(schema) => commands::schema::run(schema),
+                RotaCommand::Solve(solve) => commands::solve::run(solve, &bar),
+                RotaCommand::Strategies(strategies) => commands::strategies::run(strategies),
+                RotaCommand::Report(report) => commands::report::run(report),
+                RotaCommand::Node(command) => {
+                    around_a_node::run(command).map_err(CommandError::from)
+                }
+                RotaCommand::Federation(FederationCommand::New(options)) => {
+                    commands::new::new(options)
+                }
+                RotaCommand::Federation(FederationCommand::Demo(demo)) => commands::demo::run(demo),
+                RotaCommand::Federation(FederationCommand::Member(command)) => {
                     around_a_node::run_federation(command).map_err(CommandError::from)
                 }
             }

@@ -9,7 +9,7 @@ pub(crate) use node::logging::say;
 use simulations::RoundDone;
 
 /// Shows rounds as they become final.
-pub(crate) enum Progress {
+pub(crate) enum RoundProgress {
     /// A bar, on a terminal.
     Bar(ProgressBar),
     /// A line per round, elsewhere.
@@ -18,14 +18,14 @@ pub(crate) enum Progress {
     Quiet,
 }
 
-impl Progress {
+impl RoundProgress {
     /// Starts to show progress, on a terminal with the hidden bar.
-    pub(crate) fn new(bar: ProgressBar, quiet: bool, rounds: u64) -> Progress {
+    pub(crate) fn new(bar: ProgressBar, quiet: bool, rounds: u64) -> RoundProgress {
         if quiet {
-            return Progress::Quiet;
+            return RoundProgress::Quiet;
         }
         if !io::stderr().is_terminal() {
-            return Progress::Lines;
+            return RoundProgress::Lines;
         }
         let style = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {msg}  {elapsed}")
             .expect("the template is a constant and well-formed");
@@ -35,7 +35,7 @@ impl Progress {
         bar.set_draw_target(ProgressDrawTarget::stderr());
         bar.reset();
         bar.enable_steady_tick(Duration::from_millis(100));
-        Progress::Bar(bar)
+        RoundProgress::Bar(bar)
     }
 
     /// A round became final.
@@ -45,14 +45,14 @@ impl Progress {
             (led.view, format!("led by {lead}, at {time}"))
         });
         match self {
-            Progress::Bar(bar) => {
+            RoundProgress::Bar(bar) => {
                 bar.set_position(done.round);
                 bar.set_message(match done.round == done.rounds {
                     true => "training reference models".to_owned(),
                     false => led.map_or_else(String::new, |(_, by)| by),
                 });
             }
-            Progress::Lines => {
+            RoundProgress::Lines => {
                 let of = format!("round {}/{}", done.round, done.rounds);
                 // Standard error may be closed; that is no reason to fail.
                 let _ = say(&match led {
@@ -60,13 +60,13 @@ impl Progress {
                     None => of,
                 });
             }
-            Progress::Quiet => {}
+            RoundProgress::Quiet => {}
         }
     }
 
     /// Removes the bar.
     pub(crate) fn end(&self) {
-        if let Progress::Bar(bar) = self {
+        if let RoundProgress::Bar(bar) = self {
             bar.finish_and_clear();
         }
     }

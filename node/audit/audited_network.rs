@@ -8,7 +8,7 @@ use protocol::net::{Command, Event as NetworkEvent};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 
-use super::line::{Event, hex};
+use super::line::{AuditEvent, hex};
 use super::log::AuditLog;
 
 /// Commands that are written and passed on together.
@@ -95,7 +95,7 @@ impl AuditedNetwork {
                 };
                 for (hash, blob) in asked.iter().zip(blobs) {
                     if let Some(blob) = blob {
-                        self.log.add(Event::Blob {
+                        self.log.add(AuditEvent::Blob {
                             to: self.name(by),
                             bytes: blob.len() as u64,
                             hash: hex(hash),
@@ -114,7 +114,7 @@ impl AuditedNetwork {
                     }
                 };
                 for blob in blobs {
-                    self.log.add(Event::Request {
+                    self.log.add(AuditEvent::Request {
                         to: to.clone(),
                         hash: hex(&blob.hash),
                     });
@@ -131,11 +131,11 @@ impl AuditedNetwork {
     }
 }
 
-fn message(to: String, frame: &[u8]) -> Event {
+fn message(to: String, frame: &[u8]) -> AuditEvent {
     let heading = heading(frame);
     let above = |number: u64| (number > 0).then_some(number);
     let kind = heading.and_then(|heading| heading.kind);
-    Event::Message {
+    AuditEvent::Message {
         to,
         kind: kind.map_or_else(|| "unknown".into(), |kind| format!("{kind:?}")),
         round: heading.and_then(|heading| above(heading.round)),

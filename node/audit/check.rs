@@ -10,10 +10,10 @@ use protocol::{Epoch, Hash, PublicKey};
 use serde::Serialize;
 use task::file;
 
-use super::line::{Event, Head, Line, hex, start};
+use super::line::{AuditEvent, AuditLine, LogHead, hex, start};
 use super::log::{files_in, name};
 use super::{AUDIT, HEAD};
-use crate::store::{self, OpenError, Snapshot};
+use crate::store::{self, Snapshot, StoreOpenError};
 use formatting::numbers::plain;
 
 /// Why an audit log was not checked, or what is wrong in it.
@@ -35,7 +35,7 @@ pub enum CheckError {
     },
     /// The journal beside it cannot be read.
     #[error(transparent)]
-    Journal(#[from] OpenError),
+    Journal(#[from] StoreOpenError),
     /// Something in it is wrong.
     #[error("the audit log in {} is not as the node wrote it: {what}", folder.display())]
     Wrong {
@@ -102,14 +102,14 @@ pub fn check(
         });
     }
     let (head, key, silo) = signed(&folder, epoch, journal.as_ref()).map_err(wrong)?;
-    let mut marks = vec![Mark::of(&head, "the silo signed")];
+    let mut marks = vec![SignedLine::of(&head, "the silo signed")];
     let mut notes = Vec::new();
     let mut named = None;
     match named_by(journal.as_ref(), epoch, &key).map_err(wrong)? {
         Named::Nothing(why) => notes.push(why.into()),
         Named::Line(head) => {
             named = Some(head.lines);
-            marks.push(Mark::of(&head, "the journal beside it names"));
+            marks.push(SignedLine::of(&head, "the journal beside it names"));
         }
     }
     let mut log = Checking {
@@ -147,10 +147,10 @@ fn signed(
     folder: &Path,
     epoch: &Epoch,
     journal: Option<&Snapshot>,
-) -> Result<(Head, PublicKey, String), String> {
+) -> Result<(LogHead, PublicKey, String), String> {
     let path = folder.join(HEAD);
     let head = file::read(&path, file::CONFIGURATION).ok();
-    let head = head.and_then(|bytes| serde_json::from_slice::<Head>(&bytes).ok());
+    let head = head.and_then(|bytes| serde_json::from_slice::<LogHead>(&bytes).ok());
     let head = head.ok_or_else(|| format!("{HEAD} is missing or cannot be read"))?;
     let key = head.signer();
     let owner = key.and_then(|key| Some((key, name_of(epoch, journal, &key)?)));
@@ -168,7 +168,7 @@ enum Named {
     /// No line, for this reason.
     Nothing(&'static str),
     /// The last line when this head was signed.
-    Line(Head),
+    Line(LogHead),
 }
 
 /// What the journal names of the log of the silo with this key.
@@ -181,7 +181,7 @@ fn named_by(journal: Option<&Snapshot>, epoch: &Epoch, key: &PublicKey) -> Resul
             "the journal beside it names no line of it, so an older copy of the log would not be noticed",
         )),
         Some(journal) => {
-            let head = Head::read(&journal.log, &epoch.federation, key);
+            let head = LogHead::read(&journal.log, &epoch.federation, key);
             let head =
                 head.ok_or("the journal beside it names a log that this silo did not sign")?;
             Ok(Named::Line(head))
@@ -197,7 +197,7 @@ fn name_of(first: &Epoch, journal: Option<&Snapshot>, key: &PublicKey) -> Option
         .into_iter()
         .flatten()
         .filter_map(|record| match record {
-            silo::Record::Protocol(record) => Some(record),
+            silo::JournalRecord::Protocol(record) => Some(record),
             _ => None,
         });
     let epochs = Epochs::replay(first.clone().into(), records);
@@ -212,15 +212,15 @@ fn name_of(first: &Epoch, journal: Option<&Snapshot>, key: &PublicKey) -> Option
 }
 
 /// A line that the silo signed for.
-struct Mark {
+struct SignedLine {
     line: u64,
     hash: String,
     /// Who says so, and does what with that line.
     by: &'static str,
 }
 
-impl Mark {
-    fn of(head: &Head, by: &'static str) -> Self {
+impl SignedLine {
+    fn of(head: &LogHead, by: &'static str) -> Self {
         Self {
             line: head.lines,
             hash: head.hash.clone(),
@@ -237,7 +237,7 @@ struct Checking {
     /// The last line that was removed, as a later one says.
     removed: Option<(u64, String)>,
     /// Lines that have to be there.
-    marks: Vec<Mark>,
+    marks: Vec<SignedLine>,
     found: Audited,
 }
 
@@ -245,7 +245,7 @@ impl Checking {
     fn line(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (last, hash) = self.last;
         let next = last + 1;
-        let line: Line = serde_json::from_slice(bytes)
+        let line: AuditLine = serde_json::from_slice(bytes)
             .map_err(|why| format!("the line after line {last} cannot be read: {why}"))?;
         let number = line.line;
         if self.first.is_none() && number > 1 {
@@ -281,7 +281,7 @@ impl Checking {
         Ok(())
     }
 
-    fn count(&mut self, line: Line) {
+    fn count(&mut self, line: AuditLine) {
         let times = &mut self.found.times;
         if times.0.is_empty() {
             times.0.clone_from(&line.at);
@@ -294,28 +294,28 @@ impl Checking {
             *of = (of.0 + 1, of.1 + bytes);
         };
         let note = match line.event {
-            Event::Message {
+            AuditEvent::Message {
                 to, kind, bytes, ..
             } => return sent(to, &kind, bytes),
-            Event::Blob { to, bytes, .. } => return sent(to, "blob", bytes),
-            Event::Request { to, .. } => return sent(to, "request for a blob", 0),
-            Event::Started { .. } => return,
-            Event::Restored { made } => format!(
+            AuditEvent::Blob { to, bytes, .. } => return sent(to, "blob", bytes),
+            AuditEvent::Request { to, .. } => return sent(to, "request for a blob", 0),
+            AuditEvent::Started { .. } => return,
+            AuditEvent::Restored { made } => format!(
                 "the log was put back at {at} from a backup of {made}: what was sent from then until the \
                  node stopped is not in it"
             ),
-            Event::Missing { lines } => format!(
+            AuditEvent::Missing { lines } => format!(
                 "{lines} lines before line {number} were gone when the node started at {at}"
             ),
-            Event::Changed { signed } => format!(
+            AuditEvent::Changed { signed } => format!(
                 "line {signed} was not the one that the silo had signed when the node started at {at}: the \
                  lines up to line {} may be another's",
                 number - 1
             ),
-            Event::Lost { lines } => {
+            AuditEvent::Lost { lines } => {
                 format!("{lines} lines before line {number} could not be written at {at}")
             }
-            Event::Removed { last, hash } => {
+            AuditEvent::Removed { last, hash } => {
                 self.removed = Some((last, hash));
                 return;
             }
@@ -326,7 +326,7 @@ impl Checking {
     fn end(mut self) -> Result<Audited, String> {
         let (last, _) = self.last;
         if let Some(mark) = self.marks.iter().find(|mark| last < mark.line) {
-            let Mark { line, by, .. } = mark;
+            let SignedLine { line, by, .. } = mark;
             return Err(format!(
                 "lines {} to {line} are cut off at the end, or an older copy of the log was put back: {by} line \
                  {line}",

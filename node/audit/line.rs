@@ -1,21 +1,21 @@
 //! One line of the audit log.
 
 use data_encoding::HEXLOWER;
-use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
+use protocol::identity::{Signature, SignatureClaim, Strict, Verifier, VerifyingKey};
 use protocol::{Hash, PublicKey, SecretKey};
 use serde::{Deserialize, Serialize};
 
 /// One line: what was sent, or what happened to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Line {
+pub struct AuditLine {
     /// Its number, from 1.
     pub line: u64,
     /// When it was written, in UTC.
     pub at: String,
     /// What it says.
     #[serde(flatten)]
-    pub event: Event,
+    pub event: AuditEvent,
     /// Hash of the bytes of the line before it; of the first line, a hash of the federation and the
     /// silo.
     pub before: String,
@@ -28,7 +28,7 @@ pub struct Line {
     rename_all_fields = "kebab-case",
     tag = "event"
 )]
-pub enum Event {
+pub enum AuditEvent {
     /// A message was sent.
     Message {
         /// The receiver's name; `all` for a message to all other members.
@@ -97,7 +97,7 @@ pub enum Event {
     },
 }
 
-impl Line {
+impl AuditLine {
     /// The bytes of the line, without the line break.
     pub(super) fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers are JSON")
@@ -117,7 +117,7 @@ pub(super) fn hex(hash: &Hash) -> String {
 /// How many lines there are, and the hash of the last: signed by the silo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct Head {
+pub(super) struct LogHead {
     /// The federation's id.
     pub(super) federation: String,
     /// The silo's public key.
@@ -130,7 +130,7 @@ pub(super) struct Head {
     pub(super) signature: String,
 }
 
-impl Head {
+impl LogHead {
     pub(super) fn signed(key: &SecretKey, federation: &Hash, (lines, last): (u64, &Hash)) -> Self {
         let public = key.public();
         let signature = key.sign(&statement(federation, &public, lines, last));
@@ -160,7 +160,7 @@ impl Head {
         let key = VerifyingKey::new(&public)?;
         let (federation, last) = (Hash(array(&self.federation)?), Hash(array(&self.hash)?));
         let signature = HEXLOWER.decode(self.signature.as_bytes()).ok()?;
-        let signed = Strict.verify(&Claim {
+        let signed = Strict.verify(&SignatureClaim {
             key: &key,
             message: &statement(&federation, &public, self.lines, &last),
             signature: Signature::from_bytes(&signature.try_into().ok()?),

@@ -9,23 +9,23 @@ use std::time::{Duration, Instant, SystemTime};
 use protocol::{Hash, SecretKey};
 use task::file;
 
-use super::line::{Event, Head, Line, hex, start};
+use super::line::{AuditEvent, AuditLine, LogHead, hex, start};
 use super::{AUDIT, HEAD};
-use crate::store::{self, LogNote, OpenError};
+use crate::store::{self, LogNote, StoreOpenError};
 
 /// Least time between two signatures of the head.
 const SIGNED: Duration = Duration::from_secs(1);
 
 /// How large the log may become.
 #[derive(Debug, Clone, Copy)]
-pub struct Sizes {
+pub struct LogSizes {
     /// Bytes after which a new file begins.
     pub file: u64,
     /// Most files.
     pub files: usize,
 }
 
-impl Default for Sizes {
+impl Default for LogSizes {
     /// 16 files of 16 MiB.
     fn default() -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Default for Sizes {
 pub enum LogError {
     /// Its folder.
     #[error(transparent)]
-    Folder(#[from] OpenError),
+    Folder(#[from] StoreOpenError),
     /// A file of it.
     #[error("the audit log {}: {why}", file.display())]
     File {
@@ -70,7 +70,7 @@ pub struct AuditLog {
     note: Option<LogNote>,
     /// What was wrong with the log when it was opened, in sentences.
     findings: Vec<String>,
-    sizes: Sizes,
+    sizes: LogSizes,
     /// Numbers of the files, oldest first, with the number and the hash of the last line of each but
     /// the newest.
     files: Vec<(u64, Option<(u64, Hash)>)>,
@@ -90,7 +90,7 @@ pub struct AuditLog {
 }
 
 /// What a log has when it is opened.
-struct Kept {
+struct ExistingLog {
     /// Its files, as in [`AuditLog::files`].
     files: Vec<(u64, Option<(u64, Hash)>)>,
     /// Bytes in the newest file.
@@ -101,10 +101,10 @@ struct Kept {
     changed: BTreeSet<u64>,
 }
 
-impl Kept {
+impl ExistingLog {
     /// Reads the files of a log, and cuts off what a crash left of a line. `before` stands for the line
     /// before the first.
-    fn read(folder: &Path, heads: &[Head], before: Hash) -> Result<Self, LogError> {
+    fn read(folder: &Path, heads: &[LogHead], before: Hash) -> Result<Self, LogError> {
         let mut changed = BTreeSet::new();
         let mut files = Vec::new();
         let mut last = (0, before);
@@ -129,10 +129,11 @@ impl Kept {
                 }
             }
             if let Some(line) = last_line(&bytes[..whole]) {
-                let read: Line = serde_json::from_slice(line).map_err(|why| LogError::Last {
-                    file: path.clone(),
-                    why: why.to_string(),
-                })?;
+                let read: AuditLine =
+                    serde_json::from_slice(line).map_err(|why| LogError::Last {
+                        file: path.clone(),
+                        why: why.to_string(),
+                    })?;
                 last = (read.line, Hash::of(line));
             }
             size = whole as u64;
@@ -161,7 +162,7 @@ impl AuditLog {
         state: &Path,
         federation: Hash,
         key: &SecretKey,
-        sizes: Sizes,
+        sizes: LogSizes,
         note: Option<LogNote>,
     ) -> Result<Self, LogError> {
         let program = env!("CARGO_PKG_VERSION").to_owned();
@@ -170,7 +171,7 @@ impl AuditLog {
             (federation, key),
             sizes,
             note,
-            Event::Started { program },
+            AuditEvent::Started { program },
         )
     }
 
@@ -186,31 +187,31 @@ impl AuditLog {
         made: &str,
     ) -> Result<(), LogError> {
         let made = made.to_owned();
-        let event = Event::Restored { made };
-        Self::open_with(state, (federation, key), Sizes::default(), None, event).map(drop)
+        let event = AuditEvent::Restored { made };
+        Self::open_with(state, (federation, key), LogSizes::default(), None, event).map(drop)
     }
 
     /// Opens or begins the log, and notes why.
     fn open_with(
         state: &Path,
         (federation, key): (Hash, &SecretKey),
-        sizes: Sizes,
+        sizes: LogSizes,
         note: Option<LogNote>,
-        why: Event,
+        why: AuditEvent,
     ) -> Result<Self, LogError> {
         let folder = store::subfolder(state, AUDIT)?;
         let public = key.public();
         let kept = fs::read(folder.join(HEAD)).ok();
         let noted = note.as_ref().map(LogNote::said);
         let heads = kept.iter().chain(&noted);
-        let heads = heads.filter_map(|bytes| Head::read(bytes, &federation, &public));
-        let heads: Vec<Head> = heads.collect();
-        let Kept {
+        let heads = heads.filter_map(|bytes| LogHead::read(bytes, &federation, &public));
+        let heads: Vec<LogHead> = heads.collect();
+        let ExistingLog {
             files,
             size,
             last,
             changed,
-        } = Kept::read(&folder, &heads, start(&federation, &public))?;
+        } = ExistingLog::read(&folder, &heads, start(&federation, &public))?;
         let newest = files.last().map_or(1, |(number, _)| *number);
         let path = folder.join(name(newest));
         let file = append(&path).map_err(|why| at(&path, why))?;
@@ -247,14 +248,14 @@ impl AuditLog {
                 "the last {missing} lines of the audit log are gone: an older copy of it was put back, or a power \
                  cut took them"
             ));
-            self.add(Event::Missing { lines: missing });
+            self.add(AuditEvent::Missing { lines: missing });
         }
         for signed in changed {
             self.findings.push(format!(
                 "line {signed} of the audit log is not the one that this node wrote: another log was put back, or \
                  it was changed"
             ));
-            self.add(Event::Changed { signed });
+            self.add(AuditEvent::Changed { signed });
         }
     }
 
@@ -264,9 +265,9 @@ impl AuditLog {
     }
 
     /// Adds a line. [`flush`](Self::flush) writes it.
-    pub fn add(&mut self, event: Event) {
+    pub fn add(&mut self, event: AuditEvent) {
         let (lines, before) = &self.last;
-        let line = Line {
+        let line = AuditLine {
             line: lines + 1,
             at: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             event,
@@ -312,7 +313,7 @@ impl AuditLog {
         self.last = self.written;
         self.waiting.clear();
         let lines = self.lost;
-        self.add(Event::Lost { lines });
+        self.add(AuditEvent::Lost { lines });
     }
 
     /// Signs the number of lines and the hash of the last, and lets the journal say it with its next
@@ -322,7 +323,7 @@ impl AuditLog {
     /// Errors of the system.
     pub fn sign(&mut self, now: bool) -> io::Result<()> {
         let (federation, key) = &self.owner;
-        let head = Head::signed(key, federation, (self.last.0, &self.last.1));
+        let head = LogHead::signed(key, federation, (self.last.0, &self.last.1));
         let json = serde_json::to_vec_pretty(&head).expect("strings and numbers are JSON");
         let (path, new) = (self.folder.join(HEAD), self.folder.join("head.json.new"));
         fs::write(&new, &json)?;
@@ -368,7 +369,7 @@ impl AuditLog {
             fs::remove_file(self.folder.join(name(oldest)))?;
             if let Some((last, hash)) = last {
                 let hash = hex(&hash);
-                self.add(Event::Removed { last, hash });
+                self.add(AuditEvent::Removed { last, hash });
             }
         }
         Ok(())
@@ -400,7 +401,7 @@ fn at(file: &Path, why: io::Error) -> LogError {
 fn line_of(bytes: &[u8], number: u64) -> Option<&[u8]> {
     let mut lines = bytes.strip_suffix(b"\n")?.split(|byte| *byte == b'\n');
     let first = lines.clone().next()?;
-    let first: Line = serde_json::from_slice(first).ok()?;
+    let first: AuditLine = serde_json::from_slice(first).ok()?;
     lines.nth(usize::try_from(number.checked_sub(first.line)?).ok()?)
 }
 

@@ -31,8 +31,8 @@ mod words;
 
 pub(crate) use audited_network::{AuditedNetwork, Questions};
 pub use check::{Audited, CheckError, check};
-pub use line::{Event, Line};
-pub use log::{AuditLog, LogError, Sizes};
+pub use line::{AuditEvent, AuditLine};
+pub use log::{AuditLog, LogError, LogSizes};
 
 /// The folder of the log in a node's state folder.
 pub const AUDIT: &str = "audit";

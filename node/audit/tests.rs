@@ -34,12 +34,12 @@ fn epoch() -> Epoch {
     fixture::epoch(silos.collect(), fixture::charter())
 }
 
-fn open(folder: &Path, sizes: Sizes) -> AuditLog {
+fn open(folder: &Path, sizes: LogSizes) -> AuditLog {
     AuditLog::open(folder, epoch().federation, &key(1), sizes, None).unwrap()
 }
 
-fn event(number: u64) -> Event {
-    Event::Blob {
+fn event(number: u64) -> AuditEvent {
+    AuditEvent::Blob {
         to: "north".into(),
         bytes: number,
         hash: "ab".repeat(32),
@@ -47,7 +47,7 @@ fn event(number: u64) -> Event {
 }
 
 /// Writes this many lines, each by itself, after the first that says that the node started.
-fn write(folder: &Path, sizes: Sizes, lines: u64) {
+fn write(folder: &Path, sizes: LogSizes, lines: u64) {
     let mut log = open(folder, sizes);
     for number in 1..lines {
         log.add(event(number));
@@ -75,8 +75,8 @@ fn edit(folder: &Path, number: u64, change: impl FnOnce(&mut Vec<String>)) {
 #[test]
 fn a_log_goes_on_after_a_restart_and_is_whole() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), Sizes::default(), 10);
-    write(folder.path(), Sizes::default(), 5);
+    write(folder.path(), LogSizes::default(), 10);
+    write(folder.path(), LogSizes::default(), 5);
     let found = checked(folder.path()).unwrap();
     assert_eq!((found.lines, found.signed), ((1, 15), 15));
     assert_eq!(found.sent["north"]["blob"], (13, 45 + 10));
@@ -88,7 +88,7 @@ fn a_log_goes_on_after_a_restart_and_is_whole() {
 /// A copy of a log of twenty lines, after `change`: what the check says.
 fn after(change: impl FnOnce(&Path)) -> String {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), Sizes::default(), 20);
+    write(folder.path(), LogSizes::default(), 20);
     change(folder.path());
     checked(folder.path()).unwrap_err()
 }
@@ -153,7 +153,7 @@ fn a_log_that_was_cut_off_at_its_end_or_beginning_is_noticed() {
 #[test]
 fn the_oldest_files_are_removed_and_the_chain_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let sizes = Sizes {
+    let sizes = LogSizes {
         file: 1000,
         files: 3,
     };
@@ -177,12 +177,12 @@ fn the_oldest_files_are_removed_and_the_chain_goes_on() {
 #[test]
 fn lines_that_a_power_cut_took_are_noted_and_a_part_of_a_line_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    write(folder.path(), Sizes::default(), 20);
+    write(folder.path(), LogSizes::default(), 20);
     edit(folder.path(), 1, |lines| lines.truncate(18));
     let path = file(folder.path(), 1);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text + "{\"line\":19,\"at").unwrap();
-    write(folder.path(), Sizes::default(), 3);
+    write(folder.path(), LogSizes::default(), 3);
     let found = checked(folder.path()).unwrap();
     assert_eq!(found.lines, (1, 22));
     assert!(
@@ -195,7 +195,7 @@ fn lines_that_a_power_cut_took_are_noted_and_a_part_of_a_line_is_none() {
 #[test]
 fn lines_that_could_not_be_written_are_counted() {
     let folder = tempfile::tempdir().unwrap();
-    let mut log = open(folder.path(), Sizes::default());
+    let mut log = open(folder.path(), LogSizes::default());
     log.add(event(1));
     log.flush().unwrap();
     let full = fs::OpenOptions::new().write(true).open("/dev/full");
@@ -234,13 +234,13 @@ fn run(folder: &Path, lines: u64, before: u64) -> String {
     let mut journal = journal(folder);
     let note = Some(journal.log_note());
     let federation = epoch().federation;
-    let mut log = AuditLog::open(folder, federation, &key(1), Sizes::default(), note).unwrap();
+    let mut log = AuditLog::open(folder, federation, &key(1), LogSizes::default(), note).unwrap();
     for number in 1..lines {
         log.add(event(number));
         log.flush().unwrap();
         log.sign(false).unwrap();
         if number == before {
-            journal.commit(vec![silo::Record::Begun]).unwrap();
+            journal.commit(vec![silo::JournalRecord::Begun]).unwrap();
         }
     }
     // As when the process is killed.
@@ -279,7 +279,7 @@ fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
     // Written on by somebody without the key, past that line: the head is signed for the first ten.
     let path = file(folder.path(), 1);
     let text = fs::read_to_string(&path).unwrap();
-    let mut line: Line = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let mut line: AuditLine = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     let mut more = text.clone();
     for _ in 0..30 {
         line.before = format!("{:#}", Hash::of(&line.bytes()));
@@ -334,8 +334,14 @@ fn the_end_of_a_log_is_named_by_the_journal() {
     let journal = journal(folder.path());
     let note = Some(journal.log_note());
     let federation = epoch().federation;
-    let mut log =
-        AuditLog::open(folder.path(), federation, &key(1), Sizes::default(), note).unwrap();
+    let mut log = AuditLog::open(
+        folder.path(),
+        federation,
+        &key(1),
+        LogSizes::default(),
+        note,
+    )
+    .unwrap();
     // The silo ends before the network.
     drop(journal);
     log.add(event(1));
@@ -353,7 +359,7 @@ fn tapped(commands: Vec<Command>, asked: &NetworkEvent) -> (TempDir, Audited, us
     let epoch = epoch();
     let names = epoch.roster.silos().iter().map(|silo| silo.name.clone());
     let tap = AuditedNetwork {
-        log: open(folder.path(), Sizes::default()),
+        log: open(folder.path(), LogSizes::default()),
         questions,
         names: names.collect(),
         me: ME,
@@ -423,8 +429,8 @@ fn everything_that_is_sent_has_a_line_and_is_passed_on() {
     assert_eq!(found.sent["all"]["request for a blob"].0, 1);
     assert_eq!(found.sent["east"]["request for a blob"].0, 1);
     let lines = fs::read_to_string(file(folder.path(), 1)).unwrap();
-    let line: Line = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
-    let Event::Message {
+    let line: AuditLine = serde_json::from_str(lines.lines().nth(1).unwrap()).unwrap();
+    let AuditEvent::Message {
         view, round, hash, ..
     } = line.event
     else {
@@ -440,7 +446,7 @@ fn everything_that_is_sent_has_a_line_and_is_passed_on() {
 fn measure_the_cost_of_a_line() {
     for batch in [1, 16, 64] {
         let folder = tempfile::tempdir().unwrap();
-        let mut log = open(folder.path(), Sizes::default());
+        let mut log = open(folder.path(), LogSizes::default());
         let began = std::time::Instant::now();
         let lines = 64_000;
         for number in 0..lines {

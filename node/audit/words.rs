@@ -1,7 +1,7 @@
 //! A line of the audit log as a sentence.
 
 use super::audited_network::ALL;
-use super::line::{Event, Line};
+use super::line::{AuditEvent, AuditLine};
 use formatting::numbers::{bytes, plain};
 
 /// What the kinds of messages are, by the names that lines give them.
@@ -48,7 +48,7 @@ const KINDS: [(&str, &str); 28] = [
     ("Outcome", "its vote for the outcome of a masked round"),
 ];
 
-impl Line {
+impl AuditLine {
     /// The line as a sentence without a full stop, with its time.
     pub fn sentence(&self) -> String {
         let receiver = |to: &str| match to {
@@ -56,7 +56,7 @@ impl Line {
             to => plain(to),
         };
         let said = match &self.event {
-            Event::Message {
+            AuditEvent::Message {
                 to,
                 kind,
                 round,
@@ -78,7 +78,7 @@ impl Line {
                 let (to, size) = (receiver(to), bytes(*size));
                 format!("sent {what} to {to}{of} ({size}, {hash:.8})")
             }
-            Event::Blob {
+            AuditEvent::Blob {
                 to,
                 bytes: size,
                 hash,
@@ -87,28 +87,30 @@ impl Line {
                 receiver(to),
                 bytes(*size)
             ),
-            Event::Request { to, hash } => {
+            AuditEvent::Request { to, hash } => {
                 format!(
                     "asked {} for the model, outcome or sheet {hash:.8}",
                     receiver(to)
                 )
             }
-            Event::Started { program } => format!("the node started, version {}", plain(program)),
-            Event::Restored { made } => format!(
+            AuditEvent::Started { program } => {
+                format!("the node started, version {}", plain(program))
+            }
+            AuditEvent::Restored { made } => format!(
                 "the log was put back from a backup of {}: what was sent from then until the node stopped is not \
                  in it",
                 plain(made)
             ),
-            Event::Missing { lines } => {
+            AuditEvent::Missing { lines } => {
                 format!("{lines} lines before this one were gone when the node started")
             }
-            Event::Changed { signed } => format!(
+            AuditEvent::Changed { signed } => format!(
                 "line {signed} was another one than the silo had signed when the node started"
             ),
-            Event::Lost { lines } => {
+            AuditEvent::Lost { lines } => {
                 format!("{lines} lines before this one could not be written to the disk")
             }
-            Event::Removed { last, .. } => format!(
+            AuditEvent::Removed { last, .. } => format!(
                 "the oldest file, with the lines up to {last}, was removed: the log had its full size"
             ),
         };
@@ -120,8 +122,8 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn said(event: Event) -> String {
-        let line = Line {
+    fn said(event: AuditEvent) -> String {
+        let line = AuditLine {
             line: 7,
             at: "2026-03-01T10:00:00.250Z".into(),
             event,
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn a_line_is_a_sentence_with_receiver_round_size_and_the_beginning_of_the_hash() {
         let hash = "0123456789abcdef".repeat(4);
-        let sent = said(Event::Message {
+        let sent = said(AuditEvent::Message {
             to: "south".into(),
             kind: "Contribution".into(),
             round: Some(3),
@@ -155,7 +157,7 @@ mod tests {
             "2026-03-01T10:00:00.250Z  sent the contribution of its model to south, round 3, view 4 \
              (1.2 kB, 01234567)"
         );
-        let gave = said(Event::Blob {
+        let gave = said(AuditEvent::Blob {
             to: "south".into(),
             bytes: 10,
             hash: hash.clone(),
@@ -164,10 +166,10 @@ mod tests {
             "gave south the model, outcome or sheet 01234567, which it had asked for (10 B)"
         ));
         let to = ALL.to_owned();
-        let asked = said(Event::Request { to, hash });
+        let asked = said(AuditEvent::Request { to, hash });
         assert!(asked.contains("asked all other members for"), "{asked}");
         // Names and kinds in a file that somebody changed do not write to the terminal.
-        let odd = said(Event::Started {
+        let odd = said(AuditEvent::Started {
             program: "\u{1b}[2J".into(),
         });
         assert!(!odd.contains('\u{1b}'), "{odd}");

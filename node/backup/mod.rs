@@ -23,5 +23,5 @@ mod save;
 mod tests;
 
 pub use archive::{ArchiveError, Manifest};
-pub use restore::{RestoreError, Restored, restore};
+pub use restore::{RestoreError, RestoredBackup, restore};
 pub use save::{BackupError, Saved, save};

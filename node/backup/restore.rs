@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError};
 use protocol::{Epochs, Hash, codec};
-use silo::Record;
+use silo::JournalRecord;
 
 use super::archive::{
     AGREEMENT, AUDITED, Archive, ArchiveError, BESIDE_AGREEMENT, BESIDE_CONSENT, KEY, MODEL,
@@ -16,7 +16,7 @@ use super::archive::{
 use crate::audit::{AuditLog, LogError};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Places, protocol_records};
-use crate::store::{self, OpenError, Owner};
+use crate::store::{self, Owner, StoreOpenError};
 
 /// Why a backup was not put back.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub enum RestoreError {
     InTheWay(PathBuf),
     /// The state folder cannot be written.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// The audit log cannot be continued.
     #[error(transparent)]
     Audit(#[from] LogError),
@@ -69,7 +69,7 @@ pub enum RestoreError {
 
 /// A backup that was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoredBackup {
     /// What it is of.
     pub manifest: Manifest,
     /// The configuration.
@@ -88,7 +88,7 @@ pub struct Restored {
 ///
 /// # Errors
 /// [`RestoreError`]. Unless it is an error of the system, nothing has been written then.
-pub fn restore(from: &Path, folder: &Path) -> Result<Restored, RestoreError> {
+pub fn restore(from: &Path, folder: &Path) -> Result<RestoredBackup, RestoreError> {
     let Archive { manifest, files } = Archive::read(from)?;
     let get = |name: &str| {
         let found = files.get(name);
@@ -153,7 +153,7 @@ pub fn restore(from: &Path, folder: &Path) -> Result<Restored, RestoreError> {
     if files.keys().any(|name| name.starts_with(AUDITED)) {
         AuditLog::restored(&places.state, owner.federation, &owner.key, &manifest.made)?;
     }
-    Ok(Restored {
+    Ok(RestoredBackup {
         manifest,
         config: folder.join(SILO),
         written,
@@ -165,10 +165,10 @@ pub fn restore(from: &Path, folder: &Path) -> Result<Restored, RestoreError> {
 ///
 /// # Errors
 /// [`RestoreError::Mixed`]: a file that is no record.
-fn passages(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<Record>, RestoreError> {
+fn passages(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<JournalRecord>, RestoreError> {
     let passages = files.iter().filter(|(name, _)| name.starts_with(PASSAGES));
     let passages = passages.map(|(name, bytes)| {
-        let record: Result<Record, _> = codec::decode(bytes, codec::LIMIT);
+        let record: Result<JournalRecord, _> = codec::decode(bytes, codec::LIMIT);
         record.map_err(|why| RestoreError::Mixed(format!("{name}: {why}")))
     });
     passages.collect()
@@ -180,7 +180,7 @@ fn unused(
     state: &Path,
     manifest: &Manifest,
     federation: Hash,
-    passages: &[Record],
+    passages: &[JournalRecord],
 ) -> Result<bool, RestoreError> {
     if !store::is_used(state) {
         return Ok(false);
@@ -199,7 +199,7 @@ fn unused(
     if journal.federation != federation {
         return Err(used(format!("of the federation {}", journal.federation)));
     }
-    let begun = [&[Record::Lost], passages].concat();
+    let begun = [&[JournalRecord::Lost], passages].concat();
     if journal.records == begun && journal.key.to_string() == manifest.key {
         return Ok(true);
     }
@@ -208,7 +208,7 @@ fn unused(
         .iter()
         .rev()
         .find_map(|record| match record {
-            Record::Adopted(adopted) => Some(adopted.round),
+            JournalRecord::Adopted(adopted) => Some(adopted.round),
             _ => None,
         });
     let (there, here) = (round.unwrap_or(0), manifest.round);

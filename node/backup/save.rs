@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use protocol::{Epochs, Hash, codec};
-use silo::Record;
+use silo::JournalRecord;
 use task::file;
 
 use super::archive::{
@@ -16,10 +16,10 @@ use super::archive::{
 };
 use crate::audit::AUDIT;
 use crate::institution::{
-    Configured, IN_FORCE, Institution, Place, Places, SetupError, place, protocol_records,
+    Configured, IN_FORCE, Institution, Membership, Places, SetupError, place, protocol_records,
 };
 use crate::model::{PERSONAL, START};
-use crate::store::{self, OpenError};
+use crate::store::{self, StoreOpenError};
 use crate::verify::EVIDENCE;
 
 /// Why no backup was written.
@@ -30,7 +30,7 @@ pub enum BackupError {
     Setup(#[from] SetupError),
     /// The state folder cannot be read.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// A change in the journal.
     #[error(transparent)]
     Change(#[from] protocol::change::ChangeError),
@@ -180,13 +180,13 @@ fn state(institution: &Institution, files: &mut Files) -> Result<(u64, String, u
         false => Vec::new(),
     };
     let adopted = records.iter().rev().find_map(|record| match record {
-        Record::Adopted(adopted) => Some(adopted.clone()),
+        JournalRecord::Adopted(adopted) => Some(adopted.clone()),
         _ => None,
     });
     let first = institution.agreement.epoch.clone();
     let epochs = Epochs::replay(first, protocol_records(records))?;
     for (nth, (_, passage)) in epochs.former.iter().enumerate() {
-        let record = Record::Protocol(protocol::Record::Final {
+        let record = JournalRecord::Protocol(protocol::Record::Final {
             blocks: passage.blocks.clone(),
             proof: passage.proof.clone(),
         });
@@ -216,14 +216,14 @@ fn state(institution: &Institution, files: &mut Files) -> Result<(u64, String, u
     files.add_folder(&of, &state.join(EVIDENCE), |_| true)?;
     let name = |epoch: &protocol::Epoch, me| epoch.roster.name(me).to_owned();
     let silo = match place(institution, &epochs) {
-        Place::Member(present) => {
+        Membership::Member(present) => {
             let present = &present.institution;
             name(&present.agreement.epoch, present.me)
         }
-        Place::Left | Place::Outside if institution.is_first_member() => {
+        Membership::Left | Membership::Outside if institution.is_first_member() => {
             name(&institution.agreement.epoch, institution.me)
         }
-        Place::Left | Place::Outside => "an institution that is no member".to_owned(),
+        Membership::Left | Membership::Outside => "an institution that is no member".to_owned(),
     };
     let round = adopted.map_or(0, |adopted| adopted.round);
     Ok((epochs.now.number, silo, round))

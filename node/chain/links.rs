@@ -7,24 +7,24 @@ use protocol::identity::Strict;
 use protocol::message::{Block, Content, Passage, Recovery};
 use protocol::rotation::Turns;
 use protocol::{Epoch, MemberIndex};
-use silo::Record;
+use silo::JournalRecord;
 
-use super::{Link, Missing, Who, before};
+use super::{ChainLink, MissingBlocks, Who, before};
 use formatting::numbers::plain;
 
 /// Blocks that became final together, and the certificate of the last.
-pub(super) type Part = (Vec<Block>, Certificate);
+pub(super) type CertifiedBlocks = (Vec<Block>, Certificate);
 
 /// The final blocks among the records of a journal. One that was lost while an epoch was under way has the
 /// blocks of that epoch again, from its first.
-pub(super) fn parts(records: Vec<Record>) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub(super) fn parts(records: Vec<JournalRecord>) -> Vec<CertifiedBlocks> {
+    let mut parts: Vec<CertifiedBlocks> = Vec::new();
     let (mut epoch, mut lost) = (0, false);
     for record in records {
         match record {
-            Record::Lost => lost = true,
-            Record::Protocol(protocol::Record::Final { blocks, proof }) => {
-                let parent = |part: &Part| part.0.first().map(|block| block.parent);
+            JournalRecord::Lost => lost = true,
+            JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
+                let parent = |part: &CertifiedBlocks| part.0.first().map(|block| block.parent);
                 let before = parts.get(epoch).and_then(parent);
                 let again = lost && before.is_some() && before == blocks.first().map(|b| b.parent);
                 if again {
@@ -45,11 +45,11 @@ pub(super) fn parts(records: Vec<Record>) -> Vec<Part> {
 /// The links of all blocks, after verifying that each follows the one before it, and its certificate;
 /// and what is missing between them.
 pub(super) fn links(
-    parts: &[Part],
+    parts: &[CertifiedBlocks],
     mut epoch: Option<Arc<Epoch>>,
-) -> Result<(Vec<Link>, Vec<Missing>), String> {
+) -> Result<(Vec<ChainLink>, Vec<MissingBlocks>), String> {
     let mut parent = epoch.as_ref().map(|epoch| epoch.id);
-    let (mut links, mut missing): (Vec<Link>, Vec<Missing>) = (Vec::new(), Vec::new());
+    let (mut links, mut missing): (Vec<ChainLink>, Vec<MissingBlocks>) = (Vec::new(), Vec::new());
     let mut last = 0;
     let mut leads = epoch.clone().map(Leads::new);
     for (blocks, proof) in parts {
@@ -245,7 +245,7 @@ fn approved(block: &Block) -> Vec<MemberIndex> {
     }
 }
 
-fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link {
+fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> ChainLink {
     let who = |member| who(epoch, member);
     let of = block.round();
     let signers = authors(block).unwrap_or_default();
@@ -256,7 +256,7 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Link
             .filter(|other| !signers.contains(other));
         others.map(who).collect()
     });
-    Link {
+    ChainLink {
         round: of.map(|of| of.round),
         change: match &block.content {
             Content::Change(change) => Some(changed(epoch, change)),

@@ -11,7 +11,7 @@ use super::Who;
 /// Blocks that are not in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Missing {
+pub struct MissingBlocks {
     /// The first of their rounds; `None` where only blocks without a round are missing.
     pub from: Option<u64>,
     /// The last.
@@ -22,7 +22,7 @@ pub struct Missing {
     pub members: Vec<Who>,
 }
 
-impl Missing {
+impl MissingBlocks {
     /// Which rounds are missing, as the subject of a sentence.
     pub fn what(&self) -> String {
         match (self.from, self.to) {
@@ -51,7 +51,7 @@ pub(crate) fn before(
     tip: Option<Hash>,
     last: u64,
     who: impl Fn(MemberIndex) -> Who,
-) -> Option<Missing> {
+) -> Option<MissingBlocks> {
     let end = passage.blocks.first()?;
     let (after, signed): (_, Vec<MemberIndex>) = match (end.change(), end.recovery()) {
         (Some(change), _) => {
@@ -70,7 +70,7 @@ pub(crate) fn before(
     let rounds = (after > last).then_some((last + 1, after));
     // A recovery may go on from an earlier round than the last final one.
     let gap = tip.is_some_and(|tip| tip != end.parent) && end.recovery().is_none();
-    (rounds.is_some() || gap).then(|| Missing {
+    (rounds.is_some() || gap).then(|| MissingBlocks {
         from: rounds.map(|(from, _)| from),
         to: rounds.map(|(_, to)| to),
         before: format!("{:#}", end.hash()),

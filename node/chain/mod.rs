@@ -3,7 +3,7 @@
 //!
 //! The chain is the same at every member, so the outputs of two nodes can be compared byte by byte, up
 //! to the shorter one. What a node did not hear before the agreement changed it never gets, though: then
-//! the output says which rounds are [`Missing`] here, and who has them.
+//! the output says which rounds are [`MissingBlocks`] here, and who has them.
 
 mod links;
 mod missing;
@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 use protocol::{Epoch, Hash};
 use serde::Serialize;
 
-use crate::store::{self, AGREEMENT, OpenError};
+use crate::store::{self, AGREEMENT, StoreOpenError};
 use agreement::{Agreement, ConfigError};
 use formatting::numbers::plain;
 
 pub(crate) use links::{Leads, authors};
-pub use missing::Missing;
+pub use missing::MissingBlocks;
 pub(crate) use missing::before;
 
 /// Why the chain cannot be shown.
@@ -36,7 +36,7 @@ pub enum ChainError {
     Nothing(PathBuf),
     /// The journal cannot be read.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// The file of the agreement cannot be read.
     #[error(transparent)]
     Agreement(#[from] ConfigError),
@@ -66,15 +66,15 @@ pub enum ChainError {
 /// The final blocks of a federation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Chain {
+pub struct FinalChain {
     /// The federation's id.
     pub federation: String,
     /// The members' names in the order of the roster; `None` without the agreement.
     pub members: Option<Vec<String>>,
     /// Oldest first.
-    pub blocks: Vec<Link>,
+    pub blocks: Vec<ChainLink>,
     /// What the chain lacks here, oldest first.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingBlocks>,
     /// Who was left out how often in the rounds of which lead; only leads that left somebody out. `None`
     /// without the agreement, and where plans name some members only.
     pub left_out: Option<Vec<LeftOutBy>>,
@@ -89,13 +89,13 @@ pub struct LeftOutBy {
     /// Rounds that it led to their end.
     pub rounds: usize,
     /// The members that the plan named and whose contributions are not in the round, with the rounds.
-    pub members: Vec<LeftOut>,
+    pub members: Vec<LeftOutMember>,
 }
 
 /// A member that a lead left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct LeftOut {
+pub struct LeftOutMember {
     /// The member.
     pub member: Who,
     /// The rounds.
@@ -105,7 +105,7 @@ pub struct LeftOut {
 /// One final block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Link {
+pub struct ChainLink {
     /// The learning round; `None` for other blocks.
     pub round: Option<u64>,
     /// What a change of the agreement changes; `None` for other blocks.
@@ -148,7 +148,7 @@ pub enum Who {
     Position(u16),
 }
 
-impl Chain {
+impl FinalChain {
     /// Reads the chain from the journal in `folder`, with names from the agreement in the file
     /// `federation`, or from the copy that the node keeps in the folder. Needs no key and changes
     /// nothing; the node may be running. With the agreement, the votes of a quorum are verified for
@@ -189,7 +189,7 @@ impl Chain {
         })?;
         let (mut blocks, missing) = found;
         if drawn {
-            let drawn = |link: &mut Link| link.others = link.left_out.take();
+            let drawn = |link: &mut ChainLink| link.others = link.left_out.take();
             blocks.iter_mut().for_each(drawn);
         }
         let left_out = epoch.as_deref().filter(|_| !drawn);
@@ -267,7 +267,7 @@ impl Chain {
         }
         for by in self.left_out.iter().flatten() {
             let lead = by.lead.as_ref().map_or("?".into(), Who::shown);
-            let times = |left: &LeftOut| {
+            let times = |left: &LeftOutMember| {
                 let times = match left.rounds.len() {
                     1 => "once".to_owned(),
                     more => format!("{more} times"),
@@ -303,7 +303,7 @@ impl Who {
 type Absent<'a> = BTreeMap<&'a Who, Vec<u64>>;
 
 /// Who was left out how often in the rounds of each lead.
-fn left_out_by(blocks: &[Link]) -> Vec<LeftOutBy> {
+fn left_out_by(blocks: &[ChainLink]) -> Vec<LeftOutBy> {
     let mut leads: BTreeMap<Option<&Who>, (usize, Absent<'_>)> = BTreeMap::new();
     for link in blocks {
         let (Some(round), Some(left_out)) = (link.round, &link.left_out) else {
@@ -322,7 +322,7 @@ fn left_out_by(blocks: &[Link]) -> Vec<LeftOutBy> {
             rounds,
             members: members
                 .into_iter()
-                .map(|(member, rounds)| LeftOut {
+                .map(|(member, rounds)| LeftOutMember {
                     member: member.clone(),
                     rounds,
                 })

@@ -5,7 +5,7 @@ use protocol::charter::Checkpoint;
 use protocol::identity::Signature;
 use protocol::message::{Amendment, Block, Change, Content, Passage};
 use protocol::{Epoch, MemberIndex};
-use silo::Record;
+use silo::JournalRecord;
 
 use super::links::parts;
 use super::*;
@@ -96,8 +96,8 @@ fn rounds_that_a_journal_lacks_are_named_with_the_members_that_have_them() {
     assert_eq!(before(&passage(&end), None, 6, name), None);
 }
 
-fn record(block: &Block) -> Record {
-    Record::Protocol(protocol::Record::Final {
+fn record(block: &Block) -> JournalRecord {
+    JournalRecord::Protocol(protocol::Record::Final {
         blocks: vec![block.clone()],
         proof: proof(block, &[0, 1, 2, 3]),
     })
@@ -112,13 +112,13 @@ fn a_lost_journal_begins_its_epoch_again_and_keeps_those_before() {
     let end = change(&epoch, 0, 3, second.hash());
     let next = block(end.hash(), 1, end.hash(), Content::Empty);
     let after = block(end.hash(), 2, next.hash(), Content::Empty);
-    let of = |records: &[&Record]| -> Vec<Hash> {
+    let of = |records: &[&JournalRecord]| -> Vec<Hash> {
         let records = records.iter().map(|record| (*record).clone()).collect();
         let blocks = parts(records).into_iter().flat_map(|(blocks, _)| blocks);
         blocks.map(|block| block.hash()).collect()
     };
     let [one, two, over, three, four] = [&first, &second, &end, &next, &after].map(record);
-    let lost = Record::Lost;
+    let lost = JournalRecord::Lost;
     let hashes = [&first, &second, &end, &next, &after].map(Block::hash);
     assert_eq!(of(&[&one, &two, &over, &three, &four]), hashes);
     // It is lost and goes on from where it was, or begins again.

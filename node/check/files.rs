@@ -8,11 +8,13 @@ use protocol::charter::{Rotation, Verification};
 use protocol::{MemberIndex, SecretKey};
 use silo::genesis_outcome;
 
-use super::{Finding, Standing};
+use super::{Finding, PlaceOrError};
 use crate::equipment::Equipment;
 use crate::federation::{self, consents_beside, recomputed};
 use crate::identity::{self, IdentityError};
-use crate::institution::{Configured, Data, Place, Present, Signature, Unsigned, consent_in};
+use crate::institution::{
+    Configured, Data, Membership, Present, SignatureState, Unsigned, consent_in,
+};
 use crate::model::{GivenStart, StartError, find_start};
 use crate::paths::tidy;
 
@@ -169,10 +171,10 @@ pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>,
 pub(super) fn consent(
     configured: &Configured,
     key: Option<&SecretKey>,
-    standing: Option<&Standing>,
+    standing: Option<&PlaceOrError>,
 ) -> Vec<Finding> {
     let own = key.zip(standing).map(|(key, standing)| match standing {
-        Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
+        Ok((_, Membership::Member(present))) if present.institution.agreement.epoch.number > 0 => {
             changed(present)
         }
         Ok(_) => first(configured, key),
@@ -211,7 +213,7 @@ fn changed(present: &Present) -> Finding {
     let agreement = &present.institution.agreement;
     let number = agreement.epoch.number;
     match &present.signature {
-        Signature::Signed(consent) if consent.check(agreement).is_ok() => Finding::good(
+        SignatureState::Signed(consent) if consent.check(agreement).is_ok() => Finding::good(
             "consent",
             format!(
                 "{} signed the agreement in force, which change {number} brought, on {}",
@@ -219,20 +221,20 @@ fn changed(present: &Present) -> Finding {
                 consent.time()
             ),
         ),
-        Signature::Signed(_) | Signature::Policy => Finding::good(
+        SignatureState::Signed(_) | SignatureState::Policy => Finding::good(
             "consent",
             format!(
                 "[policy] in silo.toml lets all changes go on that came since this institution last \
                  signed or approved, up to change {number}"
             ),
         ),
-        Signature::Approved => Finding::good(
+        SignatureState::Approved => Finding::good(
             "consent",
             format!(
                 "this institution approved change {number}, which brought the agreement in force"
             ),
         ),
-        Signature::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
+        SignatureState::Owed(owed) => Finding::bad("consent", owed.line()).remedy(SIGN),
     }
 }
 

@@ -8,7 +8,7 @@ use mesh::{MeshError, Port};
 use protocol::MemberIndex;
 
 use super::Finding;
-use super::peers::Peer;
+use super::peers::CheckedPeer;
 use crate::institution::Configured;
 use crate::paths::free;
 use formatting::numbers;
@@ -102,14 +102,14 @@ pub(super) fn ports(configured: &Configured, running: bool) -> Vec<Finding> {
 }
 
 /// The clock, by itself and compared with those of members that answered.
-pub(super) fn clock(peers: &[Peer]) -> Vec<Finding> {
+pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_secs());
     if !PLAUSIBLE.contains(&now) {
         let what = format!("this machine's clock is not plausible: {now} s after 1970");
         return vec![Finding::bad("clock", what).remedy("set it, for instance with NTP")];
     }
-    let mut ahead: Vec<f64> = peers.iter().filter_map(Peer::ahead).collect();
+    let mut ahead: Vec<f64> = peers.iter().filter_map(CheckedPeer::ahead).collect();
     ahead.sort_by(f64::total_cmp);
     vec![match ahead.get(ahead.len() / 2) {
         None => Finding::good(

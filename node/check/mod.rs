@@ -15,16 +15,16 @@ mod training;
 use std::io;
 use std::time::Duration;
 
-pub use peers::{Outcome, Peer, Tried};
+pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
 
 use crate::federation::{OwnSize, disclosure};
 use crate::identity::{self, IdentityError};
-use crate::institution::{Configured, Institution, Place, PresentError, standing};
+use crate::institution::{Configured, Institution, Membership, PresentError, standing};
 
 /// Options of a check.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CheckOptions {
     /// Whether other members are tried.
     pub network: bool,
     /// How long one address is tried.
@@ -48,7 +48,7 @@ pub enum Level {
 /// What a check comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// The node can take part, and all others that were tried answer.
     Ready,
     /// It can take part; other members' nodes do not answer yet.
@@ -113,11 +113,11 @@ impl Finding {
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Checked {
+pub struct CheckResult {
     /// Whether nothing is [`Level::Bad`].
     pub good: bool,
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// Name of the institution; `None` if its key belongs to no member.
     pub silo: Option<String>,
     /// Name of the federation.
@@ -129,7 +129,7 @@ pub struct Checked {
     /// What was looked at.
     pub findings: Vec<Finding>,
     /// The members at their addresses.
-    pub peers: Vec<Peer>,
+    pub peers: Vec<CheckedPeer>,
     /// What the firewall has to let through, in one line.
     pub firewall: String,
     /// What leaves the institution, who sees it, and what they could learn from it.
@@ -137,18 +137,18 @@ pub struct Checked {
 }
 
 /// Where an institution stands as far as its journal knows, or why that is not known.
-type Standing = Result<(Institution, Place), PresentError>;
+type PlaceOrError = Result<(Institution, Membership), PresentError>;
 
 /// The configuration with the agreement in force in place of the first one, as far as the journal knows,
 /// and what is said of it. `federation.toml` stays the first agreement. `standing` is `None` where the key
 /// cannot be read, which is said elsewhere.
-fn in_force(first: &Configured, standing: Option<&Standing>) -> (Configured, Option<Finding>) {
+fn in_force(first: &Configured, standing: Option<&PlaceOrError>) -> (Configured, Option<Finding>) {
     let unchanged = || first.clone();
     let Some(standing) = standing else {
         return (unchanged(), None);
     };
     match standing {
-        Ok((_, Place::Member(present))) if present.institution.agreement.epoch.number > 0 => {
+        Ok((_, Membership::Member(present))) if present.institution.agreement.epoch.number > 0 => {
             let institution = &present.institution;
             let epoch = &institution.agreement.epoch;
             let finding = match &institution.agreement.unfit {
@@ -177,8 +177,8 @@ fn in_force(first: &Configured, standing: Option<&Standing>) -> (Configured, Opt
             };
             (now, Some(finding))
         }
-        Ok((_, Place::Member(_) | Place::Outside)) => (unchanged(), None),
-        Ok((_, Place::Left)) => (
+        Ok((_, Membership::Member(_) | Membership::Outside)) => (unchanged(), None),
+        Ok((_, Membership::Left)) => (
             unchanged(),
             Some(
                 Finding::bad(
@@ -202,7 +202,7 @@ fn in_force(first: &Configured, standing: Option<&Standing>) -> (Configured, Opt
 ///
 /// # Errors
 /// The system gives no threads for the network.
-pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
+pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResult> {
     let readable = identity::read(&first.identity).is_ok();
     let standing = readable.then(|| standing(first.clone()));
     let (configured, said) = in_force(first, standing.as_ref());
@@ -227,7 +227,7 @@ pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
     findings.extend(found);
     findings.push(machine::device(configured));
     // The node's own training would be in the way, and it says itself when it is late.
-    if let (false, Some(Ok((_, Place::Member(present))))) = (running, &standing) {
+    if let (false, Some(Ok((_, Membership::Member(present))))) = (running, &standing) {
         findings.extend(training::training(&present.institution));
     }
     findings.extend(machine::disk(configured));
@@ -253,12 +253,12 @@ pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
     findings.extend(found);
     let worst = findings.iter().map(|finding| finding.level).max();
     let verdict = match worst {
-        Some(Level::Bad) => Verdict::NotReady,
-        Some(Level::Waiting) => Verdict::Waiting,
-        _ => Verdict::Ready,
+        Some(Level::Bad) => CheckVerdict::NotReady,
+        Some(Level::Waiting) => CheckVerdict::Waiting,
+        _ => CheckVerdict::Ready,
     };
-    Ok(Checked {
-        good: verdict != Verdict::NotReady,
+    Ok(CheckResult {
+        good: verdict != CheckVerdict::NotReady,
         verdict,
         silo: name,
         federation: epoch.charter.name.clone(),
@@ -274,7 +274,7 @@ pub fn check(first: &Configured, options: &Options) -> io::Result<Checked> {
     })
 }
 
-impl Checked {
+impl CheckResult {
     /// It for people, one line each.
     pub fn lines(&self) -> Vec<String> {
         let name = self.silo.as_deref().unwrap_or("an institution");
@@ -308,13 +308,13 @@ impl Checked {
             .iter()
             .filter(|finding| finding.level == Level::Bad)
             .count();
-        let waiting = |peer: &&Peer| {
-            let met = |tried: &Tried| matches!(tried.outcome, Outcome::Met(_));
+        let waiting = |peer: &&CheckedPeer| {
+            let met = |tried: &TriedAddress| matches!(tried.outcome, AddressOutcome::Met(_));
             !peer.addresses.is_empty() && !peer.addresses.iter().any(met)
         };
         let waiting = self.peers.iter().filter(waiting).count();
         lines.push(match bad {
-            0 if self.verdict == Verdict::Waiting => format!(
+            0 if self.verdict == CheckVerdict::Waiting => format!(
                 "This node is ready. It waits for {waiting} of {} other members, whose nodes do not answer yet.",
                 self.peers.len()
             ),

@@ -19,44 +19,44 @@ const AT_ONCE: usize = 32;
 
 /// A member, and what was found at its addresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Peer {
+pub struct CheckedPeer {
     /// Its name.
     pub member: String,
     /// Its addresses, in the order of the configuration.
-    pub addresses: Vec<Tried>,
+    pub addresses: Vec<TriedAddress>,
 }
 
 /// An address that was tried.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tried {
+pub struct TriedAddress {
     /// The address; of a member without one, that of the member through which it was tried.
     pub address: String,
     /// The name of the member through which it was tried, if it has no address.
     pub through: Option<String>,
     /// What was found there.
-    pub outcome: Outcome,
+    pub outcome: AddressOutcome,
 }
 
 /// What was found at an address.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum AddressOutcome {
     /// The member answered.
     Met(Met),
     /// It did not.
     Failed(ProbeError),
 }
 
-impl Serialize for Tried {
+impl Serialize for TriedAddress {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut document = match &self.outcome {
-            Outcome::Met(met) => json!({
+            AddressOutcome::Met(met) => json!({
                 "address": self.address, "answers": true,
                 "federation": format!("{:#}", met.federation), "version": met.program.version,
                 "handshake-ms": met.handshake.as_secs_f64() * 1e3,
                 "round-trip-ms": met.round_trip.as_secs_f64() * 1e3,
                 "clock-ahead-s": met.ahead,
             }),
-            Outcome::Failed(why) => {
+            AddressOutcome::Failed(why) => {
                 json!({ "address": self.address, "answers": false, "why": why.to_string() })
             }
         };
@@ -67,14 +67,14 @@ impl Serialize for Tried {
     }
 }
 
-impl Peer {
+impl CheckedPeer {
     /// How far its clock is ahead, in seconds, if it answered.
     pub(super) fn ahead(&self) -> Option<f64> {
         self.addresses
             .iter()
             .find_map(|tried| match &tried.outcome {
-                Outcome::Met(met) => Some(met.ahead),
-                Outcome::Failed(_) => None,
+                AddressOutcome::Met(met) => Some(met.ahead),
+                AddressOutcome::Failed(_) => None,
             })
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn peers(
     key: &SecretKey,
     running: bool,
     patience: Duration,
-) -> io::Result<(Vec<Peer>, Vec<Finding>)> {
+) -> io::Result<(Vec<CheckedPeer>, Vec<Finding>)> {
     let federation = configured.agreement.epoch.federation;
     let secret = match running {
         true => probe_key(&key.to_bytes()),
@@ -123,7 +123,7 @@ pub(super) fn peers(
     runtime.shutdown_background();
     let (mut peers, mut findings) = (Vec::new(), Vec::new());
     for (member, addresses) in tried {
-        let peer = Peer {
+        let peer = CheckedPeer {
             member: roster.name(member).to_owned(),
             addresses,
         };
@@ -139,14 +139,14 @@ async fn one(
     federation: Hash,
     secret: [u8; 32],
     patience: Duration,
-) -> (MemberIndex, Vec<Tried>) {
+) -> (MemberIndex, Vec<TriedAddress>) {
     let mut tried = Vec::new();
     for address in contact.addresses {
         let outcome = mesh::probe(secret, federation, &contact.key, &address, patience).await;
-        tried.push(Tried {
+        tried.push(TriedAddress {
             address,
             through: None,
-            outcome: outcome.map_or_else(Outcome::Failed, Outcome::Met),
+            outcome: outcome.map_or_else(AddressOutcome::Failed, AddressOutcome::Met),
         });
     }
     (contact.member, tried)
@@ -159,14 +159,14 @@ const RELAYS: usize = 4;
 async fn through_others(
     contacts: &[Contact],
     roster: &Roster,
-    tried: &mut [(MemberIndex, Vec<Tried>)],
+    tried: &mut [(MemberIndex, Vec<TriedAddress>)],
     federation: Hash,
     secret: [u8; 32],
     patience: Duration,
 ) {
     let key = |member: MemberIndex| contacts.iter().find(|one| one.member == member);
-    let answers = |(member, all): &(MemberIndex, Vec<Tried>)| {
-        let met = |one: &&Tried| matches!(&one.outcome, Outcome::Met(met) if met.federation == federation);
+    let answers = |(member, all): &(MemberIndex, Vec<TriedAddress>)| {
+        let met = |one: &&TriedAddress| matches!(&one.outcome, AddressOutcome::Met(met) if met.federation == federation);
         let at = all.iter().find(met)?.address.clone();
         Some((*member, key(*member)?.key, at))
     };
@@ -182,10 +182,10 @@ async fn through_others(
             let outcome =
                 mesh::probe_through(secret, federation, &contact.key, relay_at, patience).await;
             let met = outcome.is_ok();
-            ways.push(Tried {
+            ways.push(TriedAddress {
                 address: at.clone(),
                 through: Some(roster.name(*relay).to_owned()),
-                outcome: outcome.map_or_else(Outcome::Failed, Outcome::Met),
+                outcome: outcome.map_or_else(AddressOutcome::Failed, AddressOutcome::Met),
             });
             if met {
                 break;
@@ -195,14 +195,14 @@ async fn through_others(
 }
 
 /// What is said about a member without an address.
-fn found_through_others(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
+fn found_through_others(peer: &CheckedPeer, federation: Hash, running: bool) -> Vec<Finding> {
     let name = &peer.member;
     let met = peer
         .addresses
         .iter()
         .find_map(|tried| match &tried.outcome {
-            Outcome::Met(met) => Some((met, tried.through.as_deref().unwrap_or_default())),
-            Outcome::Failed(_) => None,
+            AddressOutcome::Met(met) => Some((met, tried.through.as_deref().unwrap_or_default())),
+            AddressOutcome::Failed(_) => None,
         });
     let finding = match met {
         Some((met, relay)) if met.federation == federation => Finding::good(
@@ -230,8 +230,8 @@ fn found_through_others(peer: &Peer, federation: Hash, running: bool) -> Vec<Fin
             let each = peer.addresses.iter().map(|tried| {
                 let relay = tried.through.as_deref().unwrap_or_default();
                 match &tried.outcome {
-                    Outcome::Failed(why) => format!("through {relay}: {}", said(why, running)),
-                    Outcome::Met(_) => String::new(),
+                    AddressOutcome::Failed(why) => format!("through {relay}: {}", said(why, running)),
+                    AddressOutcome::Met(_) => String::new(),
                 }
             });
             let each: Vec<_> = each.collect();
@@ -253,7 +253,7 @@ const OLD: &str = "compare what `rota federation show` prints on both sides; one
                    federation.toml";
 
 /// What is said about a member.
-fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
+fn found(peer: &CheckedPeer, federation: Hash, running: bool) -> Vec<Finding> {
     let name = &peer.member;
     if peer.addresses.iter().all(|tried| tried.through.is_some()) {
         return found_through_others(peer, federation, running);
@@ -261,15 +261,15 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
     let reached = peer
         .addresses
         .iter()
-        .any(|tried| matches!(tried.outcome, Outcome::Met(_)));
+        .any(|tried| matches!(tried.outcome, AddressOutcome::Met(_)));
     let each = peer.addresses.iter().map(|tried| {
         let address = &tried.address;
         match &tried.outcome {
-            Outcome::Met(met) if met.federation == federation && unlike(name, met).is_some() => {
+            AddressOutcome::Met(met) if met.federation == federation && unlike(name, met).is_some() => {
                 let why = unlike(name, met).unwrap_or_default();
                 Finding::bad("peers", format!("at {address}: {why}"))
             }
-            Outcome::Met(met) if met.federation == federation => Finding::good(
+            AddressOutcome::Met(met) if met.federation == federation => Finding::good(
                 "peers",
                 format!(
                     "{name} answers at {address}: right key, same agreement, connected in {}, round \
@@ -278,7 +278,7 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
                     trip(met.round_trip),
                 ),
             ),
-            Outcome::Met(met) => Finding::bad(
+            AddressOutcome::Met(met) => Finding::bad(
                 "peers",
                 format!(
                     "{name} answers at {address} and has another agreement: {} there, {federation} here",
@@ -286,7 +286,7 @@ fn found(peer: &Peer, federation: Hash, running: bool) -> Vec<Finding> {
                 ),
             )
             .remedy(OLD),
-            Outcome::Failed(why) => {
+            AddressOutcome::Failed(why) => {
                 let text = format!("{name} at {}: {}", transport(address), said(why, running));
                 let absent = matches!(why, ProbeError::Silent(_) | ProbeError::Refused);
                 // One way to a member is enough.

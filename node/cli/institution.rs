@@ -12,7 +12,7 @@ use super::{Amend, NumberMarks, rows};
 
 /// Options of `rota run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunNode {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub config: PathBuf,
@@ -52,7 +52,7 @@ pub struct Run {
 /// Asks the node over a socket in its state folder, which only the user that runs it can open. Exits
 /// with 1 if no node runs.
 #[derive(Debug, Args)]
-pub struct Status {
+pub struct PrintStatus {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub config: PathBuf,
@@ -69,7 +69,7 @@ pub struct Status {
 ///
 /// The screen stays when the node ends, and goes on when it is started again. The key q quits.
 #[derive(Debug, Args)]
-pub struct Watch {
+pub struct WatchNode {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub config: PathBuf,
@@ -86,7 +86,7 @@ pub struct Watch {
 /// never heard of it, the chain does not tell. With --json two nodes of one federation print the same
 /// text, as far as both have come.
 #[derive(Debug, Args)]
-pub struct Chain {
+pub struct PrintChain {
     /// State folder of the node: `state` in its silo.toml
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
@@ -202,7 +202,7 @@ pub struct CheckNode {
 
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
-pub enum Federation {
+pub enum NodeFederationCommand {
     /// Write the agreement of a federation that goes on from a model of an earlier one
     Continue(ContinueFederation),
     /// Add a member to an agreement
@@ -212,7 +212,7 @@ pub enum Federation {
     /// Take part in a federation: read its agreement, sign it, and write the files of a node
     Join(JoinFederation),
     /// Sign an agreement that was changed, or was not signed when joining
-    Sign(Sign),
+    Sign(SignAgreement),
     /// Print an agreement in words, for those who sign it, and who has signed it
     Show {
         /// The agreement, federation.toml
@@ -358,7 +358,7 @@ pub struct JoinFederation {
 
 /// Options of `rota federation sign`.
 #[derive(Debug, Args)]
-pub struct Sign {
+pub struct SignAgreement {
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub config: PathBuf,

@@ -7,7 +7,7 @@ use learn::external::LearnerConfig;
 
 /// Subcommands of `rota learner`.
 #[derive(Debug, Subcommand)]
-pub enum Learner {
+pub enum LearnerCommand {
     /// Start a program that speaks the learner protocol, and print what it says of its model
     Describe(DescribeLearner),
 }

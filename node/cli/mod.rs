@@ -20,11 +20,14 @@ use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
 pub use institution::{
-    AddMember, Audit, Called, Chain, CheckAgreement, CheckNode, ContinueFederation, Federation,
-    Identity, Invite, JoinFederation, PrintAgreement, Run, Sign, Status, Verify, Watch, member,
+    AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, Identity, Invite,
+    JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus, RunNode,
+    SignAgreement, Verify, WatchNode, member,
 };
-pub use learner::{DescribeLearner, Learner, program};
-pub use model::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};
+pub use learner::{DescribeLearner, LearnerCommand, program};
+pub use model::{
+    ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
+};
 pub use typed::{quoted, typed};
 
 /// How the log is written, the same for all commands.
@@ -46,29 +49,29 @@ pub struct LogOptions {
 
 /// The commands around an institution's node, without those of `rota federation`.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum NodeCommand {
     /// List the devices on which this program can train here, and why not on others
     Devices(Devices),
     /// Run one institution's node
-    Run(Run),
+    Run(RunNode),
     /// Look at everything that a node needs: agreement, key, rows, machine, and the other members
     Check(CheckNode),
     /// Print what a running node says of itself: round, lead, members, own metrics
-    Status(Status),
+    Status(PrintStatus),
     /// Show the same on a screen of the terminal that follows the node
-    Watch(Watch),
+    Watch(WatchNode),
     /// Print the agreed chain in a node's journal: leads, contributors, who was left out, outcomes
-    Chain(Chain),
+    Chain(PrintChain),
     /// Verify the state folder of a node and compute its rounds again, or verify evidence
     Verify(Verify),
     /// Check the log of everything that a node sent, and print it
     Audit(Audit),
     /// Take models out of a node: list, show, export, predict
     #[command(subcommand)]
-    Model(Model),
+    Model(ModelCommand),
     /// Look at programs that train models in place of Rota
     #[command(subcommand)]
-    Learner(Learner),
+    Learner(LearnerCommand),
     /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),

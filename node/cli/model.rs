@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 /// The subcommands of `rota model`.
 #[derive(Debug, Subcommand)]
-pub enum Model {
+pub enum ModelCommand {
     /// List the models that a node's state holds, with their metrics on its held-out rows
     List {
         /// The node's configuration
@@ -27,7 +27,7 @@ pub enum Model {
 
 /// Which model of a node.
 #[derive(Debug, Args)]
-pub struct Chosen {
+pub struct ModelSelection {
     /// The model
     #[arg(long, value_enum, value_name = "MODEL", default_value_t)]
     pub which: WhichModel,
@@ -51,7 +51,7 @@ pub enum WhichModel {
     Global,
 }
 
-impl Chosen {
+impl ModelSelection {
     /// The choice.
     pub fn choice(&self) -> Choice {
         let which = match (self.coalition, self.which) {
@@ -78,7 +78,7 @@ pub struct ShowModel {
     pub model: Option<PathBuf>,
     /// Which model.
     #[command(flatten)]
-    pub chosen: Chosen,
+    pub chosen: ModelSelection,
     /// Print the card as one JSON document
     #[arg(long)]
     pub json: bool,
@@ -95,7 +95,7 @@ pub struct ExportModel {
     pub config: PathBuf,
     /// Which model.
     #[command(flatten)]
-    pub chosen: Chosen,
+    pub chosen: ModelSelection,
     /// File to write; a name that ends with .onnx makes it ONNX
     #[arg(long, value_name = "FILE", default_value = "model.safetensors")]
     pub out: PathBuf,
@@ -158,7 +158,7 @@ pub struct PredictRows {
     pub model: Option<PathBuf>,
     /// Which model.
     #[command(flatten)]
-    pub chosen: Chosen,
+    pub chosen: ModelSelection,
     /// With --model: a TOML file with `format` and `names` of the rows, as in [data.rows] of a
     /// silo.toml [default: the schema's own names, in a CSV file with commas]
     #[arg(long, value_name = "FILE", requires = "model")]

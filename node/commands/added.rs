@@ -5,22 +5,25 @@ use std::path::Path;
 use crate::federation::addresses;
 use agreement::{Joining, read_configuration};
 
-use super::CommandError;
+use super::NodeCommandError;
 use crate::cli::key;
 
 /// The members that these words name. `rows` is what the command line declares for one in words.
-pub(super) fn members(words: &[String], rows: Option<u64>) -> Result<Vec<Joining>, CommandError> {
+pub(super) fn members(
+    words: &[String],
+    rows: Option<u64>,
+) -> Result<Vec<Joining>, NodeCommandError> {
     if let [_, public, ..] = words
         && key(public).is_ok()
     {
-        return Ok(vec![member(words, rows).map_err(CommandError::Usage)?]);
+        return Ok(vec![member(words, rows).map_err(NodeCommandError::Usage)?]);
     }
     let files = words.iter().map(Path::new);
     if let Some(missing) = files.clone().find(|file| !file.is_file()) {
         let [first, rest @ ..] = words else {
-            return Err(CommandError::Usage("nobody is named".into()));
+            return Err(NodeCommandError::Usage("nobody is named".into()));
         };
-        return Err(CommandError::Usage(match rest {
+        return Err(NodeCommandError::Usage(match rest {
             [] => format!(
                 "{first:?} is no file with the line of a member: give its name, its key and its address, or \
                  the file"
@@ -36,7 +39,7 @@ pub(super) fn members(words: &[String], rows: Option<u64>) -> Result<Vec<Joining
     if rows.is_some() {
         let what =
             "--rows is for a member in words: the lines in files say the rows of their members";
-        return Err(CommandError::Usage(what.into()));
+        return Err(NodeCommandError::Usage(what.into()));
     }
     let mut found = Vec::new();
     for file in files {
@@ -46,7 +49,7 @@ pub(super) fn members(words: &[String], rows: Option<u64>) -> Result<Vec<Joining
 }
 
 /// The members whose lines are in a file.
-fn sent(file: &Path) -> Result<Vec<Joining>, CommandError> {
+fn sent(file: &Path) -> Result<Vec<Joining>, NodeCommandError> {
     let text = read_configuration(file)?;
     let mut found = Vec::new();
     for (at, line) in text
@@ -55,7 +58,7 @@ fn sent(file: &Path) -> Result<Vec<Joining>, CommandError> {
         .filter(|(_, line)| !line.trim().is_empty())
     {
         let wrong = |why: &str| {
-            CommandError::Failed(format!(
+            NodeCommandError::Failed(format!(
                 "{}, line {}: {why}: it has to be the line that `rota identity new --name` prints",
                 file.display(),
                 at + 1
@@ -76,7 +79,7 @@ fn sent(file: &Path) -> Result<Vec<Joining>, CommandError> {
         found.push(member(&words, rows).map_err(|why| wrong(&why))?);
     }
     match found.is_empty() {
-        true => Err(CommandError::Failed(format!(
+        true => Err(NodeCommandError::Failed(format!(
             "{} is empty: it has to have the line that `rota identity new --name` prints",
             file.display()
         ))),

@@ -2,14 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::audit::{Line, check};
+use crate::audit::{AuditLine, check};
 use agreement::Agreement;
 
-use super::CommandError;
+use super::NodeCommandError;
 use crate::cli::Audit as Arguments;
 
 /// Checks the log, and prints its lines or what it says.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
     let kept = arguments.state.join("federation.toml");
     let agreement = Agreement::load(arguments.federation.as_deref().unwrap_or(&kept))?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
             return Ok(());
         }
         if !arguments.json {
-            let read: Line = serde_json::from_slice(line)?;
+            let read: AuditLine = serde_json::from_slice(line)?;
             return writeln!(out, "{}", read.sentence());
         }
         out.write_all(line)?;

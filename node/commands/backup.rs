@@ -7,13 +7,13 @@ use formatting::numbers;
 use learn::export;
 use task::TaskConfig;
 
-use super::model::Node;
-use super::{CommandError, wrapped};
+use super::model::NodeModels;
+use super::{NodeCommandError, wrapped};
 use crate::cli::{Backup, Restore};
 use crate::logging;
 
 /// Writes a backup, and says what is in it and what is not.
-pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
+pub(crate) fn backup(options: &Backup) -> Result<(), NodeCommandError> {
     // Before models are read, which takes longer.
     if options.file.exists() {
         return Err(backup::BackupError::Exists(options.file.clone()).into());
@@ -47,8 +47,8 @@ pub(crate) fn backup(options: &Backup) -> Result<(), CommandError> {
 }
 
 /// The model that the institution serves, or that of its coalition, with its card.
-fn model(options: &Backup) -> Result<Vec<u8>, CommandError> {
-    let node = Node::load(&options.config)?;
+fn model(options: &Backup) -> Result<Vec<u8>, NodeCommandError> {
+    let node = NodeModels::load(&options.config)?;
     let choice = crate::model::Choice {
         which: crate::model::Which::Served,
         round: None,
@@ -61,7 +61,7 @@ fn model(options: &Backup) -> Result<Vec<u8>, CommandError> {
 }
 
 /// Puts a backup back, and says what follows.
-pub(crate) fn restore(options: &Restore) -> Result<(), CommandError> {
+pub(crate) fn restore(options: &Restore) -> Result<(), NodeCommandError> {
     let restored = backup::restore(&options.file, &options.folder)?;
     let Manifest { made, .. } = &restored.manifest;
     let mut lines = vec![format!(
@@ -109,7 +109,7 @@ fn of(manifest: &Manifest) -> String {
     format!("{silo} in the federation {name} ({federation:.8}) {when}")
 }
 
-fn say(lines: &[String]) -> Result<(), CommandError> {
+fn say(lines: &[String]) -> Result<(), NodeCommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     for line in lines {
         writeln!(out, "{}", wrapped(line))?;

@@ -2,15 +2,15 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::chain::Chain;
+use crate::chain::FinalChain;
 use formatting::numbers;
 
-use super::{CommandError, quietly};
-use crate::cli::Chain as Arguments;
+use super::{NodeCommandError, quietly};
+use crate::cli::PrintChain as Arguments;
 
 /// Prints the chain.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
-    let chain = quietly(|| Chain::read(&arguments.state, arguments.federation.as_deref()));
+pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
+    let chain = quietly(|| FinalChain::read(&arguments.state, arguments.federation.as_deref()));
     let chain = chain?;
     let mut out = BufWriter::new(io::stdout().lock());
     if arguments.json {

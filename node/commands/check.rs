@@ -2,17 +2,17 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::check::{Options, Verdict, check};
+use crate::check::{CheckOptions, CheckVerdict, check};
 use crate::institution::{Configured, SetupError};
 use formatting::numbers;
 
-use super::{CommandError, wrapped};
+use super::{NodeCommandError, wrapped};
 use crate::cli::CheckNode;
 
 /// Prints what was found; fails if something is bad, and in another way if only others are missing.
-pub(crate) fn run(options: &CheckNode) -> Result<(), CommandError> {
+pub(crate) fn run(options: &CheckNode) -> Result<(), NodeCommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
-    let looked = Options {
+    let looked = CheckOptions {
         network: !options.offline,
         patience: options.timeout,
     };
@@ -28,9 +28,9 @@ pub(crate) fn run(options: &CheckNode) -> Result<(), CommandError> {
     }
     out.flush()?;
     match found.verdict {
-        Verdict::Ready => Ok(()),
-        Verdict::Waiting => Err(CommandError::Waiting),
-        Verdict::NotReady => Err(CommandError::Failed(
+        CheckVerdict::Ready => Ok(()),
+        CheckVerdict::Waiting => Err(NodeCommandError::Waiting),
+        CheckVerdict::NotReady => Err(NodeCommandError::Failed(
             "this node cannot take part as it is".into(),
         )),
     }

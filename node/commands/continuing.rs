@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::federation::{self, Changes, Start};
+use crate::federation::{self, Changes, StartModel};
 use crate::institution::SetupError;
 use crate::model::{ModelError, START};
 use agreement::{Agreement, public_key};
@@ -14,12 +14,12 @@ use methods::strategy::shared_part;
 use protocol::Hash;
 use task::TaskConfig;
 
-use super::model::Node;
-use super::{CommandError, vacant, write};
+use super::model::NodeModels;
+use super::{NodeCommandError, vacant, write};
 use crate::cli::ContinueFederation;
 
 /// Writes the agreement of a federation that goes on from a model of an earlier one, and the model.
-pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), CommandError> {
+pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), NodeCommandError> {
     let out = &options.out;
     let beside = out.with_file_name(START);
     vacant(out, options.force)?;
@@ -37,7 +37,7 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), CommandE
         leaving: options.without.clone(),
     };
     let agreement = federation::continued(&earlier, &start, &changes)?;
-    let text = agreement.to_toml().map_err(CommandError::Toml)?;
+    let text = agreement.to_toml().map_err(NodeCommandError::Toml)?;
     write(out, &text)?;
     super::model::write(&beside, &start.model.document())?;
     let mut console = BufWriter::new(io::stdout().lock());
@@ -71,8 +71,8 @@ pub(crate) fn continue_from(options: &ContinueFederation) -> Result<(), CommandE
 fn of_node(
     config: &Path,
     options: &ContinueFederation,
-) -> Result<(Agreement, Start), CommandError> {
-    let node = Node::load(config)?;
+) -> Result<(Agreement, StartModel), NodeCommandError> {
+    let node = NodeModels::load(config)?;
     let agreement = node.institution.configured.agreement;
     let round = node.held.round(options.round)?;
     let models = node.held.models(round, &node.equipment.equipped.layout())?;
@@ -91,7 +91,7 @@ fn of_node(
             mean.unwrap_or_else(|| models[round.coalition as usize].clone())
         }
         (None, false) if models.len() > 1 => {
-            return Err(CommandError::Several {
+            return Err(NodeCommandError::Several {
                 round: round.round,
                 count: models.len(),
             });
@@ -99,7 +99,7 @@ fn of_node(
         (None, false) => models[0].clone(),
     };
     let family = node.equipment.plain.learner.layout();
-    let start = Start {
+    let start = StartModel {
         model: shared_part(&family, &model),
         federation: agreement.epoch.federation,
         name: agreement.epoch.charter.name.clone(),
@@ -110,10 +110,10 @@ fn of_node(
 }
 
 /// The start from an exported model.
-fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandError> {
+fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, StartModel), NodeCommandError> {
     let agreement = Agreement::load(earlier).map_err(SetupError::from)?;
     if let TaskConfig::External(_) = agreement.task {
-        return Err(CommandError::Failed(
+        return Err(NodeCommandError::Failed(
             "a model of the members' programs is exported without a card, which would say where it \
              comes from: name the node that holds it with --config, instead of --model and --earlier"
                 .into(),
@@ -122,7 +122,7 @@ fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandEr
     let (card, tensors) = super::model::exported(model)?;
     let agreed = format!("{:#}", agreement.epoch.federation);
     if card.origin.id != agreed {
-        return Err(CommandError::Earlier {
+        return Err(NodeCommandError::Earlier {
             model: card.origin.id,
             file: earlier.into(),
             agreed,
@@ -130,7 +130,7 @@ fn of_file(model: &Path, earlier: &Path) -> Result<(Agreement, Start), CommandEr
     }
     // 64 hexadecimal digits, as public keys are.
     let block = public_key(&card.origin.block).map_or(Hash([0; 32]), |key| Hash(key.0));
-    let start = Start {
+    let start = StartModel {
         model: tensors,
         federation: agreement.epoch.federation,
         name: card.origin.federation,

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use learn::devices;
 
-use super::CommandError;
+use super::NodeCommandError;
 use crate::cli::Devices;
 
 /// Prints all devices that Rota knows, and why those cannot be used that cannot.
-pub(crate) fn run(options: &Devices) -> Result<(), CommandError> {
+pub(crate) fn run(options: &Devices) -> Result<(), NodeCommandError> {
     let all = devices();
     let mut out = io::stdout().lock();
     if options.json {

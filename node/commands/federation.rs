@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::federation::{
     addresses, consents_beside, draft_words, own_rows, recomputed, undeclared, words,
 };
-use crate::institution::{Configured, Data, Place, SetupError, agreement_in, standing};
+use crate::institution::{Configured, Data, Membership, SetupError, agreement_in, standing};
 use crate::store::has_journal;
 use agreement::{Agreement, Draft, InForce, Invitation, Joining, confusing, read_configuration};
 use formatting::numbers;
@@ -15,7 +15,7 @@ use task::data::OwnRows;
 
 use super::added;
 use super::rows::{Doubts, fitting};
-use super::{CommandError, wrapped, write};
+use super::{NodeCommandError, wrapped, write};
 use crate::cli::{AddMember, CheckAgreement, Invite};
 
 /// A line `NAME KEY ADDRESS… --rows N`; the name may have spaces, and quotation marks around it, and the
@@ -84,7 +84,7 @@ pub fn status(out: &mut impl Write, file: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Adds a member.
-pub fn add(options: &AddMember) -> Result<(), CommandError> {
+pub fn add(options: &AddMember) -> Result<(), NodeCommandError> {
     let members = added::members(&options.member, options.rows)?;
     let file = &options.file;
     let mut text = read_configuration(file)?;
@@ -100,7 +100,7 @@ pub fn add(options: &AddMember) -> Result<(), CommandError> {
 }
 
 /// Prints an agreement as one line.
-pub fn invite(options: &Invite) -> Result<(), CommandError> {
+pub fn invite(options: &Invite) -> Result<(), NodeCommandError> {
     let (text, in_force) = invited_to(options)?;
     let invitation = Invitation {
         to: options.name.clone(),
@@ -143,7 +143,7 @@ pub fn invite(options: &Invite) -> Result<(), CommandError> {
 }
 
 /// The text of the first agreement, and the one in force where the federation runs.
-fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandError> {
+fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), NodeCommandError> {
     let config = match (&options.file, &options.config) {
         (Some(file), _) => return Ok((read_configuration(file)?, None)),
         (None, Some(config)) => config.as_path(),
@@ -158,15 +158,15 @@ fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandErro
         return Ok((text, None));
     }
     let (_, place) = standing(configured)?;
-    let Place::Member(present) = place else {
-        return Err(CommandError::Failed(format!(
+    let Membership::Member(present) = place else {
+        return Err(NodeCommandError::Failed(format!(
             "the institution of {} is no member of its federation, so it invites nobody",
             config.display()
         )));
     };
     let agreement = &present.institution.agreement;
     if let Some(unfit) = &agreement.unfit {
-        return Err(CommandError::Failed(format!(
+        return Err(NodeCommandError::Failed(format!(
             "nobody can take part under the agreement in force, so there is nothing to invite to: {}",
             unfit.why
         )));
@@ -174,13 +174,13 @@ fn invited_to(options: &Invite) -> Result<(String, Option<InForce>), CommandErro
     let changes = agreement.epoch.number;
     let now = match changes {
         0 => text.clone(),
-        _ => agreement.to_toml().map_err(CommandError::Failed)?,
+        _ => agreement.to_toml().map_err(NodeCommandError::Failed)?,
     };
     Ok((text, Some(InForce { changes, text: now })))
 }
 
 /// Prints an agreement in words, and who has signed it.
-pub fn show(file: &Path) -> Result<(), CommandError> {
+pub fn show(file: &Path) -> Result<(), NodeCommandError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
     let mut out = BufWriter::new(io::stdout().lock());
@@ -209,7 +209,7 @@ pub fn show(file: &Path) -> Result<(), CommandError> {
 }
 
 /// Checks an agreement, and rows against it.
-pub fn check(options: &CheckAgreement) -> Result<(), CommandError> {
+pub fn check(options: &CheckAgreement) -> Result<(), NodeCommandError> {
     let file = &options.file;
     let agreement = agreement_in(file)?;
     let epoch = &agreement.epoch;
@@ -236,7 +236,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), CommandError> {
         writeln!(out, "{line}")?;
     }
     out.flush()?;
-    start.map_err(CommandError::Failed)?;
+    start.map_err(NodeCommandError::Failed)?;
     let (rows, folder): (OwnRows, _) = match (&options.config, options.data.as_slice()) {
         (None, []) => return Ok(()),
         (None, files) => (
@@ -247,7 +247,7 @@ pub fn check(options: &CheckAgreement) -> Result<(), CommandError> {
             let configured = Configured::load(config)?;
             let found = configured.agreement.epoch.federation;
             if found != epoch.federation {
-                return Err(CommandError::Failed(format!(
+                return Err(NodeCommandError::Failed(format!(
                     "{} names another agreement, {found} and not {}",
                     config.display(),
                     epoch.federation

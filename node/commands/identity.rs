@@ -6,11 +6,11 @@ use crate::federation::addresses;
 use crate::identity;
 use protocol::{PublicKey, name};
 
-use super::CommandError;
+use super::NodeCommandError;
 use crate::cli::{Called, Identity, quoted};
 
 /// Makes or reads a key file, and prints the public key.
-pub(crate) fn run(identity: &Identity) -> Result<(), CommandError> {
+pub(crate) fn run(identity: &Identity) -> Result<(), NodeCommandError> {
     let (Identity::New { called, .. } | Identity::Show { called, .. }) = identity;
     check(called)?;
     let key = match identity {
@@ -26,12 +26,12 @@ pub(crate) fn run(identity: &Identity) -> Result<(), CommandError> {
 }
 
 /// Refuses a name or an address that no agreement can have, before a key is made.
-fn check(called: &Called) -> Result<(), CommandError> {
+fn check(called: &Called) -> Result<(), NodeCommandError> {
     if let Some(name) = &called.name {
-        name::check(name).map_err(|why| CommandError::Usage(format!("the name {why}")))?;
+        name::check(name).map_err(|why| NodeCommandError::Usage(format!("the name {why}")))?;
     }
     for address in &called.address {
-        addresses(address).map_err(CommandError::Usage)?;
+        addresses(address).map_err(NodeCommandError::Usage)?;
     }
     Ok(())
 }

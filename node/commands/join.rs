@@ -6,20 +6,20 @@ use std::time::SystemTime;
 
 use crate::federation::{addresses, draft_words, words};
 use crate::identity;
-use crate::institution::{Configured, Data, Place, SetupError, standing};
+use crate::institution::{Configured, Data, Membership, SetupError, standing};
 use crate::model::GivenStart;
 use agreement::{Agreement, ConfigError, Consent, Invitation};
 use formatting::numbers;
 use protocol::{PublicKey, SecretKey};
 use task::file;
 
-use super::joining::{Joining, consents, keep, own_rows_of, unfit};
+use super::joining::{JoiningAgreement, consents, keep, own_rows_of, unfit};
 use super::rows::{Doubts, fitting, say};
-use super::{CommandError, identity::line, newcomer};
-use crate::cli::{JoinFederation, Sign};
+use super::{NodeCommandError, identity::line, newcomer};
+use crate::cli::{JoinFederation, SignAgreement};
 
 /// Writes the files of a new member, and signs the agreement.
-pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
+pub(crate) fn join(options: &JoinFederation) -> Result<(), NodeCommandError> {
     let invitation = invitation(&options.invitation)?;
     let key = identity::read(&options.identity)?;
     let public = key.public();
@@ -42,7 +42,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     };
     let name = roster.name(me).to_owned();
     if let Some(to) = invitation.to.as_ref().filter(|to| **to != name) {
-        return Err(CommandError::Usage(format!(
+        return Err(NodeCommandError::Usage(format!(
             "this invitation is for {to}, and the key in {} is that of {name}: use the key of {to}, or \
              the invitation for {name}",
             options.identity.display()
@@ -50,7 +50,7 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
     }
     let rows = own_rows_of(options)?;
     say(&words(&agreement))?;
-    let joining = Joining {
+    let joining = JoiningAgreement {
         agreement: &agreement,
         text: &invitation.text,
         me,
@@ -77,12 +77,12 @@ pub(crate) fn join(options: &JoinFederation) -> Result<(), CommandError> {
 }
 
 /// Signs the agreement in force: the one that `silo.toml` names, until it is changed.
-pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
+pub(crate) fn sign(options: &SignAgreement) -> Result<(), NodeCommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
     let federation = configured.federation.clone();
     let (first, place) = standing(configured)?;
-    let Place::Member(present) = place else {
-        return Err(CommandError::Present(
+    let Membership::Member(present) = place else {
+        return Err(NodeCommandError::Present(
             SetupError::NotAMember {
                 key: first.key.public(),
                 identity: first.configured.identity,
@@ -96,7 +96,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
     let changes = agreement.epoch.number;
     let name = agreement.epoch.roster.name(institution.me);
     if let Some(unfit) = &agreement.unfit {
-        return Err(CommandError::Failed(format!(
+        return Err(NodeCommandError::Failed(format!(
             "nobody can take part under the agreement in force, so there is nothing to sign: {}. \
              `rota federation change` proposes a correction",
             unfit.why
@@ -119,7 +119,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
             Doubts::Say,
         )?
         .map_err(|why| {
-            CommandError::Failed(format!(
+            NodeCommandError::Failed(format!(
                 "{why}. Nothing was signed. Correct the file, or translate names and codes in \
                  [data.rows.names] of {}",
                 options.config.display()
@@ -127,7 +127,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
         })?;
     }
     if !consents(options.yes, name)? {
-        return Err(CommandError::Failed("nothing was signed".into()));
+        return Err(NodeCommandError::Failed("nothing was signed".into()));
     }
     let file = first.consent_file(changes);
     signed(agreement, &institution.key, &file)?;
@@ -139,7 +139,7 @@ pub(crate) fn sign(options: &Sign) -> Result<(), CommandError> {
 }
 
 /// The invitation in an argument: a token, a file with one, `federation.toml`, or `-`.
-fn invitation(argument: &str) -> Result<Invitation, CommandError> {
+fn invitation(argument: &str) -> Result<Invitation, NodeCommandError> {
     let path = Path::new(argument);
     let text = match argument {
         "-" => file::read_text_from(io::stdin().lock(), file::CONFIGURATION)?,
@@ -160,12 +160,16 @@ fn invitation(argument: &str) -> Result<Invitation, CommandError> {
 }
 
 /// What a member whose key nobody knows has to send back, and why it cannot join.
-fn stranger(options: &JoinFederation, invitation: &Invitation, key: &PublicKey) -> CommandError {
+fn stranger(
+    options: &JoinFederation,
+    invitation: &Invitation,
+    key: &PublicKey,
+) -> NodeCommandError {
     let back = match back(options, invitation, key) {
         Ok(back) => back,
         Err(error) => return error,
     };
-    CommandError::Failed(format!(
+    NodeCommandError::Failed(format!(
         "the key in {} is not in this agreement. If it is to be, send this line to whoever invited you, \
          and join with the invitation that comes back:\n{back}",
         options.identity.display()
@@ -177,9 +181,9 @@ fn back(
     options: &JoinFederation,
     invitation: &Invitation,
     key: &PublicKey,
-) -> Result<String, CommandError> {
+) -> Result<String, NodeCommandError> {
     for address in &options.address {
-        addresses(address).map_err(CommandError::Usage)?;
+        addresses(address).map_err(NodeCommandError::Usage)?;
     }
     let name = options.name.as_ref().or(invitation.to.as_ref());
     let name = name.map_or("NAME", String::as_str);
@@ -196,12 +200,12 @@ fn too_early(
     invitation: &Invitation,
     key: &PublicKey,
     why: &ConfigError,
-) -> Result<CommandError, CommandError> {
+) -> Result<NodeCommandError, NodeCommandError> {
     let draft = agreement::Draft::parse("the invitation", &invitation.text)?;
     say(&draft_words(&draft))?;
     Ok(
         match draft.members.iter().any(|member| member.key == *key) {
-            true => CommandError::Failed(format!(
+            true => NodeCommandError::Failed(format!(
                 "members are missing in this agreement, so it cannot be signed yet: wait for the next \
              invitation ({why})"
             )),
@@ -211,10 +215,12 @@ fn too_early(
 }
 
 /// Signs, and says where the consent is.
-fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), CommandError> {
+fn signed(agreement: &Agreement, key: &SecretKey, file: &Path) -> Result<(), NodeCommandError> {
     let Some(consent) = Consent::sign(agreement, key, SystemTime::now()) else {
         let why = "the clock of this machine is not plausible, or the key is not in the agreement";
-        return Err(CommandError::Failed(format!("nothing was signed: {why}")));
+        return Err(NodeCommandError::Failed(format!(
+            "nothing was signed: {why}"
+        )));
     };
     let next = match agreement.epoch.number {
         0 => ". Send that file to whoever drafted the agreement",

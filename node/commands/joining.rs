@@ -4,28 +4,28 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::federation::{Join, Joined, keep_consent, own_rows};
-use crate::institution::Fit;
+use crate::institution::RowsFit;
 use agreement::{Agreement, Consent};
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::{OwnFile, OwnRows};
 use task::propose::Marks;
 
-use super::CommandError;
+use super::NodeCommandError;
 use super::rows::{Doubts, fitting, say};
 use crate::cli::JoinFederation;
 
 /// The institution's rows, read as an earlier `silo.toml` in the folder says, if there is one.
-pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandError> {
+pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, NodeCommandError> {
     let kept = rows_before(&options.out);
     if options.data.is_empty() && kept.is_none() {
-        return Err(CommandError::Usage(
+        return Err(NodeCommandError::Usage(
             "--data FILE is missing: the file of this institution's rows, which stays where it is"
                 .into(),
         ));
     }
     for address in &options.listen {
-        mesh::check(address).map_err(|error| CommandError::Usage(error.to_string()))?;
+        mesh::check(address).map_err(|error| NodeCommandError::Usage(error.to_string()))?;
     }
     match kept {
         None => Ok(own_rows(
@@ -41,7 +41,7 @@ pub(super) fn own_rows_of(options: &JoinFederation) -> Result<OwnRows, CommandEr
 }
 
 /// The agreement that an institution joins by, the text of its `federation.toml`, and its place.
-pub(super) struct Joining<'a> {
+pub(super) struct JoiningAgreement<'a> {
     /// The agreement that is signed.
     pub(super) agreement: &'a Agreement,
     /// The text of the first agreement.
@@ -50,19 +50,19 @@ pub(super) struct Joining<'a> {
     pub(super) me: MemberIndex,
 }
 
-impl Joining<'_> {
+impl JoiningAgreement<'_> {
     /// Says what the rows of the institution are by the agreement, asks whether it consents, and writes
     /// its files. Nothing is signed. The inner error says that the rows do not fit.
     pub(super) fn prepare(
         &self,
         options: &JoinFederation,
         rows: &OwnRows,
-    ) -> Result<(Joined, Result<Fit, DataError>), CommandError> {
+    ) -> Result<(Joined, Result<RowsFit, DataError>), NodeCommandError> {
         let agreement = self.agreement;
         let name = agreement.epoch.roster.name(self.me);
         let fits = fitting(agreement, rows, Some(name), Path::new(""), Doubts::Refuse)?;
         if !consents(options.yes, name)? {
-            return Err(CommandError::Failed(
+            return Err(NodeCommandError::Failed(
                 "nothing was signed, and nothing was written".into(),
             ));
         }
@@ -88,7 +88,7 @@ impl Joining<'_> {
 }
 
 /// Keeps a consent and says where it is, and what is `next`.
-pub(super) fn keep(consent: &Consent, file: &Path, next: &str) -> Result<(), CommandError> {
+pub(super) fn keep(consent: &Consent, file: &Path, next: &str) -> Result<(), NodeCommandError> {
     keep_consent(consent, file)?;
     Ok(writeln!(
         io::stdout().lock(),
@@ -100,34 +100,34 @@ pub(super) fn keep(consent: &Consent, file: &Path, next: &str) -> Result<(), Com
 }
 
 /// That rows do not fit, and what to do.
-pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> CommandError {
-    CommandError::Failed(format!(
+pub(super) fn unfit(why: &DataError, config: &str, again: &str) -> NodeCommandError {
+    NodeCommandError::Failed(format!(
         "{why}. Nothing was signed. Correct the file, or say in {config} how it is written (`format`) and \
          what its names and codes mean ([data.rows.names]); then, or if all is right as it is: {again}"
     ))
 }
 
 /// How rows were read before, by the configuration of an earlier time in a folder, if there is one.
-fn rows_before(folder: &Path) -> Option<Before> {
+fn rows_before(folder: &Path) -> Option<FormerRows> {
     let text = agreement::read_configuration(&folder.join("silo.toml")).ok()?;
     let table: toml::Table = text.parse().ok()?;
     let rows: OwnRows = table.get("data")?.get("rows")?.clone().try_into().ok()?;
     let own = |file: &OwnFile| OwnFile::new(folder.join(file.path()), file.format().cloned());
     let files = rows.files.iter().map(own).collect();
-    Some(Before(OwnRows { files, ..rows }))
+    Some(FormerRows(OwnRows { files, ..rows }))
 }
 
 /// How rows were read before.
-struct Before(OwnRows);
+struct FormerRows(OwnRows);
 
-impl Before {
+impl FormerRows {
     /// The same names, codes and format, of these files where some are given, and without these columns.
     fn with(
         mut self,
         files: &[PathBuf],
         ignore: &[String],
         marks: Marks,
-    ) -> Result<OwnRows, CommandError> {
+    ) -> Result<OwnRows, NodeCommandError> {
         if !files.is_empty() {
             // Another file may be written in another way.
             let known = |file: &PathBuf| self.0.files.iter().any(|own| own.path() == file);
@@ -149,12 +149,12 @@ impl Before {
 }
 
 /// Whether the institution consents: by `--yes`, or by an answer.
-pub(super) fn consents(yes: bool, name: &str) -> Result<bool, CommandError> {
+pub(super) fn consents(yes: bool, name: &str) -> Result<bool, NodeCommandError> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(CommandError::Usage(format!(
+        return Err(NodeCommandError::Usage(format!(
             "nothing was signed: run this in a terminal to be asked, or add --yes to sign as {name}"
         )));
     }

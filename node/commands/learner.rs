@@ -6,20 +6,20 @@ use formatting::numbers;
 use learn::external::{Described, MOST_HELD};
 use task::external::{Held, Initial, TensorConfig, TensorRole};
 
-use super::CommandError;
-use crate::cli::{DescribeLearner, Learner};
+use super::NodeCommandError;
+use crate::cli::{DescribeLearner, LearnerCommand};
 
 /// Runs a subcommand.
-pub(crate) fn run(learner: &Learner) -> Result<(), CommandError> {
+pub(crate) fn run(learner: &LearnerCommand) -> Result<(), NodeCommandError> {
     match learner {
-        Learner::Describe(options) => describe(options),
+        LearnerCommand::Describe(options) => describe(options),
     }
 }
 
 /// Prints the task of a program.
-fn describe(options: &DescribeLearner) -> Result<(), CommandError> {
+fn describe(options: &DescribeLearner) -> Result<(), NodeCommandError> {
     let described = Described::ask(&options.config(), &options.silo);
-    let described = described.map_err(|error| CommandError::Failed(error.to_string()))?;
+    let described = described.map_err(|error| NodeCommandError::Failed(error.to_string()))?;
     let mut out = io::stdout().lock();
     remarks(&mut out, &described, &options.silo)?;
     writeln!(out, "[task.external]")?;

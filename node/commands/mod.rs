@@ -36,53 +36,53 @@ use crate::identity::IdentityError;
 use crate::institution::{NodeError, PresentError, SetupError};
 use crate::model::ModelError;
 use crate::status::socket::SocketError;
-use crate::verify::{EvidenceError, VerifyError};
+use crate::verify::{EvidenceFileError, VerifyError};
 use agreement::{AddError, ConfigError, TokenError};
 use formatting::numbers;
 use learn::export::ExportError;
 use task::data::DataError;
 
-use crate::cli::{Command, Federation};
+use crate::cli::{NodeCommand, NodeFederationCommand};
 use crate::logging::{Started, say};
 
 /// Carries out a command.
 ///
 /// # Errors
-/// [`CommandError`]: one sentence, with what to try.
-pub fn run(command: &Command) -> Result<(), CommandError> {
+/// [`NodeCommandError`]: one sentence, with what to try.
+pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
     match command {
-        Command::Devices(devices) => devices::run(devices),
-        Command::Run(run) => run::run(run),
-        Command::Check(check) => check::run(check),
-        Command::Status(status) => status::status(status),
-        Command::Watch(watch) => status::watch(watch),
-        Command::Chain(chain) => chain::run(chain),
-        Command::Audit(audit) => audit::run(audit),
-        Command::Verify(verify) => verify::run(verify),
-        Command::Model(model) => model::run(model),
-        Command::Learner(learner) => learner::run(learner),
-        Command::Identity(identity) => identity::run(identity),
-        Command::Backup(options) => backup::backup(options),
-        Command::Restore(options) => backup::restore(options),
-        Command::Recover(options) => recover::recover(options),
+        NodeCommand::Devices(devices) => devices::run(devices),
+        NodeCommand::Run(run) => run::run(run),
+        NodeCommand::Check(check) => check::run(check),
+        NodeCommand::Status(status) => status::status(status),
+        NodeCommand::Watch(watch) => status::watch(watch),
+        NodeCommand::Chain(chain) => chain::run(chain),
+        NodeCommand::Audit(audit) => audit::run(audit),
+        NodeCommand::Verify(verify) => verify::run(verify),
+        NodeCommand::Model(model) => model::run(model),
+        NodeCommand::Learner(learner) => learner::run(learner),
+        NodeCommand::Identity(identity) => identity::run(identity),
+        NodeCommand::Backup(options) => backup::backup(options),
+        NodeCommand::Restore(options) => backup::restore(options),
+        NodeCommand::Recover(options) => recover::recover(options),
     }
 }
 
 /// Carries out a command of `federation`.
 ///
 /// # Errors
-/// [`CommandError`]: one sentence, with what to try.
-pub fn run_federation(command: &Federation) -> Result<(), CommandError> {
+/// [`NodeCommandError`]: one sentence, with what to try.
+pub fn run_federation(command: &NodeFederationCommand) -> Result<(), NodeCommandError> {
     match command {
-        Federation::Continue(options) => continuing::continue_from(options),
-        Federation::Add(options) => federation::add(options),
-        Federation::Invite(options) => federation::invite(options),
-        Federation::Join(options) => join::join(options),
-        Federation::Sign(options) => join::sign(options),
-        Federation::Show { file } => federation::show(file),
-        Federation::Print(options) => print::run(options),
-        Federation::Check(options) => federation::check(options),
-        Federation::Amend(amend) => amend::amend(amend),
+        NodeFederationCommand::Continue(options) => continuing::continue_from(options),
+        NodeFederationCommand::Add(options) => federation::add(options),
+        NodeFederationCommand::Invite(options) => federation::invite(options),
+        NodeFederationCommand::Join(options) => join::join(options),
+        NodeFederationCommand::Sign(options) => join::sign(options),
+        NodeFederationCommand::Show { file } => federation::show(file),
+        NodeFederationCommand::Print(options) => print::run(options),
+        NodeFederationCommand::Check(options) => federation::check(options),
+        NodeFederationCommand::Amend(amend) => amend::amend(amend),
     }
 }
 
@@ -106,7 +106,7 @@ impl<E: Failure> Failure for Box<E> {
 }
 
 /// Carries out a command of a program while its log is open, and prints its error.
-pub fn end<E: Failure + From<CommandError>>(
+pub fn end<E: Failure + From<NodeCommandError>>(
     log: Result<Started, String>,
     command: impl FnOnce() -> Result<(), E>,
 ) -> ExitCode {
@@ -117,7 +117,7 @@ pub fn end<E: Failure + From<CommandError>>(
             drop(log);
             done
         }
-        Err(why) => Err(CommandError::Log(why).into()),
+        Err(why) => Err(NodeCommandError::Log(why).into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -133,7 +133,7 @@ pub fn end<E: Failure + From<CommandError>>(
 
 /// Why a command failed: one sentence, with what to try.
 #[derive(Debug, thiserror::Error)]
-pub enum CommandError {
+pub enum NodeCommandError {
     /// A key file cannot be read or made.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -169,7 +169,7 @@ pub enum CommandError {
     Verify(#[from] VerifyError),
     /// A file that is no evidence, or that proves nothing.
     #[error(transparent)]
-    Evidence(#[from] EvidenceError),
+    Evidence(#[from] EvidenceFileError),
     /// An audit log that was not checked, or in which something is wrong.
     #[error(transparent)]
     Audit(#[from] CheckError),
@@ -257,27 +257,27 @@ pub enum CommandError {
     Output(#[from] io::Error),
 }
 
-impl Failure for CommandError {
+impl Failure for NodeCommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            CommandError::Setup(_)
-            | CommandError::Toml(_)
-            | CommandError::Continue(_)
-            | CommandError::Several { .. }
-            | CommandError::Earlier { .. }
-            | CommandError::Config(_)
-            | CommandError::Add(_)
-            | CommandError::Token(_)
-            | CommandError::Usage(_)
-            | CommandError::NoTerminal
-            | CommandError::Log(_)
-            | CommandError::Exists(_) => 2,
-            CommandError::Present(PresentError::Setup(_)) => 2,
-            CommandError::Present(_) => 1,
-            CommandError::Join(JoinError::Exists(_)) => 2,
-            CommandError::Join(_) | CommandError::Failed(_) => 1,
-            CommandError::Data(error) => data(error),
-            CommandError::Model(error) => match error {
+            NodeCommandError::Setup(_)
+            | NodeCommandError::Toml(_)
+            | NodeCommandError::Continue(_)
+            | NodeCommandError::Several { .. }
+            | NodeCommandError::Earlier { .. }
+            | NodeCommandError::Config(_)
+            | NodeCommandError::Add(_)
+            | NodeCommandError::Token(_)
+            | NodeCommandError::Usage(_)
+            | NodeCommandError::NoTerminal
+            | NodeCommandError::Log(_)
+            | NodeCommandError::Exists(_) => 2,
+            NodeCommandError::Present(PresentError::Setup(_)) => 2,
+            NodeCommandError::Present(_) => 1,
+            NodeCommandError::Join(JoinError::Exists(_)) => 2,
+            NodeCommandError::Join(_) | NodeCommandError::Failed(_) => 1,
+            NodeCommandError::Data(error) => data(error),
+            NodeCommandError::Model(error) => match error {
                 ModelError::Data(error) | ModelError::Export(ExportError::Data(error)) => {
                     data(error)
                 }
@@ -287,34 +287,37 @@ impl Failure for CommandError {
                 | ModelError::NoCoalition { .. } => 2,
                 _ => 1,
             },
-            CommandError::Node(error) => 1 + u8::from(error.is_configuration()),
-            CommandError::Chain(
+            NodeCommandError::Node(error) => 1 + u8::from(error.is_configuration()),
+            NodeCommandError::Chain(
                 ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
             ) => 2,
-            CommandError::Chain(_) => 1,
-            CommandError::Verify(
+            NodeCommandError::Chain(_) => 1,
+            NodeCommandError::Verify(
                 VerifyError::Nothing(_)
                 | VerifyError::Agreement(_)
                 | VerifyError::Federation { .. },
             )
-            | CommandError::Evidence(
-                EvidenceError::Unreadable { .. } | EvidenceError::Malformed { .. },
+            | NodeCommandError::Evidence(
+                EvidenceFileError::Unreadable { .. } | EvidenceFileError::Malformed { .. },
             )
-            | CommandError::Audit(CheckError::Nothing(_)) => 2,
-            CommandError::Verify(_) | CommandError::Evidence(_) | CommandError::Audit(_) => 1,
-            CommandError::Waiting => 3,
-            CommandError::Skipped { .. } => 4,
-            CommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
-            CommandError::Backup(_) | CommandError::Restore(_) => 1,
-            CommandError::Identity(_)
-            | CommandError::Status(_)
-            | CommandError::Write { .. }
-            | CommandError::Output(_) => 1,
+            | NodeCommandError::Audit(CheckError::Nothing(_)) => 2,
+            NodeCommandError::Verify(_)
+            | NodeCommandError::Evidence(_)
+            | NodeCommandError::Audit(_) => 1,
+            NodeCommandError::Waiting => 3,
+            NodeCommandError::Skipped { .. } => 4,
+            NodeCommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
+            NodeCommandError::Backup(_) | NodeCommandError::Restore(_) => 1,
+            NodeCommandError::Identity(_)
+            | NodeCommandError::Status(_)
+            | NodeCommandError::Write { .. }
+            | NodeCommandError::Output(_) => 1,
         }
     }
 
     fn is_broken_pipe(&self) -> bool {
-        let (CommandError::Output(error) | CommandError::Audit(CheckError::Output(error))) = self
+        let (NodeCommandError::Output(error) | NodeCommandError::Audit(CheckError::Output(error))) =
+            self
         else {
             return false;
         };
@@ -335,10 +338,10 @@ pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
 /// Refuses to overwrite a file, unless that is wanted.
 ///
 /// # Errors
-/// [`CommandError::Exists`].
-pub fn vacant(file: &Path, overwrite: bool) -> Result<(), CommandError> {
+/// [`NodeCommandError::Exists`].
+pub fn vacant(file: &Path, overwrite: bool) -> Result<(), NodeCommandError> {
     match file.exists() && !overwrite {
-        true => Err(CommandError::Exists(file.into())),
+        true => Err(NodeCommandError::Exists(file.into())),
         false => Ok(()),
     }
 }
@@ -380,9 +383,9 @@ pub fn file_name(name: &str, otherwise: &str) -> String {
 /// Writes a text file.
 ///
 /// # Errors
-/// [`CommandError::Write`].
-pub fn write(file: &Path, text: &str) -> Result<(), CommandError> {
-    fs::write(file, text).map_err(|reason| CommandError::Write {
+/// [`NodeCommandError::Write`].
+pub fn write(file: &Path, text: &str) -> Result<(), NodeCommandError> {
+    fs::write(file, text).map_err(|reason| NodeCommandError::Write {
         path: file.into(),
         reason,
     })
@@ -403,8 +406,8 @@ mod tests {
     #[test]
     fn a_closed_pipe_is_recognised_on_standard_output_only() {
         let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
-        assert!(CommandError::from(broken()).is_broken_pipe());
-        let written = CommandError::Write {
+        assert!(NodeCommandError::from(broken()).is_broken_pipe());
+        let written = NodeCommandError::Write {
             path: "x".into(),
             reason: broken(),
         };

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::federation::{addresses, words};
-use agreement::{Agreement, Consent, Invitation, Request};
+use agreement::{Agreement, Consent, Invitation, JoinRequest};
 use formatting::numbers;
 use protocol::SecretKey;
 
-use super::joining::{Joining, keep, own_rows_of, unfit};
+use super::joining::{JoiningAgreement, keep, own_rows_of, unfit};
 use super::rows::say;
-use super::{CommandError, wrapped};
+use super::{NodeCommandError, wrapped};
 use crate::cli::{JoinFederation, quoted};
 
 /// How an institution comes to be in the agreement in force.
-enum Way {
+enum EntryWay {
     /// It is: the members admitted it, or replaced its key.
     In,
     /// The members have to replace its key.
@@ -31,7 +31,7 @@ pub(super) fn join(
     invitation: &Invitation,
     key: &SecretKey,
     (changes, now): (u64, &Agreement),
-) -> Result<(), CommandError> {
+) -> Result<(), NodeCommandError> {
     let first = invitation.agreement().map_err(failed)?;
     if first.epoch.charter.start != now.epoch.charter.start {
         return Err(failed(
@@ -40,7 +40,7 @@ pub(super) fn join(
     }
     let (name, way, text) = place(options, invitation, key, now)?;
     let file = format!("the agreement with {name}");
-    if let Way::Admit(_) | Way::Rekey = way {
+    if let EntryWay::Admit(_) | EntryWay::Rekey = way {
         now.amended(&file, &text, learn::stand_in).map_err(failed)?;
     }
     let signed = Agreement::parse(&file, &text).map_err(failed)?;
@@ -50,7 +50,7 @@ pub(super) fn join(
 
     show(&signed, changes, &way)?;
     let rows = own_rows_of(options)?;
-    let joining = Joining {
+    let joining = JoiningAgreement {
         agreement: &signed,
         text: &invitation.text,
         me,
@@ -71,8 +71,8 @@ pub(super) fn join(
     keep(&consent, &joined.consent, "")?;
     let mut out = io::stdout().lock();
     match way {
-        Way::In => {}
-        Way::Rekey => {
+        EntryWay::In => {}
+        EntryWay::Rekey => {
             let line = "Send the new key to a member, which proposes it (--stolen where somebody else may \
                         have the old one):";
             writeln!(out, "{}", wrapped(line))?;
@@ -83,11 +83,11 @@ pub(super) fn join(
                 key.public()
             )?;
         }
-        Way::Admit(addresses) => {
+        EntryWay::Admit(addresses) => {
             let contents = signed.contents();
             let contents = contents.ok_or_else(|| failed("the agreement has no contents"))?;
             let since = at.duration_since(UNIX_EPOCH);
-            let request = Request {
+            let request = JoinRequest {
                 name,
                 key: key.public(),
                 addresses,
@@ -107,15 +107,15 @@ pub(super) fn join(
 }
 
 /// Prints the agreement that is signed, in words.
-fn show(signed: &Agreement, changes: u64, way: &Way) -> Result<(), CommandError> {
+fn show(signed: &Agreement, changes: u64, way: &EntryWay) -> Result<(), NodeCommandError> {
     let after = match changes {
         0 => String::new(),
         changes => format!(", after {}", numbers::plural(changes as usize, "change")),
     };
     let with = match way {
-        Way::In => "",
-        Way::Rekey => ", with this key",
-        Way::Admit(_) => ", with this institution in it",
+        EntryWay::In => "",
+        EntryWay::Rekey => ", with this key",
+        EntryWay::Admit(_) => ", with this institution in it",
     };
     let header = format!("This federation runs. Its agreement in force{after}{with}:");
     say(&[header, String::new()])?;
@@ -139,18 +139,18 @@ fn place(
     invitation: &Invitation,
     key: &SecretKey,
     now: &Agreement,
-) -> Result<(String, Way, String), CommandError> {
+) -> Result<(String, EntryWay, String), NodeCommandError> {
     let public = key.public();
     let roster = &now.epoch.roster;
     let (name, way, text) = match roster.position(&public) {
         Some(me) => {
             let text = now.to_toml().map_err(failed)?;
-            (roster.name(me).to_owned(), Way::In, text)
+            (roster.name(me).to_owned(), EntryWay::In, text)
         }
         None => {
             let name = options.name.as_ref().or(invitation.to.as_ref());
             let name = name.cloned().ok_or_else(|| {
-                CommandError::Usage(
+                NodeCommandError::Usage(
                     "--name NAME is missing: the name that this institution is to have in the federation"
                         .into(),
                 )
@@ -158,21 +158,21 @@ fn place(
             match roster.silos().iter().any(|silo| silo.name == name) {
                 true => {
                     let text = now.rekeyed(&name, public).map_err(failed)?;
-                    (name, Way::Rekey, text)
+                    (name, EntryWay::Rekey, text)
                 }
                 false => {
                     let mut all = Vec::new();
                     for address in &options.address {
-                        all.extend(addresses(address).map_err(CommandError::Usage)?);
+                        all.extend(addresses(address).map_err(NodeCommandError::Usage)?);
                     }
                     let text = now.admitting(&name, public, options.rows, all.clone());
-                    (name, Way::Admit(all), text.map_err(failed)?)
+                    (name, EntryWay::Admit(all), text.map_err(failed)?)
                 }
             }
         }
     };
     match invitation.to.as_ref().filter(|to| **to != name) {
-        Some(to) => Err(CommandError::Usage(format!(
+        Some(to) => Err(NodeCommandError::Usage(format!(
             "this invitation is for {to}, and the key or --name is that of {name}: use the key of {to}, or \
              the invitation for {name}"
         ))),
@@ -190,6 +190,6 @@ fn within(first: &Agreement, changes: u64, agreement: Agreement) -> Agreement {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> CommandError {
-    CommandError::Failed(error.to_string())
+fn failed(error: impl std::fmt::Display) -> NodeCommandError {
+    NodeCommandError::Failed(error.to_string())
 }

@@ -3,31 +3,31 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use crate::chain::Chain;
+use crate::chain::FinalChain;
 use crate::federation::consents_beside;
 use crate::federation::print::{Printed, page};
-use crate::institution::{Configured, Place, SetupError, Signature, standing};
+use crate::institution::{Configured, Membership, SetupError, SignatureState, standing};
 use crate::store::has_journal;
 
-use super::{CommandError, quietly, vacant, write};
+use super::{NodeCommandError, quietly, vacant, write};
 use crate::cli::PrintAgreement;
 
 /// Writes the page.
-pub(crate) fn run(options: &PrintAgreement) -> Result<(), CommandError> {
+pub(crate) fn run(options: &PrintAgreement) -> Result<(), NodeCommandError> {
     vacant(&options.out, options.force)?;
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
     let (state, federation) = (configured.state.clone(), configured.federation.clone());
     let beside = consents_beside(&federation, &configured.agreement);
     let (_, place) = standing(configured)?;
-    let Place::Member(present) = place else {
-        return Err(CommandError::Failed(format!(
+    let Membership::Member(present) = place else {
+        return Err(NodeCommandError::Failed(format!(
             "the institution of {} is no member of its federation",
             options.config.display()
         )));
     };
     let agreement = &present.institution.agreement;
     let chain = has_journal(&state)
-        .then(|| quietly(|| Chain::read(&state, Some(&federation))))
+        .then(|| quietly(|| FinalChain::read(&state, Some(&federation))))
         .transpose()?;
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let consents = match agreement.epoch.number {
@@ -49,15 +49,17 @@ pub(crate) fn run(options: &PrintAgreement) -> Result<(), CommandError> {
 }
 
 /// How the institution stands to the agreement, in a sentence without a full stop.
-fn consent(signature: &Signature) -> String {
+fn consent(signature: &SignatureState) -> String {
     match signature {
-        Signature::Signed(consent) => format!("signed on {}", consent.time()),
-        Signature::Approved => "approved the change that brought this agreement into force".into(),
-        Signature::Policy => {
+        SignatureState::Signed(consent) => format!("signed on {}", consent.time()),
+        SignatureState::Approved => {
+            "approved the change that brought this agreement into force".into()
+        }
+        SignatureState::Policy => {
             "signed or approved an earlier agreement, and its policy lets the changes since \
                               then go on"
                 .into()
         }
-        Signature::Owed(owed) => owed.line(),
+        SignatureState::Owed(owed) => owed.line(),
     }
 }

@@ -2,21 +2,21 @@
 
 use std::io::{self, BufWriter, Write};
 
-use crate::institution::{Wish, present, protocol_records};
+use crate::institution::{WishFile, present, protocol_records};
 use crate::store;
 use protocol::effects::Record;
 use protocol::recovery::remaining;
 use protocol::{Epoch, MemberIndex};
 
 use super::amend::agreed;
-use super::{CommandError, wrapped};
+use super::{NodeCommandError, wrapped};
 use crate::cli::Recover;
 
 /// Shows what it means, asks, and leaves the wish beside the journal, where the node finds it.
-pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
+pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     let institution = present(&options.here.config)?;
     let epoch = &institution.agreement.epoch;
-    let failed = |why: String| CommandError::Failed(why);
+    let failed = |why: String| NodeCommandError::Failed(why);
     let mut names = options.lost.clone();
     names.sort();
     names.dedup();
@@ -44,7 +44,7 @@ pub(crate) fn recover(options: &Recover) -> Result<(), CommandError> {
     if !agreed(&options.here, "Sign it")? {
         return Ok(());
     }
-    Wish::of(&institution.state, epoch).ask(&names, options.abandon)?;
+    WishFile::of(&institution.state, epoch).ask(&names, options.abandon)?;
     let mut out = io::stdout().lock();
     let next = next(rest.len(), &names);
     let me = epoch.roster.name(institution.me);
@@ -74,7 +74,7 @@ fn explain(
     epoch: &Epoch,
     (rest, lost): (&[MemberIndex], &[MemberIndex]),
     (round, view): (u64, u64),
-) -> Result<(), CommandError> {
+) -> Result<(), NodeCommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     let line = |out: &mut BufWriter<_>, text: &str| writeln!(out, "{}", wrapped(text));
     line(
@@ -137,12 +137,13 @@ fn next(rest: usize, lost: &[String]) -> String {
 }
 
 /// The last final round in the journal, and the view of the last final block of the epoch.
-fn newest(state: &std::path::Path, epoch: &Epoch) -> Result<(u64, u64), CommandError> {
+fn newest(state: &std::path::Path, epoch: &Epoch) -> Result<(u64, u64), NodeCommandError> {
     let (mut round, mut view) = (epoch.began.round, 0);
     if !store::has_journal(state) {
         return Ok((round, view));
     }
-    let records = store::snapshot(state).map_err(|why| CommandError::Failed(why.to_string()))?;
+    let records =
+        store::snapshot(state).map_err(|why| NodeCommandError::Failed(why.to_string()))?;
     for record in protocol_records(records.records) {
         let Record::Final { blocks, .. } = record else {
             continue;

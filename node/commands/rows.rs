@@ -4,16 +4,16 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::federation::beyond;
-use crate::institution::{Fit, fit, misfits, surveyed};
+use crate::institution::{RowsFit, fit, misfits, surveyed};
 use agreement::Agreement;
 use protocol::MemberIndex;
 use task::data::DataError;
 use task::data::OwnRows;
 
-use super::{CommandError, wrapped};
+use super::{NodeCommandError, wrapped};
 
 /// Prints lines.
-pub(super) fn say(lines: &[String]) -> Result<(), CommandError> {
+pub(super) fn say(lines: &[String]) -> Result<(), NodeCommandError> {
     let mut out = io::stdout().lock();
     for line in lines {
         writeln!(out, "{}", wrapped(line))?;
@@ -29,7 +29,7 @@ pub(super) fn fitting(
     name: Option<&str>,
     folder: &Path,
     doubts: Doubts,
-) -> Result<Result<Fit, DataError>, CommandError> {
+) -> Result<Result<RowsFit, DataError>, NodeCommandError> {
     let survey = surveyed(&agreement.task, rows, folder);
     // The counts are the same under every name and seed.
     let found = match fit(&agreement.task, rows, name.unwrap_or("silo"), folder, 0) {

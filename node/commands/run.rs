@@ -1,15 +1,15 @@
 //! `rota run`: runs the node of one institution.
 
-use crate::institution::{Configured, Options, Output, run as run_node};
+use crate::institution::{Configured, NodeOptions, OutputLines, run as run_node};
 
-use super::CommandError;
-use crate::cli::Run;
+use super::NodeCommandError;
+use crate::cli::RunNode;
 
 /// Runs until a signal, or with `--until-done` until every member holds the last round.
-pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
+pub(crate) fn run(run: &RunNode) -> Result<(), NodeCommandError> {
     let configured = Configured::load(&run.config)?;
     let institution = configured.with_any_key()?;
-    let options = Options {
+    let options = NodeOptions {
         until_done: run.until_done,
         grace: run.grace,
         journal_lost: run.journal_lost,
@@ -17,7 +17,7 @@ pub(crate) fn run(run: &Run) -> Result<(), CommandError> {
         follow_recovery: run.follow_recovery,
         http: run.http,
     };
-    let (output, writer) = Output::start(run.json);
+    let (output, writer) = OutputLines::start(run.json);
     let ended = run_node(&institution, &options, &output);
     drop(output);
     // All lines are written before the error is.

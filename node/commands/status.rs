@@ -9,11 +9,11 @@ use crate::status::{Status, all, text, watch as screen};
 use formatting::numbers;
 use serde::Serialize;
 
-use super::CommandError;
+use super::NodeCommandError;
 use crate::cli;
 
 /// Prints the status of a node.
-pub(crate) fn status(options: &cli::Status) -> Result<(), CommandError> {
+pub(crate) fn status(options: &cli::PrintStatus) -> Result<(), NodeCommandError> {
     let state = state_folder(&options.config).map_err(SetupError::from)?;
     match options.federation {
         true => print(
@@ -34,7 +34,7 @@ fn print<T: Serialize>(
     asked: Result<T, SocketError>,
     json: bool,
     text: fn(&T) -> String,
-) -> Result<(), CommandError> {
+) -> Result<(), NodeCommandError> {
     let mut out = io::stdout().lock();
     if json {
         let document = match &asked {
@@ -43,21 +43,21 @@ fn print<T: Serialize>(
             Err(error @ SocketError::Stopped { .. }) => serde_json::json!({
                 "format": FORMAT, "running": false, "why": error.to_string(),
             }),
-            Err(_) => return asked.map(drop).map_err(CommandError::from),
+            Err(_) => return asked.map(drop).map_err(NodeCommandError::from),
         };
         let json = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;
-        return asked.map(drop).map_err(CommandError::from);
+        return asked.map(drop).map_err(NodeCommandError::from);
     }
     write!(out, "{}", text(&asked?))?;
     Ok(out.flush()?)
 }
 
 /// Shows the status of a node, or of all, until the user quits.
-pub(crate) fn watch(options: &cli::Watch) -> Result<(), CommandError> {
+pub(crate) fn watch(options: &cli::WatchNode) -> Result<(), NodeCommandError> {
     let state = state_folder(&options.config).map_err(SetupError::from)?;
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(CommandError::NoTerminal);
+        return Err(NodeCommandError::NoTerminal);
     }
     // What no later start of the node would change is an error at once.
     let own = || socket::ask::<Status>(&state, NAME, &options.config);

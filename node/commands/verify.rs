@@ -8,11 +8,11 @@ use agreement::Agreement;
 use formatting::numbers;
 use serde::Serialize;
 
-use super::{CommandError, quietly};
+use super::{NodeCommandError, quietly};
 use crate::cli::{Verify as Arguments, data_folder};
 
 /// Verifies a folder or a file.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     let path = &arguments.path;
     if path.is_dir() {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), CommandError> {
 }
 
 /// The agreement that is given, or that lies in the state folder around the file.
-fn agreement(file: &Path, given: Option<&Path>) -> Result<Option<Agreement>, CommandError> {
+fn agreement(file: &Path, given: Option<&Path>) -> Result<Option<Agreement>, NodeCommandError> {
     if let Some(given) = given {
         return Ok(Some(Agreement::load(given)?));
     }
@@ -48,7 +48,7 @@ fn agreement(file: &Path, given: Option<&Path>) -> Result<Option<Agreement>, Com
     Ok(kept.map(|kept| Agreement::load(&kept)).transpose()?)
 }
 
-fn print(out: &mut impl Write, document: &impl Serialize) -> Result<(), CommandError> {
+fn print(out: &mut impl Write, document: &impl Serialize) -> Result<(), NodeCommandError> {
     let json = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     Ok(writeln!(out, "{}", numbers::escaped(&json))?)
 }

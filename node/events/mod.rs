@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::status::document::{HeldOut, Spent};
+use crate::status::document::{HeldOutMetrics, SpentSeconds};
 
 /// One line of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ pub enum NodeEvent {
         /// Number of coalitions.
         coalitions: usize,
         /// Its model on the silo's own held-out rows.
-        held_out: Option<HeldOut>,
+        held_out: Option<HeldOutMetrics>,
     },
     /// Page and metrics are served.
     Http {
@@ -197,12 +197,12 @@ pub enum NodeEvent {
         /// The silo's mean training loss; null where it did not train.
         loss: Option<f64>,
         /// The model on the silo's own held-out rows; null where it was not measured.
-        held_out: Option<HeldOut>,
+        held_out: Option<HeldOutMetrics>,
         /// Hash of the block; null where the silo adopted a round without having seen it become final.
         block: Option<String>,
         /// What the time since the round before was spent on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        spent: Option<Spent>,
+        spent: Option<SpentSeconds>,
     },
     /// All rounds are done.
     Finished {

@@ -8,7 +8,7 @@ use protocol::MemberIndex;
 
 /// Consents to an agreement.
 #[derive(Debug, Clone, Default)]
-pub struct Signed {
+pub struct GivenConsents {
     /// Those that hold: member and consent, ascending by member, one for each.
     pub by: Vec<(MemberIndex, Consent)>,
     /// Files that do not count, one sentence each.
@@ -17,7 +17,7 @@ pub struct Signed {
 
 /// Looks at all files in the folder of an agreement whose name contains `consent` and ends in
 /// `.toml`.
-pub fn consents_beside(file: &Path, agreement: &Agreement) -> Signed {
+pub fn consents_beside(file: &Path, agreement: &Agreement) -> GivenConsents {
     let folder = file.parent().filter(|folder| *folder != Path::new(""));
     let entries = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter();
     let mut paths: Vec<_> = entries
@@ -30,7 +30,7 @@ pub fn consents_beside(file: &Path, agreement: &Agreement) -> Signed {
         })
         .collect();
     paths.sort();
-    let mut signed = Signed::default();
+    let mut signed = GivenConsents::default();
     for path in paths {
         let consent = match Consent::load(&path) {
             Ok(consent) => consent,
@@ -52,7 +52,7 @@ pub fn consents_beside(file: &Path, agreement: &Agreement) -> Signed {
     signed
 }
 
-impl Signed {
+impl GivenConsents {
     /// It in sentences, one line each.
     pub fn lines(&self, agreement: &Agreement) -> Vec<String> {
         let roster = &agreement.epoch.roster;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agreement::{Agreement, Continues, Work, default_min_contributions};
+use agreement::{AgreedWork, Agreement, Continues, default_min_contributions};
 use learn::{Study, TaskStudy};
 use methods::Params;
 use methods::strategy::{
@@ -32,7 +32,7 @@ pub struct Changes {
 
 /// Where the start model comes from.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct StartModel {
     /// The model: tensors of the agreed family.
     pub model: Params,
     /// The federation.
@@ -83,7 +83,7 @@ pub enum ContinueError {
 /// [`ContinueError`]: members, strategy or model that do not go together.
 pub fn continued(
     earlier: &Agreement,
-    start: &Start,
+    start: &StartModel,
     changes: &Changes,
 ) -> Result<Agreement, ContinueError> {
     let old = &earlier.epoch.charter;
@@ -190,7 +190,7 @@ fn work(
     earlier: &Agreement,
     continues: &Continues,
 ) -> Result<Vec<u8>, ContinueError> {
-    let work = Work {
+    let work = AgreedWork {
         task,
         strategy,
         max_model_norm: earlier.max_model_norm,

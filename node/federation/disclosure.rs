@@ -5,7 +5,7 @@ use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
 use task::TaskConfig;
 
-use super::start::{First, first};
+use super::start::{FederationStart, first};
 use formatting::numbers;
 
 /// The size of an institution's own data, where it is known.
@@ -64,7 +64,11 @@ fn seen(charter: &Charter) -> &'static str {
     }
 }
 
-fn leaves(agreement: &Agreement, charter: &Charter, first: Option<&First>) -> Vec<String> {
+fn leaves(
+    agreement: &Agreement,
+    charter: &Charter,
+    first: Option<&FederationStart>,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let scale = agreement.strategy_config.standardise;
     if scale {
@@ -141,7 +145,7 @@ fn leaves(agreement: &Agreement, charter: &Charter, first: Option<&First>) -> Ve
 fn learned(
     agreement: &Agreement,
     charter: &Charter,
-    first: Option<&First>,
+    first: Option<&FederationStart>,
     own: Option<OwnSize>,
 ) -> Vec<String> {
     let n = agreement.epoch.roster.len() as u64;

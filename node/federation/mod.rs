@@ -17,13 +17,13 @@ mod words;
 
 pub use address::{addresses, is_loopback};
 pub use changed::{changed_words, protection, sentence, whole_text};
-pub use consents::{Signed, consents_beside};
-pub use continuing::{Changes, ContinueError, Start, continued};
+pub use consents::{GivenConsents, consents_beside};
+pub use continuing::{Changes, ContinueError, StartModel, continued};
 pub use disclosure::{OwnSize, disclosure};
 pub use join::{Join, JoinError, Joined, keep_consent, own_rows};
 pub use newcomers::newcomers;
-pub use pace::{Pace, pace};
+pub use pace::{TrainingPace, pace};
 pub use rows::{beyond, undeclared, weighs_by_rows};
-pub use start::{First, FirstError, first, first_of, recomputed};
+pub use start::{FederationStart, FirstError, first, first_of, recomputed};
 pub use trial::{examined, tried};
 pub use words::{draft_words, rotation, rows_in_words, verification, words};

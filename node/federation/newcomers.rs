@@ -1,6 +1,6 @@
 //! Whether the institutions that an amendment admits have signed what it brings into force.
 
-use agreement::{Agreement, Request};
+use agreement::{Agreement, JoinRequest};
 use protocol::message::Amendment;
 use protocol::roster::Silo;
 
@@ -20,7 +20,7 @@ pub fn newcomers(agreement: &Agreement, amendment: &Amendment) -> Vec<String> {
     };
     let line = |silo: &Silo| {
         let name = plain(&silo.name);
-        match Request::of(&text, &silo.key, agreement, &new) {
+        match JoinRequest::of(&text, &silo.key, agreement, &new) {
             Some(Ok(request)) => format!(
                 "{name} has signed this agreement with itself in it, on {}. By its word, {} of it fit.",
                 request.time(),

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use protocol::MemberIndex;
 
 use super::words;
-use crate::chain::{Chain, Who};
+use crate::chain::{FinalChain, Who};
 use formatting::numbers::{plain, plural};
 use formatting::palette;
 
@@ -24,7 +24,7 @@ pub struct Printed<'a> {
     /// The signed consents that are here, one line each.
     pub consents: &'a [String],
     /// The decisions so far; `None` before the node has run.
-    pub chain: Option<&'a Chain>,
+    pub chain: Option<&'a FinalChain>,
     /// Which day it is, for people.
     pub date: &'a str,
     /// The configuration of the node.
@@ -92,7 +92,7 @@ fn lines(lines: &[String]) -> Markup {
     }
 }
 
-fn decisions(chain: Option<&Chain>) -> Markup {
+fn decisions(chain: Option<&FinalChain>) -> Markup {
     let Some(chain) = chain else {
         return html! { p { "The node has not run yet." } };
     };

@@ -17,7 +17,7 @@ use crate::model::{GivenStart, START};
 const MOST: usize = 1000;
 
 /// What follows from task, strategy and seed, without anybody's data.
-pub struct First {
+pub struct FederationStart {
     /// Hash of the state that the first round starts from.
     pub start: Hash,
     /// Largest contribution, in bytes.
@@ -65,7 +65,7 @@ pub fn first(
     strategy: &StrategyConfig,
     seed: u64,
     names: &[String],
-) -> Result<First, FirstError> {
+) -> Result<FederationStart, FirstError> {
     let learner = match task {
         TaskConfig::Table(table) => {
             // One stand-in for every domain, or one where there are none.
@@ -100,7 +100,7 @@ pub fn first_of(
     learner: Arc<dyn Learner>,
     strategy: &StrategyConfig,
     seed: u64,
-) -> Result<First, FirstError> {
+) -> Result<FederationStart, FirstError> {
     let built: Arc<dyn Strategy> = build(strategy, MOST)?.into();
     let equipped = built.equip(learner);
     let learner: Arc<dyn Learner> =
@@ -109,7 +109,7 @@ pub fn first_of(
     let layout = learner.layout();
     // A first round that agrees on a scale trains nothing.
     let training = strategy.first_training();
-    Ok(First {
+    Ok(FederationStart {
         start: genesis.0,
         largest: largest_contribution(&*built, &*learner),
         parameters: layout.len(),

@@ -17,8 +17,8 @@ use tokio::time::interval;
 
 use super::config::Institution;
 use super::error::NodeError;
-use super::output::Output;
-use super::signals::Signal;
+use super::output::OutputLines;
+use super::signals::EndSignal;
 use crate::events::NodeEvent;
 
 /// How often members that can be reached are asked.
@@ -35,8 +35,8 @@ pub(super) fn wait(
     institution: &Institution,
     epochs: &Epochs,
     runtime: &Runtime,
-    (mut signal, follow): (Signal, Option<Hash>),
-    output: &Output,
+    (mut signal, follow): (EndSignal, Option<Hash>),
+    output: &OutputLines,
 ) -> Result<Option<Vec<Passage>>, NodeError> {
     let mut mesh = connect(institution, runtime)?;
     let key = institution.key.public();
@@ -49,7 +49,7 @@ pub(super) fn wait(
         key: key.to_string(),
     };
     output.print(SystemTime::now(), 0.0, event, &line);
-    let mut followed = Followed {
+    let mut followed = FollowedEpochs {
         key,
         follow,
         now: epochs.now.clone(),
@@ -87,7 +87,7 @@ fn connect(institution: &Institution, runtime: &Runtime) -> Result<mesh::Handle,
 }
 
 /// How far an institution follows the members' proofs that epochs are over.
-struct Followed {
+struct FollowedEpochs {
     key: PublicKey,
     /// The recovery to follow.
     follow: Option<Hash>,
@@ -99,9 +99,9 @@ struct Followed {
     told: BTreeSet<Vec<MemberIndex>>,
 }
 
-impl Followed {
+impl FollowedEpochs {
     /// Follows the proof in a frame, if one is in it. Returns whether the institution is a member now.
-    fn follow(&mut self, frame: &[u8], output: &Output) -> bool {
+    fn follow(&mut self, frame: &[u8], output: &OutputLines) -> bool {
         let Some((passage, next)) = passed(&self.now, frame) else {
             return false;
         };
@@ -134,9 +134,9 @@ impl Followed {
 /// is not after a signal.
 async fn ask(
     mesh: &mut mesh::Handle,
-    followed: &mut Followed,
-    signal: &mut Signal,
-    output: &Output,
+    followed: &mut FollowedEpochs,
+    signal: &mut EndSignal,
+    output: &OutputLines,
 ) -> bool {
     let mut tick = interval(PAUSE);
     let mut up = Vec::new();
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_newcomer_is_told_once_of_all_recoveries_of_the_same_members_and_of_eight_such_sets() {
         let epoch = epoch(5);
-        let mut followed = Followed {
+        let mut followed = FollowedEpochs {
             key: fixture::key(99).public(),
             follow: None,
             now: Arc::new(epoch.clone()),

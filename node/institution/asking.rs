@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::health::Health;
 use crate::status::Status;
-use crate::status::all::{Nodes, Said, Source};
+use crate::status::all::{MemberAnswer, Nodes, NodesSource};
 
 /// How long answers are used again, however many ask for them.
 const FRESH: Duration = Duration::from_secs(2);
@@ -37,7 +37,7 @@ impl Telling {
         match status {
             StatusFor::Own => Tells::default(),
             StatusFor::Members => {
-                Tells::new(move |_| Some(Said::of(&health.get()?.status()).written()))
+                Tells::new(move |_| Some(MemberAnswer::of(&health.get()?.status()).written()))
             }
         }
     }
@@ -60,7 +60,7 @@ impl Asking {
     }
 
     /// Asks all nodes that are connected.
-    pub(super) fn source(self: Arc<Self>) -> Source {
+    pub(super) fn source(self: Arc<Self>) -> NodesSource {
         Arc::new(move || {
             let own = self.clone();
             Box::pin(async move { own.nodes().await })
@@ -86,7 +86,7 @@ impl Asking {
     }
 
     /// The answers of the members that are connected; none where members do not see each other's status.
-    async fn ask(&self, status: &Status) -> Vec<(u16, Result<Said, String>)> {
+    async fn ask(&self, status: &Status) -> Vec<(u16, Result<MemberAnswer, String>)> {
         let mut asked = JoinSet::new();
         if self.shown {
             for member in Nodes::asked(status) {
@@ -95,7 +95,7 @@ impl Asking {
                     let answer = asker.ask(MemberIndex(member)).await;
                     let answer = answer.map_err(|error| error.to_string());
                     let read = |bytes: Vec<u8>| {
-                        Said::read(&bytes)
+                        MemberAnswer::read(&bytes)
                             .map_err(|error| format!("its answer cannot be read: {error}"))
                     };
                     (member, answer.and_then(read))

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use super::config::Institution;
 use super::health::Health;
-use super::output::Output;
-use crate::audit::{AuditLog, LogError, Sizes};
+use super::output::OutputLines;
+use crate::audit::{AuditLog, LogError, LogSizes};
 use crate::events::NodeEvent;
 use crate::store::LogNote;
 
@@ -17,13 +17,13 @@ use crate::store::LogNote;
 pub(super) fn open(
     institution: &Institution,
     note: LogNote,
-    (output, health): (&Output, &Health),
+    (output, health): (&OutputLines, &Health),
 ) -> Result<AuditLog, LogError> {
     let log = AuditLog::open(
         &institution.state,
         institution.agreement.epoch.federation,
         &institution.key,
-        Sizes::default(),
+        LogSizes::default(),
         Some(note),
     )?;
     for found in log.findings() {

@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use protocol::message::Block;
 use protocol::{Epoch, Epochs, Hash, MemberIndex};
-use silo::Record;
+use silo::JournalRecord;
 
 use crate::chain::{Leads, authors};
-use crate::model::Held;
-use crate::status::document::{Round, time};
+use crate::model::HeldRounds;
+use crate::status::document::{RoundStatus, time};
 
 /// The journal of a node as it was when the node started.
-pub(super) struct Before {
+pub(super) struct FormerJournal {
     /// The final blocks, oldest first.
     blocks: Vec<Final>,
     /// The rounds whose models are here; `None` before the first.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldRounds>,
 }
 
 /// What a final block says of its round.
@@ -49,27 +49,27 @@ impl Final {
 }
 
 /// What is agreed on of a round.
-struct Agreed {
+struct AgreedRound {
     view: u64,
     lead: Option<String>,
     authors: Vec<String>,
 }
 
-impl Before {
+impl FormerJournal {
     /// What `records`, the journal in the folder `state`, say of at most `rounds` rounds.
-    pub(super) fn of(state: &Path, records: &[Record], rounds: usize) -> Self {
+    pub(super) fn of(state: &Path, records: &[JournalRecord], rounds: usize) -> Self {
         let finals = records.iter().filter_map(|record| match record {
-            Record::Protocol(protocol::Record::Final { blocks, .. }) => Some(blocks),
+            JournalRecord::Protocol(protocol::Record::Final { blocks, .. }) => Some(blocks),
             _ => None,
         });
         Self {
             blocks: finals.flatten().map(Final::of).collect(),
-            held: Held::among(state, records, rounds),
+            held: HeldRounds::among(state, records, rounds),
         }
     }
 
     /// The adopted rounds, oldest first. They are not measured, and have no training loss.
-    pub(super) fn rounds(&self, epochs: &Epochs) -> Vec<Round> {
+    pub(super) fn rounds(&self, epochs: &Epochs) -> Vec<RoundStatus> {
         let Some(held) = &self.held else {
             return Vec::new();
         };
@@ -80,7 +80,7 @@ impl Before {
                 Some(agreed) => (Some(agreed.view), agreed.lead, Some(agreed.authors)),
                 None => (None, None, None),
             };
-            Some(Round {
+            Some(RoundStatus {
                 round: held_round.round,
                 time: time(held.since(held_round)?),
                 view,
@@ -99,7 +99,7 @@ impl Before {
     }
 
     /// What is agreed on, by round.
-    fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, Agreed> {
+    fn agreed(&self, epochs: &Epochs) -> BTreeMap<u64, AgreedRound> {
         let former = epochs.former.iter().map(|(epoch, _)| epoch.clone());
         let all = former.chain([epochs.now.clone()]);
         let all: BTreeMap<Hash, Arc<Epoch>> = all.map(|epoch| (epoch.id, epoch)).collect();
@@ -119,7 +119,7 @@ impl Before {
                 continue;
             };
             let name = |member: MemberIndex| epoch.roster.name(member).to_owned();
-            let agreed = Agreed {
+            let agreed = AgreedRound {
                 view: block.view,
                 lead: lead.map(name),
                 authors: authors.iter().map(|by| name(*by)).collect(),

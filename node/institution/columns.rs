@@ -10,19 +10,19 @@ use silo::Notice;
 use task::TaskConfig;
 
 use super::Institution;
-use super::output::Output;
+use super::output::OutputLines;
 use crate::events::NodeEvent;
 use formatting::numbers;
 
 /// Watches for the common scale.
-pub(super) struct Columns {
+pub(super) struct ScaleWatch {
     learner: Arc<dyn Learner>,
     members: usize,
     names: Vec<String>,
     done: bool,
 }
 
-impl Columns {
+impl ScaleWatch {
     pub(super) fn new(institution: &Institution, learner: Arc<dyn Learner>) -> Self {
         let agreement = &institution.agreement;
         let schema = match &agreement.task {
@@ -39,7 +39,7 @@ impl Columns {
     }
 
     /// Prints the warnings when the first model with a common scale is adopted.
-    pub(super) fn notice(&mut self, at: f64, notice: &Notice, output: &Output) {
+    pub(super) fn notice(&mut self, at: f64, notice: &Notice, output: &OutputLines) {
         let Notice::Adopted { state, .. } = notice else {
             return;
         };

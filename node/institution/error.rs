@@ -12,7 +12,7 @@ use super::consent::Unsigned;
 use crate::audit::LogError;
 use crate::identity::IdentityError;
 use crate::status::http::HttpError;
-use crate::store::OpenError;
+use crate::store::StoreOpenError;
 
 /// Why a node did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum NodeError {
     Data(#[from] DataError),
     /// Its journal or blobs.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// The log of what it sends.
     #[error(transparent)]
     Audit(#[from] LogError),
@@ -95,7 +95,9 @@ impl NodeError {
             }
             Self::Store(error) => matches!(
                 error,
-                OpenError::Federation { .. } | OpenError::Member { .. } | OpenError::Key { .. }
+                StoreOpenError::Federation { .. }
+                    | StoreOpenError::Member { .. }
+                    | StoreOpenError::Key { .. }
             ),
             Self::Mesh(error) => !matches!(error, MeshError::Listen { .. } | MeshError::Start(_)),
             Self::Spawn(error) => matches!(

@@ -18,10 +18,10 @@ use tokio::time::interval;
 
 use super::config::Institution;
 use super::error::NodeError;
-use super::output::Output;
+use super::output::OutputLines;
 use super::past::agreements;
 use super::present::contacts;
-use super::signals::Signal;
+use super::signals::EndSignal;
 use crate::events::NodeEvent;
 
 /// How long a node with `--until-done` tries to reach the others, where no other time is given.
@@ -36,8 +36,8 @@ pub(super) fn say(
     institution: &Institution,
     epochs: &Epochs,
     runtime: &Runtime,
-    (mut signal, grace): (Signal, Option<Duration>),
-    output: &Output,
+    (mut signal, grace): (EndSignal, Option<Duration>),
+    output: &OutputLines,
 ) -> Result<(), NodeError> {
     let (Some((former, _)), Some((_, passage))) = (epochs.former.last(), epochs.answers().pop())
     else {

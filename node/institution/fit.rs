@@ -11,7 +11,7 @@ use task::{Source as Rows, TableTask, TaskConfig, data::DataError};
 
 /// An institution's rows, as they were read by the agreed schema.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fit {
+pub struct RowsFit {
     /// Rows that are used.
     pub rows: usize,
     /// Fewest rows that the agreement asks for.
@@ -76,7 +76,7 @@ pub fn fit(
     name: &str,
     folder: &Path,
     seed: u64,
-) -> Result<Fit, DataError> {
+) -> Result<RowsFit, DataError> {
     let TaskConfig::Table(table) = task else {
         return Err(DataError::Config(
             "the task has data of its own, and reads no rows of institutions".into(),
@@ -126,7 +126,7 @@ pub fn fit(
             test: silo.rows.test,
         });
     }
-    Ok(Fit {
+    Ok(RowsFit {
         rows: count,
         least,
         columns,
@@ -174,7 +174,7 @@ pub fn misfits(survey: &Survey) -> Vec<String> {
     lines
 }
 
-impl Fit {
+impl RowsFit {
     /// It in sentences, one line each.
     pub fn lines(&self) -> Vec<String> {
         let Self {

@@ -16,9 +16,9 @@ use tokio::time::interval;
 
 use super::config::Institution;
 use super::error::NodeError;
-use super::output::Output;
+use super::output::OutputLines;
 use super::present::Present;
-use super::signals::Signal;
+use super::signals::EndSignal;
 use crate::equipment::Equipment;
 use crate::events::NodeEvent;
 use crate::model::{GivenStart, StartError, find_start, keep_start};
@@ -101,8 +101,8 @@ fn missing(institution: &Institution) -> Result<Option<BlobRequest>, DataError> 
 pub(super) fn fetch(
     present: &Present,
     runtime: fn() -> io::Result<Runtime>,
-    signal: &mut Signal,
-    output: &Output,
+    signal: &mut EndSignal,
+    output: &OutputLines,
 ) -> Result<bool, NodeError> {
     let institution = &present.institution;
     let Some(wish) = missing(institution)? else {
@@ -156,8 +156,8 @@ fn connect(present: &Present, runtime: &Runtime) -> Result<mesh::Handle, NodeErr
 async fn ask(
     mesh: &mut mesh::Handle,
     wish: BlobRequest,
-    signal: &mut Signal,
-    (event, output): (NodeEvent, &Output),
+    signal: &mut EndSignal,
+    (event, output): (NodeEvent, &OutputLines),
 ) -> Option<Bytes> {
     let mut tick = interval(PAUSE);
     let mut up: Vec<MemberIndex> = Vec::new();

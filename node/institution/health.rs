@@ -14,7 +14,8 @@ use crate::events::phase_name;
 use crate::paths::free;
 use crate::status::Status;
 use crate::status::document::{
-    FORMAT, Federation, HeldOut, NodeFacts, Peer, Round, Spent, Traffic, Training, Warning, time,
+    FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
+    TrafficTotals, TrainingProgress, Warning, time,
 };
 use formatting::numbers::short;
 
@@ -53,7 +54,7 @@ struct Changing {
     loss: Option<(u64, f64)>,
     /// Rounds that are final and not adopted yet: round, view, lead, authors.
     finals: Vec<(u64, u64, MemberIndex, Vec<MemberIndex>)>,
-    rounds: VecDeque<Round>,
+    rounds: VecDeque<RoundStatus>,
     done: BTreeSet<MemberIndex>,
     counts: Counts,
     warnings: VecDeque<Warning>,
@@ -120,7 +121,7 @@ impl Health {
                 if changing.rounds.len() == ROUNDS {
                     changing.rounds.pop_front();
                 }
-                changing.rounds.push_back(Round {
+                changing.rounds.push_back(RoundStatus {
                     round: *round,
                     time: time(now),
                     view: last.as_ref().map(|(_, view, ..)| *view),
@@ -142,14 +143,14 @@ impl Health {
     }
 
     /// What the time since the last adopted round was spent on.
-    fn spent(&self, changing: &mut Changing) -> Option<Spent> {
+    fn spent(&self, changing: &mut Changing) -> Option<SpentSeconds> {
         changing.leave_phase();
         let leading = std::mem::take(&mut changing.phases);
         let spent = self.activities.get()?.take_spent();
         let seconds = |of: Duration| of.as_secs_f64();
         let waiting = spent.whole.saturating_sub(spent.busy + spent.disk);
         let work = spent.work.iter();
-        Some(Spent {
+        Some(SpentSeconds {
             seconds: seconds(spent.whole),
             waiting: seconds(waiting),
             disk: seconds(spent.disk),
@@ -161,14 +162,14 @@ impl Health {
     }
 
     /// What an adopted round took, where it is known.
-    pub(super) fn took(&self, round: u64) -> Option<Spent> {
+    pub(super) fn took(&self, round: u64) -> Option<SpentSeconds> {
         let changing = self.changing();
         let mut rounds = changing.rounds.iter().rev();
         rounds.find(|adopted| adopted.round == round)?.spent.clone()
     }
 
     /// The rounds that the silo adopted before this start, oldest first.
-    pub(super) fn resumes(&self, rounds: Vec<Round>) {
+    pub(super) fn resumes(&self, rounds: Vec<RoundStatus>) {
         let mut changing = self.changing();
         let last = rounds.last().map(|round| round.round);
         changing.round = changing.round.max(last.map_or(0, |last| last + 1));
@@ -176,7 +177,7 @@ impl Health {
     }
 
     /// The model of a round was measured.
-    pub(super) fn measured(&self, round: u64, held_out: HeldOut) {
+    pub(super) fn measured(&self, round: u64, held_out: HeldOutMetrics) {
         let mut changing = self.changing();
         let mut rounds = changing.rounds.iter_mut();
         if let Some(adopted) = rounds.find(|adopted| adopted.round == round) {
@@ -227,7 +228,7 @@ impl Health {
             },
             silo: self.name(self.me),
             member: self.me.0,
-            federation: Federation {
+            federation: FederationFacts {
                 name: self.epoch.charter.name.clone(),
                 id: format!("{:#}", self.epoch.federation),
                 members: roster.len() as u64,
@@ -242,7 +243,7 @@ impl Health {
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
             complete: changing.complete,
-            training: progress.map(|progress| Training {
+            training: progress.map(|progress| TrainingProgress {
                 running: activity == Some(Activity::Train),
                 step: progress.step,
                 steps: progress.steps,
@@ -258,10 +259,10 @@ impl Health {
         }
     }
 
-    fn peer(&self, state: &PeerState, changing: &Changing) -> Peer {
+    fn peer(&self, state: &PeerState, changing: &Changing) -> PeerStatus {
         let problem = state.problem.as_ref();
         let since = state.connected.or(problem.map(|problem| problem.since));
-        Peer {
+        PeerStatus {
             name: self.name(state.member),
             member: state.member.0,
             connected: state.connected.is_some(),
@@ -354,8 +355,8 @@ impl Changing {
     }
 }
 
-fn traffic(counts: &Counts) -> Traffic {
-    Traffic {
+fn traffic(counts: &Counts) -> TrafficTotals {
+    TrafficTotals {
         received: counts.received,
         sent: counts.sent,
         published: counts.published,

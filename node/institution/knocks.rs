@@ -8,11 +8,15 @@ use protocol::{Epoch, Hash, MemberIndex};
 use tokio::sync::mpsc;
 
 use super::formats::other_format;
-use super::output::Output;
+use super::output::OutputLines;
 use crate::events::NodeEvent;
 
 /// Prints the notices of the network until it ends. The network limits their rate.
-pub(super) async fn print(mut notices: mpsc::Receiver<Notice>, epoch: Arc<Epoch>, output: Output) {
+pub(super) async fn print(
+    mut notices: mpsc::Receiver<Notice>,
+    epoch: Arc<Epoch>,
+    output: OutputLines,
+) {
     let began = Instant::now();
     while let Some(notice) = notices.recv().await {
         let Some((event, line)) = warning(notice, &epoch) else {

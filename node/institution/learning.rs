@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use learn::external::{Programs, external_silo, own_silo};
-use learn::{Silo, TaskStudy};
+use learn::{StudySilo, TaskStudy};
 use methods::Params;
 use task::{TaskConfig, data::DataError, metrics::Metric};
 
@@ -14,15 +14,15 @@ use crate::equipment::Equipment;
 
 /// The program that a node learns with, which ends with this: a training under way would go on
 /// without anybody who waits for it.
-pub(super) struct Learning(Option<Arc<Programs>>);
+pub(super) struct LearningProgram(Option<Arc<Programs>>);
 
-impl Learning {
+impl LearningProgram {
     pub(super) fn of(equipment: &Equipment) -> Self {
         Self(equipment.programs.clone())
     }
 }
 
-impl Drop for Learning {
+impl Drop for LearningProgram {
     fn drop(&mut self) {
         self.0.iter().for_each(|programs| programs.end());
     }
@@ -75,7 +75,7 @@ impl Institution {
 
     fn equip(
         &self,
-        silo: Silo,
+        silo: StudySilo,
         metric: Metric,
         start: Option<&Params>,
     ) -> Result<Equipment, DataError> {
@@ -84,7 +84,7 @@ impl Institution {
     }
 
     /// Its data and the agreed model, and the agreed metric.
-    fn silo(&self) -> Result<(Silo, Metric), DataError> {
+    fn silo(&self) -> Result<(StudySilo, Metric), DataError> {
         let task = &self.agreement.task;
         let (study, silo) = match (&self.data, task) {
             (Data::Share { silo, of, folder }, task)

@@ -15,10 +15,10 @@ use crate::audit::Questions;
 use crate::events::NodeEvent;
 
 /// How a member is reached: `None` if it is not, and else the member that relays to it, if one does.
-type Way = Option<Option<MemberIndex>>;
+type ReachedBy = Option<Option<MemberIndex>>;
 
 /// Passes events from the network to the silo, and notes which members can be reached.
-pub(super) struct Links {
+pub(super) struct MemberLinks {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) reporter: Reporter,
     pub(super) names: Vec<String>,
@@ -29,10 +29,10 @@ pub(super) struct Links {
     pub(super) began: Instant,
 }
 
-impl Links {
+impl MemberLinks {
     pub(super) async fn pass(self, mut from: mpsc::Receiver<Event>, to: mpsc::Sender<Event>) {
         // How each member is reached, as it was last printed.
-        let mut ways: Vec<Way> = vec![None; self.names.len()];
+        let mut ways: Vec<ReachedBy> = vec![None; self.names.len()];
         loop {
             // The network ends when the silo has ended, even without events.
             let event = tokio::select! {
@@ -62,7 +62,7 @@ impl Links {
         }
     }
 
-    fn print(&self, name: &str, round_trip: Option<Duration>, way: Way, before: Way) {
+    fn print(&self, name: &str, round_trip: Option<Duration>, way: ReachedBy, before: ReachedBy) {
         let at = self.began.elapsed().as_secs_f64();
         match round_trip {
             Some(trip) => {

@@ -13,7 +13,7 @@ use task::data::DataError;
 
 use super::config::Institution;
 use super::error::NodeError;
-use super::learning::Learning;
+use super::learning::LearningProgram;
 use super::locked;
 use super::present::Present;
 use crate::equipment::Equipment;
@@ -28,7 +28,7 @@ pub(super) struct Living {
     pub(super) start: Option<Params>,
     /// Its rows, its model, and the strategy.
     pub(super) equipment: Equipment,
-    _learning: Learning,
+    _learning: LearningProgram,
 }
 
 impl Living {
@@ -37,7 +37,7 @@ impl Living {
         let equipment = institution.equipment(start.as_ref())?;
         Ok(Self {
             start,
-            _learning: Learning::of(&equipment),
+            _learning: LearningProgram::of(&equipment),
             equipment,
         })
     }

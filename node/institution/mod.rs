@@ -44,21 +44,21 @@ mod watch;
 mod weaknesses;
 mod weights;
 
-pub use amendments::{Amendments, Found, KnownAmendment, Unused, Word};
+pub use amendments::{AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused};
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
 pub use consent::CONSENT;
 pub use consent::{Unsigned, consent_in};
 pub use error::NodeError;
-pub use fit::{Fit, fit, misfits, surveyed};
+pub use fit::{RowsFit, fit, misfits, surveyed};
 pub use formats::other_format;
 pub(crate) use opening::IN_FORCE;
-pub use output::Output;
+pub use output::OutputLines;
 pub use own_learner::OwnLearner;
 pub use places::Places;
-pub use present::{Place, Present, PresentError, place, present, protocol_records, standing};
-pub use recovery::{Wanted, Wish};
-pub use run::{Options, run, run_with};
-pub use signature::{Owed, Signature};
+pub use present::{Membership, Present, PresentError, place, present, protocol_records, standing};
+pub use recovery::{RecoveryWish, WishFile};
+pub use run::{NodeOptions, run, run_with};
+pub use signature::{Owed, SignatureState};
 pub use usage::parsed as cpu_seconds;
 
 fn locked<T>(shared: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -11,10 +11,10 @@ use super::asking::Asking;
 use super::config::Institution;
 use super::error::NodeError;
 use super::health::Health;
-use super::output::Output;
+use super::output::OutputLines;
 use crate::events::NodeEvent;
 use crate::status::http;
-use crate::status::{Source, socket};
+use crate::status::{StatusSource, socket};
 use crate::store::{self, Note};
 use formatting::numbers;
 
@@ -37,7 +37,7 @@ pub(super) fn keep_in_force(institution: &Institution) {
 }
 
 /// Says that another agreement is in force than at the beginning.
-pub(super) fn print_in_force(institution: &Institution, output: &Output) {
+pub(super) fn print_in_force(institution: &Institution, output: &OutputLines) {
     let epoch = &institution.agreement.epoch;
     let file = institution.state.join(IN_FORCE);
     let line = format!(
@@ -53,7 +53,7 @@ pub(super) fn print_in_force(institution: &Institution, output: &Output) {
 }
 
 /// Prints what was found and handled when the state folder was opened; gives the text.
-pub(super) fn print_note(output: &Output, note: &Note) -> String {
+pub(super) fn print_note(output: &OutputLines, note: &Note) -> String {
     let what = match note {
         Note::Closed(_) => "closed",
         Note::SetAside { .. } => "set-aside",
@@ -75,10 +75,10 @@ pub(super) fn serve_status(
     address: Option<SocketAddr>,
     (health, asking): (&Arc<Health>, &Arc<Asking>),
     runtime: &Runtime,
-    output: &Output,
+    output: &OutputLines,
 ) -> Result<Vec<socket::Listening>, NodeError> {
     let asked = health.clone();
-    let source: Source = Arc::new(move || asked.status());
+    let source: StatusSource = Arc::new(move || asked.status());
     let nodes = asking.clone().source();
     let print = |event, line: &str| output.print(SystemTime::now(), 0.0, event, line);
     if let Some(address) = address {

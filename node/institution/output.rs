@@ -13,14 +13,14 @@ use formatting::numbers;
 /// Writes lines to standard output from a thread of its own, so that a slow or missing reader
 /// never holds up the node.
 #[derive(Clone)]
-pub struct Output {
+pub struct OutputLines {
     json: bool,
     lines: WaitingLines,
     /// Whether it was said what lines of text are not good for.
     begun: Arc<AtomicBool>,
 }
 
-impl Output {
+impl OutputLines {
     /// Starts the thread, for JSON or text. It ends after the last clone of the output is dropped.
     pub fn start(json: bool) -> (Self, JoinHandle<()>) {
         let (lines, writer) = WaitingLines::start(io::stdout(), move |lost| missing(lost, json));

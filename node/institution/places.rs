@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use agreement::{ConfigError, Source};
+use agreement::{ConfigError, TomlText};
 
 use super::consent::CONSENT;
 use super::file::{FORMAT, SiloFile};
@@ -28,7 +28,7 @@ impl Places {
     /// # Errors
     /// [`ConfigError`]: it is no `silo.toml`.
     pub fn read(name: &str, text: &str, folder: &Path) -> Result<Self, ConfigError> {
-        let source = Source { file: name, text };
+        let source = TomlText { file: name, text };
         source.check_format(FORMAT).map_err(ConfigError::At)?;
         let raw: SiloFile =
             toml::from_str(text).map_err(|error| ConfigError::At(source.toml(&error)))?;

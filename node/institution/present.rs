@@ -12,7 +12,7 @@ use protocol::{Epochs, Hash, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
 use super::past::agreements;
-use super::signature::{Signature, signature};
+use super::signature::{SignatureState, signature};
 use crate::store;
 
 /// An institution in the epoch in force.
@@ -32,11 +32,11 @@ pub struct Present {
     /// The agreements of the epochs before, oldest first.
     pub earlier: Vec<Agreement>,
     /// Whether the institution has signed it.
-    pub signature: Signature,
+    pub signature: SignatureState,
 }
 
 /// Where an institution stands.
-pub enum Place {
+pub enum Membership {
     /// It is a member.
     Member(Box<Present>),
     /// It was a member and is none any more.
@@ -47,13 +47,13 @@ pub enum Place {
 
 /// Where an institution stands in the epoch that its journal has reached. `institution` has the
 /// first agreement.
-pub fn place(institution: &Institution, epochs: &Epochs) -> Place {
+pub fn place(institution: &Institution, epochs: &Epochs) -> Membership {
     let key = institution.key.public();
     let Some(me) = epochs.now.roster.position(&key) else {
         let was = |epoch: &protocol::Epoch| epoch.roster.position(&key).is_some();
         return match epochs.former.iter().any(|(epoch, _)| was(epoch)) {
-            true => Place::Left,
-            false => Place::Outside,
+            true => Membership::Left,
+            false => Membership::Outside,
         };
     };
     let mut past = agreements(&institution.agreement, epochs);
@@ -62,7 +62,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Place {
     let roster = contacts(institution, &agreement);
     let mut institution = institution.under(agreement, me);
     institution.roster = roster;
-    Place::Member(Box::new(Present {
+    Membership::Member(Box::new(Present {
         institution,
         guests: guests(epochs),
         former: epochs.answers(),
@@ -106,9 +106,9 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
     let federation = configured.federation.clone();
     let (institution, place) = standing(configured)?;
     match place {
-        Place::Member(present) => Ok(present.institution),
-        Place::Left | Place::Outside if institution.is_first_member() => Ok(institution),
-        Place::Left | Place::Outside => Err(SetupError::NotAMember {
+        Membership::Member(present) => Ok(present.institution),
+        Membership::Left | Membership::Outside if institution.is_first_member() => Ok(institution),
+        Membership::Left | Membership::Outside => Err(SetupError::NotAMember {
             key: institution.key.public(),
             identity: institution.configured.identity,
             federation,
@@ -122,7 +122,7 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
 ///
 /// # Errors
 /// A sentence: a key that cannot be read, or a journal that cannot.
-pub fn standing(configured: Configured) -> Result<(Institution, Place), PresentError> {
+pub fn standing(configured: Configured) -> Result<(Institution, Membership), PresentError> {
     let institution = configured.with_any_key()?;
     let state = &institution.state;
     let records = match store::has_journal(state) {
@@ -144,7 +144,7 @@ pub enum PresentError {
     Setup(#[from] SetupError),
     /// The journal.
     #[error(transparent)]
-    Store(#[from] store::OpenError),
+    Store(#[from] store::StoreOpenError),
     /// A change in the journal.
     #[error(transparent)]
     Change(#[from] protocol::change::ChangeError),
@@ -177,9 +177,9 @@ pub(super) fn contacts(institution: &Institution, agreement: &Agreement) -> Vec<
 }
 
 /// The records of the protocol in a journal.
-pub fn protocol_records(records: Vec<silo::Record>) -> impl Iterator<Item = Record> {
+pub fn protocol_records(records: Vec<silo::JournalRecord>) -> impl Iterator<Item = Record> {
     records.into_iter().filter_map(|record| match record {
-        silo::Record::Protocol(record) => Some(record),
+        silo::JournalRecord::Protocol(record) => Some(record),
         _ => None,
     })
 }

@@ -18,7 +18,7 @@ use protocol::{Epoch, Hash, MemberIndex, Report, Time};
 use silo::Notice;
 
 use super::config::Institution;
-use super::output::Output;
+use super::output::OutputLines;
 use crate::events::NodeEvent;
 use crate::store;
 
@@ -47,20 +47,20 @@ fn quoted(name: &str) -> String {
 
 /// Where the wish of an institution in one epoch is kept.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct WishFile {
     file: PathBuf,
 }
 
 /// What an institution asked for: to go on without these members.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RecoveryWish {
     /// The members declared lost, ascending.
     pub lost: Vec<MemberIndex>,
     /// See [`Input::Recover`](protocol::Input::Recover).
     pub abandon: bool,
 }
 
-impl Wish {
+impl WishFile {
     /// In the epoch in force, of the node with this state folder.
     pub fn of(state: &Path, epoch: &Epoch) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Wish {
     }
 
     /// What was asked for last; `None` if nothing was.
-    pub fn wanted(&self, epoch: &Epoch) -> Option<Wanted> {
+    pub fn wanted(&self, epoch: &Epoch) -> Option<RecoveryWish> {
         let text = fs::read_to_string(&self.file).ok()?;
         let position = |name: &str| {
             let silos = epoch.roster.silos();
@@ -79,7 +79,7 @@ impl Wish {
         let mut lines = text.lines();
         let abandon = lines.next()? == ABANDON;
         let lost: Option<BTreeSet<_>> = lines.map(position).collect();
-        Some(Wanted {
+        Some(RecoveryWish {
             lost: lost?.into_iter().collect(),
             abandon,
         })
@@ -90,7 +90,7 @@ impl Wish {
     /// # Errors
     /// An error of the system.
     pub fn ask(&self, lost: &[String], abandon: bool) -> io::Result<()> {
-        let private = |why: store::OpenError| io::Error::other(why.to_string());
+        let private = |why: store::StoreOpenError| io::Error::other(why.to_string());
         if let Some(state) = self.file.parent().and_then(Path::parent) {
             store::subfolder(state, FOLDER).map_err(private)?;
         }
@@ -103,12 +103,12 @@ impl Wish {
 }
 
 /// Prints what the silo hears of recoveries.
-pub(super) struct Recoveries {
+pub(super) struct RecoveryPrinter {
     pub(super) institution: Institution,
-    pub(super) output: Output,
+    pub(super) output: OutputLines,
 }
 
-impl Recoveries {
+impl RecoveryPrinter {
     pub(super) fn observe(&self, at: Time, notice: &Notice) {
         let Notice::Protocol(report) = notice else {
             return;

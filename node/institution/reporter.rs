@@ -11,9 +11,9 @@ use protocol::Time;
 use silo::Notice;
 
 use super::news::News;
-use super::output::Output;
+use super::output::OutputLines;
 use crate::events::NodeEvent;
-use crate::model::Held;
+use crate::model::HeldRounds;
 
 /// Events that may wait; more are dropped and counted.
 const WAITING: usize = 4096;
@@ -21,7 +21,7 @@ const WAITING: usize = 4096;
 /// evaluation is never further behind.
 const BEHIND: usize = 3;
 
-enum Event {
+enum ReporterInput {
     Notice(SystemTime, Time, Box<Notice>),
     Line(SystemTime, f64, Box<NodeEvent>, String),
     End,
@@ -30,7 +30,7 @@ enum Event {
 /// Takes events to report. Never waits.
 #[derive(Clone)]
 pub(super) struct Reporter {
-    events: SyncSender<Event>,
+    events: SyncSender<ReporterInput>,
     /// Adopted rounds that wait.
     adopted: Arc<AtomicUsize>,
     dropped: Arc<AtomicU64>,
@@ -44,8 +44,8 @@ impl Reporter {
     /// with the seed of the federation's first model.
     pub(super) fn start(
         mut news: News,
-        goes_on: Option<(Held, u64)>,
-        output: Output,
+        goes_on: Option<(HeldRounds, u64)>,
+        output: OutputLines,
     ) -> (Self, Ending) {
         let (events, waiting) = sync_channel(WAITING);
         let (ended, ending) = sync_channel(1);
@@ -71,23 +71,28 @@ impl Reporter {
         if matches!(notice, Notice::Adopted { .. }) {
             self.adopted.fetch_add(1, Ordering::Relaxed);
         }
-        self.send(Event::Notice(time, at, Box::new(notice.clone())));
+        self.send(ReporterInput::Notice(time, at, Box::new(notice.clone())));
     }
 
     /// Prints the event, so many seconds after the start, or the line of text.
     pub(super) fn print(&self, at: f64, event: NodeEvent, line: String) {
-        self.send(Event::Line(SystemTime::now(), at, Box::new(event), line));
+        self.send(ReporterInput::Line(
+            SystemTime::now(),
+            at,
+            Box::new(event),
+            line,
+        ));
     }
 
     /// Waits until everything is reported, up to `patience`.
     pub(super) fn end(&self, ending: &Ending, patience: Duration) {
-        self.send(Event::End);
+        self.send(ReporterInput::End);
         if ending.0.recv_timeout(patience).is_err() {
             tracing::warn!("the last events were not reported in time");
         }
     }
 
-    fn send(&self, event: Event) {
+    fn send(&self, event: ReporterInput) {
         if self.events.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -95,9 +100,9 @@ impl Reporter {
 }
 
 fn work(
-    events: &Receiver<Event>,
+    events: &Receiver<ReporterInput>,
     mut news: News,
-    output: &Output,
+    output: &OutputLines,
     adopted: &AtomicUsize,
     dropped: &AtomicU64,
 ) {
@@ -109,15 +114,15 @@ fn work(
             output.print(SystemTime::now(), None, event, &line);
         }
         match event {
-            Event::Notice(time, at, notice) => {
+            ReporterInput::Notice(time, at, notice) => {
                 let measure = match *notice {
                     Notice::Adopted { .. } => adopted.fetch_sub(1, Ordering::Relaxed) <= BEHIND,
                     _ => true,
                 };
                 news.notice(time, at, &notice, measure);
             }
-            Event::Line(time, at, event, line) => output.print(time, at, *event, &line),
-            Event::End => return,
+            ReporterInput::Line(time, at, event, line) => output.print(time, at, *event, &line),
+            ReporterInput::End => return,
         }
     }
 }

@@ -12,12 +12,12 @@ use silo::{SiloConfig, SiloHandle, SpawnError, Surroundings};
 use super::config::Institution;
 use super::living::Living;
 use super::present::Present;
-use super::serving::{Job, Serving};
+use super::serving::{ComparisonJob, Serving};
 use crate::equipment::Equipment;
-use crate::model::{self, Held};
+use crate::model::{self, HeldRounds};
 
 /// How a silo takes part.
-pub(super) enum Role {
+pub(super) enum NodeRole {
     /// In rounds.
     Learner(Box<SiloConfig>),
     /// It votes on changes only; whether its journal was lost, and what members of former epochs are
@@ -25,7 +25,7 @@ pub(super) enum Role {
     Bystander(Box<member::Config>, bool, Vec<(Hash, Bytes)>),
 }
 
-impl Role {
+impl NodeRole {
     pub(super) fn spawn(self, surroundings: Surroundings) -> Result<SiloHandle, SpawnError> {
         match self {
             Self::Learner(config) => silo::spawn(*config, surroundings),
@@ -69,11 +69,11 @@ pub(super) fn silo_config(
 pub(super) fn serving(
     institution: &Institution,
     equipment: Equipment,
-    held: Option<&Held>,
+    held: Option<&HeldRounds>,
 ) -> Serving {
     let agreement = &institution.agreement;
     let strategy = &agreement.strategy_config;
-    let serving = Serving::new(Job {
+    let serving = Serving::new(ComparisonJob {
         equipment,
         task: Task::Train(strategy.training.clone()),
         initial_seed: agreement.seed,

@@ -10,8 +10,8 @@ use learn::export::HeldOut;
 use methods::Params;
 use methods::learner::Task;
 use methods::serving::{
-    Alone, Candidate, ComparedOn, Comparison, Effort, Local, Served as Compared, Tuned,
-    alone_start, comparable, mean_of_coalitions, members_of,
+    Alone, Candidate, CandidateComparison, ComparedOn, Effort, LocalModels, Served as Compared,
+    Tuned, alone_start, comparable, mean_of_coalitions, members_of,
 };
 use protocol::Hash;
 use serde_json::json;
@@ -20,7 +20,7 @@ use silo::Notice;
 use super::reporter::Reporter;
 use crate::equipment::Equipment;
 use crate::events::NodeEvent;
-use crate::model::{Held, ModelError, Served, keep_served, served};
+use crate::model::{HeldRounds, ModelError, ServedNote, keep_served, served};
 use formatting::numbers::plural;
 
 /// How often a comparison that goes on says so.
@@ -29,7 +29,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// Chooses the model to serve, once.
 #[derive(Clone)]
 pub(super) struct Serving {
-    job: Arc<Job>,
+    job: Arc<ComparisonJob>,
     /// Comparisons under way.
     busy: Arc<AtomicU32>,
     /// When something was last said of the comparison under way, and when it began.
@@ -40,7 +40,7 @@ pub(super) struct Serving {
 }
 
 /// What a comparison needs beside the adopted round.
-pub(super) struct Job {
+pub(super) struct ComparisonJob {
     /// What the silo learns with.
     pub(super) equipment: Equipment,
     /// How it would train alone.
@@ -62,7 +62,7 @@ pub(super) struct Job {
 }
 
 /// The last round as the silo adopted it.
-struct Adopted {
+struct AdoptedRound {
     round: u64,
     models: Vec<Params>,
     assignment: Vec<u32>,
@@ -72,7 +72,7 @@ struct Adopted {
 }
 
 impl Serving {
-    pub(super) fn new(job: Job) -> Self {
+    pub(super) fn new(job: ComparisonJob) -> Self {
         Self {
             job: Arc::new(job),
             busy: Arc::default(),
@@ -124,7 +124,7 @@ impl Serving {
             return;
         };
         if *round == self.job.last {
-            self.begin(Adopted {
+            self.begin(AdoptedRound {
                 round: *round,
                 models: state.models.clone(),
                 assignment: assignment.to_vec(),
@@ -137,7 +137,7 @@ impl Serving {
 
     /// Starts the comparison of an earlier run that ended before it was done. `held` is what the state
     /// holds.
-    pub(super) fn resume(&self, held: &Held) -> Result<(), ModelError> {
+    pub(super) fn resume(&self, held: &HeldRounds) -> Result<(), ModelError> {
         let job = &self.job;
         let round = held.round(None)?;
         let noted = served(&job.state)?.is_some_and(|noted| noted.served.round == round.round);
@@ -150,7 +150,7 @@ impl Serving {
         let Some(model) = models.get(round.coalition as usize).cloned() else {
             return Ok(());
         };
-        self.begin(Adopted {
+        self.begin(AdoptedRound {
             round: round.round,
             models,
             assignment: round.assignment.clone(),
@@ -171,7 +171,7 @@ impl Serving {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = said;
     }
 
-    fn begin(&self, adopted: Adopted) {
+    fn begin(&self, adopted: AdoptedRound) {
         let own = self.clone();
         self.busy.fetch_add(1, Ordering::AcqRel);
         // Ended by the end of the process: the next start compares again.
@@ -181,7 +181,7 @@ impl Serving {
         });
     }
 
-    fn choose(&self, adopted: &Adopted) {
+    fn choose(&self, adopted: &AdoptedRound) {
         let job = &*self.job;
         let began = Instant::now();
         let on = job.comparable(adopted);
@@ -208,7 +208,7 @@ impl Serving {
             false => &job.equipment.equipped,
         };
         let model = learner.deployed(&compared.model.0, &compared.model.1);
-        let note = Served {
+        let note = ServedNote {
             round: adopted.round,
             candidate: compared.candidate,
             on: compared.on,
@@ -229,7 +229,7 @@ impl Serving {
 }
 
 /// What is served, which took so long to choose, as an event and in a line.
-fn serves(note: &Served, took: Duration) -> (NodeEvent, String) {
+fn serves(note: &ServedNote, took: Duration) -> (NodeEvent, String) {
     let metric = note.held_out.as_ref().and_then(|held_out| {
         let value = held_out.metrics.get(&held_out.metric)?;
         Some((held_out, *value))
@@ -264,14 +264,14 @@ fn serves(note: &Served, took: Duration) -> (NodeEvent, String) {
     (event, line)
 }
 
-impl Job {
+impl ComparisonJob {
     /// Seconds since the node began.
     fn at(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
     /// The rows on which models can be compared: without any, training alone would be in vain.
-    fn comparable(&self, adopted: &Adopted) -> ComparedOn {
+    fn comparable(&self, adopted: &AdoptedRound) -> ComparedOn {
         let Equipment {
             plain, equipped, ..
         } = &self.equipment;
@@ -292,7 +292,7 @@ impl Job {
     /// coalition's model is served.
     fn compare(
         &self,
-        adopted: &Adopted,
+        adopted: &AdoptedRound,
         on: ComparedOn,
     ) -> (Compared, Option<Tuned>, Option<HeldOut>) {
         let Equipment {
@@ -309,12 +309,12 @@ impl Job {
         };
         let tune = || {
             let effort = Effort::within(Effort::work(plain, &alone));
-            Local::tune(plain, &alone, self.folds, effort).ok()
+            LocalModels::tune(plain, &alone, self.folds, effort).ok()
         };
         let local = (on != ComparedOn::Nothing).then(tune).flatten();
         let global = mean_of_coalitions(&adopted.models, &adopted.assignment);
         let compared = match &local {
-            Some(local) => Comparison {
+            Some(local) => CandidateComparison {
                 plain,
                 equipped: &**equipped,
                 alone: &alone,

@@ -15,7 +15,7 @@ pub(super) struct Signals {
 
 /// The end of a node, once a signal has come.
 #[derive(Clone)]
-pub(super) struct Signal(watch::Receiver<Option<&'static str>>);
+pub(super) struct EndSignal(watch::Receiver<Option<&'static str>>);
 
 impl Signals {
     /// From now on signals are waited for.
@@ -40,12 +40,12 @@ impl Signals {
         })
     }
 
-    pub(super) fn signal(&self) -> Signal {
-        Signal(self.received.clone())
+    pub(super) fn signal(&self) -> EndSignal {
+        EndSignal(self.received.clone())
     }
 }
 
-impl Signal {
+impl EndSignal {
     /// The name of the signal, once it has come.
     pub(super) async fn received(&mut self) -> &'static str {
         let signal = self.0.wait_for(Option::is_some).await;

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use agreement::{Agreement, Consent};
 use protocol::{Epochs, PublicKey};
 
-use super::amendments::{Amendments, Word};
+use super::amendments::{AmendmentFolder, AmendmentWord};
 use super::config::Institution;
 use super::consent::consent_in;
 
 /// How an institution stands to the agreement in force.
 #[derive(Clone)]
-pub enum Signature {
+pub enum SignatureState {
     /// It signed it.
     Signed(Box<Consent>),
     /// It approved the change that brought it into force.
@@ -80,11 +80,11 @@ pub(super) fn signature(
     institution: &Institution,
     epochs: &Epochs,
     past: &[Agreement],
-) -> Signature {
-    let words = Amendments::of(&institution.state).words().words;
+) -> SignatureState {
+    let words = AmendmentFolder::of(&institution.state).words().words;
     // An institution that is admitted later signs what admits it.
     let mut now = match institution.consented() {
-        Ok(consent) => Signature::Signed(Box::new(consent)),
+        Ok(consent) => SignatureState::Signed(Box::new(consent)),
         Err(_) => owed(institution, &institution.agreement, false),
     };
     let key = institution.key.public();
@@ -102,20 +102,20 @@ pub(super) fn signature(
         }
         let file = institution.consent_file(agreement.epoch.number);
         if let Ok(consent) = consent_in(&file, agreement, &key) {
-            now = Signature::Signed(Box::new(consent));
+            now = SignatureState::Signed(Box::new(consent));
             continue;
         }
         let change = passage.change().map(|change| change.amendment.hash());
-        let approves = |word: &Word| {
+        let approves = |word: &AmendmentWord| {
             word.stands && word.epoch == over.id && Some(word.amendment.hash()) == change
         };
         now = match now {
-            _ if words.iter().any(approves) => Signature::Approved,
-            Signature::Owed(_) => owed(institution, agreement, false),
+            _ if words.iter().any(approves) => SignatureState::Approved,
+            SignatureState::Owed(_) => owed(institution, agreement, false),
             // Whoever goes on after a recovery has said so itself.
-            _ if change.is_none() => Signature::Policy,
+            _ if change.is_none() => SignatureState::Policy,
             _ if agreement.unfit.is_none() && old.changes_only(agreement, &institution.policy) => {
-                Signature::Policy
+                SignatureState::Policy
             }
             _ => owed(institution, agreement, false),
         };
@@ -125,7 +125,7 @@ pub(super) fn signature(
 
 /// How an institution that was just admitted, or whose key was just replaced, stands to the agreement: it
 /// signed it when it joined, or has to sign it.
-fn admitted(institution: &Institution, agreement: &Agreement) -> Signature {
+fn admitted(institution: &Institution, agreement: &Agreement) -> SignatureState {
     let key = institution.key.public();
     let number = agreement.epoch.number;
     let mut files = [0, number]
@@ -133,13 +133,13 @@ fn admitted(institution: &Institution, agreement: &Agreement) -> Signature {
         .into_iter();
     let signed = files.find_map(|file| consent_in(&file, agreement, &key).ok());
     match signed {
-        Some(consent) => Signature::Signed(Box::new(consent)),
+        Some(consent) => SignatureState::Signed(Box::new(consent)),
         None => owed(institution, agreement, true),
     }
 }
 
-fn owed(institution: &Institution, agreement: &Agreement, joined: bool) -> Signature {
-    Signature::Owed(Box::new(Owed {
+fn owed(institution: &Institution, agreement: &Agreement, joined: bool) -> SignatureState {
+    SignatureState::Owed(Box::new(Owed {
         file: institution.consent_file(agreement.epoch.number),
         agreement: agreement.clone(),
         key: institution.key.public(),

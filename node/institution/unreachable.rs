@@ -20,7 +20,7 @@ pub(super) struct Unreachable {
 
 /// A member to be reported now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Report {
+pub(super) struct UnreachableMember {
     pub(super) member: MemberIndex,
     /// In words that follow the member's name.
     pub(super) why: String,
@@ -34,7 +34,7 @@ pub(super) struct Report {
 
 impl Unreachable {
     /// The members to be reported now.
-    pub(super) fn due(&mut self, peers: &[PeerState], now: SystemTime) -> Vec<Report> {
+    pub(super) fn due(&mut self, peers: &[PeerState], now: SystemTime) -> Vec<UnreachableMember> {
         let mut due = Vec::new();
         for peer in peers {
             let Some(problem) = &peer.problem else {
@@ -50,7 +50,7 @@ impl Unreachable {
                 Some((_, pause)) => (*pause * 2).min(PAUSES.1),
             };
             self.reported.insert(peer.member, (now, pause));
-            due.push(Report {
+            due.push(UnreachableMember {
                 member: peer.member,
                 why: problem.why.clone(),
                 lasting,
@@ -62,7 +62,7 @@ impl Unreachable {
     }
 }
 
-impl Report {
+impl UnreachableMember {
     /// The line for people.
     pub(super) fn line(&self, name: &str) -> String {
         let span = crate::status::text::span;

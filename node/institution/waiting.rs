@@ -15,7 +15,7 @@ pub(super) struct Waiting {
     members: usize,
     quorum: usize,
     /// The journal was lost, so that the node does not know what it has signed.
-    listening: Option<Listening>,
+    listening: Option<ListeningWait>,
     /// What the journal lacks, which is an older copy.
     outdated: Option<Forgotten>,
     /// Whether another process uses the key.
@@ -32,7 +32,7 @@ pub(super) struct Waiting {
 
 /// What a node that only listens is waiting for.
 #[derive(Debug, Clone, Copy, Default)]
-struct Listening {
+struct ListeningWait {
     /// Members that have answered.
     answers: usize,
     /// The view that must become final, once enough have.
@@ -41,7 +41,7 @@ struct Listening {
 
 /// What is to be reported now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum WaitingChange {
     /// The node takes no part, for this reason.
     Waits(String),
     /// It takes part again.
@@ -83,11 +83,11 @@ impl Waiting {
     pub(super) fn observe(&mut self, notice: &Notice) {
         match notice {
             Notice::Listening | Notice::Protocol(Report::KeyUsedBefore) => {
-                self.listening = Some(Listening::default());
+                self.listening = Some(ListeningWait::default());
             }
             Notice::Protocol(Report::Listening { answers, until, .. }) => {
                 let (answers, until) = (*answers, *until);
-                self.listening = Some(Listening { answers, until });
+                self.listening = Some(ListeningWait { answers, until });
             }
             Notice::Protocol(Report::KeyElsewhere) => self.doubled = true,
             Notice::Protocol(Report::Outdated(what)) => self.outdated = Some(*what),
@@ -102,9 +102,9 @@ impl Waiting {
     }
 
     /// What is to be reported now, where `reachable` other members can be reached.
-    pub(super) fn change(&mut self, reachable: usize, now: Instant) -> Option<Change> {
+    pub(super) fn change(&mut self, reachable: usize, now: Instant) -> Option<WaitingChange> {
         let Some(reason) = self.reason() else {
-            return self.reported.take().map(|_| Change::Back);
+            return self.reported.take().map(|_| WaitingChange::Back);
         };
         let due = |(reason_before, at): &(String, Instant)| {
             *reason_before != reason || now >= *at + AGAIN
@@ -114,7 +114,7 @@ impl Waiting {
         }
         self.reported = Some((reason.clone(), now));
         let others = self.members - 1;
-        Some(Change::Waits(format!(
+        Some(WaitingChange::Waits(format!(
             "{reason}; {reachable} of {others} other members can be reached now"
         )))
     }
@@ -144,7 +144,7 @@ impl Waiting {
                 members - 1
             ));
         }
-        if let Some(Listening { answers, until }) = self.listening {
+        if let Some(ListeningWait { answers, until }) = self.listening {
             let after = match until {
                 Some(view) => format!("a block of view {view} or later is final"),
                 None => format!("{quorum} other members have answered ({answers} have)"),
@@ -205,7 +205,7 @@ mod tests {
         let mut waiting = waiting(4, 3).with(None, Some("contributions are paused".into()));
         assert!(text(waiting.change(3, start)).starts_with("contributions are paused; 3 of 3"));
         waiting.resume();
-        assert_eq!(waiting.change(3, start), Some(Change::Back));
+        assert_eq!(waiting.change(3, start), Some(WaitingChange::Back));
         let mut waiting = self::waiting(4, 3).with(Some("too large".into()), None);
         waiting.observe(&Notice::Protocol(Report::Complete { last: 3 }));
         waiting.resume();
@@ -215,9 +215,9 @@ mod tests {
         }
     }
 
-    fn text(change: Option<Change>) -> String {
+    fn text(change: Option<WaitingChange>) -> String {
         match change {
-            Some(Change::Waits(text)) => text,
+            Some(WaitingChange::Waits(text)) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -250,7 +250,7 @@ mod tests {
             text(waiting.change(2, at(62))).contains("until a block of view 8 or later is final")
         );
         waiting.observe(&Notice::Protocol(Report::TakingPart));
-        assert_eq!(waiting.change(2, at(63)), Some(Change::Back));
+        assert_eq!(waiting.change(2, at(63)), Some(WaitingChange::Back));
         assert_eq!(waiting.change(2, at(64)), None);
     }
 
@@ -271,7 +271,7 @@ mod tests {
         waiting.observe(&Notice::Listening);
         assert_eq!(waiting.change(3, start), None);
         waiting.observe(&Notice::Protocol(Report::Complete { last: 3 }));
-        assert_eq!(waiting.change(3, start), Some(Change::Back));
+        assert_eq!(waiting.change(3, start), Some(WaitingChange::Back));
     }
 
     #[test]

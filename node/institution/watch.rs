@@ -9,21 +9,21 @@ use std::time::{Instant, SystemTime};
 use protocol::{Epoch, Hash};
 use silo::SiloHandle;
 
-use super::amendments::Amendments;
+use super::amendments::AmendmentFolder;
 use super::health::Health;
 use super::leaving::Leaving;
 use super::locked;
-use super::recovery::{Wanted, Wish};
+use super::recovery::{RecoveryWish, WishFile};
 use super::reporter::Reporter;
 use super::serving::Serving;
 use super::signature::Owed;
 use super::unreachable::Unreachable;
-use super::waiting::{Change, Waiting};
+use super::waiting::{Waiting, WaitingChange};
 use crate::events::NodeEvent;
 use crate::status::socket;
 
 /// What is checked at every tick of the node.
-pub(super) struct Watch {
+pub(super) struct NodeWatch {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     pub(super) until_done: bool,
     pub(super) waiting: Arc<Mutex<Waiting>>,
@@ -33,22 +33,22 @@ pub(super) struct Watch {
     pub(super) unreachable: Unreachable,
     pub(super) sockets: Vec<socket::Listening>,
     pub(super) names: Vec<String>,
-    pub(super) amendments: Amendments,
+    pub(super) amendments: AmendmentFolder,
     /// The numbers of the words to amendments that the silo has.
     pub(super) given: BTreeMap<Hash, u64>,
     /// Files that were reported because they are not used.
     pub(super) unused: BTreeSet<PathBuf>,
     /// Where the institution says that it wants to go on without members that are gone.
-    pub(super) wish: Wish,
+    pub(super) wish: WishFile,
     /// What it said last.
-    pub(super) wanted: Option<Wanted>,
+    pub(super) wanted: Option<RecoveryWish>,
     /// The institution's signature under the agreement in force, until it is there.
     pub(super) owed: Option<Owed>,
     /// The epoch in force.
     pub(super) epoch: Arc<Epoch>,
 }
 
-impl Watch {
+impl NodeWatch {
     /// Passes on what the institution says to amendments of the epoch in force: the bytes that it
     /// approved, whatever else is known under their name.
     pub(super) fn approve(&mut self, handle: &SiloHandle, began: Instant) {
@@ -100,7 +100,7 @@ impl Watch {
     pub(super) fn recover(&mut self, handle: &SiloHandle) {
         let wanted = self.wish.wanted(&self.epoch);
         if wanted != self.wanted {
-            if let Some(Wanted { lost, abandon }) = wanted.clone() {
+            if let Some(RecoveryWish { lost, abandon }) = wanted.clone() {
                 handle.recover(lost, abandon);
             }
             self.wanted = wanted;
@@ -117,11 +117,11 @@ impl Watch {
         let reachable = locked(&self.leaving).reachable();
         let at = began.elapsed().as_secs_f64();
         match locked(&self.waiting).change(reachable, Instant::now()) {
-            Some(Change::Waits(why)) => {
+            Some(WaitingChange::Waits(why)) => {
                 let event = NodeEvent::Waiting { why: why.clone() };
                 self.reporter.print(at, event, why);
             }
-            Some(Change::Back) => {
+            Some(WaitingChange::Back) => {
                 let event = NodeEvent::TakingPart {};
                 self.reporter.print(at, event, "taking part again".into());
             }

@@ -9,7 +9,7 @@ use crate::events::NodeEvent;
 use formatting::numbers::count;
 
 /// Remembers what was said, so that each thing is said once as long as it stays the same.
-pub(super) struct Weights {
+pub(super) struct WeightWatch {
     epoch: Arc<Epoch>,
     /// The charter's largest share of a weight.
     most: Option<f64>,
@@ -19,7 +19,7 @@ pub(super) struct Weights {
     claimed: Option<u64>,
 }
 
-impl Weights {
+impl WeightWatch {
     pub(super) fn new(epoch: &Arc<Epoch>, most: Option<f64>) -> Self {
         Self {
             epoch: epoch.clone(),
@@ -100,9 +100,9 @@ mod tests {
 
     const EXAMPLE: &str = include_str!("../../examples/federation.toml");
 
-    fn weights(most: Option<f64>) -> Weights {
+    fn weights(most: Option<f64>) -> WeightWatch {
         let agreement = Agreement::parse("federation.toml", EXAMPLE).unwrap();
-        Weights::new(&agreement.epoch, most)
+        WeightWatch::new(&agreement.epoch, most)
     }
 
     #[test]

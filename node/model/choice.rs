@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agreement::Agreement;
-use learn::export::{Card, Coalition, HeldOut, Origin, Output, Parts};
+use learn::export::{Card, CardParts, Coalition, HeldOut, Origin, Output};
 use methods::Params;
 use methods::params::Gate;
 use methods::serving::{Candidate, Measured, mean_of_coalitions};
@@ -12,8 +12,8 @@ use task::TaskConfig;
 use task::data::Preparation;
 
 use super::ModelError;
-use super::held::{Held, HeldRound};
-use super::notes::{self, Noted, Served};
+use super::held::{HeldRound, HeldRounds};
+use super::notes::{self, Noted, ServedNote};
 use crate::equipment::Equipment;
 use formatting::numbers;
 
@@ -40,7 +40,7 @@ pub struct Choice {
 
 /// A chosen model.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct ChosenModel {
     /// The model, in the layout of the agreed family.
     pub model: Params,
     /// Where it comes from.
@@ -60,12 +60,12 @@ pub struct Chosen {
 /// single model.
 pub fn choose(
     folder: &Path,
-    held: &Held,
+    held: &HeldRounds,
     agreement: &Agreement,
     me: MemberIndex,
     equipment: &Equipment,
     choice: Choice,
-) -> Result<Chosen, ModelError> {
+) -> Result<ChosenModel, ModelError> {
     let round = held.round(choice.round)?;
     let silo = numbers::plain(agreement.epoch.roster.name(me));
     if choice.which == Which::Served
@@ -92,7 +92,7 @@ pub fn choose(
     let model = model.and_then(|model| equipped.deployed(model, &personal));
     let model = model.ok_or(ModelError::Several(agreement.strategy.name()))?;
     let (which, about) = described(choice.which, asked, round, models.len(), &silo);
-    Ok(Chosen {
+    Ok(ChosenModel {
         origin: origin(agreement, round, asked, &silo, which, about),
         held_out: equipment.held_out(&model),
         model,
@@ -103,12 +103,12 @@ pub fn choose(
 
 /// The model that the silo chose to serve after a round, with its note.
 fn served(
-    (note, model): (Served, Vec<u8>),
+    (note, model): (ServedNote, Vec<u8>),
     round: &HeldRound,
     agreement: &Agreement,
     silo: &str,
     equipment: &Equipment,
-) -> Result<Chosen, ModelError> {
+) -> Result<ChosenModel, ModelError> {
     let gate = Gate {
         layout: equipment.plain.learner.layout(),
         norm: f64::INFINITY,
@@ -125,7 +125,7 @@ fn served(
     );
     let coalition = (note.candidate != Candidate::Global).then_some(round.coalition);
     let coalition = coalition.filter(|_| !note.candidate.is_own());
-    Ok(Chosen {
+    Ok(ChosenModel {
         origin: origin(agreement, round, coalition, silo, "served", about),
         held_out: note.held_out.or_else(|| equipment.held_out(&model)),
         model,
@@ -194,7 +194,7 @@ fn described(
 /// The silo's personal state of a round. A node keeps only that of the last one; for an earlier round
 /// any will do where the strategy's models do not depend on it.
 fn personal_of(
-    held: &Held,
+    held: &HeldRounds,
     round: &HeldRound,
     equipment: &Equipment,
     initial: Params,
@@ -249,7 +249,7 @@ fn origin(
     }
 }
 
-impl Chosen {
+impl ChosenModel {
     /// The card of this model, with the date `created` as RFC 3339 has it.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl Chosen {
         let own = equipment.plain.preparation.as_deref().cloned();
         let preparation = noted.or(own.filter(|_| equipment.own_rows));
         let preparation = preparation.ok_or(ModelError::Preparation)?;
-        let mut card = Card::new(Parts {
+        let mut card = Card::new(CardParts {
             task,
             preparation: &preparation,
             model: &self.model,

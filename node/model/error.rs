@@ -6,7 +6,7 @@ use learn::export::ExportError;
 use protocol::Hash;
 use task::data::DataError;
 
-use crate::store::OpenError;
+use crate::store::StoreOpenError;
 
 /// Why a model cannot be taken out of a node's state.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ModelError {
     Nothing(PathBuf),
     /// The journal or a note beside it.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// The state of another federation.
     #[error(
         "the state in {} belongs to federation {journal}, and the agreement is that of federation \

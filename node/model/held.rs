@@ -11,14 +11,14 @@ use methods::serving::members_of;
 use methods::{Layout, Params};
 use protocol::{Hash, codec};
 use silo::outcome::Document;
-use silo::{Adopted, Record};
+use silo::{Adopted, JournalRecord};
 
 use super::ModelError;
 use crate::store;
 
 /// The rounds whose models a state folder holds.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldRounds {
     folder: PathBuf,
     /// Oldest first, at least one.
     pub rounds: Vec<HeldRound>,
@@ -56,7 +56,7 @@ pub struct HeldModel {
     pub here: bool,
 }
 
-impl Held {
+impl HeldRounds {
     /// Reads the state folder of a node of this federation. Needs no key and changes nothing; the node
     /// may be running.
     ///
@@ -81,10 +81,10 @@ impl Held {
 
     /// The last `keep` rounds that the records of the journal in `folder` have as adopted and whose
     /// documents are here; `None` for no round.
-    pub(crate) fn among(folder: &Path, records: &[Record], keep: usize) -> Option<Self> {
+    pub(crate) fn among(folder: &Path, records: &[JournalRecord], keep: usize) -> Option<Self> {
         let certificate = |block: &[u8; 32]| {
             records.iter().rev().find_map(|record| match record {
-                Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+                JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                     let has = blocks.iter().any(|own| own.hash().0 == *block);
                     has.then(|| Hash::of(&codec::encode(proof)))
                 }
@@ -92,7 +92,7 @@ impl Held {
             })
         };
         let adopted = records.iter().rev().filter_map(|record| match record {
-            Record::Adopted(adopted) => Some(adopted),
+            JournalRecord::Adopted(adopted) => Some(adopted),
             _ => None,
         });
         let rounds = adopted.take(keep).filter_map(|adopted| {

@@ -11,9 +11,9 @@ mod notes;
 mod personal;
 mod start;
 
-pub use choice::{Choice, Chosen, Which, choose};
+pub use choice::{Choice, ChosenModel, Which, choose};
 pub use error::ModelError;
-pub use held::{Held, HeldModel, HeldRound};
-pub use notes::{Noted, Served, keep_preparation, keep_served, preparation, served};
+pub use held::{HeldModel, HeldRound, HeldRounds};
+pub use notes::{Noted, ServedNote, keep_preparation, keep_served, preparation, served};
 pub use personal::{PERSONAL, kept_personal};
 pub use start::{GivenStart, START, StartError, find_start, keep_start};

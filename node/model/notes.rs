@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use task::data::Preparation;
 
 use super::ModelError;
-use crate::store::{self, OpenError};
+use crate::store::{self, StoreOpenError};
 
 /// Name of the note about the preparation of rows.
 const PREPARATION: &str = "preparation.json";
@@ -24,7 +24,7 @@ const MODEL: &str = "served.safetensors";
 /// The model that a silo serves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Served {
+pub struct ServedNote {
     /// The round after which it was chosen.
     pub round: u64,
     /// The choice.
@@ -46,7 +46,7 @@ pub struct Served {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted {
     /// The note.
-    pub served: Served,
+    pub served: ServedNote,
     /// The bytes of the model; `None` where the silo predicts with several.
     pub model: Option<Vec<u8>>,
 }
@@ -54,8 +54,8 @@ pub struct Noted {
 /// Notes how the silo prepares rows.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
-pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), OpenError> {
+/// [`StoreOpenError`]: an error of the system.
+pub fn keep_preparation(folder: &Path, preparation: &Preparation) -> Result<(), StoreOpenError> {
     store::keep_file(folder, PREPARATION, &json(preparation))
 }
 
@@ -70,12 +70,12 @@ pub fn preparation(folder: &Path) -> Result<Option<Preparation>, ModelError> {
 /// Notes which model the silo serves, and keeps it: first the model, then the note that names it.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
+/// [`StoreOpenError`]: an error of the system.
 pub fn keep_served(
     folder: &Path,
-    served: &Served,
+    served: &ServedNote,
     model: Option<&Params>,
-) -> Result<(), OpenError> {
+) -> Result<(), StoreOpenError> {
     if let Some(model) = model {
         store::keep_file(folder, MODEL, &model.document())?;
     }
@@ -88,7 +88,7 @@ pub fn keep_served(
 /// [`ModelError`]: a note that cannot be read. One whose model is another is as none: the node was
 /// stopped between the two, and will write both again.
 pub fn served(folder: &Path) -> Result<Option<Noted>, ModelError> {
-    let Some(served) = read::<Served>(folder, SERVED)? else {
+    let Some(served) = read::<ServedNote>(folder, SERVED)? else {
         return Ok(None);
     };
     let Some(hash) = &served.model else {
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(served(folder).unwrap(), None);
         let layout = Layout::new(vec![TensorSpec::new("w", [1], Role::Weight)]).unwrap();
         let model = Params::from_values(&layout, &[2.0]);
-        let note = Served {
+        let note = ServedNote {
             round: 3,
             candidate: Candidate::FineTuned,
             on: ComparedOn::Folds,

@@ -12,7 +12,7 @@ use protocol::Hash;
 use task::TaskConfig;
 use task::external::StartFrom;
 
-use super::held::Held;
+use super::held::HeldRounds;
 use crate::store::{self, AGREEMENT};
 
 /// Name of the file of a start model, beside the agreement and in the state folder.
@@ -145,7 +145,7 @@ pub fn find_start(
 ///
 /// # Errors
 /// An error of the system.
-pub fn keep_start(state: &Path, start: &Params) -> Result<(), store::OpenError> {
+pub fn keep_start(state: &Path, start: &Params) -> Result<(), store::StoreOpenError> {
     store::keep_file(state, START, &start.document())
 }
 
@@ -166,7 +166,7 @@ fn in_state(folder: &Path, agreed: Hash, family: &Arc<Layout>) -> Result<Params,
     let unusable = |error: String| StartError::Unusable(error);
     let earlier =
         Agreement::load(&folder.join(AGREEMENT)).map_err(|error| unusable(error.to_string()))?;
-    let held = Held::read(folder, &earlier).map_err(|error| unusable(error.to_string()))?;
+    let held = HeldRounds::read(folder, &earlier).map_err(|error| unusable(error.to_string()))?;
     let models = held.rounds.iter().rev().flat_map(|round| &round.models);
     for model in models {
         // A blob may be gone, or of a round that agreed on a scale only.

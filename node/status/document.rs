@@ -27,7 +27,7 @@ pub struct Status {
     /// Its position in the agreement, from 0.
     pub member: u16,
     /// The federation.
-    pub federation: Federation,
+    pub federation: FederationFacts,
     /// The round under way.
     pub round: u64,
     /// The view of the round: it counts the turns at leading.
@@ -46,14 +46,14 @@ pub struct Status {
     pub complete: bool,
     /// The training under way, or else the last one of this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub training: Option<Training>,
+    pub training: Option<TrainingProgress>,
     /// The adopted rounds, oldest first, at most the last 100. Of those before the node started, the ones
     /// whose models it keeps (`keep-rounds`).
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<RoundStatus>,
     /// The other members, in the order of the agreement.
-    pub peers: Vec<Peer>,
+    pub peers: Vec<PeerStatus>,
     /// Traffic since the start.
-    pub traffic: Traffic,
+    pub traffic: TrafficTotals,
     /// The last warnings, oldest first, at most 20.
     pub warnings: Vec<Warning>,
 }
@@ -81,7 +81,7 @@ pub struct NodeFacts {
 /// The federation that a node belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Federation {
+pub struct FederationFacts {
     /// Its name.
     pub name: String,
     /// Its id: the hash of the agreement, 64 hexadecimal digits.
@@ -99,7 +99,7 @@ pub struct Federation {
 /// The progress of a training.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Training {
+pub struct TrainingProgress {
     /// Whether it is under way.
     pub running: bool,
     /// Steps done.
@@ -114,7 +114,7 @@ pub struct Training {
 /// A round that this silo adopted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Round {
+pub struct RoundStatus {
     /// The round.
     pub round: u64,
     /// When it was adopted; of a round before the node started, when its outcome came to the state
@@ -145,17 +145,17 @@ pub struct Round {
     /// The adopted model on the silo's own held-out rows. Absent where there are none, and until it is
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_out: Option<HeldOut>,
+    pub held_out: Option<HeldOutMetrics>,
     /// What the time since the round before, or since the start, was spent on. Absent of rounds before the
     /// node started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spent: Option<Spent>,
+    pub spent: Option<SpentSeconds>,
 }
 
 /// What the time of a round was spent on, in seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Spent {
+pub struct SpentSeconds {
     /// From the round before to this one, or from the start of the node.
     pub seconds: f64,
     /// Of these, without work of its own: it waited for others, or for the network.
@@ -175,7 +175,7 @@ pub struct Spent {
 /// Metrics of a model on the silo's own held-out rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct HeldOut {
+pub struct HeldOutMetrics {
     /// Number of held-out rows.
     pub rows: u64,
     /// The metric that reports compare.
@@ -192,7 +192,7 @@ pub struct HeldOut {
 /// Another member.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Peer {
+pub struct PeerStatus {
     /// Its name in the agreement.
     pub name: String,
     /// Its position in the agreement, from 0.
@@ -224,7 +224,7 @@ pub struct Peer {
 /// Traffic since the start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Traffic {
+pub struct TrafficTotals {
     /// Frames received.
     pub received: u64,
     /// Frames sent to one member.
@@ -259,12 +259,12 @@ pub struct Warning {
 
 impl Status {
     /// The last adopted round.
-    pub fn adopted(&self) -> Option<&Round> {
+    pub fn adopted(&self) -> Option<&RoundStatus> {
         self.rounds.last()
     }
 
     /// The last adopted round whose model is measured.
-    pub fn measured(&self) -> Option<(&Round, &HeldOut)> {
+    pub fn measured(&self) -> Option<(&RoundStatus, &HeldOutMetrics)> {
         let mut newest = self.rounds.iter().rev();
         newest.find_map(|round| Some((round, round.held_out.as_ref()?)))
     }
@@ -307,7 +307,7 @@ fn words(name: &str) -> &str {
 /// Parts of a round's time below this share are not named in a line.
 const SHARE: f64 = 0.1;
 
-impl Spent {
+impl SpentSeconds {
     /// What most of the time went to, for people: `12.3 s: waiting for others 8.1 s, training 3.9 s`.
     pub fn text(&self) -> String {
         // As lead it waits for what the phase is named after.
@@ -336,7 +336,7 @@ impl Spent {
     }
 }
 
-impl HeldOut {
+impl HeldOutMetrics {
     /// The metric that reports compare, with its unit, and the number of rows: `mae 48.67 points on 48
     /// held-out rows`.
     pub fn text(&self) -> String {

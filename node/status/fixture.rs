@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::document::*;
 
 /// An adopted round with this lead, so many coalitions, and this held-out error.
-fn round(round: u64, lead: &str, coalitions: u64, mae: f64) -> Round {
-    Round {
+fn round(round: u64, lead: &str, coalitions: u64, mae: f64) -> RoundStatus {
+    RoundStatus {
         round,
         time: format!("2026-03-01T10:0{round}:00.000Z"),
         view: Some(round),
@@ -20,14 +20,14 @@ fn round(round: u64, lead: &str, coalitions: u64, mae: f64) -> Round {
         coalitions,
         outcome: "ab".repeat(32),
         loss: Some(0.6273),
-        held_out: Some(HeldOut {
+        held_out: Some(HeldOutMetrics {
             rows: 48,
             metric: "mae".into(),
             unit: "points".into(),
             metrics: BTreeMap::from([("loss".into(), 0.61), ("mae".into(), mae)]),
             not_finite: Vec::new(),
         }),
-        spent: Some(Spent {
+        spent: Some(SpentSeconds {
             seconds: 40.5,
             waiting: 31.5,
             disk: 0.2,
@@ -38,8 +38,8 @@ fn round(round: u64, lead: &str, coalitions: u64, mae: f64) -> Round {
 }
 
 /// Another member that is connected.
-fn peer(member: u16, name: &str) -> Peer {
-    Peer {
+fn peer(member: u16, name: &str) -> PeerStatus {
+    PeerStatus {
         name: name.into(),
         member,
         connected: true,
@@ -68,7 +68,7 @@ pub(crate) fn status() -> Status {
         },
         silo: "north".into(),
         member: 0,
-        federation: Federation {
+        federation: FederationFacts {
             name: "stays".into(),
             id: "76ea7cfc".repeat(8),
             members: 4,
@@ -83,7 +83,7 @@ pub(crate) fn status() -> Status {
         phase: "training".into(),
         waiting: None,
         complete: false,
-        training: Some(Training {
+        training: Some(TrainingProgress {
             running: true,
             step: 450,
             steps: 1000,
@@ -92,7 +92,7 @@ pub(crate) fn status() -> Status {
         rounds: vec![round(1, "south", 1, 50.48), round(2, "east", 2, 48.67)],
         peers: vec![
             peer(1, "south"),
-            Peer {
+            PeerStatus {
                 connected: false,
                 since: Some("2026-03-01T10:01:15.000Z".into()),
                 round_trip_ms: None,
@@ -100,19 +100,19 @@ pub(crate) fn status() -> Status {
                 problem: Some("at 192.0.2.3:4001 does not answer over UDP".into()),
                 ..peer(2, "east")
             },
-            Peer {
+            PeerStatus {
                 through: Some("south".into()),
                 ..peer(3, "west <coast>")
             },
         ],
-        traffic: Traffic {
+        traffic: TrafficTotals {
             received: 1234,
             sent: 321,
             published: 45,
             fetched: 9,
             fetched_bytes: 120_000,
             served: 7,
-            ..Traffic::default()
+            ..TrafficTotals::default()
         },
         warnings: vec![Warning {
             time: "2026-03-01T10:01:20.000Z".into(),

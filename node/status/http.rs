@@ -25,7 +25,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::{Source, all, metrics, page};
+use super::{StatusSource, all, metrics, page};
 
 /// Connections at the same time; for one more, the oldest is closed.
 const CONNECTIONS: usize = 64;
@@ -85,8 +85,8 @@ pub fn address(text: &str) -> Result<SocketAddr, HttpError> {
 /// [`HttpError::Public`], [`HttpError::Listen`].
 pub async fn serve(
     address: SocketAddr,
-    source: Source,
-    nodes: all::Source,
+    source: StatusSource,
+    nodes: all::NodesSource,
 ) -> Result<SocketAddr, HttpError> {
     if !address.ip().to_canonical().is_loopback() {
         return Err(HttpError::Public(address));
@@ -99,7 +99,7 @@ pub async fn serve(
 }
 
 /// Accepts connections, and serves each in a task of its own.
-async fn accept(listener: TcpListener, port: u16, sources: (Source, all::Source)) {
+async fn accept(listener: TcpListener, port: u16, sources: (StatusSource, all::NodesSource)) {
     // Oldest first.
     let mut open = VecDeque::new();
     let mut tasks = JoinSet::new();
@@ -123,7 +123,7 @@ async fn accept(listener: TcpListener, port: u16, sources: (Source, all::Source)
 }
 
 /// Answers one request. Clients that go away are no concern of the node.
-async fn converse(stream: TcpStream, port: u16, (source, nodes): (Source, all::Source)) {
+async fn converse(stream: TcpStream, port: u16, (source, nodes): (StatusSource, all::NodesSource)) {
     let service = service_fn(|request: Request<Incoming>| {
         let (source, nodes) = (&source, &nodes);
         async move { Ok::<_, Infallible>(answer(&request, port, source, nodes).await) }
@@ -140,8 +140,8 @@ async fn converse(stream: TcpStream, port: u16, (source, nodes): (Source, all::S
 async fn answer<B>(
     request: &Request<B>,
     port: u16,
-    source: &Source,
-    nodes: &all::Source,
+    source: &StatusSource,
+    nodes: &all::NodesSource,
 ) -> Response<Full<Bytes>> {
     let plain = "text/plain; charset=utf-8";
     let html = "text/html; charset=utf-8";
@@ -236,12 +236,12 @@ mod tests {
         text
     }
 
-    fn nodes() -> all::Source {
+    fn nodes() -> all::NodesSource {
         Arc::new(|| Box::pin(std::future::ready(all::fixture::nodes())))
     }
 
     async fn server() -> SocketAddr {
-        let source: Source = Arc::new(fixture::status);
+        let source: StatusSource = Arc::new(fixture::status);
         serve(address("127.0.0.1:0").unwrap(), source, nodes())
             .await
             .unwrap()
@@ -388,7 +388,7 @@ mod tests {
         };
         let asked = Arc::new(AtomicU64::new(0));
         let counted = asked.clone();
-        let source: Source = Arc::new(move || {
+        let source: StatusSource = Arc::new(move || {
             let mut status = fixture::status();
             status.round = 1 + counted.fetch_add(1, Ordering::Relaxed);
             status

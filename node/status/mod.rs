@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub use document::Status;
 
 /// Gives the status at this moment.
-pub type Source = Arc<dyn Fn() -> Status + Send + Sync>;
+pub type StatusSource = Arc<dyn Fn() -> Status + Send + Sync>;
 
 #[cfg(test)]
 pub(crate) mod fixture;

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::Status;
-use super::document::{Peer, Round};
+use super::document::{PeerStatus, RoundStatus};
 use super::text::{adopted, ago, phase, round_trip, short, through};
 use formatting::numbers::{bytes, count, decimals, plain, value};
 use formatting::palette;
@@ -146,7 +146,7 @@ fn members(status: &Status) -> Markup {
     }
 }
 
-fn state(peer: &Peer) -> Markup {
+fn state(peer: &PeerStatus) -> Markup {
     html! {
         @if peer.connected { span.good { "connected" (plain(&through(peer))) } }
         @else if let Some(problem) = &peer.problem {
@@ -159,7 +159,7 @@ fn state(peer: &Peer) -> Markup {
 
 fn rounds(status: &Status) -> Markup {
     let metric = status.measured().map(|(_, held_out)| held_out);
-    let measured = |round: &Round| {
+    let measured = |round: &RoundStatus| {
         let held_out = round.held_out.as_ref()?;
         let found = held_out.metrics.get(&held_out.metric);
         Some(found.map_or("not finite".to_owned(), |&found| {

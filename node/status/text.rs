@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Status;
-use super::document::{Peer, Round};
+use super::document::{PeerStatus, RoundStatus};
 use formatting::numbers::{bytes, count, plain};
 
 /// All lines, with a line break at the end.
@@ -151,7 +151,7 @@ pub(super) fn phase(status: &Status) -> String {
 }
 
 /// `round 2, coalition 1 of 2, 1m 30s ago`.
-pub(super) fn adopted(status: &Status, round: &Round) -> String {
+pub(super) fn adopted(status: &Status, round: &RoundStatus) -> String {
     format!(
         "round {}, coalition {} of {}, {} ago",
         round.round,
@@ -162,7 +162,7 @@ pub(super) fn adopted(status: &Status, round: &Round) -> String {
 }
 
 /// `south, east and 3 more`: whose models are in a round; `None` where that is not known.
-fn there(round: &Round) -> Option<String> {
+fn there(round: &RoundStatus) -> Option<String> {
     const NAMED: usize = 8;
     let authors = &round.authors;
     let named = authors[..authors.len().min(NAMED)].join(", ");
@@ -174,7 +174,7 @@ fn there(round: &Round) -> Option<String> {
 }
 
 /// `connected for 2m 28s, round trip 12.5 ms`.
-pub(super) fn state(status: &Status, peer: &Peer) -> String {
+pub(super) fn state(status: &Status, peer: &PeerStatus) -> String {
     let since = peer.since.as_deref().map(|since| ago(status, since));
     let done = match peer.complete {
         true => ", holds the last round",
@@ -193,13 +193,13 @@ pub(super) fn state(status: &Status, peer: &Peer) -> String {
 }
 
 /// ` through west`, of a connection that another member relays.
-pub(super) fn through(peer: &Peer) -> String {
+pub(super) fn through(peer: &PeerStatus) -> String {
     let relay = peer.through.as_ref();
     relay.map_or_else(String::new, |relay| format!(" through {relay}"))
 }
 
 /// `12.5 ms`.
-pub(super) fn round_trip(peer: &Peer) -> Option<String> {
+pub(super) fn round_trip(peer: &PeerStatus) -> Option<String> {
     peer.round_trip_ms.map(|trip| match trip < 10.0 {
         true => format!("{trip:.2} ms"),
         false => format!("{trip:.1} ms"),

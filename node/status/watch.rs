@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, LineGauge, Paragraph, Row, Table, Wrap};
 
 use super::Status;
-use super::document::Peer;
+use super::document::PeerStatus;
 use super::socket::SocketError;
 use super::text::{ago, position, round_trip, short, through};
 use formatting::numbers::{count, decimals, plain, value};
@@ -136,7 +136,7 @@ fn whole(frame: &mut Frame<'_>, area: Rect, status: &Status) {
             .sum(),
         false => {
             let (_, state) = member_widths(status, area.width);
-            let lines = |peer: &Peer| state_lines(peer, state).len() as u16;
+            let lines = |peer: &PeerStatus| state_lines(peer, state).len() as u16;
             status.peers.iter().map(lines).sum()
         }
     };
@@ -220,7 +220,7 @@ fn progress(frame: &mut Frame<'_>, area: Rect, status: &Status) {
 }
 
 /// Members that are not connected first, where not all fit.
-fn ordered(status: &Status, room: usize) -> Vec<&Peer> {
+fn ordered(status: &Status, room: usize) -> Vec<&PeerStatus> {
     let mut peers: Vec<_> = status.peers.iter().collect();
     if peers.len() > room {
         peers.sort_by_key(|peer| peer.connected);
@@ -241,7 +241,7 @@ fn member_widths(status: &Status, width: u16) -> (u16, u16) {
 }
 
 /// The state of a member, on as many lines as it takes.
-fn state_lines(peer: &Peer, width: u16) -> Vec<String> {
+fn state_lines(peer: &PeerStatus, width: u16) -> Vec<String> {
     let text = match (&peer.problem, peer.connected) {
         (_, true) => connected(peer),
         (Some(problem), false) => plain(problem),
@@ -251,7 +251,7 @@ fn state_lines(peer: &Peer, width: u16) -> Vec<String> {
     lines.into_iter().map(|line| line.into_owned()).collect()
 }
 
-fn state_style(peer: &Peer) -> Style {
+fn state_style(peer: &PeerStatus) -> Style {
     match (&peer.problem, peer.connected) {
         (_, true) => good(),
         (Some(_), false) => bad(),
@@ -294,7 +294,7 @@ fn member_table(frame: &mut Frame<'_>, area: Rect, status: &Status, narrow: bool
 }
 
 fn member_lines(status: &Status) -> Vec<Line<'static>> {
-    let line = |peer: &Peer| {
+    let line = |peer: &PeerStatus| {
         let name = Span::raw(format!("{} ", plain(&peer.name)));
         let state = state_lines(peer, u16::MAX).concat();
         // Through whom it goes takes the room of the round trip.
@@ -306,7 +306,7 @@ fn member_lines(status: &Status) -> Vec<Line<'static>> {
     status.peers.iter().map(line).collect()
 }
 
-fn connected(peer: &Peer) -> String {
+fn connected(peer: &PeerStatus) -> String {
     let through = plain(&through(peer));
     match peer.complete {
         true => format!("connected{through}, holds the last round"),
@@ -462,7 +462,7 @@ mod tests {
         // Where not all fit, those in trouble stand first.
         let nodes = screen.status.as_mut().unwrap();
         let well = nodes.nodes[0].clone();
-        let well = |name: &str| all::Node {
+        let well = |name: &str| all::NodeStatus {
             name: name.into(),
             status: well.status.clone().map(|doing| all::Doing {
                 unconnected: Vec::new(),

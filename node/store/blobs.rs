@@ -18,9 +18,9 @@ use data_encoding::HEXLOWER;
 use protocol::Hash;
 use silo::{Blobs, StoreError};
 
-use super::cache::Cache;
-use super::error::{OpenError, io_error};
-use super::parts::{Arriving, PART, Parts, discard};
+use super::cache::BlobCache;
+use super::error::{StoreOpenError, io_error};
+use super::parts::{Arriving, PART, PartFiles, discard};
 use super::{Note, Notes, folder};
 
 /// Name of the folder of blobs in the silo's folder.
@@ -32,13 +32,13 @@ const BATCH: usize = 64;
 /// Blobs on disk, shared by threads.
 pub struct DiskBlobs {
     folder: PathBuf,
-    content: Mutex<Content>,
-    parts: Arc<Parts>,
+    content: Mutex<StoreContent>,
+    parts: Arc<PartFiles>,
 }
 
-struct Content {
+struct StoreContent {
     files: BTreeMap<Hash, OnDisk>,
-    cache: Cache,
+    cache: BlobCache,
     /// Counts the batches that were put.
     puts: u64,
 }
@@ -46,14 +46,14 @@ struct Content {
 /// A file that is there.
 #[derive(Clone, Copy, PartialEq)]
 struct OnDisk {
-    known: Known,
+    known: FileCheck,
     /// The number of `puts` when it was put last; 0 if an earlier process put it.
     put: u64,
 }
 
 /// Whether a file was verified.
 #[derive(Clone, Copy, PartialEq)]
-enum Known {
+enum FileCheck {
     /// An earlier process wrote it; not verified yet.
     Found,
     /// This process wrote it, or has read and verified it.
@@ -66,8 +66,8 @@ impl DiskBlobs {
     /// caller holds the folder's lock.
     ///
     /// # Errors
-    /// [`OpenError`]: an error of the system.
-    pub fn open(folder: &Path, cache: usize) -> Result<Self, OpenError> {
+    /// [`StoreOpenError`]: an error of the system.
+    pub fn open(folder: &Path, cache: usize) -> Result<Self, StoreOpenError> {
         Self::open_noting(folder, cache, &mut Notes::new())
     }
 
@@ -76,7 +76,7 @@ impl DiskBlobs {
         folder: &Path,
         cache: usize,
         notes: &mut Notes,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, StoreOpenError> {
         let folder = folder.join(BLOBS);
         folder::make(&folder, notes)?;
         let error = |error| io_error(&folder, error);
@@ -100,17 +100,17 @@ impl DiskBlobs {
                 Some(hash) => {
                     // The note about the folder covers its files.
                     folder::narrow(&path)?;
-                    let known = Known::Found;
+                    let known = FileCheck::Found;
                     files.insert(hash, OnDisk { known, put: 0 });
                 }
                 None => {}
             }
         }
-        let cache = Cache::new(cache);
-        let parts = Parts::new(folder.clone(), cache.largest() as u64 + 1);
+        let cache = BlobCache::new(cache);
+        let parts = PartFiles::new(folder.clone(), cache.largest() as u64 + 1);
         Ok(Self {
             folder,
-            content: Mutex::new(Content {
+            content: Mutex::new(StoreContent {
                 files,
                 cache,
                 puts: 0,
@@ -128,30 +128,30 @@ impl DiskBlobs {
         self.folder.join(format!("{hash:#}"))
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, StoreContent> {
         // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads a file. `None` if it does not exist or its hash is not its name.
-    fn read(&self, hash: &Hash, known: Known) -> io::Result<Option<Bytes>> {
+    fn read(&self, hash: &Hash, known: FileCheck) -> io::Result<Option<Bytes>> {
         let path = self.path(hash);
         let mut file = File::open(&path)?;
         let length = file.metadata()?.len();
         if self.parts.is_large(length) {
             // Read once from the disk, so that a sector that cannot be read is an error here.
-            let good = known == Known::Good || hash_of(file)? == *hash;
+            let good = known == FileCheck::Good || hash_of(file)? == *hash;
             return good.then(|| self.parts.map_named(&path)).transpose();
         }
         let mut bytes = Vec::with_capacity(length as usize);
         file.read_to_end(&mut bytes)?;
-        let good = known == Known::Good || Hash::of(&bytes) == *hash;
+        let good = known == FileCheck::Good || Hash::of(&bytes) == *hash;
         Ok(good.then(|| bytes.into()))
     }
 
     /// Writes a blob under a temporary name. It is not durable yet, unless it was laid down before:
     /// then its file is closed.
-    fn write(&self, blob: &Bytes) -> Result<(PathBuf, Option<File>), OpenError> {
+    fn write(&self, blob: &Bytes) -> Result<(PathBuf, Option<File>), StoreOpenError> {
         if let Some(path) = self.parts.take(blob) {
             return Ok((path, None));
         }
@@ -167,7 +167,7 @@ impl DiskBlobs {
     }
 
     /// Makes blobs durable and gives them their final names.
-    fn keep(&self, blobs: &[(Hash, Bytes)]) -> Result<(), OpenError> {
+    fn keep(&self, blobs: &[(Hash, Bytes)]) -> Result<(), StoreOpenError> {
         let mut parts = Unnamed(Vec::with_capacity(blobs.len()));
         for (_, blob) in blobs {
             parts.0.push(self.write(blob)?);
@@ -181,12 +181,12 @@ impl DiskBlobs {
         for ((path, _), (hash, _)) in parts.0.iter().zip(blobs) {
             let named = self.path(hash);
             fs::rename(path, &named).map_err(|error| io_error(&named, error))?;
-            let (known, put) = (Known::Found, content.puts);
+            let (known, put) = (FileCheck::Found, content.puts);
             content.files.insert(*hash, OnDisk { known, put });
         }
         folder::sync(&self.folder).map_err(|error| io_error(&self.folder, error))?;
         for (hash, blob) in blobs {
-            let (known, put) = (Known::Good, content.puts);
+            let (known, put) = (FileCheck::Good, content.puts);
             content.files.insert(*hash, OnDisk { known, put });
             content.cache.insert(*hash, blob.clone());
         }
@@ -210,7 +210,7 @@ impl Blobs for DiskBlobs {
             Ok(Some(blob)) => {
                 // Unless `retain` removed it meanwhile.
                 if let Some(file) = content.files.get_mut(hash) {
-                    file.known = Known::Good;
+                    file.known = FileCheck::Good;
                     content.cache.insert(*hash, blob.clone());
                 }
                 Some(blob)
@@ -220,7 +220,7 @@ impl Blobs for DiskBlobs {
                 tracing::warn!(file = %path.display(), "a damaged blob is removed and will be fetched again");
                 // Another thread may have written an intact file meanwhile.
                 let file = content.files.get(hash);
-                if file.is_some_and(|file| file.known == Known::Found) {
+                if file.is_some_and(|file| file.known == FileCheck::Found) {
                     content.files.remove(hash);
                     discard(&path);
                 }
@@ -247,7 +247,7 @@ impl Blobs for DiskBlobs {
             let put = content.puts;
             let mut new = BTreeSet::new();
             blobs.retain(|(hash, _)| match content.files.get_mut(hash) {
-                Some(file) if file.known == Known::Good => {
+                Some(file) if file.known == FileCheck::Good => {
                     file.put = put;
                     false
                 }
@@ -276,7 +276,7 @@ impl Blobs for DiskBlobs {
 
     fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         let mut content = self.content();
-        let Content { files, cache, .. } = &mut *content;
+        let StoreContent { files, cache, .. } = &mut *content;
         let mut failed = Ok(());
         files.retain(|hash, file| {
             if file.put > mark || keep.binary_search(hash).is_ok() {

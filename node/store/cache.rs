@@ -5,7 +5,7 @@ use lru::LruCache;
 use protocol::Hash;
 
 /// The most recently used blobs. Returning one shares its memory.
-pub(super) struct Cache {
+pub(super) struct BlobCache {
     /// Most bytes of all blobs together.
     capacity: usize,
     /// Bytes of the blobs in the cache.
@@ -13,7 +13,7 @@ pub(super) struct Cache {
     blobs: LruCache<Hash, Bytes>,
 }
 
-impl Cache {
+impl BlobCache {
     /// An empty cache for `capacity` bytes.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
@@ -61,9 +61,9 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_blobs_are_removed_first_and_large_ones_are_not_cached() {
-        let mut cache = Cache::new(40);
+        let mut cache = BlobCache::new(40);
         let blob = |i: u8| (Hash::of(&[i]), Bytes::from(vec![i; 10]));
-        let has = |cache: &Cache, i: u8| cache.blobs.contains(&Hash::of(&[i]));
+        let has = |cache: &BlobCache, i: u8| cache.blobs.contains(&Hash::of(&[i]));
         for i in 0..4 {
             cache.insert(blob(i).0, blob(i).1);
         }

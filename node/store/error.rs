@@ -8,7 +8,7 @@ use silo::StoreError;
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     /// Another process uses the folder.
     #[error(
         "{} is in use by another running process: stop that one first (two processes must never \
@@ -98,8 +98,8 @@ pub enum OpenError {
     },
 }
 
-impl From<OpenError> for StoreError {
-    fn from(error: OpenError) -> Self {
+impl From<StoreOpenError> for StoreError {
+    fn from(error: StoreOpenError) -> Self {
         Self {
             what: "the store".into(),
             why: error.to_string(),
@@ -108,29 +108,29 @@ impl From<OpenError> for StoreError {
 }
 
 /// An error of the system about `path`.
-pub(super) fn io_error(path: &Path, reason: io::Error) -> OpenError {
+pub(super) fn io_error(path: &Path, reason: io::Error) -> StoreOpenError {
     let path = path.to_owned();
     match reason.kind() {
         // A limit on the size of files (`ulimit -f`) gives this error.
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            OpenError::Full(path)
+            StoreOpenError::Full(path)
         }
-        _ => OpenError::Io { path, reason },
+        _ => StoreOpenError::Io { path, reason },
     }
 }
 
 /// The error that the file at `path` is damaged.
-pub(super) fn damaged(path: &Path, why: impl ToString) -> OpenError {
-    OpenError::Damaged {
+pub(super) fn damaged(path: &Path, why: impl ToString) -> StoreOpenError {
+    StoreOpenError::Damaged {
         path: path.to_owned(),
         why: why.to_string(),
     }
 }
 
 /// An error of redb about `path`.
-pub(super) fn at<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> OpenError + '_ {
+pub(super) fn at<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> StoreOpenError + '_ {
     move |error| match error.into() {
-        redb::Error::DatabaseAlreadyOpen => OpenError::Locked(path.to_owned()),
+        redb::Error::DatabaseAlreadyOpen => StoreOpenError::Locked(path.to_owned()),
         redb::Error::Corrupted(why) => damaged(path, why),
         redb::Error::Io(reason) => match reason.kind() {
             io::ErrorKind::InvalidData => damaged(path, "it is not a redb file"),

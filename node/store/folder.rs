@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::error::{OpenError, damaged, io_error};
+use super::error::{StoreOpenError, damaged, io_error};
 use super::{Note, Notes};
 
 /// Permissions of a folder: for its owner alone.
@@ -16,7 +16,7 @@ const FILE: u32 = 0o600;
 
 /// Creates `folder` durably if it does not exist. If other users may read or enter it, their
 /// permissions are removed, and a note reports it.
-pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), OpenError> {
+pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), StoreOpenError> {
     if folder.is_dir() {
         return close(folder, notes);
     }
@@ -37,7 +37,7 @@ pub(super) fn make(folder: &Path, notes: &mut Notes) -> Result<(), OpenError> {
 /// Permissions that are too wide are narrowed instead of refused, so that nobody else can read the
 /// file from now on; the note informs the owner that somebody may have read it. It is refused if they
 /// cannot be narrowed.
-pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), OpenError> {
+pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), StoreOpenError> {
     if narrow(path)? {
         notes.push(Note::Closed(path.to_owned()));
     }
@@ -46,7 +46,7 @@ pub(super) fn close(path: &Path, notes: &mut Notes) -> Result<(), OpenError> {
 
 /// Removes the permissions of other users. True if there were any.
 #[cfg(unix)]
-pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
+pub(super) fn narrow(path: &Path) -> Result<bool, StoreOpenError> {
     use std::os::unix::fs::PermissionsExt;
     let rights = || {
         let found = fs::metadata(path).map_err(|error| io_error(path, error))?;
@@ -60,7 +60,7 @@ pub(super) fn narrow(path: &Path) -> Result<bool, OpenError> {
     let narrowed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
     match (narrowed, rights()?) {
         (Ok(()), (after, _)) if after & 0o077 == 0 => Ok(true),
-        _ => Err(OpenError::Exposed(path.to_owned())),
+        _ => Err(StoreOpenError::Exposed(path.to_owned())),
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn close_within(folder: &Path) {
 
 /// On other systems files inherit the permissions of their folder.
 #[cfg(not(unix))]
-pub(super) fn narrow(_: &Path) -> Result<bool, OpenError> {
+pub(super) fn narrow(_: &Path) -> Result<bool, StoreOpenError> {
     Ok(false)
 }
 
@@ -100,7 +100,7 @@ fn owned(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// Refuses a path that exists and is not a regular file: opening a pipe would wait for ever.
-pub(super) fn regular(path: &Path) -> Result<(), OpenError> {
+pub(super) fn regular(path: &Path) -> Result<(), StoreOpenError> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(damaged(path, "it is not a regular file")),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(path, error)),
@@ -110,7 +110,7 @@ pub(super) fn regular(path: &Path) -> Result<(), OpenError> {
 
 /// Renames a file or folder within its folder, with `what` as a part of the new name, and returns
 /// the new path. Never overwrites a file.
-pub(super) fn set_aside(path: &Path, what: &str) -> Result<PathBuf, OpenError> {
+pub(super) fn set_aside(path: &Path, what: &str) -> Result<PathBuf, StoreOpenError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let folder = path.parent().unwrap_or(Path::new("."));
     let names = (1u64..).map(|nth| folder.join(format!("{name}.{what}-{nth}")));
@@ -134,7 +134,7 @@ impl Drop for Lock {
 }
 
 /// Takes the lock of `folder`.
-pub(super) fn lock(folder: &Path, notes: &mut Notes) -> Result<Lock, OpenError> {
+pub(super) fn lock(folder: &Path, notes: &mut Notes) -> Result<Lock, StoreOpenError> {
     let path = folder.join("lock");
     regular(&path)?;
     let mut options = File::options();
@@ -145,7 +145,7 @@ pub(super) fn lock(folder: &Path, notes: &mut Notes) -> Result<Lock, OpenError> 
     close(&path, notes)?;
     match file.try_lock() {
         Ok(()) => Ok(Lock(file)),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Locked(folder.to_owned())),
+        Err(TryLockError::WouldBlock) => Err(StoreOpenError::Locked(folder.to_owned())),
         Err(TryLockError::Error(error)) => Err(io_error(&path, error)),
     }
 }

@@ -37,7 +37,7 @@ pub(super) type Mac = [u8; MAC];
 
 /// The head of a journal, which changes with every transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct JournalHead {
     /// The owner's federation, member and key.
     pub(super) federation: Hash,
     pub(super) member: MemberIndex,
@@ -106,7 +106,7 @@ impl Framer {
     }
 
     /// The frame of a head.
-    pub(super) fn head(&self, head: &Head) -> Vec<u8> {
+    pub(super) fn head(&self, head: &JournalHead) -> Vec<u8> {
         let mut bytes = FORMAT.to_le_bytes().to_vec();
         bytes.extend(codec::encode(head));
         let mac = self.mac(&[b"head", &bytes]);
@@ -115,7 +115,7 @@ impl Framer {
     }
 
     /// Whether the owner wrote this head.
-    pub(super) fn wrote(&self, head: &Head, bytes: &[u8]) -> bool {
+    pub(super) fn wrote(&self, head: &JournalHead, bytes: &[u8]) -> bool {
         self.head(head) == bytes
     }
 
@@ -149,7 +149,7 @@ pub(super) fn mac_of(frame: &[u8]) -> Option<Mac> {
 }
 
 /// Reads a head without verifying its author.
-pub(super) fn read_head(bytes: &[u8]) -> Result<Head, Unread> {
+pub(super) fn read_head(bytes: &[u8]) -> Result<JournalHead, Unread> {
     let Some((format, rest)) = bytes.split_first_chunk() else {
         return Err(Unread::Damaged("the head is too short"));
     };
@@ -203,7 +203,7 @@ mod tests {
         let framer = Framer::new(&owner(1));
         let start = framer.start();
         let (record, last) = framer.record(0, &start, b"nonce");
-        let head = Head {
+        let head = JournalHead {
             federation: Hash([7; 32]),
             member: MemberIndex(1),
             key: owner(1).key.public(),
@@ -234,7 +234,7 @@ mod tests {
         let owner = owner(1);
         let framer = Framer::new(&owner);
         let (record, last) = framer.record(0, &framer.start(), b"payload");
-        let head = framer.head(&Head {
+        let head = framer.head(&JournalHead {
             federation: owner.federation,
             member: owner.me,
             key: owner.key.public(),

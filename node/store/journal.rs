@@ -15,11 +15,11 @@ use redb::{
     Builder, Database, Durability, ReadableDatabase, ReadableTable, Table, TableDefinition,
     WriteTransaction,
 };
-use silo::{Adoptions, Journal, Record, StoreError};
+use silo::{Adoptions, Journal, JournalRecord, StoreError};
 
 use super::blobs::any as any_blob;
-use super::error::{OpenError, at, damaged, io_error};
-use super::frame::{FORMAT, Framer, Head, Mac, Owner, Unread, mac_of, read_head};
+use super::error::{StoreOpenError, at, damaged, io_error};
+use super::frame::{FORMAT, Framer, JournalHead, Mac, Owner, Unread, mac_of, read_head};
 use super::{Note, Notes, folder};
 
 /// Records by their sequence number, from 0, without a gap.
@@ -39,15 +39,15 @@ const NOTED: Duration = Duration::from_secs(60);
 /// A journal on disk, verified when it is opened. It is locked until it and its [`LogNote`]s are dropped.
 pub struct DiskJournal {
     path: PathBuf,
-    core: Arc<Mutex<Core>>,
+    core: Arc<Mutex<JournalFile>>,
     adoptions: Adoptions,
 }
 
 /// The file, and what was written into it.
-struct Core {
+struct JournalFile {
     database: Database,
     framer: Framer,
-    head: Head,
+    head: JournalHead,
     /// What the next head says of the audit log.
     log: Vec<u8>,
     /// When the head was written last.
@@ -60,10 +60,10 @@ struct Core {
 #[derive(Clone)]
 pub struct LogNote {
     path: PathBuf,
-    core: Arc<Mutex<Core>>,
+    core: Arc<Mutex<JournalFile>>,
 }
 
-fn locked(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
+fn locked(core: &Mutex<JournalFile>) -> MutexGuard<'_, JournalFile> {
     // A step that panicked has not changed the head, which follows its transaction.
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -91,13 +91,13 @@ impl LogNote {
     }
 }
 
-impl Core {
+impl JournalFile {
     /// One transaction: records behind those that `head` counts, in place of any others.
     fn transact(
         &mut self,
         path: &Path,
-        mut head: Head,
-        records: &[Record],
+        mut head: JournalHead,
+        records: &[JournalRecord],
     ) -> Result<(), StoreError> {
         head.log.clone_from(&self.log);
         let transaction = durable(&self.database).map_err(at(path))?;
@@ -109,7 +109,7 @@ impl Core {
     }
 
     /// The MAC that a record at this position follows.
-    fn mac_before(&self, path: &Path, position: u64) -> Result<Mac, OpenError> {
+    fn mac_before(&self, path: &Path, position: u64) -> Result<Mac, StoreOpenError> {
         let Some(before) = position.checked_sub(1) else {
             return Ok(self.framer.start());
         };
@@ -126,8 +126,8 @@ impl DiskJournal {
     /// there is none.
     ///
     /// # Errors
-    /// [`OpenError`]: in use, of another owner, of a newer format, damaged, or an error of the system.
-    pub fn open(folder: &Path, owner: &Owner) -> Result<Self, OpenError> {
+    /// [`StoreOpenError`]: in use, of another owner, of a newer format, damaged, or an error of the system.
+    pub fn open(folder: &Path, owner: &Owner) -> Result<Self, StoreOpenError> {
         Self::open_noting(folder, owner, false, &mut Notes::new())
     }
 
@@ -138,7 +138,7 @@ impl DiskJournal {
         owner: &Owner,
         lost: bool,
         notes: &mut Notes,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, StoreOpenError> {
         folder::make(folder, notes)?;
         let lock = lock(folder, lost, notes)?;
         let path = folder.join(NAME);
@@ -153,12 +153,16 @@ impl DiskJournal {
             if used && !lost {
                 notes.push(Note::Gone(path.clone()));
             }
-            let records: &[_] = if used || lost { &[Record::Lost] } else { &[] };
+            let records: &[_] = if used || lost {
+                &[JournalRecord::Lost]
+            } else {
+                &[]
+            };
             begin(folder, &path, owner, &framer, records)?;
         }
         let (database, head, adoptions) = whole(&path, owner, &framer)?;
         folder::close(&path, notes)?;
-        let core = Core {
+        let core = JournalFile {
             database,
             framer,
             log: head.log.clone(),
@@ -183,7 +187,7 @@ impl DiskJournal {
 
     /// One transaction: replaces the records from position `from` on by these, if there are so many;
     /// behind the last one without `from`.
-    fn write(&mut self, from: Option<u64>, records: &[Record]) -> Result<(), StoreError> {
+    fn write(&mut self, from: Option<u64>, records: &[JournalRecord]) -> Result<(), StoreError> {
         let core = self.core.clone();
         let mut core = locked(&core);
         let mut head = core.head.clone();
@@ -220,7 +224,7 @@ impl DiskJournal {
 }
 
 impl Journal for DiskJournal {
-    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError> {
         let mut records = Vec::new();
         let keep = |record| records.push(record);
         let core = locked(&self.core);
@@ -228,20 +232,20 @@ impl Journal for DiskJournal {
         Ok(records)
     }
 
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.write(None, &records)
     }
 
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.write(Some(from), &records)
     }
 }
 
 /// Takes the lock of the folder. If the journal is declared lost, a lock file that cannot be used is
 /// set aside: no process can hold it.
-fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, OpenError> {
+fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, StoreOpenError> {
     match folder::lock(folder, notes) {
-        Err(OpenError::Damaged { .. } | OpenError::Io { .. }) if lost => {
+        Err(StoreOpenError::Damaged { .. } | StoreOpenError::Io { .. }) if lost => {
             let from = folder.join("lock");
             let to = folder::set_aside(&from, "unreadable")?;
             let why = "it is not a lock file".to_owned();
@@ -252,29 +256,31 @@ fn lock(folder: &Path, lost: bool, notes: &mut Notes) -> Result<folder::Lock, Op
     }
 }
 
-/// Sets aside a journal that is declared lost, unless its only record is [`Record::Lost`].
+/// Sets aside a journal that is declared lost, unless its only record is [`JournalRecord::Lost`].
 fn give_up(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
     notes: &mut Notes,
-) -> Result<(), OpenError> {
+) -> Result<(), StoreOpenError> {
     if fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
     let (what, why) = match whole(path, owner, framer) {
         Ok((database, head, _)) => {
             let mut more = false;
-            let count = |record| more |= record != Record::Lost;
+            let count = |record| more |= record != JournalRecord::Lost;
             read(&database, path, framer, &head, count)?;
             if !more {
                 return Ok(());
             }
             ("lost", "it was declared lost".to_owned())
         }
-        Err(OpenError::Damaged { why, .. }) => ("damaged", format!("it is damaged ({why})")),
-        Err(OpenError::Newer { found, .. }) => ("newer", format!("it has format {found}")),
-        Err(OpenError::Io { reason, .. }) => ("unreadable", format!("it is unreadable ({reason})")),
+        Err(StoreOpenError::Damaged { why, .. }) => ("damaged", format!("it is damaged ({why})")),
+        Err(StoreOpenError::Newer { found, .. }) => ("newer", format!("it has format {found}")),
+        Err(StoreOpenError::Io { reason, .. }) => {
+            ("unreadable", format!("it is unreadable ({reason})"))
+        }
         Err(other) => return Err(other),
     };
     let (from, to) = (path.to_owned(), folder::set_aside(path, what)?);
@@ -283,7 +289,7 @@ fn give_up(
 }
 
 /// Whether a journal was set aside in this folder.
-pub(super) fn any_aside(folder: &Path) -> Result<bool, OpenError> {
+pub(super) fn any_aside(folder: &Path) -> Result<bool, StoreOpenError> {
     let error = |error| io_error(folder, error);
     let mut aside = false;
     for entry in fs::read_dir(folder).map_err(error)? {
@@ -298,8 +304,8 @@ pub(super) fn any_aside(folder: &Path) -> Result<bool, OpenError> {
 pub(super) fn begin_with(
     folder: &Path,
     owner: &Owner,
-    records: &[Record],
-) -> Result<(), OpenError> {
+    records: &[JournalRecord],
+) -> Result<(), StoreOpenError> {
     let mut notes = Notes::new();
     folder::make(folder, &mut notes)?;
     let _lock = folder::lock(folder, &mut notes)?;
@@ -314,8 +320,8 @@ fn begin(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
-    records: &[Record],
-) -> Result<(), OpenError> {
+    records: &[JournalRecord],
+) -> Result<(), StoreOpenError> {
     let new = folder.join(NEW);
     match fs::remove_file(&new) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -325,7 +331,7 @@ fn begin(
     }
     let file = folder::create(&new).map_err(|error| io_error(&new, error))?;
     let database = builder().create_file(file).map_err(at(&new))?;
-    let mut head = Head {
+    let mut head = JournalHead {
         federation: owner.federation,
         member: owner.me,
         key: owner.key.public(),
@@ -361,8 +367,8 @@ fn durable(database: &Database) -> Result<WriteTransaction, redb::Error> {
 fn append(
     transaction: &WriteTransaction,
     framer: &Framer,
-    head: &mut Head,
-    records: &[Record],
+    head: &mut JournalHead,
+    records: &[JournalRecord],
 ) -> Result<(), redb::Error> {
     let mut table: Table<u64, &[u8]> = transaction.open_table(RECORDS)?;
     table.retain_in(head.records.., |_, _| false)?;
@@ -382,7 +388,7 @@ fn whole(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
-) -> Result<(Database, Head, Adoptions), OpenError> {
+) -> Result<(Database, JournalHead, Adoptions), StoreOpenError> {
     folder::regular(path)?;
     // Damaged bytes can make redb panic instead of returning an error.
     let verified = catch_unwind(AssertUnwindSafe(|| verify(path, owner, framer)));
@@ -393,7 +399,7 @@ fn verify(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
-) -> Result<(Database, Head, Adoptions), OpenError> {
+) -> Result<(Database, JournalHead, Adoptions), StoreOpenError> {
     let mut database = builder().open(path).map_err(at(path))?;
     if !database.check_integrity().map_err(at(path))? {
         tracing::warn!(journal = %path.display(), "the journal was repaired after a crash");
@@ -421,7 +427,7 @@ fn head(
     path: &Path,
     owner: &Owner,
     framer: &Framer,
-) -> Result<Head, OpenError> {
+) -> Result<JournalHead, StoreOpenError> {
     let transaction = database.begin_read().map_err(at(path))?;
     let table = transaction.open_table(HEAD).map_err(at(path))?;
     let row = table.get(()).map_err(at(path))?;
@@ -431,7 +437,7 @@ fn head(
         Ok(head) => head,
         Err(Unread::Damaged(why)) => return Err(damaged(&path, why)),
         Err(Unread::Newer(found)) => {
-            return Err(OpenError::Newer {
+            return Err(StoreOpenError::Newer {
                 path,
                 found,
                 ours: FORMAT,
@@ -439,21 +445,21 @@ fn head(
         }
     };
     if head.federation != owner.federation {
-        return Err(OpenError::Federation {
+        return Err(StoreOpenError::Federation {
             path,
             found: head.federation,
             ours: owner.federation,
         });
     }
     if head.member != owner.me {
-        return Err(OpenError::Member {
+        return Err(StoreOpenError::Member {
             path,
             found: head.member,
             ours: owner.me,
         });
     }
     if head.key != owner.key.public() {
-        return Err(OpenError::Key {
+        return Err(StoreOpenError::Key {
             path,
             found: head.key,
             ours: owner.key.public(),
@@ -470,9 +476,9 @@ fn read(
     database: &Database,
     path: &Path,
     framer: &Framer,
-    head: &Head,
-    mut take: impl FnMut(Record),
-) -> Result<(), OpenError> {
+    head: &JournalHead,
+    mut take: impl FnMut(JournalRecord),
+) -> Result<(), StoreOpenError> {
     let transaction = database.begin_read().map_err(at(path))?;
     let table = transaction.open_table(RECORDS).map_err(at(path))?;
     let (mut next, mut before): (u64, Mac) = (0, framer.start());

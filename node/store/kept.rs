@@ -11,14 +11,14 @@ use bytes::Bytes;
 use protocol::Hash;
 use task::file;
 
-use super::error::{OpenError, io_error};
+use super::error::{StoreOpenError, io_error};
 use super::{folder, parts};
 
 /// Writes a file of that name in a state folder, unless it has these bytes already.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
-pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenError> {
+/// [`StoreOpenError`]: an error of the system.
+pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreOpenError> {
     let (path, new) = (folder.join(name), folder.join(format!("{name}.new")));
     let error = |error| io_error(&path, error);
     if parts::bytes_of(&path).is_ok_and(|kept| kept == bytes) {
@@ -36,8 +36,8 @@ pub fn keep_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), OpenErro
 /// Reads such a file; `None` where there is none.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
-pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, OpenError> {
+/// [`StoreOpenError`]: an error of the system.
+pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreOpenError> {
     let path = folder.join(name);
     match file::read(&path, file::MODEL) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -48,7 +48,7 @@ pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, OpenError
 
 /// A blob in a state folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum StoredBlob {
     /// Its bytes have its hash.
     Good(Bytes),
     /// Its bytes have this other hash.
@@ -58,22 +58,22 @@ pub enum Kept {
 }
 
 /// Reads a blob from a state folder without changing anything, also while the node runs.
-pub fn found(folder: &Path, hash: &Hash) -> Kept {
+pub fn found(folder: &Path, hash: &Hash) -> StoredBlob {
     let path = folder.join(super::blobs::BLOBS).join(format!("{hash:#}"));
     let Ok(bytes) = parts::bytes_of(&path) else {
-        return Kept::Missing;
+        return StoredBlob::Missing;
     };
     match Hash::of(&bytes) {
-        same if same == *hash => Kept::Good(bytes),
-        other => Kept::Damaged(other),
+        same if same == *hash => StoredBlob::Good(bytes),
+        other => StoredBlob::Damaged(other),
     }
 }
 
 /// As [`found`]; `None` where the blob is missing or damaged.
 pub fn blob(folder: &Path, hash: &Hash) -> Option<Bytes> {
     match found(folder, hash) {
-        Kept::Good(bytes) => Some(bytes),
-        Kept::Damaged(_) | Kept::Missing => None,
+        StoredBlob::Good(bytes) => Some(bytes),
+        StoredBlob::Damaged(_) | StoredBlob::Missing => None,
     }
 }
 
@@ -97,8 +97,8 @@ pub fn close_file(path: &Path) -> std::io::Result<()> {
 /// owner alone.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
-pub fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, OpenError> {
+/// [`StoreOpenError`]: an error of the system.
+pub fn subfolder(folder: &Path, name: &str) -> Result<PathBuf, StoreOpenError> {
     folder::make(folder, &mut super::Notes::new())?;
     let path = folder.join(name);
     folder::make(&path, &mut super::Notes::new())?;

@@ -33,10 +33,10 @@ mod snapshot;
 use std::path::Path;
 
 pub use blobs::DiskBlobs;
-pub use error::OpenError;
+pub use error::StoreOpenError;
 pub use frame::Owner;
 pub use journal::{DiskJournal, LogNote};
-pub use kept::{Kept, blob, blob_since, close_file, found, keep_file, kept_file, subfolder};
+pub use kept::{StoredBlob, blob, blob_since, close_file, found, keep_file, kept_file, subfolder};
 pub use note::Note;
 use note::Notes;
 pub use snapshot::{Snapshot, snapshot};
@@ -45,7 +45,7 @@ pub use snapshot::{Snapshot, snapshot};
 pub(crate) const AGREEMENT: &str = "federation.toml";
 
 /// A folder in use.
-pub struct Opened {
+pub struct OpenedStore {
     /// Its journal, which holds the folder's lock.
     pub journal: DiskJournal,
     /// Its blobs.
@@ -59,8 +59,8 @@ pub struct Opened {
 /// and its files.
 ///
 /// # Errors
-/// [`OpenError`].
-pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenError> {
+/// [`StoreOpenError`].
+pub fn open(folder: &Path, owner: &Owner, cache: usize) -> Result<OpenedStore, StoreOpenError> {
     opened(folder, owner, cache, false)
 }
 
@@ -73,18 +73,22 @@ pub fn has_journal(folder: &Path) -> bool {
 /// members' names.
 ///
 /// # Errors
-/// [`OpenError`]: an error of the system.
-pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), OpenError> {
+/// [`StoreOpenError`]: an error of the system.
+pub fn keep_agreement(folder: &Path, text: &str) -> Result<(), StoreOpenError> {
     keep_file(folder, AGREEMENT, text.as_bytes())
 }
 
 /// As [`open`], with the journal declared lost: an existing journal is kept under another name,
-/// whatever its state, and the new one starts with [`silo::Record::Lost`]. A journal of another
+/// whatever its state, and the new one starts with [`silo::JournalRecord::Lost`]. A journal of another
 /// federation, member or key is still refused, because then the folder is wrong.
 ///
 /// # Errors
-/// [`OpenError`].
-pub fn open_lost(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, OpenError> {
+/// [`StoreOpenError`].
+pub fn open_lost(
+    folder: &Path,
+    owner: &Owner,
+    cache: usize,
+) -> Result<OpenedStore, StoreOpenError> {
     opened(folder, owner, cache, true)
 }
 
@@ -93,13 +97,13 @@ pub fn open_lost(folder: &Path, owner: &Owner, cache: usize) -> Result<Opened, O
 /// epochs, so that the node knows the agreement in force.
 ///
 /// # Errors
-/// [`OpenError`]: the folder is in use, or an error of the system.
+/// [`StoreOpenError`]: the folder is in use, or an error of the system.
 pub fn begin_lost(
     folder: &Path,
     owner: &Owner,
-    passages: &[silo::Record],
-) -> Result<(), OpenError> {
-    let mut records = vec![silo::Record::Lost];
+    passages: &[silo::JournalRecord],
+) -> Result<(), StoreOpenError> {
+    let mut records = vec![silo::JournalRecord::Lost];
     records.extend_from_slice(passages);
     journal::begin_with(folder, owner, &records)
 }
@@ -109,13 +113,18 @@ pub fn is_used(folder: &Path) -> bool {
     has_journal(folder) || journal::any_aside(folder).unwrap_or(false) || blobs::any(folder)
 }
 
-fn opened(folder: &Path, owner: &Owner, cache: usize, lost: bool) -> Result<Opened, OpenError> {
+fn opened(
+    folder: &Path,
+    owner: &Owner,
+    cache: usize,
+    lost: bool,
+) -> Result<OpenedStore, StoreOpenError> {
     let mut notes = Notes::new();
     // The journal is opened first, because it holds the lock.
     let journal = DiskJournal::open_noting(folder, owner, lost, &mut notes)?;
     let blobs = DiskBlobs::open_noting(folder, cache, &mut notes)?;
     folder::close_within(folder);
-    Ok(Opened {
+    Ok(OpenedStore {
         journal,
         blobs,
         notes,

@@ -31,7 +31,7 @@ const MAPPED: u64 = 16 << 20;
 
 /// The files of one folder that have no final name.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct PartFiles {
     folder: PathBuf,
     /// Number of the next name.
     next: AtomicU64,
@@ -49,7 +49,7 @@ fn address(bytes: &[u8]) -> Address {
     (bytes.as_ptr() as usize, bytes.len())
 }
 
-impl Parts {
+impl PartFiles {
     /// Blobs of at least `large` bytes are large.
     pub(super) fn new(folder: PathBuf, large: u64) -> Arc<Self> {
         Arc::new(Self {
@@ -122,7 +122,7 @@ impl Parts {
 /// A mapped file. It is removed with the last clone of its bytes unless it was taken.
 struct Mapped {
     map: FileData,
-    parts: Arc<Parts>,
+    parts: Arc<PartFiles>,
 }
 
 impl AsRef<[u8]> for Mapped {
@@ -151,7 +151,7 @@ pub(super) fn bytes_of(path: &Path) -> io::Result<Bytes> {
 
 /// Gives blobs that are being fetched a file each.
 #[derive(Debug)]
-pub(super) struct Arriving(pub(super) Arc<Parts>);
+pub(super) struct Arriving(pub(super) Arc<PartFiles>);
 
 impl Spool for Arriving {
     fn place(&self, length: u64) -> io::Result<Option<Arc<dyn Place>>> {
@@ -171,7 +171,7 @@ impl Spool for Arriving {
 /// The file of a blob that is being fetched.
 #[derive(Debug)]
 struct Arrives {
-    parts: Arc<Parts>,
+    parts: Arc<PartFiles>,
     path: PathBuf,
     file: File,
     finished: AtomicBool,

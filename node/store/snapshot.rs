@@ -12,10 +12,10 @@ use std::path::Path;
 use protocol::{Hash, MemberIndex, PublicKey, codec};
 use redb::backends::InMemoryBackend;
 use redb::{Database, ReadableDatabase, ReadableTable, StorageBackend};
-use silo::Record;
+use silo::JournalRecord;
 use task::file;
 
-use super::error::{OpenError, at, damaged, io_error};
+use super::error::{StoreOpenError, at, damaged, io_error};
 use super::folder;
 use super::frame::{FORMAT, Unread, read_head, unproven};
 use super::journal::{HEAD, NAME, RECORDS};
@@ -35,14 +35,14 @@ pub struct Snapshot {
     /// How far the audit log beside it had come, as that log said it; empty for nothing.
     pub log: Vec<u8>,
     /// Its records, oldest first.
-    pub records: Vec<Record>,
+    pub records: Vec<JournalRecord>,
 }
 
 /// Reads the journal in `folder`.
 ///
 /// # Errors
-/// [`OpenError`]: there is none, it cannot be read, or it is damaged.
-pub fn snapshot(folder: &Path) -> Result<Snapshot, OpenError> {
+/// [`StoreOpenError`]: there is none, it cannot be read, or it is damaged.
+pub fn snapshot(folder: &Path) -> Result<Snapshot, StoreOpenError> {
     let path = folder.join(NAME);
     folder::regular(&path)?;
     let mut tries = 0;
@@ -52,13 +52,13 @@ pub fn snapshot(folder: &Path) -> Result<Snapshot, OpenError> {
         // Damaged bytes can make redb panic instead of returning an error.
         let read = catch_unwind(AssertUnwindSafe(|| parse(&path, &bytes)));
         match read.unwrap_or_else(|_| Err(damaged(&path, "its pages cannot be read"))) {
-            Err(OpenError::Damaged { .. }) if tries < TRIES => {}
+            Err(StoreOpenError::Damaged { .. }) if tries < TRIES => {}
             other => return other,
         }
     }
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
+fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, StoreOpenError> {
     if bytes.is_empty() {
         return Err(damaged(path, "it is empty"));
     }
@@ -77,7 +77,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Snapshot, OpenError> {
     let row = row.ok_or_else(|| damaged(path, "it has no head"))?;
     let head = read_head(row.value()).map_err(|error| match error {
         Unread::Damaged(why) => damaged(path, why),
-        Unread::Newer(found) => OpenError::Newer {
+        Unread::Newer(found) => StoreOpenError::Newer {
             path: path.to_owned(),
             found,
             ours: FORMAT,

@@ -9,7 +9,7 @@ use protocol::message::{Block, Content, Passage};
 use protocol::verify::inclusions_hold;
 use protocol::{Epoch, Hash};
 
-use crate::chain::{Missing, Who, before};
+use crate::chain::{MissingBlocks, Who, before};
 
 /// A round or a view, for people.
 pub(super) fn place(block: &Block) -> String {
@@ -23,7 +23,7 @@ pub(super) fn place(block: &Block) -> String {
 }
 
 /// The chain so far.
-pub(super) struct Chain {
+pub(super) struct VerifiedChain {
     /// The epochs so far, oldest first.
     pub(super) epochs: Vec<Arc<Epoch>>,
     tip: Hash,
@@ -32,7 +32,7 @@ pub(super) struct Chain {
     /// out.
     pub(super) blocks: Vec<(Hash, Block)>,
     /// What is missing before the end of an epoch, oldest first.
-    pub(super) missing: Vec<Missing>,
+    pub(super) missing: Vec<MissingBlocks>,
     /// The last round.
     last: u64,
     /// Number of blocks where the present epoch began, and the round before it.
@@ -43,7 +43,7 @@ pub(super) struct Chain {
     pub(super) certificates: usize,
 }
 
-impl Chain {
+impl VerifiedChain {
     pub(super) fn new(epoch: Arc<Epoch>) -> Self {
         Self {
             tip: epoch.id,

@@ -15,6 +15,6 @@ mod rounds;
 mod state;
 mod words;
 
-pub use evidence::{Accused, EVIDENCE, EvidenceError, EvidenceFile, Proof};
+pub use evidence::{Accused, EVIDENCE, EvidenceFile, EvidenceFileError, EvidenceProof};
 pub use rounds::NotComputed;
 pub use state::{Verified, VerifyError, verify};

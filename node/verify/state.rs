@@ -12,12 +12,12 @@ use protocol::verify::Known;
 use protocol::{Epoch, Hash, MemberIndex, PublicKey};
 use serde::Serialize;
 use silo::outcome::Document;
-use silo::{Adopted, Record};
+use silo::{Adopted, JournalRecord};
 
-use super::chain::Chain;
+use super::chain::VerifiedChain;
 use super::rounds::{self, Computed, NotComputed};
-use crate::chain::Missing;
-use crate::store::{self, AGREEMENT, Kept, OpenError};
+use crate::chain::MissingBlocks;
+use crate::store::{self, AGREEMENT, StoreOpenError, StoredBlob};
 
 /// Why a state folder was not verified, or what is wrong in it.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum VerifyError {
     Nothing(PathBuf),
     /// The journal cannot be read.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Store(#[from] StoreOpenError),
     /// The agreement cannot be read.
     #[error("{0}: give the agreement with --federation")]
     Agreement(#[from] ConfigError),
@@ -73,7 +73,7 @@ pub struct Verified {
     pub rounds: usize,
     /// What the chain lacks here, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingBlocks>,
     /// Certificates of a quorum that were verified.
     pub certificates: usize,
     /// Messages that the silo signed and the journal keeps, with their signatures.
@@ -120,7 +120,7 @@ pub fn verify(
             journal: journal.federation,
         });
     }
-    let state = State {
+    let state = StateFolder {
         folder,
         agreement: &agreement,
         me: journal.member,
@@ -133,7 +133,7 @@ pub fn verify(
     })
 }
 
-struct State<'a> {
+struct StateFolder<'a> {
     folder: &'a Path,
     agreement: &'a Agreement,
     /// Its place in the first agreement, or behind all members.
@@ -142,19 +142,19 @@ struct State<'a> {
     key: PublicKey,
 }
 
-impl State<'_> {
+impl StateFolder<'_> {
     fn epoch(&self) -> &Epoch {
         &self.agreement.epoch
     }
 
-    fn verify(&self, records: Vec<Record>, data: Option<&Path>) -> Result<Verified, String> {
+    fn verify(&self, records: Vec<JournalRecord>, data: Option<&Path>) -> Result<Verified, String> {
         let epoch = self.epoch();
-        let mut chain = Chain::new(self.agreement.epoch.clone());
+        let mut chain = VerifiedChain::new(self.agreement.epoch.clone());
         let mut me = None::<MemberIndex>;
         let mut adoptions: Vec<Adopted> = Vec::new();
         let (mut signed, mut certificates) = (0, 0);
         for record in records {
-            if let Record::Protocol(record) = &record
+            if let JournalRecord::Protocol(record) = &record
                 && let Some(message) = record.signed()
             {
                 let of = match me {
@@ -167,14 +167,14 @@ impl State<'_> {
             }
             match record {
                 // This record starts the journal again.
-                Record::Lost => {
+                JournalRecord::Lost => {
                     chain.lose();
                     me = None;
                     adoptions.clear();
                 }
-                Record::Adopted(adopted) => adoptions.push(adopted),
-                Record::Trained { .. } | Record::Begun => {}
-                Record::Protocol(record) => match record {
+                JournalRecord::Adopted(adopted) => adoptions.push(adopted),
+                JournalRecord::Trained { .. } | JournalRecord::Begun => {}
+                JournalRecord::Protocol(record) => match record {
                     protocol::Record::Final { blocks, proof } => {
                         let before = chain.epochs.len();
                         chain.add(blocks, &proof)?;
@@ -229,7 +229,7 @@ impl State<'_> {
     /// Computes the rounds of every epoch again.
     fn rounds(
         &self,
-        chain: &Chain,
+        chain: &VerifiedChain,
         adopted: &BTreeMap<u64, &Adopted>,
         data: Option<&Path>,
     ) -> Result<Computed, String> {
@@ -276,7 +276,7 @@ impl State<'_> {
     }
 
     /// The silo's name, as the newest agreement has it that names its key.
-    fn name(&self, chain: &Chain) -> String {
+    fn name(&self, chain: &VerifiedChain) -> String {
         let named = chain.epochs.iter().rev().find_map(|epoch| {
             let member = epoch.roster.position(&self.key)?;
             Some(epoch.roster.name(member).to_owned())
@@ -301,7 +301,7 @@ impl State<'_> {
     }
 
     /// Checks that the silo adopted what the chain says.
-    fn adoptions(&self, chain: &Chain, adoptions: &[Adopted]) -> Result<(), String> {
+    fn adoptions(&self, chain: &VerifiedChain, adoptions: &[Adopted]) -> Result<(), String> {
         let mut last = 0;
         for adopted in adoptions {
             let round = adopted.round;
@@ -345,11 +345,11 @@ impl State<'_> {
             let personal = adopted.personal;
             for &hash in adopted.blobs.iter().chain([&personal]) {
                 match store::found(self.folder, &Hash(hash)) {
-                    Kept::Good(_) => good.insert(hash),
+                    StoredBlob::Good(_) => good.insert(hash),
                     // The initial personal state is no file, and earlier ones are not kept.
-                    Kept::Missing if hash == personal => false,
-                    Kept::Missing => missing.insert(hash),
-                    Kept::Damaged(found) => {
+                    StoredBlob::Missing if hash == personal => false,
+                    StoredBlob::Missing => missing.insert(hash),
+                    StoredBlob::Damaged(found) => {
                         return Err(format!(
                             "round {}: {} is damaged: the file blobs/{:#} has the hash {found:#}",
                             adopted.round,
@@ -406,7 +406,7 @@ fn nothing(learnings: &[&Learning], why: &str) -> Computed {
 }
 
 /// The recoveries in a chain.
-fn recoveries(chain: &Chain) -> BTreeMap<u64, Vec<String>> {
+fn recoveries(chain: &VerifiedChain) -> BTreeMap<u64, Vec<String>> {
     let mut found = BTreeMap::new();
     for epoch in &chain.epochs {
         let of_it = chain

@@ -23,7 +23,7 @@ use protocol::member::Mutation;
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the tests say of a mutation.
-struct Row {
+struct MutantRow {
     mutation: Option<Mutation>,
     failed: Vec<String>,
     /// Whether they came to an end.
@@ -31,7 +31,7 @@ struct Row {
     seconds: f64,
 }
 
-impl Row {
+impl MutantRow {
     /// Runs all tests with a rule broken, or with none.
     fn of(mutation: Option<Mutation>, tests: &Path) -> Result<Self, Box<dyn Error + Send + Sync>> {
         let began = Instant::now();
@@ -109,7 +109,7 @@ fn output(
 fn all(tests: &Path, only: Option<&str>) -> Result<ExitCode, Box<dyn Error + Send + Sync>> {
     let began = Instant::now();
     // Without a mutation everything passes, so that a failure is due to the mutation.
-    let calm = Row::of(None, tests)?;
+    let calm = MutantRow::of(None, tests)?;
     if calm.noticed() {
         return Err(format!("without a mutation these tests fail: {:?}", calm.failed).into());
     }
@@ -123,7 +123,7 @@ fn all(tests: &Path, only: Option<&str>) -> Result<ExitCode, Box<dyn Error + Sen
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some(&mutation) = mutations.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let row = Row::of(Some(mutation), tests);
+            let row = MutantRow::of(Some(mutation), tests);
             let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
             rows.push(row);
             eprint!("\r{} of {}", rows.len(), mutations.len());

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use simulations::bare::{Byzantine, Ended, Failure, Faults, JournalLoss, Options, run};
+use simulations::bare::{BareOptions, Byzantine, Ended, Faults, JournalLoss, RunFailure, run};
 
 /// Sizes of federations, and the share of the seeds that each gets, in thousandths: a federation of
 /// fifty costs some two hundred times what one of four costs.
@@ -32,7 +32,7 @@ const SIZES: [(usize, u64); 7] = [
 
 /// What a run of this size goes through. Fewer than four members tolerate no Byzantine one, and
 /// cannot get back a member that lost its journal. In every fifth run the Byzantine members are twins.
-fn options(members: usize, seed: u64) -> Options {
+fn options(members: usize, seed: u64) -> BareOptions {
     let faults = match members {
         0..4 => Faults {
             journal_loss: JournalLoss::Never,
@@ -45,15 +45,15 @@ fn options(members: usize, seed: u64) -> Options {
         },
         _ => Faults::all(),
     };
-    Options {
+    BareOptions {
         changes: 2,
-        ..Options::new(members, faults)
+        ..BareOptions::new(members, faults)
     }
 }
 
 /// Sums over runs.
 #[derive(Default)]
-struct Sum {
+struct RunSums {
     runs: u64,
     faults: u64,
     events: u64,
@@ -61,7 +61,7 @@ struct Sum {
     hours: f64,
 }
 
-impl Sum {
+impl RunSums {
     fn add(&mut self, ended: &Ended) {
         self.runs += 1;
         self.faults += ended.faults;
@@ -84,8 +84,8 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
         };
         let (since, next) = (Instant::now(), AtomicU64::new(first));
         let (sum, failures) = (
-            Mutex::new(Sum::default()),
-            Mutex::new(Vec::<Box<Failure>>::new()),
+            Mutex::new(RunSums::default()),
+            Mutex::new(Vec::<Box<RunFailure>>::new()),
         );
         thread::scope(|scope| {
             for _ in 0..cores {

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use protocol::message::Block;
 use protocol::{Hash, MemberIndex};
-use silo::{Record, Replay};
+use silo::{JournalRecord, Replay};
 
 use crate::disk::Disk;
 use crate::federation::Federation;
@@ -52,7 +52,7 @@ pub(crate) fn audit(
 /// The final blocks that a disk holds, oldest first.
 fn chain(disk: &Disk) -> Vec<Block> {
     let blocks = |record| match record {
-        Record::Protocol(protocol::Record::Final { blocks, .. }) => blocks,
+        JournalRecord::Protocol(protocol::Record::Final { blocks, .. }) => blocks,
         _ => Vec::new(),
     };
     disk.records().into_iter().flat_map(blocks).collect()

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 /// Links that are cut, each in one direction, from sender to receiver. A link may be cut several
 /// times at once; it is open when every cut was restored.
 #[derive(Debug, Default)]
-pub(crate) struct Cuts(BTreeMap<(usize, usize), u32>);
+pub(crate) struct CutLinks(BTreeMap<(usize, usize), u32>);
 
-impl Cuts {
+impl CutLinks {
     /// Cuts links.
     pub(crate) fn cut(&mut self, links: &[(usize, usize)]) {
         for &link in links {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_cut_twice_opens_after_two_mends() {
-        let mut cuts = Cuts::default();
+        let mut cuts = CutLinks::default();
         cuts.cut(&[(0, 1), (0, 1), (1, 2)]);
         cuts.mend(&[(0, 1), (1, 2), (5, 6)]);
         assert!(!cuts.open(0, 1) && cuts.open(1, 0) && cuts.open(1, 2));

@@ -16,9 +16,9 @@ use crate::error::RunError;
 use crate::federation::Federation;
 use crate::moments::Moment;
 use crate::options::RoundDone;
-use crate::record::{Led, Mark, Stop};
+use crate::record::{Led, Mark, SiloStop};
 use crate::recorder::{Recorder, Signal};
-use crate::scenario::{Fault, When, Who};
+use crate::scenario::{Fault, FaultTime, KillTarget};
 
 /// An action that is scheduled for a time.
 enum Action {
@@ -59,7 +59,7 @@ pub(crate) struct Directed<'a> {
     pub(crate) environment: Box<dyn Environment + 'a>,
     /// Whether every honest silo was complete, except those killed without a restart.
     pub(crate) complete: bool,
-    pub(crate) stops: Vec<Stop>,
+    pub(crate) stops: Vec<SiloStop>,
     pub(crate) marks: Vec<Mark>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Director<'a> {
     /// The round and the lead of every view that came to a vote.
     voted: BTreeMap<u64, (u64, MemberIndex)>,
     done: u64,
-    stops: Vec<Stop>,
+    stops: Vec<SiloStop>,
     marks: Vec<Mark>,
 }
 
@@ -122,25 +122,25 @@ impl<'a> Director<'a> {
                     journal_lost: *journal_lost,
                 };
                 let who = match who {
-                    Who::Lead => None,
-                    Who::Silo(name) => Some(self.federation.member(name)?),
+                    KillTarget::Lead => None,
+                    KillTarget::Silo(name) => Some(self.federation.member(name)?),
                 };
                 match (*when, who) {
-                    (When::Round { round, moment }, who) => {
+                    (FaultTime::Round { round, moment }, who) => {
                         self.kills.push((round, moment, who, back));
                     }
-                    (When::At(time), Some(member)) => {
+                    (FaultTime::At(time), Some(member)) => {
                         self.schedule(time, Action::Kill(member, back))
                     }
-                    (When::At(time), None) => {
+                    (FaultTime::At(time), None) => {
                         // Who leads at that time is known only then.
                         self.schedule(time, Action::Kill(MemberIndex(u16::MAX), back));
                     }
-                    (When::Commit { nth, cut }, Some(member)) => {
+                    (FaultTime::Commit { nth, cut }, Some(member)) => {
                         self.environment.fail_commit(member, nth, cut);
                         self.actors[member.at()].back = Some(back);
                     }
-                    (When::Commit { .. }, None) => {}
+                    (FaultTime::Commit { .. }, None) => {}
                 }
             }
             Fault::Split {
@@ -283,7 +283,7 @@ impl<'a> Director<'a> {
         actor.complete &= !back.journal_lost;
         self.environment.stop(member, back.journal_lost);
         self.recorder.crashed(member, back.journal_lost);
-        self.stops.push(Stop {
+        self.stops.push(SiloStop {
             at: self.recorder.now().elapsed(),
             member,
             back: back.after,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use protocol::hash::Uniform;
 use protocol::{Hash, MemberIndex};
-use silo::{Adoptions, Blobs, Journal, Record, StoreError};
+use silo::{Adoptions, Blobs, Journal, JournalRecord, StoreError};
 
 use crate::moments::StepCut;
 use crate::recorder::Recorder;
@@ -22,7 +22,7 @@ pub struct Disk {
     /// The owner and the recorder of its commits, in a simulation.
     recorder: Option<(MemberIndex, Recorder)>,
     shared: SharedBlobs,
-    content: Arc<Mutex<Content>>,
+    content: Arc<Mutex<DiskContent>>,
 }
 
 /// The blobs on all disks of a simulation.
@@ -60,8 +60,8 @@ impl SharedBlobs {
 }
 
 #[derive(Default)]
-struct Content {
-    records: Vec<Record>,
+struct DiskContent {
+    records: Vec<JournalRecord>,
     adoptions: Adoptions,
     /// Its iteration order is never used.
     blobs: HashMap<Hash, (Bytes, u64), Uniform>,
@@ -100,14 +100,14 @@ impl Disk {
         let mut content = self.content();
         content.restarts += 1;
         let restarts = content.restarts;
-        Box::new(Open {
+        Box::new(OpenDisk {
             disk: self.clone(),
             restarts,
         })
     }
 
     /// Everything in the journal, oldest first.
-    pub(crate) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<JournalRecord> {
         self.content().records.clone()
     }
 
@@ -136,13 +136,13 @@ impl Disk {
         content.fail = Some((content.commits + nth, cut));
     }
 
-    fn content(&self) -> MutexGuard<'_, Content> {
+    fn content(&self) -> MutexGuard<'_, DiskContent> {
         // No code panics while it holds this lock.
         self.content.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Content {
+impl DiskContent {
     /// How the commit under way fails, if it is the one that was chosen to.
     fn due(&mut self) -> Option<StepCut> {
         let commits = self.commits;
@@ -152,7 +152,7 @@ impl Content {
     }
 }
 
-struct Open {
+struct OpenDisk {
     disk: Disk,
     restarts: u32,
 }
@@ -164,12 +164,12 @@ fn refused(why: &str) -> StoreError {
     }
 }
 
-impl Journal for Open {
-    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+impl Journal for OpenDisk {
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError> {
         Ok(self.disk.content().records.clone())
     }
 
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
         if content.restarts != self.restarts {
             return Err(refused("the silo that opened it has crashed"));
@@ -197,7 +197,7 @@ impl Journal for Open {
         }
     }
 
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         let mut content = self.disk.content();
         if content.restarts != self.restarts {
             return Err(refused("the silo that opened it has crashed"));
@@ -218,7 +218,7 @@ impl Journal for Open {
         content.records.truncate(from as usize);
         content.records.extend(records);
         content.adoptions = adoptions;
-        if let ([Record::Lost | Record::Begun], Some((owner, recorder))) =
+        if let ([JournalRecord::Lost | JournalRecord::Begun], Some((owner, recorder))) =
             (&content.records[..], &self.disk.recorder)
         {
             // The silo begins again without its journal: for the properties, the journal is lost.
@@ -239,7 +239,7 @@ impl Blobs for Disk {
     }
 
     fn put_all(&self, blobs: Vec<(Hash, Bytes)>) -> Result<(), StoreError> {
-        let Content {
+        let DiskContent {
             blobs: all, puts, ..
         } = &mut *self.content();
         *puts += 1;

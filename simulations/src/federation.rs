@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agreement::{StatusFor, Work, silo_seed};
+use agreement::{AgreedWork, StatusFor, silo_seed};
 use learn::Study;
 use methods::Learner;
 use methods::Strategy;
@@ -151,7 +151,10 @@ impl Federation {
 ///
 /// # Errors
 /// A clause: a fault names an unknown silo.
-pub fn lies(silos: &[learn::Silo], faults: &[Fault]) -> Result<Vec<(usize, Behaviour)>, String> {
+pub fn lies(
+    silos: &[learn::StudySilo],
+    faults: &[Fault],
+) -> Result<Vec<(usize, Behaviour)>, String> {
     let names: Vec<_> = silos.iter().map(|silo| silo.name.as_str()).collect();
     let lie = |fault: &Fault| match fault {
         Fault::Byzantine { member, behaviour } if behaviour.is_of_learning() => Some(
@@ -176,7 +179,7 @@ pub fn position(names: &[&str], name: &str) -> Result<usize, String> {
 }
 /// The roster: the silos of a study with their keys.
 fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool) -> Vec<Silo> {
-    let silo = |(silo, key): (&learn::Silo, &SecretKey)| Silo {
+    let silo = |(silo, key): (&learn::StudySilo, &SecretKey)| Silo {
         name: silo.name.clone(),
         key: key.public(),
         rows: Some(silo.rows.train as u64).filter(|rows| rows_declared && *rows > 0),
@@ -193,7 +196,7 @@ fn charter(
     n: usize,
 ) -> Result<Charter, RunError> {
     let numbers = &scenario.charter;
-    let work = Work {
+    let work = AgreedWork {
         task: &scenario.task,
         strategy: config,
         max_model_norm: numbers.max_model_norm,

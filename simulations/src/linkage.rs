@@ -24,7 +24,7 @@ const COMPARED: usize = 1 << 14;
 
 /// How often authors were recognised from one final round to the next.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Linkage {
+pub struct LinkageResult {
     /// Pairs of final rounds, one after the other, that were compared.
     pub rounds: u64,
     /// Entries whose author was also in the round before.
@@ -74,7 +74,7 @@ impl ClueKind {
     }
 }
 
-impl Linkage {
+impl LinkageResult {
     /// The strongest clue, in one sentence without a full stop.
     pub fn sentence(&self) -> Option<String> {
         let strongest = self.clues.first()?;
@@ -97,23 +97,23 @@ const WAITING: usize = 2;
 
 /// Counts on a thread of its own, for which the federation does not wait.
 #[derive(Default)]
-pub(crate) struct Comparison {
-    running: Option<Running>,
+pub(crate) struct LinkageCounter {
+    running: Option<LinkageThread>,
 }
 
 /// The thread, and what it takes rounds from.
-struct Running {
+struct LinkageThread {
     rounds: SyncSender<Vec<Shown>>,
-    thread: JoinHandle<Option<Linkage>>,
+    thread: JoinHandle<Option<LinkageResult>>,
 }
 
-impl Comparison {
+impl LinkageCounter {
     /// What takes the entries of final rounds, in order. It waits where the comparison is behind.
     pub(crate) fn rounds(&mut self) -> SyncSender<Vec<Shown>> {
         let start = || {
             let (rounds, next) = sync_channel(WAITING);
             let thread = thread::spawn(move || compare(&next));
-            Running { rounds, thread }
+            LinkageThread { rounds, thread }
         };
         self.running.get_or_insert_with(start).rounds.clone()
     }
@@ -122,8 +122,8 @@ impl Comparison {
     ///
     /// # Panics
     /// As the thread did.
-    pub(crate) fn result(&mut self) -> Option<Linkage> {
-        let Running { rounds, thread } = self.running.take()?;
+    pub(crate) fn result(&mut self) -> Option<LinkageResult> {
+        let LinkageThread { rounds, thread } = self.running.take()?;
         drop(rounds);
         match thread.join() {
             Ok(found) => found,
@@ -132,11 +132,11 @@ impl Comparison {
     }
 }
 
-fn compare(rounds: &Receiver<Vec<Shown>>) -> Option<Linkage> {
+fn compare(rounds: &Receiver<Vec<Shown>>) -> Option<LinkageResult> {
     let mut observer = Observer::default();
     for round in rounds {
         let seen = round.iter().map(|(author, entry, document, losses)| {
-            Seen::new(*author, entry, document, losses.as_deref())
+            SeenEntry::new(*author, entry, document, losses.as_deref())
         });
         observer.round(seen.collect());
     }
@@ -144,7 +144,7 @@ fn compare(rounds: &Receiver<Vec<Shown>>) -> Option<Linkage> {
 }
 
 /// An entry of a final round, as all members see it, with its true author.
-struct Seen {
+struct SeenEntry {
     author: MemberIndex,
     model: Vec<f32>,
     /// ℓ2 norm of `model`, once the round's mean is taken off it.
@@ -154,7 +154,7 @@ struct Seen {
     least_loss: Option<f64>,
 }
 
-impl Seen {
+impl SeenEntry {
     fn new(author: MemberIndex, entry: &Entry, document: &Bytes, losses: Option<&[f64]>) -> Self {
         let least = |losses: &[f64]| losses.iter().copied().min_by(f64::total_cmp);
         Self {
@@ -186,7 +186,7 @@ fn sample(document: &Bytes) -> Vec<f32> {
 /// Counts round by round.
 #[derive(Default)]
 struct Observer {
-    before: Vec<Seen>,
+    before: Vec<SeenEntry>,
     rounds: u64,
     entries: u64,
     by_chance: f64,
@@ -196,7 +196,7 @@ struct Observer {
 
 impl Observer {
     /// The entries of the next final round.
-    fn round(&mut self, now: Vec<Seen>) {
+    fn round(&mut self, now: Vec<SeenEntry>) {
         let before = std::mem::replace(&mut self.before, centred(now));
         let known = |author| before.iter().any(|entry| entry.author == author);
         let common = self
@@ -219,7 +219,7 @@ impl Observer {
     }
 
     /// What was found; `None` where no author was in two rounds in a row.
-    fn result(&self) -> Option<Linkage> {
+    fn result(&self) -> Option<LinkageResult> {
         let entries = (self.entries > 0).then_some(self.entries)?;
         let found = ClueKind::ALL.into_iter().zip(self.right).zip(self.seen);
         let mut clues: Vec<Clue> = found
@@ -231,7 +231,7 @@ impl Observer {
             })
             .collect();
         clues.sort_by_key(|clue| (std::cmp::Reverse(clue.right), clue.kind));
-        Some(Linkage {
+        Some(LinkageResult {
             rounds: self.rounds,
             entries,
             chance: self.by_chance / entries as f64,
@@ -241,7 +241,7 @@ impl Observer {
 }
 
 /// With the round's mean taken off every model, so that what all models share does not count.
-fn centred(mut round: Vec<Seen>) -> Vec<Seen> {
+fn centred(mut round: Vec<SeenEntry>) -> Vec<SeenEntry> {
     let width = round
         .iter()
         .map(|entry| entry.model.len())
@@ -272,7 +272,7 @@ fn centred(mut round: Vec<Seen>) -> Vec<Seen> {
 
 /// How many entries the clue gives to their true author; `None` where the entries do not show it, or
 /// all alike.
-fn recognised(before: &[Seen], now: &[Seen], kind: ClueKind) -> Option<u64> {
+fn recognised(before: &[SeenEntry], now: &[SeenEntry], kind: ClueKind) -> Option<u64> {
     let mut pairs = Vec::with_capacity(before.len() * now.len());
     for (old, known) in before.iter().enumerate() {
         for (new, entry) in now.iter().enumerate() {
@@ -299,7 +299,7 @@ fn recognised(before: &[Seen], now: &[Seen], kind: ClueKind) -> Option<u64> {
 }
 
 /// How different two entries are; `None` where one does not show it.
-fn distance(a: &Seen, b: &Seen, kind: ClueKind) -> Option<f64> {
+fn distance(a: &SeenEntry, b: &SeenEntry, kind: ClueKind) -> Option<f64> {
     let of = |pair: (Option<f64>, Option<f64>)| Some((pair.0? - pair.1?).abs());
     match kind {
         ClueKind::Model => Some(-cosine(a, b)),
@@ -313,7 +313,7 @@ fn distance(a: &Seen, b: &Seen, kind: ClueKind) -> Option<f64> {
 }
 
 /// The cosine between two centred models; 0 where one of them is the mean of its round.
-fn cosine(a: &Seen, b: &Seen) -> f64 {
+fn cosine(a: &SeenEntry, b: &SeenEntry) -> f64 {
     let norms = a.norm * b.norm;
     match norms > 0.0 {
         true => dot(&a.model, &b.model) / norms,
@@ -349,8 +349,8 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
-    fn seen(author: u16, model: [f32; 2], rows: Option<u64>) -> Seen {
-        Seen {
+    fn seen(author: u16, model: [f32; 2], rows: Option<u64>) -> SeenEntry {
+        SeenEntry {
             author: MemberIndex(author),
             model: model.to_vec(),
             norm: 0.0,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     /// Three members whose models keep their directions; two of them have the same number of rows.
-    fn round(order: [usize; 3]) -> Vec<Seen> {
+    fn round(order: [usize; 3]) -> Vec<SeenEntry> {
         let models = [[4.0, 0.0], [0.0, 4.0], [-4.0, -4.0]];
         let rows = [100, 100, 7];
         let entry = |at: usize| seen(at as u16, models[at], Some(rows[at]));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use silo::threads::Threads;
 use silo::threads::caught;
 pub(crate) use silo::threads::wait;
-use silo::{Done, Job, Pool, Work};
+use silo::{Done, Pool, PoolJob, WorkSize};
 
 /// How long heavy work takes at a silo, in virtual time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -38,12 +38,12 @@ impl Default for Costs {
 
 impl Costs {
     /// The modelled duration of a piece of work, at least a millisecond.
-    pub fn of(&self, work: Work) -> Duration {
+    pub fn of(&self, work: WorkSize) -> Duration {
         let seconds = match work {
-            Work::Train { samples } => samples as f64 * self.train_row_us * 1e-6,
-            Work::Evaluate { models } => models as f64 * self.evaluate_model_ms * 1e-3,
-            Work::Open { signatures } => signatures as f64 * self.signature_us * 1e-6,
-            Work::Models { bytes } => bytes as f64 * self.megabyte_ms * 1e-9,
+            WorkSize::Train { samples } => samples as f64 * self.train_row_us * 1e-6,
+            WorkSize::Evaluate { models } => models as f64 * self.evaluate_model_ms * 1e-3,
+            WorkSize::Open { signatures } => signatures as f64 * self.signature_us * 1e-6,
+            WorkSize::Models { bytes } => bytes as f64 * self.megabyte_ms * 1e-9,
         };
         Duration::from_secs_f64(seconds.clamp(1e-3, 1e6))
     }
@@ -77,9 +77,9 @@ impl VirtualPool {
     }
 
     /// The modelled duration of a piece of work, which is counted.
-    fn takes(&self, work: Work) -> Duration {
+    fn takes(&self, work: WorkSize) -> Duration {
         let takes = self.costs.of(work);
-        if !matches!(work, Work::Train { .. }) {
+        if !matches!(work, WorkSize::Train { .. }) {
             let micros = takes.as_micros() as u64;
             self.worked.fetch_add(micros, Ordering::Relaxed);
         }
@@ -88,8 +88,8 @@ impl VirtualPool {
 }
 
 impl Pool for VirtualPool {
-    fn run(&self, work: Work, job: Job) -> Done {
-        if matches!(work, Work::Models { bytes } if bytes <= INLINE_BYTES) {
+    fn run(&self, work: WorkSize, job: PoolJob) -> Done {
+        if matches!(work, WorkSize::Models { bytes } if bytes <= INLINE_BYTES) {
             return self.wait(work, job);
         }
         let answer = self.threads.start(job);
@@ -101,7 +101,7 @@ impl Pool for VirtualPool {
     }
 
     /// Runs on the runtime's own thread, which has nothing else to do until the result is there.
-    fn wait(&self, work: Work, job: Job) -> Done {
+    fn wait(&self, work: WorkSize, job: PoolJob) -> Done {
         let takes = self.takes(work);
         Box::pin(async move {
             tokio::time::sleep(takes).await;
@@ -120,13 +120,19 @@ mod tests {
         let pool = VirtualPool::new(Threads::new(2), Costs::default());
         let start = tokio::time::Instant::now();
         let done = pool
-            .run(Work::Train { samples: 5_000 }, Box::new(|| Box::new(7u8)))
+            .run(
+                WorkSize::Train { samples: 5_000 },
+                Box::new(|| Box::new(7u8)),
+            )
             .await;
         assert_eq!(*done.unwrap().downcast::<u8>().unwrap(), 7);
         assert_eq!(start.elapsed(), Duration::from_secs(1));
         assert_eq!(pool.worked(), Duration::ZERO, "training is not counted");
         let panics = pool
-            .run(Work::Evaluate { models: 1 }, Box::new(|| panic!("no data")))
+            .run(
+                WorkSize::Evaluate { models: 1 },
+                Box::new(|| panic!("no data")),
+            )
             .await;
         assert_eq!(panics.unwrap_err(), "no data");
         assert_eq!(pool.worked(), Duration::from_millis(5));

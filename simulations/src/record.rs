@@ -8,7 +8,7 @@ use silo::{Notice, Totals};
 
 use crate::contributions::Contributions;
 use crate::environment::Mesh;
-use crate::linkage::Linkage;
+use crate::linkage::LinkageResult;
 use crate::network::Traffic;
 
 /// The record of one federation's run.
@@ -61,7 +61,7 @@ pub struct ProtocolRecord {
     /// Whether every honest silo was complete in the end, except those killed without a restart.
     pub complete: bool,
     /// The stops of silos, in order.
-    pub stops: Vec<Stop>,
+    pub stops: Vec<SiloStop>,
     /// The final rounds, in order.
     pub marks: Vec<Mark>,
     /// Members whose contributions a member got, each once: when, who, whose.
@@ -75,14 +75,14 @@ pub struct ProtocolRecord {
     /// Names of the safety properties that were checked after every event.
     pub invariants: Vec<&'static str>,
     /// How often the authors of models without names could be recognised.
-    pub linkage: Option<Linkage>,
+    pub linkage: Option<LinkageResult>,
     /// When it ended, on the federation's clock.
     pub ended: Time,
 }
 
 /// A silo that stopped.
 #[derive(Debug, Clone, Copy)]
-pub struct Stop {
+pub struct SiloStop {
     /// When, after the start.
     pub at: Duration,
     /// Which one.

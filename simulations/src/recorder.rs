@@ -8,13 +8,13 @@ use bytes::Bytes;
 use protocol::charter::Epoch;
 use protocol::message::{Kind, Sheet};
 use protocol::{Hash, MemberIndex, Report, Time};
-use silo::{Notice, Record};
+use silo::{JournalRecord, Notice};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::contributions::Contributions;
 use crate::invariants::{Monitor, Violation, kind};
-use crate::linkage::Comparison;
+use crate::linkage::LinkageCounter;
 
 /// What the director of a run waits for.
 #[derive(Debug, Clone)]
@@ -28,14 +28,14 @@ pub(crate) enum Signal {
 /// Records a run. Clones share the record.
 #[derive(Clone)]
 pub struct Recorder {
-    inner: Arc<Mutex<Log>>,
+    inner: Arc<Mutex<Recording>>,
     /// Notified when there are signals.
     bell: Arc<Notify>,
     origin: Instant,
 }
 
 /// What was recorded.
-pub(crate) struct Log {
+pub(crate) struct Recording {
     monitor: Monitor,
     trace: blake3::Hasher,
     signals: Vec<Signal>,
@@ -49,7 +49,7 @@ pub(crate) struct Log {
     /// The first violation.
     pub(crate) violation: Option<Violation>,
     /// How often authors could be recognised.
-    pub(crate) linkage: Comparison,
+    pub(crate) linkage: LinkageCounter,
     /// The contributions of final rounds, where they are kept.
     pub(crate) contributions: Option<BTreeMap<u64, Contributions>>,
     /// Events: deliveries, commits, adoptions.
@@ -66,7 +66,7 @@ impl Recorder {
         reading: Duration,
     ) -> Self {
         let monitor = Monitor::new(epoch, faulty, reading);
-        let log = Log {
+        let log = Recording {
             monitor,
             trace: blake3::Hasher::new(),
             signals: Vec::new(),
@@ -75,7 +75,7 @@ impl Recorder {
             seen: BTreeSet::new(),
             notices: Vec::new(),
             violation: None,
-            linkage: Comparison::default(),
+            linkage: LinkageCounter::default(),
             contributions: None,
             events: 0,
         };
@@ -97,7 +97,7 @@ impl Recorder {
     }
 
     /// The record so far.
-    pub(crate) fn read(&self) -> MutexGuard<'_, Log> {
+    pub(crate) fn read(&self) -> MutexGuard<'_, Recording> {
         // A violation is recorded, not raised: nothing panics under this lock.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,17 +201,17 @@ impl Recorder {
     }
 
     /// `by` committed a record to its journal.
-    pub fn persisted(&self, by: MemberIndex, record: &Record) {
+    pub fn persisted(&self, by: MemberIndex, record: &JournalRecord) {
         match record {
-            Record::Protocol(record) => {
+            JournalRecord::Protocol(record) => {
                 self.with(|monitor, now| monitor.persisted(now, by, record))
             }
-            Record::Adopted(adopted) => {
+            JournalRecord::Adopted(adopted) => {
                 let outcome = Hash(adopted.outcome);
                 self.event(2, &[by], &outcome);
                 self.with(|monitor, now| monitor.adopted(now, by, adopted.round, outcome));
             }
-            Record::Trained { .. } | Record::Lost | Record::Begun => {}
+            JournalRecord::Trained { .. } | JournalRecord::Lost | JournalRecord::Begun => {}
         }
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use protocol::MemberIndex;
 use protocol::charter::Epoch;
 use protocol::envelope::{self, OVERHEAD};
-use protocol::identity::{Claim, PublicKey, Strict, Verifier};
+use protocol::identity::{PublicKey, SignatureClaim, Strict, Verifier};
 use protocol::message::Message;
 
 /// Length of a frame before its signature.
@@ -16,20 +16,20 @@ const HEADER: usize = OVERHEAD - 64;
 /// A verifier that knows every signature made in the simulation, with its key and statement. It
 /// verifies any other signature strictly, and caches the result.
 #[derive(Debug, Default)]
-pub(crate) struct SignatureCache(Mutex<BTreeMap<[u8; 64], Known>>);
+pub(crate) struct KnownSignatures(Mutex<BTreeMap<[u8; 64], KnownSignature>>);
 
 /// What is known of a signature.
 #[derive(Debug)]
-enum Known {
+enum KnownSignature {
     /// Made with that key over this frame, except the signature in it.
     Frame(PublicKey, Bytes),
     /// Verified with that key over this statement, with the result.
     Checked(PublicKey, Vec<u8>, bool),
 }
 
-impl Known {
+impl KnownSignature {
     /// Whether the claim is valid, if that is known.
-    fn answer(&self, claim: &Claim<'_>) -> Option<bool> {
+    fn answer(&self, claim: &SignatureClaim<'_>) -> Option<bool> {
         match self {
             Self::Frame(key, frame) => {
                 let same = *key == claim.key.public()
@@ -44,7 +44,7 @@ impl Known {
     }
 }
 
-impl SignatureCache {
+impl KnownSignatures {
     /// Records that a member sealed this frame itself.
     pub(crate) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
         let signature = frame
@@ -55,7 +55,7 @@ impl SignatureCache {
             (silo, signature, envelope::claimed(frame))
             && sender == by
         {
-            self.note(*signature, Known::Frame(silo.key, frame.clone()));
+            self.note(*signature, KnownSignature::Frame(silo.key, frame.clone()));
         }
     }
 
@@ -70,21 +70,21 @@ impl SignatureCache {
         }
     }
 
-    fn note(&self, signature: [u8; 64], entry: Known) {
+    fn note(&self, signature: [u8; 64], entry: KnownSignature) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(signature, entry);
     }
 }
 
-impl Verifier for SignatureCache {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+impl Verifier for KnownSignatures {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         let bytes = claim.signature.to_bytes();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(holds) = known.get(&bytes).and_then(|entry| entry.answer(claim)) {
             return holds;
         }
         let holds = Strict.verify(claim);
-        let entry = Known::Checked(claim.key.public(), claim.message.to_vec(), holds);
+        let entry = KnownSignature::Checked(claim.key.public(), claim.message.to_vec(), holds);
         // An invalid claim does not replace a valid one.
         if holds || !known.contains_key(&bytes) {
             known.insert(bytes, entry);
@@ -92,7 +92,7 @@ impl Verifier for SignatureCache {
         holds
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         claims.iter().all(|claim| self.verify(claim))
     }
 }

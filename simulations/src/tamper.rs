@@ -9,7 +9,7 @@ use protocol::{Hash, MemberIndex};
 use silo::{Blobs, SiloConfig};
 
 use crate::byzantine::{Behaviour, ByzantineMember, certificate};
-use crate::invariants::{Frame, read_frame};
+use crate::invariants::{DecodedFrame, read_frame};
 use crate::recorder::Recorder;
 
 /// Changes what one silo sends and serves, and keeps messages from it.
@@ -60,9 +60,9 @@ impl Tamper {
     /// is verified.
     pub fn incoming(&mut self, frame: &Bytes) -> (Vec<Command>, bool) {
         let opened = match read_frame(frame) {
-            Frame::Message(message) => Opened::Message(*message),
-            Frame::Evidence(_) => return (Vec::new(), true),
-            Frame::Other => match certificate(frame) {
+            DecodedFrame::Message(message) => Opened::Message(*message),
+            DecodedFrame::Evidence(_) => return (Vec::new(), true),
+            DecodedFrame::Other => match certificate(frame) {
                 Some(certificate) => Opened::Certificate(certificate),
                 None => return (Vec::new(), true),
             },
@@ -75,7 +75,7 @@ impl Tamper {
     }
 
     /// What it sends when its silo enters a view.
-    fn enter(&mut self) -> Vec<Addressed> {
+    fn enter(&mut self) -> Vec<AddressedFrame> {
         match self.recorder.entered(self.me) {
             Some((view, lead, round)) if (view, lead) != self.view => {
                 self.view = (view, lead);
@@ -93,9 +93,9 @@ impl Tamper {
 }
 
 /// A frame, for one member or for all others.
-type Addressed = (Option<MemberIndex>, Bytes);
+type AddressedFrame = (Option<MemberIndex>, Bytes);
 
-fn as_command((to, frame): Addressed) -> Command {
+fn as_command((to, frame): AddressedFrame) -> Command {
     match to {
         Some(to) => Command::Send { to, frame },
         None => Command::Publish { frame },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use learn::{RowCounts, Silo, Study};
+use learn::{RowCounts, Study, StudySilo};
 use methods::learner::QuadraticLearner;
 use task::{metrics::Metric, metrics::MetricName};
 
@@ -18,7 +18,7 @@ pub fn toy_study(centres: &[Vec<f64>]) -> (Study, Vec<Arc<QuadraticLearner>>) {
 
 /// A study of silos with these learners, called `toy 0`, `toy 1` and so on.
 pub fn study(learners: &[Arc<QuadraticLearner>]) -> Study {
-    let silo = |(at, learner): (usize, &Arc<QuadraticLearner>)| Silo {
+    let silo = |(at, learner): (usize, &Arc<QuadraticLearner>)| StudySilo {
         name: format!("toy {at}"),
         learner: learner.clone(),
         rows: RowCounts {

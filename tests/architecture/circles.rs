@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::modules::{self, Graph, Module};
+use crate::modules::{self, Module, ModuleGraph};
 
 /// Every crate and the folder of its root.
 const CRATES: [(&str, &str); 14] = [
@@ -30,7 +30,7 @@ const KNOWN: &[(&str, &str)] = &[];
 
 /// The circles of a graph, each as its modules in order. Arrows from a module to those above it are
 /// ignored, those to modules below it and to other families count.
-fn circles(graph: &Graph) -> Vec<Vec<Module>> {
+fn circles(graph: &ModuleGraph) -> Vec<Vec<Module>> {
     let arrows = |module: &Module| {
         let named = graph.get(module).into_iter().flatten();
         let module = module.clone();
@@ -75,7 +75,7 @@ fn describe(krate: &str, circle: &[Module]) -> String {
 }
 
 /// Which module of a circle names which other.
-fn arrows(graph: &Graph, circle: &[Module]) -> String {
+fn arrows(graph: &ModuleGraph, circle: &[Module]) -> String {
     let mut text = String::new();
     for module in circle {
         let named = |other: &&Module| graph[module].contains(*other) && !module.starts_with(other);

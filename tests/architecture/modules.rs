@@ -12,11 +12,11 @@ use std::path::Path;
 pub(crate) type Module = Vec<String>;
 
 /// Which modules name which others.
-pub(crate) type Graph = BTreeMap<Module, BTreeSet<Module>>;
+pub(crate) type ModuleGraph = BTreeMap<Module, BTreeSet<Module>>;
 
 /// What was read of one module.
 #[derive(Default)]
-struct Source {
+struct ModuleSource {
     /// Paths that it names, from `use` declarations and from code.
     paths: Vec<Vec<String>>,
     /// Paths that it imports, by the name they get; `*` for globs.
@@ -28,17 +28,17 @@ struct Source {
 }
 
 /// The modules of the crate whose root lies in `folder`, and what each of them names.
-pub(crate) fn read(folder: &Path) -> Graph {
+pub(crate) fn read(folder: &Path) -> ModuleGraph {
     let mut sources = BTreeMap::new();
     collect(folder, &mut Vec::new(), &mut |module, text| {
-        let source = sources.entry(module).or_insert_with(Source::default);
+        let source = sources.entry(module).or_insert_with(ModuleSource::default);
         scan(&tokens(text), source);
     });
     graph(&sources)
 }
 
 /// The same for files that are given as pairs of module and text, for tests.
-pub(crate) fn parse(files: &[(&str, &str)]) -> Graph {
+pub(crate) fn parse(files: &[(&str, &str)]) -> ModuleGraph {
     let mut sources = BTreeMap::new();
     for (module, text) in files {
         let module: Module = module.split("::").map(str::to_owned).collect();
@@ -49,7 +49,7 @@ pub(crate) fn parse(files: &[(&str, &str)]) -> Graph {
         };
         scan(
             &tokens(text),
-            sources.entry(module).or_insert_with(Source::default),
+            sources.entry(module).or_insert_with(ModuleSource::default),
         );
     }
     graph(&sources)
@@ -180,7 +180,7 @@ const DEFINING: [&str; 9] = [
 ];
 
 /// Reads the tokens of one file.
-fn scan(tokens: &[String], source: &mut Source) {
+fn scan(tokens: &[String], source: &mut ModuleSource) {
     let word = |at: usize| tokens.get(at).map_or("", String::as_str);
     let mut at = 0;
     while at < tokens.len() {
@@ -287,8 +287,8 @@ fn use_tree(
 }
 
 /// Who names whom, every name resolved to the module that defines it.
-fn graph(sources: &BTreeMap<Module, Source>) -> Graph {
-    let named = |(module, source): (&Module, &Source)| {
+fn graph(sources: &BTreeMap<Module, ModuleSource>) -> ModuleGraph {
+    let named = |(module, source): (&Module, &ModuleSource)| {
         let imports = || source.imports.iter();
         let imported = |path: &Vec<String>| {
             let (_, import) = imports().find(|(name, _)| *name == path[0])?;
@@ -309,7 +309,7 @@ fn graph(sources: &BTreeMap<Module, Source>) -> Graph {
 
 /// The module that a path leads to from `module`; none if it leaves the crate.
 fn resolve(
-    sources: &BTreeMap<Module, Source>,
+    sources: &BTreeMap<Module, ModuleSource>,
     module: &[String],
     path: &[String],
     depth: usize,

@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use crate::pages::{Page, root};
 
 /// A console block.
-pub(crate) struct Block {
+pub(crate) struct ConsoleBlock {
     /// Its text, without the fences.
     pub(crate) text: String,
 }
 
-impl Block {
+impl ConsoleBlock {
     /// Whether parts of the output are left out.
     pub(crate) fn elides(&self) -> bool {
         self.text.lines().any(|line| line == "...")
@@ -28,11 +28,11 @@ impl Block {
 }
 
 /// The console blocks of a page.
-pub(crate) fn blocks(page: &Page) -> Vec<Block> {
+pub(crate) fn blocks(page: &Page) -> Vec<ConsoleBlock> {
     let fences = page.fences().into_iter();
     fences
         .filter(|(language, _)| language == "console")
-        .map(|(_, text)| Block { text })
+        .map(|(_, text)| ConsoleBlock { text })
         .collect()
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn folder(_page: &Page) -> TempDir {
 }
 
 /// The block with what its commands print now.
-pub(crate) fn run(block: &Block, folder: &Path) -> String {
+pub(crate) fn run(block: &ConsoleBlock, folder: &Path) -> String {
     let mut text = String::new();
     for line in block.text.lines() {
         if let Some(command) = line.strip_prefix("$ ") {
@@ -79,7 +79,7 @@ fn output(command: &str, folder: &Path) -> String {
 }
 
 /// Compares what a block prints with what it shows.
-pub(crate) fn compare(page: &Page, block: &Block, actual: &str) {
+pub(crate) fn compare(page: &Page, block: &ConsoleBlock, actual: &str) {
     let name = format!(
         "{} (ROTA_GOLDEN=write cargo test --workspace --test book writes it anew)",
         page.name

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rota::agreement::Agreement;
 use rota::node::institution::Institution;
 use rota::protocol::SecretKey;
-use rota::schema::{Document, reference};
+use rota::schema::{SchemaDocument, reference};
 use rota::simulations::Scenario;
 use rota::simulations::scenario::BUILT_IN;
 use serde_json::Value;
@@ -124,7 +124,7 @@ fn fault(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<Stri
     None
 }
 
-fn check(document: Document, name: &str, text: &str) {
+fn check(document: SchemaDocument, name: &str, text: &str) {
     let schema = document.schema();
     let found = fault(&schema, &schema, &parsed(text), name);
     assert_eq!(
@@ -134,7 +134,7 @@ fn check(document: Document, name: &str, text: &str) {
 }
 
 /// Whether the schema refuses the text, as the program does.
-fn refuses(document: Document, text: &str) -> bool {
+fn refuses(document: SchemaDocument, text: &str) -> bool {
     let schema = document.schema();
     fault(&schema, &schema, &parsed(text), "changed").is_some()
 }
@@ -142,26 +142,26 @@ fn refuses(document: Document, text: &str) -> bool {
 #[test]
 fn the_schemas_accept_every_built_in_scenario_and_example() {
     for (name, text) in BUILT_IN {
-        check(Document::Scenario, name, text);
+        check(SchemaDocument::Scenario, name, text);
     }
     check(
-        Document::Scenario,
+        SchemaDocument::Scenario,
         "scenario.toml",
         &example("scenario.toml"),
     );
     let own = example("own-data/scenario.toml");
-    check(Document::Scenario, "own-data/scenario.toml", &own);
+    check(SchemaDocument::Scenario, "own-data/scenario.toml", &own);
     check(
-        Document::Federation,
+        SchemaDocument::Federation,
         "federation.toml",
         &example("federation.toml"),
     );
-    check(Document::Silo, "silo.toml", &example("silo.toml"));
+    check(SchemaDocument::Silo, "silo.toml", &example("silo.toml"));
 }
 
 #[test]
 fn the_schema_accepts_every_strategy_with_its_defaults() {
-    let schema = Document::Scenario.schema();
+    let schema = SchemaDocument::Scenario.schema();
     let scenario = Scenario::load("diabetes").expect("it is built in");
     for strategy in rota::methods::strategy::STRATEGIES {
         let switched = scenario
@@ -212,17 +212,17 @@ fn the_schemas_refuse_unknown_keys_wrong_types_and_values_out_of_range() {
     ] {
         assert!(scenario.contains(right), "{right}");
         let changed = scenario.replacen(right, wrong, 1);
-        assert!(refuses(Document::Scenario, &changed), "{wrong}");
+        assert!(refuses(SchemaDocument::Scenario, &changed), "{wrong}");
         assert!(Scenario::parse("changed", &changed).is_err(), "{wrong}");
     }
     let federation = example("federation.toml").replacen("keep-rounds = 3", "kept-rounds = 3", 1);
-    assert!(refuses(Document::Federation, &federation));
+    assert!(refuses(SchemaDocument::Federation, &federation));
     let silo = example("silo.toml").replacen("state = ", "folder = ", 1);
-    assert!(refuses(Document::Silo, &silo));
+    assert!(refuses(SchemaDocument::Silo, &silo));
 }
 
 /// Every key at the top of a file and in its own tables, from its schema.
-fn keys(document: Document) -> Vec<String> {
+fn keys(document: SchemaDocument) -> Vec<String> {
     let schema = document.schema();
     let empty = serde_json::Map::new();
     let of = |schema: &Value| -> Vec<(String, Value)> {
@@ -255,9 +255,9 @@ fn keys(document: Document) -> Vec<String> {
 #[test]
 fn the_examples_have_every_key() {
     for (document, name) in [
-        (Document::Scenario, "scenario.toml"),
-        (Document::Federation, "federation.toml"),
-        (Document::Silo, "silo.toml"),
+        (SchemaDocument::Scenario, "scenario.toml"),
+        (SchemaDocument::Federation, "federation.toml"),
+        (SchemaDocument::Silo, "silo.toml"),
     ] {
         let text = example(name);
         let keys = keys(document);

@@ -28,21 +28,21 @@ use snapbox::IntoData;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// A block of the page: the terminal, and its lines.
-struct Block {
+struct TutorialBlock {
     /// Whether it is what a node prints.
     node: bool,
     terminal: String,
     text: String,
 }
 
-fn blocks(page: &str) -> Vec<Block> {
+fn blocks(page: &str) -> Vec<TutorialBlock> {
     let mut blocks = Vec::new();
-    let mut open: Option<Block> = None;
+    let mut open: Option<TutorialBlock> = None;
     for line in page.lines() {
         match (line.strip_prefix("```"), &mut open) {
             (Some(language), None) => {
                 let (language, terminal) = language.split_once(',').unwrap_or((language, ""));
-                open = Some(Block {
+                open = Some(TutorialBlock {
                     node: language == "node",
                     terminal: match language {
                         "console" | "node" => terminal.to_owned(),
@@ -64,14 +64,14 @@ fn blocks(page: &str) -> Vec<Block> {
 /// Everybody's folder, and the nodes that run.
 struct Terminals {
     folder: PathBuf,
-    running: BTreeMap<String, Node>,
+    running: BTreeMap<String, TutorialNode>,
     ports: [u16; 4],
     /// Ids of the page, and what they are here.
     ids: BTreeMap<String, String>,
 }
 
 /// A node that runs.
-struct Node {
+struct TutorialNode {
     line: String,
     pid: u32,
     /// What it printed so far.
@@ -115,7 +115,7 @@ impl Terminals {
                 }
                 tell.send(child.wait().unwrap())
             });
-            let node = Node {
+            let node = TutorialNode {
                 line: line.to_owned(),
                 pid,
                 text: String::new(),
@@ -139,7 +139,7 @@ impl Terminals {
         let status = node.ended.recv_timeout(LONGEST);
         node.text
             .extend(node.lines.try_iter().map(|line| line + "\n"));
-        let Node {
+        let TutorialNode {
             line, pid, text, ..
         } = node;
         let Ok(status) = status else {

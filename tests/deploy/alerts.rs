@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::file;
-use super::nodes::{Demo, Nodes, scenario};
+use super::nodes::{Demo, TestNodes, scenario};
 
 /// Names of metrics in a text: words that begin with `rota_`.
 fn named(text: &str) -> BTreeSet<String> {
@@ -35,7 +35,7 @@ fn alerts_and_board_use_metrics_that_a_node_serves() {
         "deploy-alerts",
         &["--silos", "4", "--scenario", scenario.to_str().unwrap()],
     );
-    let mut nodes = Nodes::new(&demo.configs, &["--http", "127.0.0.1:0"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--http", "127.0.0.1:0"]);
     (0..4).for_each(|node| nodes.start(node));
     let line = nodes.until(0, "http", 20);
     let url = line["url"].as_str().unwrap().to_owned();

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::nodes::{Demo, Nodes, inside, output, rota, scenario, text};
+use crate::nodes::{Demo, TestNodes, inside, output, rota, scenario, text};
 
 /// Time within which everything that is expected must occur.
 const BOUND: Duration = Duration::from_secs(90);
@@ -194,9 +194,9 @@ iifname \"outside\" ct state new drop
 }
 
 /// A federation in these namespaces: its nodes, started.
-struct Federation {
+struct NatFederation {
     demo: Demo,
-    nodes: Nodes,
+    nodes: TestNodes,
     names: Vec<String>,
     /// By two nodes, how the first said last that it reaches the second: `Some(None)` directly,
     /// `Some(Some(name))` through the member of that name.
@@ -219,7 +219,7 @@ fn can_connect(what: &str) -> Result<(), String> {
 }
 
 /// `None`, with a message, where no namespaces can be made.
-fn federation(what: &str, open: usize, n: usize, ports: Ports) -> Option<Federation> {
+fn federation(what: &str, open: usize, n: usize, ports: Ports) -> Option<NatFederation> {
     if let Err(why) = can_connect(what) {
         crate::skipped::skipped(format!("no network namespaces can be made here ({why})"));
         return None;
@@ -274,12 +274,12 @@ patience = 10
         let roster = &institution.agreement.epoch.roster;
         names.push(roster.name(institution.me).to_owned());
     }
-    let mut nodes = Nodes::new(&demo.configs, &[]);
+    let mut nodes = TestNodes::new(&demo.configs, &[]);
     for node in 0..n {
         nodes.within[node] = net.within(node);
         nodes.start(node);
     }
-    Some(Federation {
+    Some(NatFederation {
         demo,
         nodes,
         names,
@@ -296,7 +296,7 @@ fn port(config: &std::path::Path) -> String {
     listen.split('/').nth(4).unwrap().to_owned()
 }
 
-impl Federation {
+impl NatFederation {
     fn status(&self, node: usize) -> Value {
         let config = self.demo.configs[node].to_str().unwrap();
         let asked = output(&["status", "--json", "--config", config]);
@@ -376,7 +376,7 @@ fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_o
 
     let died = (0..3).find(|node| all.names[*node] == relay).unwrap();
     all.nodes.kill(died);
-    let moved = |all: &Federation, node, other| {
+    let moved = |all: &NatFederation, node, other| {
         let now = all.relay(node, other);
         now.is_some_and(|now| now != relay)
     };

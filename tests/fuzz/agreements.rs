@@ -13,7 +13,7 @@ use rota::node::institution::Configured;
 use rota::protocol::{Hash, codec};
 use rota::simulations::{Scenario, scenario};
 
-use super::engine::{Target, fuzz, gist};
+use super::engine::{FuzzTarget, fuzz, gist};
 use super::world::{file, key};
 
 /// A parsed document with the places of its values, and what is made of it.
@@ -93,7 +93,7 @@ fn agreements() {
         assert_eq!(again.epoch.federation, agreement.epoch.federation, "{text}");
         format!("{draft} fine {}", agreement.epoch.roster.len())
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "federation",
         examples: texts(&["examples/federation.toml"]),
         words: WORDS,
@@ -115,7 +115,7 @@ fn scenarios() {
             Err(error) => format!("{faults} {}", gist(&error.to_string())),
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "scenario",
         examples: texts(&[
             "examples/scenario.toml",
@@ -144,7 +144,7 @@ fn configurations_of_nodes() {
             Err(error) => gist(&error.to_string()),
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "silo",
         examples: texts(&["examples/silo.toml"]),
         words: WORDS,
@@ -218,7 +218,7 @@ fn invitations() {
             Err(error) => format!("{} {}", mode % 4, gist(&error.to_string())),
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "invitation",
         examples: examples.into(),
         words: &["rota-invite-1-", "rota-invite-2-", "-"],
@@ -251,7 +251,7 @@ fn consents() {
             },
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "consent",
         examples: vec![example.into_bytes()],
         words: WORDS,

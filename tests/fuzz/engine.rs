@@ -40,7 +40,7 @@ const LONGEST: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is fuzzed.
-pub(crate) struct Target<'a> {
+pub(crate) struct FuzzTarget<'a> {
     /// Its name: that of its folder in the corpus.
     pub(crate) name: &'static str,
     /// Valid inputs.
@@ -179,8 +179,8 @@ fn place(name: &str) -> PathBuf {
     folder
 }
 
-struct Run<'a> {
-    target: Target<'a>,
+struct FuzzRun<'a> {
+    target: FuzzTarget<'a>,
     folder: PathBuf,
     /// Whether every input is written to a file before it runs, which is found there should the
     /// process itself end.
@@ -192,7 +192,7 @@ struct Run<'a> {
     inputs: u64,
 }
 
-impl Run<'_> {
+impl FuzzRun<'_> {
     /// Runs one input. Returns whether its outcome is new.
     fn one(&mut self, input: &[u8]) -> bool {
         if self.careful {
@@ -239,7 +239,7 @@ impl Run<'_> {
 }
 
 /// Fuzzes one target.
-pub(crate) fn fuzz(target: Target<'_>) {
+pub(crate) fn fuzz(target: FuzzTarget<'_>) {
     // A backtrace would take memory that is then charged to the input: libraries panic on some
     // inputs, and the target catches it. An input that fails is kept, and shows it when run alone.
     QUIET.call_once(|| panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
@@ -256,7 +256,7 @@ pub(crate) fn fuzz(target: Target<'_>) {
     let mut pool = target.examples.clone();
     assert!(!pool.is_empty(), "{name} has no example");
     pool.extend(corpus(name));
-    let mut run = Run {
+    let mut run = FuzzRun {
         folder: place(name),
         careful: minutes.is_some(),
         target,

@@ -9,8 +9,8 @@ use rota::protocol::member::{Config, Start};
 use rota::protocol::{Epochs, Input, Member, MemberIndex, Record, Time, codec};
 use rota::silo::{self, Journal};
 
-use super::engine::{Target, fuzz, gist};
-use super::member::{World, sequences};
+use super::engine::{FuzzTarget, fuzz, gist};
+use super::member::{MemberWorld, sequences};
 use super::world::{epoch, file, golden, key};
 
 fn owner() -> Owner {
@@ -47,7 +47,7 @@ fn records_of_a_journal() {
         .collect();
     examples.push(lined_up(pinned));
     for sequence in sequences() {
-        let mut world = World::new();
+        let mut world = MemberWorld::new();
         world.play(&sequence);
         examples.push(lined_up(world.journal.iter().map(codec::encode)));
     }
@@ -79,7 +79,7 @@ fn records_of_a_journal() {
             member.round().min(9)
         )
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "records",
         examples,
         words: &[],
@@ -102,7 +102,7 @@ fn files_of_a_journal() {
         "crates/protocol/tests/golden/records.hex",
     )))) {
         journal
-            .commit(vec![silo::Record::Protocol(record)])
+            .commit(vec![silo::JournalRecord::Protocol(record)])
             .unwrap();
     }
     let written = journal.load().unwrap();
@@ -132,7 +132,7 @@ fn files_of_a_journal() {
             }
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "journal",
         examples: vec![vec![0, 0, 0, whole[0]], vec![0, 16, 0, 1], vec![255, 255]],
         words: &[],

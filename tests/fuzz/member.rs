@@ -20,7 +20,7 @@ use rota::protocol::message::{
 use rota::protocol::work::{Answer, Planned, Request, Trained, WorkError};
 use rota::protocol::{Epoch, Hash, Member, MemberIndex, Record, Time, codec};
 
-use super::engine::{Target, fuzz, gist};
+use super::engine::{FuzzTarget, fuzz, gist};
 use super::world::{epoch, frames, key};
 
 /// Inputs that are kept for later at most, of each kind.
@@ -40,7 +40,7 @@ impl Bytes<'_> {
 }
 
 /// One member, and what it has said and asked for.
-pub(crate) struct World {
+pub(crate) struct MemberWorld {
     epoch: Arc<Epoch>,
     member: Member,
     now: Time,
@@ -74,7 +74,7 @@ fn config(epoch: &Arc<Epoch>, starts: u8) -> Config {
     Config::new(epoch.clone(), MemberIndex(0), key(0), [starts; 32])
 }
 
-impl World {
+impl MemberWorld {
     pub(crate) fn new() -> Self {
         let epoch = Arc::new(epoch());
         let bodies = frames()
@@ -469,7 +469,7 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
 #[test]
 fn steps_of_a_member() {
     let mut run = |input: &[u8]| {
-        let mut world = World::new();
+        let mut world = MemberWorld::new();
         world.play(&input[..input.len().min(4096)]);
         if !world.over {
             world.restart(false);
@@ -484,7 +484,7 @@ fn steps_of_a_member() {
             reports.join(",")
         )
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "member",
         examples: sequences(),
         words: &[],

@@ -8,7 +8,7 @@ use rota::protocol::identity::Strict;
 use rota::protocol::message::Kind;
 use rota::protocol::{Epoch, Formats, MemberIndex, codec};
 
-use super::engine::{Target, fuzz, gist};
+use super::engine::{FuzzTarget, fuzz, gist};
 use super::world::{Anyone, epoch, frames};
 
 /// What is decoded holds at most this much: serde reserves up to 1 MiB for each of the sequences
@@ -65,7 +65,7 @@ fn sealed_messages() {
             outcome(&trusting)
         )
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "envelope",
         examples: frames(),
         words: &[],
@@ -137,7 +137,7 @@ fn message_bodies_of_every_kind() {
         }
         format!("{} {}", frame[83], outcome(&opened))
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "message",
         examples,
         words: &[],
@@ -180,7 +180,7 @@ fn certificates() {
             certificate.votes.len()
         )
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "certificate",
         examples,
         words: &[],

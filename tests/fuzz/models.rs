@@ -9,7 +9,7 @@ use rota::methods::{Layout, Params, Role, TensorSpec};
 use rota::task::data::{OwnRows, SplitConfig};
 use rota::task::propose::{Wishes, propose};
 
-use super::engine::{Target, fuzz, gist};
+use super::engine::{FuzzTarget, fuzz, gist};
 use super::world::file;
 
 #[test]
@@ -47,7 +47,7 @@ fn received_models() {
         };
         format!("{admitted} {read}")
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "safetensors",
         examples: vec![model.document().to_vec()],
         words: &[
@@ -102,7 +102,7 @@ fn tables() {
             Err(error) => format!("proposed, then {}", gist(&error.to_string())),
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "csv",
         examples: vec![small, some],
         words: &[

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rota::protocol::charter::Charter;
-use rota::protocol::identity::{Claim, Verifier};
+use rota::protocol::identity::{SignatureClaim, Verifier};
 use rota::protocol::roster::Silo;
 use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
 
@@ -12,11 +12,11 @@ use rota::protocol::{Epoch, Genesis, Hash, SecretKey};
 pub(crate) struct Anyone;
 
 impl Verifier for Anyone {
-    fn verify(&self, _: &Claim<'_>) -> bool {
+    fn verify(&self, _: &SignatureClaim<'_>) -> bool {
         true
     }
 
-    fn verify_all(&self, _: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, _: &[SignatureClaim<'_>]) -> bool {
         true
     }
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rota::node::institution::Institution;
 
-use crate::Draws;
-use crate::nodes::{Demo, Nodes, good, scenario};
+use crate::KillDraws;
+use crate::nodes::{Demo, TestNodes, good, scenario};
 use crate::witness::Witness;
 
 /// A scenario with models of 4 bytes times `parameters` and no learning.
@@ -40,8 +40,8 @@ fn outlive(name: &str, text: &str, silos: usize, f: usize, bound: Duration, view
             roster.name(institution.me).to_owned()
         })
         .collect();
-    let mut nodes = Nodes::new(&demo.configs, &[]);
-    let mut draws = Draws(7);
+    let mut nodes = TestNodes::new(&demo.configs, &[]);
+    let mut draws = KillDraws(7);
     let end = Instant::now() + bound;
     (0..silos).for_each(|node| nodes.start(node));
     let (mut newest, mut dead, mut finished) = ((0, 0), Vec::new(), Vec::new());

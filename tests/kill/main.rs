@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use nodes::{Demo, Nodes, scenario};
+use nodes::{Demo, TestNodes, scenario};
 use rota::node::institution::Institution;
 use rota::protocol::Hash;
 use witness::Witness;
@@ -50,9 +50,9 @@ patience = 10
 ";
 
 /// Pseudorandom numbers from a seed.
-struct Draws(u64);
+struct KillDraws(u64);
 
-impl Draws {
+impl KillDraws {
     fn below(&mut self, bound: u64) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -98,8 +98,8 @@ fn survive(seed: u64) -> Survived {
                 .to_owned()
         })
         .collect();
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
-    let mut draws = Draws(seed);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
+    let mut draws = KillDraws(seed);
     let mut witnesses: Vec<_> = names.iter().map(|_| Witness::default()).collect();
     let began = Instant::now();
     let end = began + BOUND;

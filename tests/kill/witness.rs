@@ -7,7 +7,7 @@ use rota::node::institution::Institution;
 use rota::node::store::{DiskJournal, Owner};
 use rota::protocol::message::Body;
 use rota::protocol::{self, Hash};
-use rota::silo::{Journal, Record};
+use rota::silo::{Journal, JournalRecord};
 
 /// Statements and adoptions of a silo, read from its journal after each of its ends.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Witness {
         let mut last_adopted = 0;
         for record in journal.load().unwrap() {
             match record {
-                Record::Adopted(adopted) => {
+                JournalRecord::Adopted(adopted) => {
                     assert!(
                         adopted.round > last_adopted,
                         "{context}: {} adopted twice",
@@ -49,8 +49,8 @@ impl Witness {
                     last_adopted = adopted.round;
                     self.adopted.insert(adopted.round, Hash(adopted.outcome));
                 }
-                Record::Protocol(record) => self.record(record),
-                Record::Lost | Record::Begun | Record::Trained { .. } => {}
+                JournalRecord::Protocol(record) => self.record(record),
+                JournalRecord::Lost | JournalRecord::Begun | JournalRecord::Trained { .. } => {}
             }
         }
     }

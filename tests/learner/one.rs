@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rota::learn::Silo;
+use rota::learn::StudySilo;
 use rota::learn::external::{ExternalLearner, LearnerConfig, Programs, external_silo};
 use rota::methods::learner::{GradientModifier, Job, Progress, Split, Work};
 use rota::methods::{LearnError, Learner, Params, Training};
@@ -52,7 +52,7 @@ fn open(task: &Arc<ExternalTask>, config: &LearnerConfig) -> Result<ExternalLear
 }
 
 /// The silo of an institution called north with a program, as its node opens it.
-pub(crate) fn opened(task: &TaskConfig, config: &LearnerConfig) -> Result<Silo, DataError> {
+pub(crate) fn opened(task: &TaskConfig, config: &LearnerConfig) -> Result<StudySilo, DataError> {
     let TaskConfig::External(external) = task else {
         panic!("a task of programs");
     };
@@ -383,12 +383,12 @@ target = 'y'
 }
 
 #[derive(serde::Deserialize)]
-struct Written {
+struct WrittenTask {
     task: TaskConfig,
 }
 
 pub(crate) fn a_program_trains_the_model_of_a_table() {
-    let Written { task } = toml::from_str(&table("table", 1.0)).unwrap();
+    let WrittenTask { task } = toml::from_str(&table("table", 1.0)).unwrap();
     let study = task.study(None, None, 1).unwrap();
     let programs = Programs::new(&config("well", "table"), 1).unwrap();
     let silo = external_silo(&task, &study.silos[0], &programs, (0, 2), (1, 1)).unwrap();
@@ -423,7 +423,7 @@ pub(crate) fn a_program_trains_the_model_of_a_table() {
 
 /// The rows' targets are far from 0, where a model that is slightly off hardly changes the loss.
 pub(crate) fn a_program_that_is_a_little_off_is_refused() {
-    let Written { task } = toml::from_str(&table("off", 1000.0)).unwrap();
+    let WrittenTask { task } = toml::from_str(&table("off", 1000.0)).unwrap();
     let study = task.study(None, None, 1).unwrap();
     let with = |how: &str| {
         let programs = Programs::new(&config(how, "off"), 1).unwrap();

@@ -9,24 +9,24 @@ use rota::methods::learner::{Capabilities, Split, Watch};
 use rota::methods::{
     Layout, LearnError, Learner, Metrics, Params, Role, TensorSpec, Training, Update,
 };
-use rota::node::institution::{Options, Output, run_with};
+use rota::node::institution::{NodeOptions, OutputLines, run_with};
 
 use super::federations::{demo, rota_run, start};
 
 /// The line `y = weight·x + bias` through the rows of the silo, fitted by gradient descent.
-struct Line {
+struct FittedLine {
     rows: Vec<(f32, f32)>,
     bias: &'static str,
 }
 
-impl Line {
+impl FittedLine {
     fn of(&self, model: &Params) -> (f32, f32) {
         let tensor = |name| model.tensor(name).unwrap()[0];
         (tensor("weight"), tensor(self.bias))
     }
 }
 
-impl Learner for Line {
+impl Learner for FittedLine {
     fn layout(&self) -> Arc<Layout> {
         let weight = TensorSpec::new("weight", [1, 1], Role::Weight);
         let bias = TensorSpec::new(self.bias, [1], Role::Bias);
@@ -92,12 +92,12 @@ pub(crate) fn node(config: &str) {
     };
     let x = |row: u8| f32::from(row) / 8.0 - 1.0;
     let rows = (0..12).map(|row| (x(row), 2.0 * x(row) + 1.0)).collect();
-    let (output, writer) = Output::start(true);
-    let options = Options {
+    let (output, writer) = OutputLines::start(true);
+    let options = NodeOptions {
         until_done: true,
-        ..Options::default()
+        ..NodeOptions::default()
     };
-    let learner = Arc::new(Line { rows, bias });
+    let learner = Arc::new(FittedLine { rows, bias });
     let ended = run_with(Path::new(config), learner, &options, &output);
     drop(output);
     writer.join().unwrap();

@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::nodes::Nodes;
+use super::nodes::TestNodes;
 
 /// Nodes, and everything that they have said and that was not waited for yet.
 pub(crate) struct Heard {
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: TestNodes,
     said: Vec<VecDeque<Value>>,
 }
 
 impl Heard {
     pub(crate) fn of(configs: &[PathBuf], options: &[&str]) -> Self {
         Self {
-            nodes: Nodes::new(configs, options),
+            nodes: TestNodes::new(configs, options),
             said: configs.iter().map(|_| VecDeque::new()).collect(),
         }
     }

@@ -130,7 +130,7 @@ pub(crate) struct NodeLine {
 }
 
 /// The nodes of a test. They are killed when this is dropped.
-pub(crate) struct Nodes {
+pub(crate) struct TestNodes {
     pub(crate) configs: Vec<PathBuf>,
     pub(crate) children: Vec<Option<Child>>,
     /// Number of starts of each.
@@ -143,7 +143,7 @@ pub(crate) struct Nodes {
     pub(crate) within: Vec<Vec<String>>,
 }
 
-impl Nodes {
+impl TestNodes {
     /// Nodes with these configurations, none started yet; each gets `--json` and these options.
     pub(crate) fn new(configs: &[PathBuf], options: &[&str]) -> Self {
         let (sender, lines) = channel();
@@ -267,7 +267,7 @@ impl Nodes {
     }
 }
 
-impl Nodes {
+impl TestNodes {
     /// Memory of a running node in MiB, by a field of `/proc/PID/status`: `VmRSS` now, `VmHWM` at
     /// most so far.
     pub(crate) fn memory(&self, node: usize, field: &str) -> f64 {
@@ -281,7 +281,7 @@ impl Nodes {
     }
 }
 
-impl Drop for Nodes {
+impl Drop for TestNodes {
     fn drop(&mut self) {
         for child in self.children.iter_mut().flatten() {
             let _ = child.kill();

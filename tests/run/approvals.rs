@@ -1,7 +1,7 @@
 //! What an institution approves is what its node signs, and an amendment that cannot be read hides no
 //! other.
 
-use ::rota::node::institution::{Amendments, Institution, KnownAmendment};
+use ::rota::node::institution::{AmendmentFolder, Institution, KnownAmendment};
 use ::rota::protocol::{Formats, MemberIndex};
 
 use super::amended::{Heard, changes, id, says};
@@ -139,7 +139,7 @@ fn an_amendment_in_a_format_of_the_future_is_shown_and_not_approved() {
         amendment,
     };
     let unspoken = format!("format {}", Formats::SPOKEN.newest + 1);
-    let amendments = Amendments::of(&institution.state);
+    let amendments = AmendmentFolder::of(&institution.state);
     amendments.keep(&known).unwrap();
     let id = format!("{:#}", known.hash());
     for words in [&["changes"][..], &["approve", &id, "--yes"]] {

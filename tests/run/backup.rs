@@ -41,7 +41,7 @@ fn restore(file: &Path, folder: &Path) -> (i32, String) {
 #[test]
 fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_others() {
     let demo = long("run-backup", 150);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
     adopts(&nodes, 3, 3);
     let config = &demo.configs[3];
@@ -72,7 +72,7 @@ fn a_node_whose_disk_is_gone_goes_on_from_its_backup_with_the_chain_of_the_other
     #[cfg(unix)]
     assert_eq!(open_to_others(home), [] as [PathBuf; 0]);
     let records = store::snapshot(&state).unwrap().records;
-    assert_eq!(records, [Record::Lost]);
+    assert_eq!(records, [JournalRecord::Lost]);
     // What was interrupted can be done again, before the node has run.
     fs::remove_file(config).unwrap();
     assert_eq!(restore(&file, home).0, 0);
@@ -116,8 +116,8 @@ fn a_backup_of_a_later_agreement_goes_on_under_that_agreement() {
     assert_eq!(restore(&file, home).0, 0);
     // Beside the loss, the proof of the change and nothing that the silo has signed itself.
     let records = store::snapshot(&state).unwrap().records;
-    assert_eq!(records[0], Record::Lost);
-    let [Record::Protocol(protocol::Record::Final { blocks, .. })] = &records[1..] else {
+    assert_eq!(records[0], JournalRecord::Lost);
+    let [JournalRecord::Protocol(protocol::Record::Final { blocks, .. })] = &records[1..] else {
         panic!("{records:?}");
     };
     assert!(blocks[0].change().is_some());
@@ -172,7 +172,7 @@ fn a_backup_is_not_put_over_other_files_and_another_federation_is_named() {
     );
     // Into the folder of a node of another federation.
     let other = long("run-backup-other", 4);
-    let mut nodes = Nodes::new(&other.configs[..1], &[]);
+    let mut nodes = TestNodes::new(&other.configs[..1], &[]);
     nodes.start(0);
     nodes.until(0, "start", 10);
     nodes.kill(0);

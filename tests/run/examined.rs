@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use ::rota::agreement::Agreement;
-use ::rota::node::institution::{Amendments, Institution, KnownAmendment, Word};
+use ::rota::node::institution::{AmendmentFolder, AmendmentWord, Institution, KnownAmendment};
 use ::rota::protocol::message::Amendment;
 
 use super::amended::{Heard, says};
@@ -34,8 +34,8 @@ fn known(agreement: &Agreement, amendment: &Amendment) -> KnownAmendment {
     }
 }
 
-fn amendments(config: &Path) -> Amendments {
-    Amendments::of(&config.with_file_name("state"))
+fn amendments(config: &Path) -> AmendmentFolder {
+    AmendmentFolder::of(&config.with_file_name("state"))
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn nodes_sign_nothing_that_they_cannot_follow_although_three_institutions_approv
     let forged = other_seed(&agreement);
     for config in &demo.configs[..3] {
         let about = (agreement.epoch.id, &forged);
-        let word = Word::after(&[], about, true, SystemTime::now());
+        let word = AmendmentWord::after(&[], about, true, SystemTime::now());
         let amendments = amendments(config);
         amendments.keep(&known(&agreement, &forged)).unwrap();
         amendments.say(&word).unwrap();

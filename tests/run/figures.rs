@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::nodes::{Demo, Nodes, scenario};
+use crate::nodes::{Demo, TestNodes, scenario};
 use rota::node::institution::Institution;
 
 /// Seconds since `moment`.
@@ -25,7 +25,7 @@ fn measure_four_processes_with_a_million_parameters() {
             "figures-null",
             &[&options[..], &["--transport", transport]].concat(),
         );
-        let mut nodes = Nodes::new(&demo.configs, &[]);
+        let mut nodes = TestNodes::new(&demo.configs, &[]);
         let began = Instant::now();
         (0..4).for_each(|node| nodes.start(node));
         let end = began + Duration::from_secs(300);
@@ -81,7 +81,7 @@ fn measure_a_round_of_a_large_model() {
             transport,
         ];
         let demo = Demo::new("figures-large", &options);
-        let mut nodes = Nodes::new(&demo.configs, &[]);
+        let mut nodes = TestNodes::new(&demo.configs, &[]);
         let began = Instant::now();
         (0..silos).for_each(|node| nodes.start(node));
         let (mut finished, mut finals, mut anonymous) = (0, Vec::new(), vec![0f64; silos]);
@@ -157,7 +157,7 @@ fn measure_the_time_from_the_kill_of_a_lead_to_the_next_final_round() {
                     .to_owned()
             })
             .collect();
-        let mut nodes = Nodes::new(&demo.configs, &[]);
+        let mut nodes = TestNodes::new(&demo.configs, &[]);
         (0..5).for_each(|node| nodes.start(node));
         let end = Instant::now() + Duration::from_secs(500);
         // The view whose lead was killed, the time, and the lead.

@@ -101,7 +101,7 @@ fn hospitals_with_different_tables_learn_together_by_one_agreement() {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     configs.iter().for_each(|config| sign(config));
-    let mut nodes = Nodes::new(&configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     for (node, config) in configs.iter().enumerate() {
         let code = nodes.code(node);

@@ -44,8 +44,8 @@ use std::time::{Duration, Instant};
 
 use ::rota::node::store;
 use ::rota::protocol::Hash;
-use ::rota::silo::Record;
-use nodes::{Demo, Nodes, good, log, nowhere, output, overwrite, rota, scenario, text};
+use ::rota::silo::JournalRecord;
+use nodes::{Demo, TestNodes, good, log, nowhere, output, overwrite, rota, scenario, text};
 use serde_json::Value;
 
 /// Null training with a short beat.
@@ -144,7 +144,7 @@ fn a_demo_follows_from_its_seed_and_never_overwrites() {
 }
 
 /// The outcomes of all rounds that each node printed.
-fn outcomes(nodes: &mut Nodes, rounds: usize) -> Vec<Vec<String>> {
+fn outcomes(nodes: &mut TestNodes, rounds: usize) -> Vec<Vec<String>> {
     let count = nodes.configs.len();
     let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let mut all = vec![Vec::new(); count];
@@ -179,7 +179,7 @@ fn processes_reach_the_outcomes_of_the_simulation() {
         let options = ["--silos", "4", "--rounds", "4"];
         let more = ["--transport", transport, "--scenario", file];
         let demo = Demo::new(name, &[&options[..], &more].concat());
-        let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+        let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
         (0..4).for_each(|node| nodes.start(node));
         let all = outcomes(&mut nodes, 4);
         let simulated = good(
@@ -235,7 +235,7 @@ fn the_text_output_has_a_line_per_round() {
 #[test]
 fn a_signal_ends_a_node_in_order() {
     let demo = quick("run-signal", 2);
-    let mut nodes = Nodes::new(&demo.configs, &[]);
+    let mut nodes = TestNodes::new(&demo.configs, &[]);
     (0..2).for_each(|node| nodes.start(node));
     nodes.until(1, "finished", 30);
     // Without --until-done the node continues to serve the others.
@@ -254,7 +254,7 @@ fn a_signal_ends_a_node_in_order() {
 #[test]
 fn a_member_that_starts_late_catches_up_from_members_that_are_done() {
     let demo = quick("run-late", 4);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     nodes.until(0, "finished", 30);
     nodes.start(3);

@@ -21,7 +21,7 @@ fn copy(from: &Path, to: &Path) {
 #[test]
 fn an_older_state_folder_is_noticed_and_the_newest_one_goes_on() {
     let demo = long("run-put-back", 150);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
     adopts(&nodes, 3, 3);
     kill(&mut nodes, 3);

@@ -158,7 +158,7 @@ fn federation(name: &str, tables: Tables) {
         good(&join);
         configs.push(folder.join(hospital.to_string()).join("silo.toml"));
     }
-    let mut nodes = Nodes::new(&configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     for (node, config) in configs.iter().enumerate() {
         let code = nodes.code(node);

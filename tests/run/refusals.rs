@@ -282,7 +282,7 @@ fn a_host_name_that_does_not_resolve_is_reported_and_the_node_continues() {
         host,
         "addresses = [\"/dns/nowhere.invalid",
     );
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..2).for_each(|node| nodes.start(node));
     // The other node connects to this one.
     nodes.until(0, "finished", 30);
@@ -294,7 +294,7 @@ fn a_host_name_that_does_not_resolve_is_reported_and_the_node_continues() {
 #[test]
 fn two_processes_with_one_key_are_named() {
     let demo = quick("run-key", 2);
-    let mut nodes = Nodes::new(&demo.configs[..1], &[]);
+    let mut nodes = TestNodes::new(&demo.configs[..1], &[]);
     nodes.start(0);
     let weakness = nodes.until(0, "weakness", 20);
     let why = weakness["why"].as_str().unwrap();

@@ -43,7 +43,7 @@ fn running_nodes_agree_on_the_round_and_serve_status_page_and_metrics() {
     );
     assert!(said.contains("rota run --config"), "{said}");
 
-    let mut nodes = Nodes::new(&demo.configs, &["--http", "127.0.0.1:0"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--http", "127.0.0.1:0"]);
     (0..4).for_each(|node| nodes.start(node));
     let mut urls = vec![String::new(); 4];
     let mut measured = vec![Vec::new(); 4];

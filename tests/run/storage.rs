@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_state_folder_of_another_process_or_federation_is_refused() {
     let demo = quick("run-state", 2);
-    let mut nodes = Nodes::new(&demo.configs[..1], &[]);
+    let mut nodes = TestNodes::new(&demo.configs[..1], &[]);
     nodes.start(0);
     nodes.until(0, "start", 10);
     let (code, said) = run(&demo.configs[0]);
@@ -32,7 +32,7 @@ fn a_state_folder_of_another_process_or_federation_is_refused() {
 #[test]
 fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() {
     let demo = long("run-damaged", 150);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
     adopts(&nodes, 3, 3);
     kill(&mut nodes, 3);
@@ -48,7 +48,7 @@ fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() 
         said.contains("journal.redb is damaged") && said.contains("--journal-lost"),
         "{said}"
     );
-    let mut once = Nodes::new(&demo.configs[3..], &["--journal-lost"]);
+    let mut once = TestNodes::new(&demo.configs[3..], &["--journal-lost"]);
     once.start(0);
     let aside = once.until(0, "state", 10);
     assert_eq!(aside["what"], "set-aside");
@@ -72,7 +72,7 @@ fn a_damaged_journal_is_set_aside_and_the_node_listens_until_it_may_take_part() 
 #[test]
 fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
     let demo = long("run-blobs", 40);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
     let state = demo.configs[3].with_file_name("state");
     let blobs = state.join("blobs");
@@ -81,7 +81,7 @@ fn missing_or_damaged_blobs_are_fetched_and_all_chains_are_equal() {
         kill(&mut nodes, 3);
         let mut records = store::snapshot(&state).unwrap().records.into_iter().rev();
         let adopted = records.find_map(|record| match record {
-            Record::Adopted(adopted) => Some(adopted),
+            JournalRecord::Adopted(adopted) => Some(adopted),
             _ => None,
         });
         let adopted = adopted.unwrap();
@@ -166,7 +166,7 @@ pub(super) fn long(name: &str, rounds: u64) -> Demo {
 }
 
 /// Kills a node, and skips the lines that it printed before.
-pub(super) fn kill(nodes: &mut Nodes, node: usize) {
+pub(super) fn kill(nodes: &mut TestNodes, node: usize) {
     nodes.kill(node);
     let end = Instant::now() + Duration::from_secs(10);
     while nodes
@@ -176,12 +176,12 @@ pub(super) fn kill(nodes: &mut Nodes, node: usize) {
 }
 
 /// Waits until a node has adopted this number of further rounds.
-pub(super) fn adopts(nodes: &Nodes, node: usize, rounds: usize) {
+pub(super) fn adopts(nodes: &TestNodes, node: usize, rounds: usize) {
     (0..rounds).for_each(|_| drop(nodes.until(node, "adopted", 30)));
 }
 
 /// Waits for the end of all nodes, and returns the chain of each.
-pub(super) fn ended(nodes: &mut Nodes) -> Vec<Value> {
+pub(super) fn ended(nodes: &mut TestNodes) -> Vec<Value> {
     let chain = |config: &PathBuf| {
         let state = config.with_file_name("state");
         let said = good(&["chain", "--json", "--state", state.to_str().unwrap()]);

@@ -110,7 +110,7 @@ fn brought_into_force(configs: &[PathBuf], amendment: &Amendment) {
         };
         let mut journal = store::open(&one.state, &owner, 1 << 20).unwrap().journal;
         let (blocks, proof) = (vec![block.clone()], proof.clone());
-        let record = Record::Protocol(Protocol::Final { blocks, proof });
+        let record = JournalRecord::Protocol(Protocol::Final { blocks, proof });
         ::rota::silo::Journal::commit(&mut journal, vec![record]).unwrap();
     }
 }

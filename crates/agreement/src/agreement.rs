@@ -21,11 +21,11 @@ use crate::file::{
 };
 use crate::privacy;
 use crate::rotation::RotationName;
-use crate::source::Source;
+use crate::source::TomlText;
 use crate::span::Span;
 use crate::strategy::strategy_error;
 use crate::verification::VerificationName;
-use crate::work::Work;
+use crate::work::AgreedWork;
 
 /// Begins the comment with the id.
 pub(crate) const ID: &str = "# Its id: ";
@@ -88,7 +88,7 @@ impl Agreement {
             Some(_) => {
                 let what = "is \"masked\", and this program carries out no masked rounds: write \
                             `mode = \"clear\"`, or leave [privacy] out";
-                Err(Source { file, text }.key_of("privacy.mode", what).into())
+                Err(TomlText { file, text }.key_of("privacy.mode", what).into())
             }
         }
     }
@@ -98,7 +98,7 @@ impl Agreement {
     /// # Errors
     /// [`ConfigError::At`]: the first error in the text.
     pub(crate) fn parse_any(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { file, text };
+        let source = TomlText { file, text };
         source.check_format(Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
@@ -128,7 +128,7 @@ impl Agreement {
         raw.strategy.set_rounds(raw.rounds);
         let strategy =
             build(&raw.strategy, silos.len()).map_err(|error| strategy_error(source, &error))?;
-        let work = Work {
+        let work = AgreedWork {
             task: &raw.task,
             strategy: &raw.strategy,
             max_model_norm,
@@ -275,7 +275,7 @@ pub fn default_min_contributions(n: usize) -> u16 {
 ///
 /// # Errors
 /// [`ConfigError::At`]: other text, at its key.
-fn hash_of(source: Source<'_>, key: &str, text: &str) -> Result<Hash, ConfigError> {
+fn hash_of(source: TomlText<'_>, key: &str, text: &str) -> Result<Hash, ConfigError> {
     let wrong = || ConfigError::At(source.key_of(key, "must be 64 hexadecimal digits"));
     digits_of(text).map(Hash).ok_or_else(wrong)
 }
@@ -284,7 +284,7 @@ fn hash_of(source: Source<'_>, key: &str, text: &str) -> Result<Hash, ConfigErro
 ///
 /// # Errors
 /// [`ConfigError::At`]: a table or a program that is described wrongly, or not enough.
-fn check_task(source: Source<'_>, task: &TaskConfig) -> Result<(), ConfigError> {
+fn check_task(source: TomlText<'_>, task: &TaskConfig) -> Result<(), ConfigError> {
     let wrong = |path: &str, what: &str| Err(ConfigError::At(source.key_of(path, what)));
     match task {
         TaskConfig::Table(task) => {
@@ -327,7 +327,7 @@ fn check_task(source: Source<'_>, task: &TaskConfig) -> Result<(), ConfigError> 
 ///
 /// # Errors
 /// [`ConfigError::At`]: a hash that is none.
-fn continues_of(source: Source<'_>, table: ContinuesTable) -> Result<Continues, ConfigError> {
+fn continues_of(source: TomlText<'_>, table: ContinuesTable) -> Result<Continues, ConfigError> {
     let hash = |key: &str, text: &str| hash_of(source, &format!("continues.{key}"), text);
     Ok(Continues {
         federation: hash("federation", &table.federation)?,
@@ -368,7 +368,7 @@ fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
 ///
 /// # Errors
 /// [`ConfigError::At`]: one that this program does not speak.
-fn format_of(source: Source<'_>, format: u32) -> Result<u8, ConfigError> {
+fn format_of(source: TomlText<'_>, format: u32) -> Result<u8, ConfigError> {
     let spoken = u8::try_from(format).ok();
     let spoken = spoken.filter(|format| Formats::SPOKEN.contains(*format));
     spoken.ok_or_else(|| {
@@ -382,7 +382,10 @@ fn format_of(source: Source<'_>, format: u32) -> Result<u8, ConfigError> {
 }
 
 /// The members as the protocol has them.
-pub(crate) fn silos_of(source: Source<'_>, silos: &[SiloTable]) -> Result<Vec<Silo>, ConfigError> {
+pub(crate) fn silos_of(
+    source: TomlText<'_>,
+    silos: &[SiloTable],
+) -> Result<Vec<Silo>, ConfigError> {
     let silo = |(nth, silo): (usize, &SiloTable)| {
         let key = digits_of(&silo.key);
         let key = key.ok_or_else(|| {
@@ -399,7 +402,7 @@ pub(crate) fn silos_of(source: Source<'_>, silos: &[SiloTable]) -> Result<Vec<Si
 }
 
 /// The error with the line of its key.
-pub(crate) fn refused(source: Source<'_>, error: &CharterError) -> ConfigError {
+pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError {
     let place = match error {
         CharterError::Roster(RosterError::Size(0)) => {
             let what = "the federation has no members yet: `rota federation add NAME KEY ADDRESS` \

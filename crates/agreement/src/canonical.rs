@@ -51,7 +51,7 @@ impl Canonical {
     /// [`CanonicalError`]: a table with a key that is not a text, or an error of the value's own
     /// serialization.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, CanonicalError> {
-        value.serialize(Form)
+        value.serialize(CanonicalSerializer)
     }
 
     /// A table of these keys and values; absent values are left out.
@@ -78,9 +78,9 @@ impl Canonical {
 }
 
 /// Serializes into a [`Canonical`].
-struct Form;
+struct CanonicalSerializer;
 
-type Formed = Result<Canonical, CanonicalError>;
+type CanonicalResult = Result<Canonical, CanonicalError>;
 
 /// A list that is being serialized, and the variant that it belongs to.
 struct Items(Vec<Canonical>, Option<&'static str>);
@@ -134,7 +134,7 @@ impl Fields {
     }
 }
 
-impl Serializer for Form {
+impl Serializer for CanonicalSerializer {
     type Ok = Canonical;
     type Error = CanonicalError;
     type SerializeSeq = Items;
@@ -145,68 +145,77 @@ impl Serializer for Form {
     type SerializeStruct = Fields;
     type SerializeStructVariant = Fields;
 
-    fn serialize_bool(self, value: bool) -> Formed {
+    fn serialize_bool(self, value: bool) -> CanonicalResult {
         Ok(Canonical::Bool(value))
     }
-    fn serialize_i8(self, value: i8) -> Formed {
+    fn serialize_i8(self, value: i8) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_i16(self, value: i16) -> Formed {
+    fn serialize_i16(self, value: i16) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_i32(self, value: i32) -> Formed {
+    fn serialize_i32(self, value: i32) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_i64(self, value: i64) -> Formed {
+    fn serialize_i64(self, value: i64) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_i128(self, value: i128) -> Formed {
+    fn serialize_i128(self, value: i128) -> CanonicalResult {
         Ok(Canonical::Whole(value))
     }
-    fn serialize_u8(self, value: u8) -> Formed {
+    fn serialize_u8(self, value: u8) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_u16(self, value: u16) -> Formed {
+    fn serialize_u16(self, value: u16) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_u32(self, value: u32) -> Formed {
+    fn serialize_u32(self, value: u32) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_u64(self, value: u64) -> Formed {
+    fn serialize_u64(self, value: u64) -> CanonicalResult {
         Ok(Canonical::Whole(value.into()))
     }
-    fn serialize_f32(self, value: f32) -> Formed {
+    fn serialize_f32(self, value: f32) -> CanonicalResult {
         Ok(Canonical::float(value.into()))
     }
-    fn serialize_f64(self, value: f64) -> Formed {
+    fn serialize_f64(self, value: f64) -> CanonicalResult {
         Ok(Canonical::float(value))
     }
-    fn serialize_char(self, value: char) -> Formed {
+    fn serialize_char(self, value: char) -> CanonicalResult {
         Ok(Canonical::Text(value.into()))
     }
-    fn serialize_str(self, value: &str) -> Formed {
+    fn serialize_str(self, value: &str) -> CanonicalResult {
         Ok(Canonical::Text(value.into()))
     }
-    fn serialize_bytes(self, value: &[u8]) -> Formed {
+    fn serialize_bytes(self, value: &[u8]) -> CanonicalResult {
         let bytes = value.iter().map(|&byte| Canonical::Whole(byte.into()));
         Ok(Canonical::List(bytes.collect()))
     }
-    fn serialize_none(self) -> Formed {
+    fn serialize_none(self) -> CanonicalResult {
         Ok(Canonical::Absent)
     }
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Formed {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> CanonicalResult {
         value.serialize(self)
     }
-    fn serialize_unit(self) -> Formed {
+    fn serialize_unit(self) -> CanonicalResult {
         Ok(Canonical::Absent)
     }
-    fn serialize_unit_struct(self, _: &'static str) -> Formed {
+    fn serialize_unit_struct(self, _: &'static str) -> CanonicalResult {
         Ok(Canonical::Absent)
     }
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Formed {
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> CanonicalResult {
         Ok(Canonical::Text(variant.into()))
     }
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Formed {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> CanonicalResult {
         value.serialize(self)
     }
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -215,7 +224,7 @@ impl Serializer for Form {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Formed {
+    ) -> CanonicalResult {
         Ok(Canonical::under(variant, value.serialize(self)?))
     }
     fn serialize_seq(self, len: Option<usize>) -> Result<Items, CanonicalError> {
@@ -262,7 +271,7 @@ macro_rules! items {
             fn $add<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
                 self.add(value)
             }
-            fn end(self) -> Formed {
+            fn end(self) -> CanonicalResult {
                 Ok(self.done())
             }
         }
@@ -288,7 +297,7 @@ macro_rules! fields {
             ) -> Result<(), CanonicalError> {
                 self.add(key, value)
             }
-            fn end(self) -> Formed {
+            fn end(self) -> CanonicalResult {
                 Ok(self.done())
             }
         }
@@ -314,7 +323,7 @@ impl SerializeMap for Fields {
         self.add(&key, value)
     }
 
-    fn end(self) -> Formed {
+    fn end(self) -> CanonicalResult {
         Ok(self.done())
     }
 }

@@ -12,13 +12,13 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
+use protocol::identity::{Signature, SignatureClaim, Strict, Verifier, VerifyingKey};
 use protocol::{Hash, MemberIndex, PublicKey, SecretKey};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::{Agreement, public_key, read_configuration};
 use crate::config_error::ConfigError;
-use crate::source::Source;
+use crate::source::TomlText;
 
 /// Version of the format, and of what is signed.
 const FORMAT: u32 = 1;
@@ -112,7 +112,7 @@ struct ConsentFile {
 impl Consent {
     /// Signs an agreement as the member whose key this is; `None` if it is no member's.
     pub fn sign(agreement: &Agreement, key: &SecretKey, at: SystemTime) -> Option<Self> {
-        let about = About {
+        let about = ConsentSubject {
             federation: agreement.epoch.federation,
             epoch: changed(agreement),
             contents: None,
@@ -128,7 +128,7 @@ impl Consent {
         key: &SecretKey,
         at: SystemTime,
     ) -> Option<Self> {
-        let about = About {
+        let about = ConsentSubject {
             federation,
             epoch: None,
             contents: Some(agreement.contents()?),
@@ -137,7 +137,7 @@ impl Consent {
     }
 
     fn signed(
-        about: &About,
+        about: &ConsentSubject,
         agreement: &Agreement,
         key: &SecretKey,
         at: SystemTime,
@@ -191,14 +191,14 @@ impl Consent {
         }
         let seconds = self.at.duration_since(SystemTime::UNIX_EPOCH);
         let seconds = seconds.map_or(0, |since| since.as_secs());
-        let about = About {
+        let about = ConsentSubject {
             federation: self.federation,
             epoch: self.epoch,
             contents: self.contents,
         };
         let signed = statement(&about, &self.name, &self.key, seconds);
         let holds = VerifyingKey::new(&self.key).is_some_and(|key| {
-            Strict.verify(&Claim {
+            Strict.verify(&SignatureClaim {
                 key: &key,
                 message: &signed.0,
                 signature: self.signature,
@@ -242,7 +242,7 @@ impl Consent {
     /// # Errors
     /// [`ConfigError`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { file, text };
+        let source = TomlText { file, text };
         source.check_format(FORMAT)?;
         let raw: ConsentFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let wrong = |key: &str, what: &str| ConfigError::At(source.key_of(key, what));
@@ -289,14 +289,14 @@ fn changed(agreement: &Agreement) -> Option<Hash> {
 }
 
 /// What a consent is to.
-struct About {
+struct ConsentSubject {
     federation: Hash,
     epoch: Option<Hash>,
     contents: Option<Hash>,
 }
 
 /// The bytes that are signed.
-fn statement(about: &About, name: &str, key: &PublicKey, seconds: u64) -> Hash {
+fn statement(about: &ConsentSubject, name: &str, key: &PublicKey, seconds: u64) -> Hash {
     let seconds = seconds.to_le_bytes();
     let federation = &about.federation.0[..];
     let (name, key) = (name.as_bytes(), &key.0[..]);

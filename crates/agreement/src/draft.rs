@@ -17,7 +17,7 @@ use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
 use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable, StatusFor};
 use crate::rotation::RotationName;
-use crate::source::Source;
+use crate::source::TomlText;
 use crate::span::Span;
 use crate::strategy::strategy_error;
 use crate::verification::VerificationName;
@@ -130,7 +130,7 @@ impl Draft {
     /// # Errors
     /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { file, text };
+        let source = TomlText { file, text };
         source.check_format(protocol::Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let silos = silos_of(source, &raw.silo)?;

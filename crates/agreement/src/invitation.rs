@@ -23,10 +23,10 @@ use task::file::CONFIGURATION;
 use crate::agreement::Agreement;
 use crate::config_error::ConfigError;
 use crate::draft::Draft;
-use crate::token::{Kind, TokenFault, decode};
+use crate::token::{TokenFault, TokenKind, decode};
 
 /// Begins every token.
-const KIND: Kind = Kind {
+const KIND: TokenKind = TokenKind {
     mark: "rota-invite-",
     label: "rota invitation",
 };
@@ -101,7 +101,7 @@ struct Payload {
 
 /// What is encoded of a federation that runs. The agreement in force is empty where it is the first.
 #[derive(Serialize, Deserialize)]
-struct Running {
+struct RunningFederation {
     first: Payload,
     changes: u64,
     hash: Hash,
@@ -132,7 +132,7 @@ impl Invitation {
         let Some(InForce { changes, text }) = &self.in_force else {
             return Ok(KIND.write(VERSION, &first));
         };
-        let running = Running {
+        let running = RunningFederation {
             first,
             changes: *changes,
             hash: hash(text)?,
@@ -152,7 +152,7 @@ impl Invitation {
         let (version, payload) = KIND.open(token, &[VERSION, RUNNING])?;
         let (first, running) = match version {
             RUNNING => {
-                let Running {
+                let RunningFederation {
                     first,
                     changes,
                     hash,

@@ -1,7 +1,7 @@
 //! The agreement of a federation: its members, its task, its strategy and its rules.
 //!
 //! Every member has the same agreement in its file `federation.toml`. [`Agreement`] is the checked
-//! content of that file. [`Work`] is its learning part (task, strategy, seed, bound on norms) in the
+//! content of that file. [`AgreedWork`] is its learning part (task, strategy, seed, bound on norms) in the
 //! canonical encoding that is part of the federation's id. The id depends on the meaning of the file,
 //! and not on comments, order or spacing.
 //!
@@ -9,7 +9,7 @@
 //! as one line of text, and a [`Consent`] is a member's signature under it.
 //!
 //! A simulation makes the same agreement from a scenario. This crate also has the code that scenarios
-//! and the files of a node share: spans of time ([`Span`]), errors with file and line ([`Source`]), and the
+//! and the files of a node share: spans of time ([`Span`]), errors with file and line ([`TomlText`]), and the
 //! seed of a silo ([`silo_seed`]).
 
 mod agreement;
@@ -48,20 +48,20 @@ pub use canonical::{Canonical, CanonicalError};
 pub use config_error::ConfigError;
 pub use consent::{Consent, ConsentError};
 pub use continues::Continues;
-pub use difference::{Changed, Difference, Sizes};
+pub use difference::{Changed, Difference, MemberCounts};
 pub use draft::{AddError, Draft, Joining, NewDraft};
 pub use file::StatusFor;
 pub use invitation::{InForce, Invitation, TokenError};
 pub use policy::Routine;
-pub use request::{Request, RequestError};
+pub use request::{JoinRequest, RequestError};
 pub use rotation::RotationName;
 pub use schema::schema_of;
 pub use seed::silo_seed;
-pub use source::{FileError, Source};
+pub use source::{FileError, TomlText};
 pub use span::Span;
 pub use strategy::strategy_error;
 pub use verification::VerificationName;
-pub use work::Work;
+pub use work::AgreedWork;
 
 /// The JSON Schema of `federation.toml`.
 pub fn federation_schema() -> serde_json::Value {

@@ -10,15 +10,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use protocol::identity::{Claim, Signature, Strict, Verifier, VerifyingKey};
+use protocol::identity::{Signature, SignatureClaim, Strict, Verifier, VerifyingKey};
 use protocol::{Hash, PublicKey, SecretKey, codec};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::Agreement;
 use crate::amend::AmendError;
-use crate::token::{Kind, TokenFault, decode};
+use crate::token::{TokenFault, TokenKind, decode};
 
-const KIND: Kind = Kind {
+const KIND: TokenKind = TokenKind {
     mark: "rota-join-",
     label: "rota request",
 };
@@ -32,7 +32,7 @@ const LABEL: &str = "rota: asks to be admitted, 1";
 
 /// What an institution says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct JoinRequest {
     /// Its name.
     pub name: String,
     /// Its key, which signed.
@@ -53,8 +53,8 @@ pub struct Request {
 
 /// A request with its signature.
 #[derive(Serialize, Deserialize)]
-struct Signed {
-    request: Request,
+struct SignedRequest {
+    request: JoinRequest,
     signature: Signature,
 }
 
@@ -112,7 +112,7 @@ impl From<TokenFault> for RequestError {
     }
 }
 
-impl Request {
+impl JoinRequest {
     /// Whether a text is meant as one.
     pub fn is_meant(text: &str) -> bool {
         text.trim_start().starts_with(KIND.mark)
@@ -120,7 +120,7 @@ impl Request {
 
     /// Signs the request and gives the line.
     pub fn token(&self, key: &SecretKey) -> String {
-        let signed = Signed {
+        let signed = SignedRequest {
             request: self.clone(),
             signature: key.sign(&self.statement().0),
         };
@@ -133,9 +133,9 @@ impl Request {
     /// [`RequestError`]: not a request, damage, or a signature that does not hold.
     pub fn read(token: &str) -> Result<Self, RequestError> {
         let (_, payload) = KIND.open(token, &[VERSION])?;
-        let Signed { request, signature } = decode(&payload)?;
+        let SignedRequest { request, signature } = decode(&payload)?;
         let holds = VerifyingKey::new(&request.key).is_some_and(|key| {
-            Strict.verify(&Claim {
+            Strict.verify(&SignatureClaim {
                 key: &key,
                 message: &request.statement().0,
                 signature,
@@ -236,11 +236,11 @@ mod tests {
         Agreement::parse("federation.toml", EXAMPLE).unwrap()
     }
 
-    fn request(agreement: &Agreement, key: &SecretKey) -> Request {
+    fn request(agreement: &Agreement, key: &SecretKey) -> JoinRequest {
         let addresses = vec!["/dns/rota.archive.example/udp/4001/quic-v1".to_owned()];
         let text = agreement.admitting("archive", key.public(), Some(400), addresses.clone());
         let with = Agreement::parse("f", &text.unwrap()).unwrap();
-        Request {
+        JoinRequest {
             name: "archive".into(),
             key: key.public(),
             addresses,
@@ -258,8 +258,8 @@ mod tests {
         let agreement = agreement();
         let request = request(&agreement, &key);
         let token = request.token(&key);
-        assert!(Request::is_meant(&token));
-        let read = Request::read(&token).unwrap();
+        assert!(JoinRequest::is_meant(&token));
+        let read = JoinRequest::read(&token).unwrap();
         assert_eq!(read, request);
         assert_eq!(read.time(), "2026-03-01T12:00:00Z");
         assert!(read.text(&agreement).unwrap().contains("archive"));
@@ -289,14 +289,14 @@ mod tests {
         let agreement = agreement();
         let request = request(&agreement, &key);
         let bare = request.text(&agreement).unwrap();
-        let text = Request::beside(&bare, &request.token(&key));
+        let text = JoinRequest::beside(&bare, &request.token(&key));
         let amended = |text: &str| Agreement::parse("f", text).unwrap();
         let new = amended(&text);
         // It changes nothing of what the text means.
         assert_eq!(new.contents(), amended(&bare).contents());
         assert!(agreement.amended("f", &text, learn::stand_in).is_ok());
         let of = |text: &str, key: &SecretKey, new: &Agreement| {
-            Request::of(text, &key.public(), &agreement, new)
+            JoinRequest::of(text, &key.public(), &agreement, new)
         };
         assert_eq!(of(&text, &key, &new).unwrap().unwrap(), request);
         assert!(of(&bare, &key, &new).is_none());
@@ -323,7 +323,7 @@ mod tests {
         let own = request(&agreement, &key);
         let other = SecretKey::from_bytes(&[8; 32]);
         let signature = key.sign(&own.statement().0);
-        let changes: [fn(&mut Request); 5] = [
+        let changes: [fn(&mut JoinRequest); 5] = [
             |of| of.rows = None,
             |of| of.fit += 1,
             |of| of.addresses.clear(),
@@ -336,24 +336,27 @@ mod tests {
             // With the old signature, and signed by somebody else with the first one's key in it.
             let kept = KIND.write(
                 VERSION,
-                &Signed {
+                &SignedRequest {
                     request: request.clone(),
                     signature,
                 },
             );
             for token in [kept, request.token(&other)] {
-                let read = Request::read(&token);
+                let read = JoinRequest::read(&token);
                 assert!(matches!(read, Err(RequestError::Signature(_))));
             }
         }
-        assert!(matches!(Request::read("archive"), Err(RequestError::Form)));
+        assert!(matches!(
+            JoinRequest::read("archive"),
+            Err(RequestError::Form)
+        ));
         let token = own.token(&key);
         let newer = token.replacen("rota-join-1-", "rota-join-3-", 1);
         assert!(matches!(
-            Request::read(&newer),
+            JoinRequest::read(&newer),
             Err(RequestError::Version(_))
         ));
         let cut = &token[..token.len() - 3];
-        assert!(matches!(Request::read(cut), Err(RequestError::Damaged)));
+        assert!(matches!(JoinRequest::read(cut), Err(RequestError::Damaged)));
     }
 }

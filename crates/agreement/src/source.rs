@@ -19,14 +19,14 @@ pub struct FileError {
 
 /// The text of a TOML file, to make errors about it.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct TomlText<'a> {
     /// The file, as errors name it.
     pub file: &'a str,
     /// Its text.
     pub text: &'a str,
 }
 
-impl Source<'_> {
+impl TomlText<'_> {
     /// An error at a position of the text.
     pub fn at(self, span: Range<usize>, what: impl Into<String>) -> FileError {
         let before = self.text.get(..span.start).unwrap_or(self.text);

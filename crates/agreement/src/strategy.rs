@@ -2,10 +2,10 @@
 
 use methods::strategy::StrategyError;
 
-use crate::source::{FileError, Source};
+use crate::source::{FileError, TomlText};
 
 /// The error about the table `[strategy]` of a file, at the key that it is about.
-pub fn strategy_error(source: Source<'_>, error: &StrategyError) -> FileError {
+pub fn strategy_error(source: TomlText<'_>, error: &StrategyError) -> FileError {
     match error {
         StrategyError::Option {
             option,

@@ -27,14 +27,14 @@ pub(crate) enum TokenFault {
 }
 
 /// What kind of line it is.
-pub(crate) struct Kind {
+pub(crate) struct TokenKind {
     /// Begins every line: `rota-invite-`.
     pub(crate) mark: &'static str,
     /// Keeps the checksums of kinds apart.
     pub(crate) label: &'static str,
 }
 
-impl Kind {
+impl TokenKind {
     /// The line.
     pub(crate) fn write(&self, version: u64, payload: &impl Serialize) -> String {
         let payload = codec::encode(payload);

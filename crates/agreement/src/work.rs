@@ -10,7 +10,7 @@ use crate::file::StatusFor;
 
 /// The part of an agreement that the protocol does not look into.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Work<'a> {
+pub struct AgreedWork<'a> {
     /// The learning task.
     pub task: &'a TaskConfig,
     /// The strategy with its options.
@@ -27,7 +27,7 @@ pub struct Work<'a> {
     pub continues: Option<&'a Continues>,
 }
 
-impl Work<'_> {
+impl AgreedWork<'_> {
     /// The canonical bytes, for [`Charter::work`](protocol::charter::Charter::work).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use simulations::scenario::Scenario;
 use simulations::{RunError, position};
 
 /// The silos that take part, and those that do not.
-pub(crate) struct Participation {
+pub(crate) struct ParticipatingSilos {
     /// The silos that take part, as a study.
     pub(crate) study: Study,
     /// Their positions in the whole study.
@@ -22,11 +22,14 @@ pub(crate) struct Participation {
 ///
 /// # Errors
 /// [`RunError::Setup`]: an unknown silo is named, or no silo is left to take part.
-pub(crate) fn participation(scenario: &Scenario, study: &Study) -> Result<Participation, RunError> {
+pub(crate) fn participation(
+    scenario: &Scenario,
+    study: &Study,
+) -> Result<ParticipatingSilos, RunError> {
     let names: Vec<_> = study.silos.iter().map(|silo| silo.name.as_str()).collect();
     let mut outside = BTreeSet::new();
     for name in &scenario.outside {
-        let group = |silo: &learn::Silo| silo.group.as_ref() == Some(name);
+        let group = |silo: &learn::StudySilo| silo.group.as_ref() == Some(name);
         let all = study.silos.iter().enumerate();
         let of_group: Vec<usize> = all
             .filter(|(_, silo)| group(silo))
@@ -56,7 +59,7 @@ pub(crate) fn participation(scenario: &Scenario, study: &Study) -> Result<Partic
         )));
     }
     let silos = members.iter().map(|&at| study.silos[at].clone());
-    Ok(Participation {
+    Ok(ParticipatingSilos {
         study: Study {
             silos: silos.collect(),
             ..study.clone()

@@ -9,7 +9,7 @@ use methods::serving::{Alone, Effort, WORK};
 use methods::strategy::{Averaging, INTERCEPT, Method, StrategyConfig, WeightRule};
 use methods::{Params, Strategy};
 
-use crate::participation::Participation;
+use crate::participation::ParticipatingSilos;
 use crate::summary::{ModelKind, adopted_models, last_adopted};
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
@@ -44,7 +44,7 @@ impl References {
     /// and with an intercept of its own for every silo. Above [`WORK`] only the first.
     pub(crate) fn compute(
         scenario: &Scenario,
-        participation: &Participation,
+        participation: &ParticipatingSilos,
         threads: &Arc<Threads>,
     ) -> Result<Self, RunError> {
         let strategy = &scenario.strategy;

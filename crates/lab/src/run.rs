@@ -8,7 +8,7 @@ use learn::Study;
 use task::data::DataError;
 
 use crate::keep::{self, KeepError};
-use crate::participation::{Participation, participation};
+use crate::participation::{ParticipatingSilos, participation};
 use crate::reference::References;
 use crate::summary::{self, Summary};
 use simulations::Federation;
@@ -75,7 +75,7 @@ struct Played<'a> {
     study: &'a Study,
     references: bool,
     threads: Arc<Threads>,
-    participation: Participation,
+    participation: ParticipatingSilos,
     federation: Federation,
     recorded: RunRecord,
 }

@@ -49,7 +49,7 @@ impl Interval {
 }
 
 /// What a model gives for every row, as far as metrics need it.
-pub(crate) trait Rows {
+pub(crate) trait RowOutputs {
     /// Values of every row, for metrics that are their mean.
     fn scores(&self, metric: &str) -> Option<Vec<f64>>;
 
@@ -63,7 +63,7 @@ pub(crate) trait Rows {
     fn confidences(&self) -> Option<Vec<f64>>;
 }
 
-impl Rows for RowResults {
+impl RowOutputs for RowResults {
     fn scores(&self, metric: &str) -> Option<Vec<f64>> {
         self.scores.get(metric).cloned()
     }
@@ -103,7 +103,7 @@ pub(crate) enum Statistic {
 impl Statistic {
     /// A metric over the rows of all parts, in their order; `None` where a part does not give it, where
     /// a value is not finite, and without rows.
-    pub(crate) fn of<R: Rows>(metric: &str, parts: &[&R]) -> Option<Self> {
+    pub(crate) fn of<R: RowOutputs>(metric: &str, parts: &[&R]) -> Option<Self> {
         let all = |of: &dyn Fn(&R) -> Option<Vec<f64>>| -> Option<Vec<f64>> {
             let each: Vec<Vec<f64>> = parts.iter().map(|part| of(part)).collect::<Option<_>>()?;
             let all = each.concat();

@@ -44,10 +44,10 @@ mod of_task;
 mod onnx;
 mod study;
 
-pub use device::{Device, DeviceChoice, DeviceError, DeviceName, Listed, devices};
+pub use device::{Device, DeviceChoice, DeviceError, DeviceName, ListedDevice, devices};
 pub use learners::{ConstantLearner, TableLearner};
 pub use of_task::{TaskStudy, stand_in};
-pub use study::{FarColumn, Pool, RowCounts, Silo, Study, far_columns, study_of};
+pub use study::{FarColumn, PoolRows, RowCounts, Study, StudySilo, far_columns, study_of};
 
 pub(crate) use task::{data, file, metrics, propose, random, schema};
 

@@ -18,7 +18,7 @@ use protocol::MemberIndex;
 use tokio::time::{Instant, timeout};
 
 use crate::members::Members;
-use crate::streams::{Kind, OpenError, Opener};
+use crate::streams::{StreamKind, StreamOpenError, StreamOpener};
 use crate::tells::{DOCUMENT, Tells};
 
 /// How long an answer may take.
@@ -52,7 +52,7 @@ pub enum AskError {
 #[derive(Debug, Clone)]
 pub struct Asker {
     pub(crate) members: Arc<Members>,
-    pub(crate) opener: Opener,
+    pub(crate) opener: StreamOpener,
 }
 
 impl Asker {
@@ -65,11 +65,11 @@ impl Asker {
         let peer = peer.ok_or(AskError::Unconnected)?;
         let failed = |error: io::Error| AskError::Failed(error.to_string());
         let asked = async {
-            let opened = self.opener.open(peer.id, Kind::Question).await;
+            let opened = self.opener.open(peer.id, StreamKind::Question).await;
             let mut stream = opened.map_err(|error| match error {
-                OpenError::Unconnected => AskError::Unconnected,
-                OpenError::Unsupported => AskError::Unsupported,
-                OpenError::Failed(why) => AskError::Failed(why),
+                StreamOpenError::Unconnected => AskError::Unconnected,
+                StreamOpenError::Unsupported => AskError::Unsupported,
+                StreamOpenError::Failed(why) => AskError::Failed(why),
             })?;
             let document = read(&mut stream).await.map_err(failed);
             let _ = stream.close().await;

@@ -25,7 +25,7 @@ use crate::members::Members;
 use crate::only::Only;
 use crate::pace::{Pace, Paced, Paces};
 use crate::relaying;
-use crate::streams::{self, Opener};
+use crate::streams::{self, StreamOpener};
 
 /// Streams that one member may have open on one connection: frames, ping, gossip and blobs.
 const STREAMS: usize = 128;
@@ -45,11 +45,11 @@ const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(
 /// The behaviours that every connection passes, in this order: nodes outside the roster are denied
 /// first.
 #[derive(NetworkBehaviour)]
-pub(crate) struct Behaviour {
+pub(crate) struct MeshBehaviour {
     pub(crate) members: allow_block_list::Behaviour<AllowedPeers>,
     limits: connection_limits::Behaviour,
     memory: memory_connection_limits::Behaviour,
-    pub(crate) streams: streams::Behaviour,
+    pub(crate) streams: streams::StreamBehaviour,
     /// With members only.
     pub(crate) gossip: Only<gossipsub::Behaviour>,
     ping: ping::Behaviour,
@@ -69,7 +69,7 @@ pub(crate) fn swarm(
     (key, own_probe): (&Keypair, Option<PeerId>),
     (members, door): (&Members, Door),
     topic: &IdentTopic,
-) -> Result<(Swarm<Behaviour>, Opener), MeshError> {
+) -> Result<(Swarm<MeshBehaviour>, StreamOpener), MeshError> {
     let me = key.public().to_peer_id();
     let mut allowed = allow_block_list::Behaviour::<AllowedPeers>::default();
     for peer in members.all().map(|peer| peer.id).chain(own_probe) {
@@ -92,10 +92,10 @@ pub(crate) fn swarm(
     let present = || members.present().map(|peer| peer.id);
     let guests = || members.guests().map(|peer| peer.id);
     let names = (config.federation, config.epoch);
-    let (streams, opener) = streams::Behaviour::new(names, present(), guests());
+    let (streams, opener) = streams::StreamBehaviour::new(names, present(), guests());
     let (circuits, through) = relay::client::new(me);
     let relay = config.relay.then(|| relaying::server(me, others)).into();
-    let behaviour = Behaviour {
+    let behaviour = MeshBehaviour {
         members: allowed,
         limits: connection_limits::Behaviour::new(limits),
         memory: memory_connection_limits::Behaviour::with_max_percentage(config.memory),

@@ -23,7 +23,7 @@ const FOUND: usize = 8;
 /// Pause between attempts to reach a member directly that is connected through another one.
 const DIRECTLY: Duration = Duration::from_secs(60);
 
-struct Target {
+struct DialTarget {
     addresses: Vec<Multiaddr>,
     /// Addresses from multicast DNS.
     found: Vec<Multiaddr>,
@@ -50,7 +50,7 @@ pub(crate) struct Attempt {
 pub(crate) struct Dialer {
     me: MemberIndex,
     pauses: (Duration, Duration),
-    targets: BTreeMap<MemberIndex, Target>,
+    targets: BTreeMap<MemberIndex, DialTarget>,
 }
 
 impl Dialer {
@@ -67,7 +67,7 @@ impl Dialer {
             } else {
                 pauses.0
             };
-            let target = Target {
+            let target = DialTarget {
                 due: Some(now + wait),
                 addresses,
                 found: Vec::new(),
@@ -93,7 +93,7 @@ impl Dialer {
     /// The attempts that are due; each is answered with one of the following calls.
     pub(crate) fn due(&mut self) -> Vec<Attempt> {
         let now = Instant::now();
-        let due = |(&member, target): (&MemberIndex, &mut Target)| {
+        let due = |(&member, target): (&MemberIndex, &mut DialTarget)| {
             target.due.take_if(|due| *due <= now)?;
             let all = target.addresses.iter().chain(&target.found);
             Some(Attempt {
@@ -208,7 +208,7 @@ impl Dialer {
     }
 }
 
-impl Target {
+impl DialTarget {
     /// Whether an address of it is known.
     fn is_known(&self) -> bool {
         !self.addresses.is_empty() || !self.found.is_empty()

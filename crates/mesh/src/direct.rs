@@ -27,11 +27,11 @@ use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::gossip::{Origin, PublishedFrames};
+use crate::gossip::{FrameOrigin, PublishedFrames};
 use crate::members::Peer;
 use crate::pace::Pace;
 use crate::queue::{Addressed, QueueReceiver};
-use crate::streams::{Kind, Opener};
+use crate::streams::{StreamKind, StreamOpener};
 
 /// Frames up to this size are written together with their header.
 const SMALL: usize = 16 << 10;
@@ -39,7 +39,7 @@ const SMALL: usize = 16 << 10;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Writes the frames in the queue to `peer` until the mesh ends.
-pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut queue: QueueReceiver) {
+pub(crate) async fn write(peer: Arc<Peer>, opener: StreamOpener, mut queue: QueueReceiver) {
     let mut stream = None;
     peer.wait_connected().await;
     while let Some((addressed, frame)) = queue.recv().await {
@@ -52,7 +52,7 @@ pub(crate) async fn write(peer: Arc<Peer>, opener: Opener, mut queue: QueueRecei
         for _ in 0..2 {
             let open = match stream.take() {
                 Some((_, open)) => Ok(open),
-                None => opener.open(peer.id, Kind::Frames).await,
+                None => opener.open(peer.id, StreamKind::Frames).await,
             };
             let mut open = match open {
                 Ok(open) => open,
@@ -198,7 +198,7 @@ impl Reader {
                 .seen
                 .lock()
                 .expect("no code panics while it holds this lock");
-            if !seen.first(Hash::of(&frame), Origin::Direct) {
+            if !seen.first(Hash::of(&frame), FrameOrigin::Direct) {
                 return Some(());
             }
         }

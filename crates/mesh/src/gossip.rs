@@ -37,7 +37,7 @@ const REMEMBERED: usize = 16384;
 
 /// How a published frame arrived here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum FrameOrigin {
     /// Gossip brought it, and passes it on by itself.
     Gossip,
     /// A member sent it here.
@@ -60,13 +60,13 @@ pub(crate) enum PublishBy {
 /// Recently published frames, by hash.
 #[derive(Debug, Default)]
 pub(crate) struct PublishedFrames {
-    known: BTreeMap<Hash, Origin>,
+    known: BTreeMap<Hash, FrameOrigin>,
     order: VecDeque<Hash>,
 }
 
 impl PublishedFrames {
     /// Whether a frame that came in is new.
-    pub(crate) fn first(&mut self, frame: Hash, origin: Origin) -> bool {
+    pub(crate) fn first(&mut self, frame: Hash, origin: FrameOrigin) -> bool {
         let new = !self.known.contains_key(&frame);
         if new {
             self.remember(frame, origin);
@@ -77,7 +77,7 @@ impl PublishedFrames {
     /// Forgets a frame that gossip brought and the silo ignored. It may arrive again from another
     /// member. Frames that this node published stay.
     pub(crate) fn forget(&mut self, frame: &Hash) {
-        if self.known.get(frame) == Some(&Origin::Gossip) {
+        if self.known.get(frame) == Some(&FrameOrigin::Gossip) {
             self.known.remove(frame);
         }
     }
@@ -85,17 +85,17 @@ impl PublishedFrames {
     /// How to publish a frame of this node.
     pub(crate) fn publish(&mut self, frame: Hash) -> PublishBy {
         match self.known.get_mut(&frame) {
-            None => self.remember(frame, Origin::Own),
-            Some(origin) => match std::mem::replace(origin, Origin::Own) {
-                Origin::Own => return PublishBy::Direct,
-                Origin::Gossip => return PublishBy::Nothing,
-                Origin::Direct => {}
+            None => self.remember(frame, FrameOrigin::Own),
+            Some(origin) => match std::mem::replace(origin, FrameOrigin::Own) {
+                FrameOrigin::Own => return PublishBy::Direct,
+                FrameOrigin::Gossip => return PublishBy::Nothing,
+                FrameOrigin::Direct => {}
             },
         }
         PublishBy::Gossip
     }
 
-    fn remember(&mut self, frame: Hash, origin: Origin) {
+    fn remember(&mut self, frame: Hash, origin: FrameOrigin) {
         self.known.insert(frame, origin);
         self.order.push_back(frame);
         if self.order.len() > REMEMBERED
@@ -144,21 +144,21 @@ mod tests {
         let [own, gossiped, sent] = [b"own", b"gos", b"sen"].map(|frame| Hash::of(frame));
         assert_eq!(seen.publish(own), PublishBy::Gossip);
         assert_eq!(seen.publish(own), PublishBy::Direct);
-        assert!(!seen.first(own, Origin::Gossip));
+        assert!(!seen.first(own, FrameOrigin::Gossip));
 
-        assert!(seen.first(gossiped, Origin::Gossip));
-        assert!(!seen.first(gossiped, Origin::Direct));
+        assert!(seen.first(gossiped, FrameOrigin::Gossip));
+        assert!(!seen.first(gossiped, FrameOrigin::Direct));
         assert_eq!(seen.publish(gossiped), PublishBy::Nothing);
         assert_eq!(seen.publish(gossiped), PublishBy::Direct);
 
-        assert!(seen.first(sent, Origin::Direct));
+        assert!(seen.first(sent, FrameOrigin::Direct));
         assert_eq!(seen.publish(sent), PublishBy::Gossip);
 
         let dropped = Hash::of(b"dropped");
-        assert!(seen.first(dropped, Origin::Gossip));
+        assert!(seen.first(dropped, FrameOrigin::Gossip));
         seen.forget(&dropped);
         seen.forget(&own);
-        assert!(seen.first(dropped, Origin::Direct));
+        assert!(seen.first(dropped, FrameOrigin::Direct));
         assert_eq!(seen.publish(dropped), PublishBy::Gossip);
         assert_eq!(seen.publish(own), PublishBy::Direct);
     }
@@ -167,8 +167,8 @@ mod tests {
     fn old_frames_are_forgotten() {
         let mut seen = PublishedFrames::default();
         let frame = |i: usize| Hash::of(&i.to_le_bytes());
-        assert!((0..=REMEMBERED).all(|i| seen.first(frame(i), Origin::Gossip)));
-        assert!(!seen.first(frame(1), Origin::Gossip));
-        assert!(seen.first(frame(0), Origin::Gossip));
+        assert!((0..=REMEMBERED).all(|i| seen.first(frame(i), FrameOrigin::Gossip)));
+        assert!(!seen.first(frame(1), FrameOrigin::Gossip));
+        assert!(seen.first(frame(0), FrameOrigin::Gossip));
     }
 }

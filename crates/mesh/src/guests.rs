@@ -16,7 +16,7 @@ const AT_ONCE: usize = 8;
 
 /// What a former member may do from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum GuestChange {
     /// Its stay is over.
     Leave,
     /// It may come again.
@@ -24,7 +24,7 @@ pub(crate) enum Turn {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum State {
+enum GuestState {
     /// It came at this time; whether it is connected.
     Here(Instant, bool),
     /// It had to go at this time.
@@ -35,7 +35,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Guests {
     stay: Duration,
-    states: BTreeMap<PeerId, State>,
+    states: BTreeMap<PeerId, GuestState>,
 }
 
 impl Guests {
@@ -48,12 +48,12 @@ impl Guests {
     pub(crate) fn came(&mut self, guest: PeerId) -> Option<PeerId> {
         let now = Instant::now();
         let since = match self.states.get(&guest) {
-            Some(State::Here(since, _)) => *since,
+            Some(GuestState::Here(since, _)) => *since,
             _ => now,
         };
-        self.states.insert(guest, State::Here(since, true));
+        self.states.insert(guest, GuestState::Here(since, true));
         let here = self.states.iter().filter_map(|(one, state)| match state {
-            State::Here(since, true) => Some((*since, *one)),
+            GuestState::Here(since, true) => Some((*since, *one)),
             _ => None,
         });
         let here: Vec<_> = here.collect();
@@ -61,13 +61,13 @@ impl Guests {
             return None;
         }
         let (_, first) = here.into_iter().min()?;
-        self.states.insert(first, State::Away(now));
+        self.states.insert(first, GuestState::Away(now));
         Some(first)
     }
 
     /// Its last connection has ended.
     pub(crate) fn went(&mut self, guest: &PeerId) {
-        if let Some(State::Here(_, connected)) = self.states.get_mut(guest) {
+        if let Some(GuestState::Here(_, connected)) = self.states.get_mut(guest) {
             *connected = false;
         }
     }
@@ -78,29 +78,29 @@ impl Guests {
     }
 
     /// The turns that are due.
-    pub(crate) fn due(&mut self) -> Vec<(PeerId, Turn)> {
+    pub(crate) fn due(&mut self) -> Vec<(PeerId, GuestChange)> {
         let now = Instant::now();
         let due = self.states.iter();
         let due = due.filter(|(_, state)| self.end(state) <= now);
         let due: Vec<_> = due
             .map(|(guest, state)| match state {
-                State::Here(..) => (*guest, Turn::Leave),
-                State::Away(_) => (*guest, Turn::Return),
+                GuestState::Here(..) => (*guest, GuestChange::Leave),
+                GuestState::Away(_) => (*guest, GuestChange::Return),
             })
             .collect();
         for (guest, turn) in &due {
             match turn {
-                Turn::Leave => drop(self.states.insert(*guest, State::Away(now))),
-                Turn::Return => drop(self.states.remove(guest)),
+                GuestChange::Leave => drop(self.states.insert(*guest, GuestState::Away(now))),
+                GuestChange::Return => drop(self.states.remove(guest)),
             }
         }
         due
     }
 
-    fn end(&self, state: &State) -> Instant {
+    fn end(&self, state: &GuestState) -> Instant {
         match state {
-            State::Here(since, _) => *since + self.stay,
-            State::Away(since) => *since + AWAY,
+            GuestState::Here(since, _) => *since + self.stay,
+            GuestState::Away(since) => *since + AWAY,
         }
     }
 }
@@ -124,10 +124,10 @@ mod tests {
         assert_eq!(guests.came(guest), None);
         assert_eq!((guests.next(), guests.due()), (Some(end), Vec::new()));
         advance(STAY / 2).await;
-        assert_eq!(guests.due(), [(guest, Turn::Leave)]);
+        assert_eq!(guests.due(), [(guest, GuestChange::Leave)]);
         assert_eq!(guests.next(), Some(Instant::now() + AWAY));
         advance(AWAY).await;
-        assert_eq!(guests.due(), [(guest, Turn::Return)]);
+        assert_eq!(guests.due(), [(guest, GuestChange::Return)]);
         assert_eq!(guests.next(), None);
         assert_eq!(guests.came(guest), None);
         assert_eq!(guests.next(), Some(Instant::now() + STAY));

@@ -27,8 +27,8 @@ use libp2p::{Multiaddr, PeerId};
 use protocol::{Formats, Hash, PublicKey, SecretKey};
 use tokio::time::timeout;
 
-use crate::streams::{Inbound, Kind, OpenError, Opener};
-use crate::twins::Pair;
+use crate::streams::{Inbound, StreamKind, StreamOpenError, StreamOpener};
+use crate::twins::ProcessPair;
 
 /// The layout of a greeting.
 const LAYOUT: u8 = 1;
@@ -111,7 +111,7 @@ pub(crate) struct OwnGreeting {
     probe: PublicKey,
     probing: bool,
     pub(crate) instance: u64,
-    twins: Pair,
+    twins: ProcessPair,
 }
 
 impl OwnGreeting {
@@ -134,7 +134,7 @@ impl OwnGreeting {
     }
 
     /// For a node under whose key these two processes were met.
-    pub(crate) fn telling(&self, twins: Option<Pair>) -> Self {
+    pub(crate) fn telling(&self, twins: Option<ProcessPair>) -> Self {
         Self {
             twins: twins.unwrap_or_default(),
             ..self.clone()
@@ -177,14 +177,14 @@ pub(crate) struct Greeted {
 
 /// Greets the node at the other end of the newest connection. Also returns the round trip.
 pub(crate) async fn ask(
-    opener: Opener,
+    opener: StreamOpener,
     (peer, remote): (PeerId, Multiaddr),
     card: OwnGreeting,
-) -> Result<(Greeted, Duration), OpenError> {
+) -> Result<(Greeted, Duration), StreamOpenError> {
     let since = Instant::now();
-    let failed = |error: io::Error| OpenError::Failed(error.to_string());
+    let failed = |error: io::Error| StreamOpenError::Failed(error.to_string());
     let exchange = async {
-        let mut stream = opener.open(peer, Kind::Hello).await?;
+        let mut stream = opener.open(peer, StreamKind::Hello).await?;
         let began = Instant::now();
         write(&mut stream, &card.now()).await.map_err(failed)?;
         let hello = read(&mut stream).await.map_err(failed)?;
@@ -198,7 +198,7 @@ pub(crate) async fn ask(
         };
         Ok((greeted, round_trip))
     };
-    let late = || OpenError::Failed("no answer in time".into());
+    let late = || StreamOpenError::Failed("no answer in time".into());
     timeout(PATIENCE, exchange).await.map_err(|_| late())?
 }
 

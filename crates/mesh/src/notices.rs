@@ -69,7 +69,7 @@ pub enum Notice {
 
 /// Whom a notice is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum About {
+enum NoticeSubject {
     Node(PeerId),
     Net(String),
     Twins(MemberIndex),
@@ -79,7 +79,7 @@ enum About {
 pub(crate) struct NoticeFilter {
     notices: mpsc::Sender<Notice>,
     /// When a notice about each was last given.
-    seen: BTreeMap<About, Instant>,
+    seen: BTreeMap<NoticeSubject, Instant>,
     /// Beginning of the present span, and notices in it.
     span: (Instant, usize),
 }
@@ -105,7 +105,7 @@ impl NoticeFilter {
         federation: Hash,
         probing: bool,
     ) {
-        if self.is_worth(About::Node(*id)) {
+        if self.is_worth(NoticeSubject::Node(*id)) {
             tracing::info!(%member, %federation, "the member has another agreement");
             let _ = self.notices.try_send(Notice::OtherAgreement {
                 member,
@@ -117,7 +117,7 @@ impl NoticeFilter {
 
     /// A member's program and this one do not understand each other.
     pub(crate) fn other_format(&mut self, id: &PeerId, member: MemberIndex, program: Program) {
-        if self.is_worth(About::Node(*id)) {
+        if self.is_worth(NoticeSubject::Node(*id)) {
             tracing::info!(%member, version = program.version, "the member has another format");
             let notice = Notice::OtherFormat { member, program };
             let _ = self.notices.try_send(notice);
@@ -126,7 +126,7 @@ impl NoticeFilter {
 
     /// A node outside the roster was refused.
     pub(crate) fn stranger(&mut self, id: &PeerId, address: &Multiaddr) {
-        if self.is_worth(About::Node(*id)) {
+        if self.is_worth(NoticeSubject::Node(*id)) {
             let key = key_of(id);
             tracing::info!(%address, key = %id, "a node that is not in the roster was refused");
             let address = address.to_string();
@@ -136,7 +136,7 @@ impl NoticeFilter {
 
     /// Many connections from one place were turned away.
     pub(crate) fn crowd(&mut self, from: String, turned_away: u64) {
-        if self.is_worth(About::Net(from.clone())) {
+        if self.is_worth(NoticeSubject::Net(from.clone())) {
             tracing::warn!(from, turned_away, "many connections proved no key");
             let _ = self.notices.try_send(Notice::Crowd { from, turned_away });
         }
@@ -144,7 +144,7 @@ impl NoticeFilter {
 
     /// Two processes have a member's key.
     pub(crate) fn twins(&mut self, member: MemberIndex, addresses: [String; 2]) {
-        if self.is_worth(About::Twins(member)) {
+        if self.is_worth(NoticeSubject::Twins(member)) {
             tracing::warn!(%member, ?addresses, "two processes have the member's key");
             let _ = self.notices.try_send(Notice::Twins { member, addresses });
         }
@@ -157,7 +157,7 @@ impl NoticeFilter {
     }
 
     /// Whether a notice about this is due, which is then noted.
-    fn is_worth(&mut self, about: About) -> bool {
+    fn is_worth(&mut self, about: NoticeSubject) -> bool {
         let now = Instant::now();
         if now - self.span.0 >= SPAN {
             self.span = (now, 0);

@@ -53,11 +53,11 @@ pub(crate) struct Pace {
     origin: Instant,
     /// Bytes and frames.
     rates: (Rate, Rate),
-    state: Mutex<State>,
+    state: Mutex<PaceState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct PaceState {
     bytes: Bucket,
     trickle: Bucket,
     frames: Bucket,
@@ -84,7 +84,7 @@ impl Pace {
     fn with(rates: (Rate, Rate)) -> Self {
         let now = Time::ZERO;
         let second = Duration::from_secs(1);
-        let state = State {
+        let state = PaceState {
             bytes: Bucket::full(&rates.0, now),
             trickle: Bucket::full(&TRICKLE, now),
             frames: Bucket::full(&rates.1, now),
@@ -104,7 +104,7 @@ impl Pace {
         Time::since_start(self.origin.elapsed())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PaceState> {
         self.state
             .lock()
             .expect("no code panics while it holds this lock")
@@ -192,9 +192,9 @@ impl Pace {
 
 /// Waits inside a poll until a pace allows the next read.
 #[derive(Default)]
-struct Turn(Option<Pin<Box<Sleep>>>);
+struct PaceWait(Option<Pin<Box<Sleep>>>);
 
-impl Turn {
+impl PaceWait {
     fn poll(&mut self, pace: &Pace, context: &mut Context<'_>) -> Poll<()> {
         loop {
             if let Some(pause) = &mut self.0 {
@@ -217,7 +217,7 @@ pub(crate) type Paces = BTreeMap<PeerId, Arc<Pace>>;
 pub(crate) struct Paced {
     inner: StreamMuxerBox,
     pace: Arc<Pace>,
-    turn: Turn,
+    turn: PaceWait,
     /// Whether the other end may pass on connections of others here.
     may_relay: bool,
 }
@@ -229,7 +229,7 @@ impl Paced {
         Self {
             inner,
             pace,
-            turn: Turn::default(),
+            turn: PaceWait::default(),
             may_relay,
         }
     }
@@ -247,7 +247,7 @@ impl StreamMuxer for Paced {
         ready!(this.turn.poll(&this.pace, context));
         let inner = ready!(Pin::new(&mut this.inner).poll_inbound(context))?;
         this.pace.read(STREAM);
-        let paced = Some((this.pace.clone(), Turn::default()));
+        let paced = Some((this.pace.clone(), PaceWait::default()));
         let begins = this.may_relay.then_some(0);
         Poll::Ready(Ok(PacedStream {
             inner,
@@ -287,7 +287,7 @@ impl StreamMuxer for Paced {
 pub(crate) struct PacedStream {
     inner: SubstreamBox,
     /// Set if the other end opened it.
-    paced: Option<(Arc<Pace>, Turn)>,
+    paced: Option<(Arc<Pace>, PaceWait)>,
     /// While it may still be one of [`RELAYED`]: bytes of that which were read.
     begins: Option<usize>,
 }
@@ -369,7 +369,7 @@ mod tests {
         let pace = Pace::default();
         let read = async |seconds: u64| {
             let (mut bytes, end) = (0, Instant::now() + Duration::from_secs(seconds));
-            let mut turn = Turn::default();
+            let mut turn = PaceWait::default();
             while Instant::now() < end {
                 std::future::poll_fn(|context| turn.poll(&pace, context)).await;
                 pace.read(8192);
@@ -395,7 +395,7 @@ mod tests {
     fn stream(bytes: &'static [u8], begins: Option<usize>) -> (PacedStream, Arc<Pace>) {
         let pace = Arc::new(Pace::default());
         let inner = SubstreamBox::new(futures::io::Cursor::new(bytes.to_vec()));
-        let paced = Some((pace.clone(), Turn::default()));
+        let paced = Some((pace.clone(), PaceWait::default()));
         let stream = PacedStream {
             inner,
             paced,

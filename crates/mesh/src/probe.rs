@@ -25,7 +25,7 @@ use crate::listening::listening;
 use crate::members::{id_of, key_of};
 use crate::pace::Paces;
 use crate::relaying;
-use crate::streams::{self, OpenError};
+use crate::streams::{self, StreamOpenError};
 
 /// How long the end of a connection may take.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -156,8 +156,8 @@ async fn resolved(address: &str) -> Result<Vec<Multiaddr>, ProbeError> {
 
 /// What a probe does on its connections.
 #[derive(NetworkBehaviour)]
-struct Behaviour {
-    streams: streams::Behaviour,
+struct ProbeBehaviour {
+    streams: streams::StreamBehaviour,
     through: relay::client::Behaviour,
 }
 
@@ -169,11 +169,11 @@ async fn meet(
     patience: Duration,
 ) -> Result<Met, ProbeError> {
     let pair = Keypair::ed25519_from_bytes(key).map_err(unusable)?;
-    let (streams, opener) = streams::Behaviour::greeting();
+    let (streams, opener) = streams::StreamBehaviour::greeting();
     let me = pair.public().to_peer_id();
     let (circuits, through) = relay::client::new(me);
     let transport = transport(&pair, Paces::new(), circuits).map_err(unusable)?;
-    let behaviour = Behaviour { streams, through };
+    let behaviour = ProbeBehaviour { streams, through };
     let config = swarm::Config::with_tokio_executor();
     let mut swarm = Swarm::new(transport, behaviour, me, config);
     let began = Instant::now();
@@ -185,7 +185,7 @@ async fn meet(
     let deadline = sleep(patience);
     tokio::pin!(deadline);
     let mut handshake = None;
-    let mut greeting: Option<Pin<Box<dyn Future<Output = Answer> + Send>>> = None;
+    let mut greeting: Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>> = None;
     let met = loop {
         tokio::select! {
             () = &mut deadline => break Err(ProbeError::Silent(patience)),
@@ -201,7 +201,7 @@ async fn meet(
                         instance: hello.instance,
                     })
                 }
-                Err(OpenError::Unsupported) => Err(ProbeError::Mute),
+                Err(StreamOpenError::Unsupported) => Err(ProbeError::Mute),
                 Err(_) => Err(ProbeError::TurnedAway),
             },
             event = swarm.select_next_some() => match event {
@@ -229,10 +229,12 @@ async fn meet(
 }
 
 /// The other side's greeting and the round trip.
-type Answer = Result<(Greeted, Duration), OpenError>;
+type ProbeAnswer = Result<(Greeted, Duration), StreamOpenError>;
 
 /// The answer to a greeting, once there is one under way.
-async fn waiting(greeting: &mut Option<Pin<Box<dyn Future<Output = Answer> + Send>>>) -> Answer {
+async fn waiting(
+    greeting: &mut Option<Pin<Box<dyn Future<Output = ProbeAnswer> + Send>>>,
+) -> ProbeAnswer {
     match greeting {
         Some(greeting) => greeting.await,
         None => pending().await,
@@ -240,7 +242,7 @@ async fn waiting(greeting: &mut Option<Pin<Box<dyn Future<Output = Answer> + Sen
 }
 
 /// Closes the connection in order.
-async fn leave(mut swarm: Swarm<Behaviour>, peers: impl Iterator<Item = PeerId>) {
+async fn leave(mut swarm: Swarm<ProbeBehaviour>, peers: impl Iterator<Item = PeerId>) {
     for peer in peers {
         let _ = swarm.disconnect_peer_id(peer);
     }

@@ -20,7 +20,7 @@ use protocol::{Hash, MemberIndex};
 use tokio::time::{Instant, timeout};
 
 use crate::dial::pause;
-use crate::streams::{Kind, Opener};
+use crate::streams::{StreamKind, StreamOpener};
 
 /// Members at which a node that can only dial out keeps slots: two may fail at the same time.
 const SLOTS: usize = 3;
@@ -150,9 +150,9 @@ impl Slots {
 }
 
 /// Asks a member from which address this node's connection comes. `None` if it does not say.
-pub(crate) async fn ask_address(opener: Opener, peer: PeerId) -> Option<Multiaddr> {
+pub(crate) async fn ask_address(opener: StreamOpener, peer: PeerId) -> Option<Multiaddr> {
     let asked = async {
-        let mut stream = opener.open(peer, Kind::Address).await.ok()?;
+        let mut stream = opener.open(peer, StreamKind::Address).await.ok()?;
         let address = read(&mut stream).await.ok();
         let _ = stream.close().await;
         address

@@ -8,7 +8,7 @@
 //! protocol and greetings, and nothing else; who is none of both only greetings.
 //!
 //! A behaviour of libp2p that does nothing but hand out streams: those that members opened as
-//! [`Inbound`] events, those that this node opens through [`Opener::open`]. It keeps connections alive.
+//! [`Inbound`] events, those that this node opens through [`StreamOpener::open`]. It keeps connections alive.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -36,12 +36,12 @@ use tokio::sync::{mpsc, oneshot};
 const REQUESTS: usize = 64;
 /// The protocol of greetings.
 const HELLO: StreamProtocol = StreamProtocol::new("/rota/hello/1");
-/// The protocol of [`Kind::Address`].
+/// The protocol of [`StreamKind::Address`].
 const ADDRESS: StreamProtocol = StreamProtocol::new("/rota/address/1");
 
 /// What a stream is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum StreamKind {
     /// Frames in one direction, between members in the same epoch.
     Frames,
     /// Frames in one direction, between nodes in different epochs.
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
 
 /// Why a stream could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum OpenError {
+pub(crate) enum StreamOpenError {
     #[error("there is no connection to it")]
     Unconnected,
     #[error(
@@ -73,7 +73,7 @@ pub(crate) enum OpenError {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     pub(crate) peer: PeerId,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StreamKind,
     pub(crate) stream: Stream,
     /// Where the connection comes from.
     pub(crate) remote: Multiaddr,
@@ -81,31 +81,35 @@ pub(crate) struct Inbound {
     pub(crate) since: Instant,
 }
 
-type Reply = oneshot::Sender<Result<Stream, OpenError>>;
+type StreamReply = oneshot::Sender<Result<Stream, StreamOpenError>>;
 
 /// A request to open a stream.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenRequest {
     peer: PeerId,
-    kind: Kind,
-    reply: Reply,
+    kind: StreamKind,
+    reply: StreamReply,
 }
 
 /// Opens streams.
 #[derive(Debug, Clone)]
-pub(crate) struct Opener(mpsc::Sender<Open>);
+pub(crate) struct StreamOpener(mpsc::Sender<OpenRequest>);
 
-impl Opener {
+impl StreamOpener {
     /// A new stream on the newest direct connection to `peer`, or on the newest relayed one. One for
     /// frames is one between epochs where the peer is in another epoch.
-    pub(crate) async fn open(&self, peer: PeerId, kind: Kind) -> Result<Stream, OpenError> {
+    pub(crate) async fn open(
+        &self,
+        peer: PeerId,
+        kind: StreamKind,
+    ) -> Result<Stream, StreamOpenError> {
         let (reply, answer) = oneshot::channel();
-        let open = Open { peer, kind, reply };
+        let open = OpenRequest { peer, kind, reply };
         self.0
             .send(open)
             .await
-            .map_err(|_| OpenError::Unconnected)?;
-        answer.await.map_err(|_| OpenError::Unconnected)?
+            .map_err(|_| StreamOpenError::Unconnected)?;
+        answer.await.map_err(|_| StreamOpenError::Unconnected)?
     }
 }
 
@@ -123,12 +127,12 @@ struct Made {
     address: Multiaddr,
 }
 
-pub(crate) struct Behaviour {
+pub(crate) struct StreamBehaviour {
     /// What members, former members, and others are offered.
     offers: [Offer; 3],
     members: BTreeSet<PeerId>,
     guests: BTreeSet<PeerId>,
-    wishes: mpsc::Receiver<Open>,
+    wishes: mpsc::Receiver<OpenRequest>,
     /// Oldest first.
     connections: BTreeMap<PeerId, Vec<Made>>,
     inbound: VecDeque<Inbound>,
@@ -136,47 +140,47 @@ pub(crate) struct Behaviour {
     candidates: VecDeque<Multiaddr>,
 }
 
-impl Behaviour {
+impl StreamBehaviour {
     /// For members and former members. The names have the federation, so that nodes of two federations
     /// with common members do not connect by mistake, and those of what only members get the epoch.
     pub(crate) fn new(
         (federation, epoch): (Hash, Hash),
         members: impl IntoIterator<Item = PeerId>,
         guests: impl IntoIterator<Item = PeerId>,
-    ) -> (Self, Opener) {
+    ) -> (Self, StreamOpener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
         let name = |of: Hash, what| {
             StreamProtocol::try_from_owned(format!("/rota/{of:#}/{what}/1"))
                 .expect("a protocol's name begins with a slash")
         };
-        let between = (name(federation, "between"), Kind::Between);
+        let between = (name(federation, "between"), StreamKind::Between);
         let member = vec![
-            (name(epoch, "frames"), Kind::Frames),
+            (name(epoch, "frames"), StreamKind::Frames),
             between.clone(),
-            (name(epoch, "blob"), Kind::Blob),
-            (name(epoch, "status"), Kind::Question),
-            (HELLO, Kind::Hello),
-            (ADDRESS, Kind::Address),
+            (name(epoch, "blob"), StreamKind::Blob),
+            (name(epoch, "status"), StreamKind::Question),
+            (HELLO, StreamKind::Hello),
+            (ADDRESS, StreamKind::Address),
         ];
-        let guest = vec![between, (HELLO, Kind::Hello)];
-        let other = vec![(HELLO, Kind::Hello)];
+        let guest = vec![between, (HELLO, StreamKind::Hello)];
+        let other = vec![(HELLO, StreamKind::Hello)];
         let behaviour = Self {
             members: members.into_iter().collect(),
             guests: guests.into_iter().collect(),
             ..Self::offering([member, guest, other].map(Offer), wishes)
         };
-        (behaviour, Opener(opener))
+        (behaviour, StreamOpener(opener))
     }
 
     /// For greetings alone.
-    pub(crate) fn greeting() -> (Self, Opener) {
+    pub(crate) fn greeting() -> (Self, StreamOpener) {
         let (opener, wishes) = mpsc::channel(REQUESTS);
-        let hello = || Offer(vec![(HELLO, Kind::Hello)]);
+        let hello = || Offer(vec![(HELLO, StreamKind::Hello)]);
         let offers = [hello(), hello(), hello()];
-        (Self::offering(offers, wishes), Opener(opener))
+        (Self::offering(offers, wishes), StreamOpener(opener))
     }
 
-    fn offering(offers: [Offer; 3], wishes: mpsc::Receiver<Open>) -> Self {
+    fn offering(offers: [Offer; 3], wishes: mpsc::Receiver<OpenRequest>) -> Self {
         Self {
             offers,
             members: BTreeSet::new(),
@@ -267,7 +271,7 @@ impl Behaviour {
     }
 }
 
-impl NetworkBehaviour for Behaviour {
+impl NetworkBehaviour for StreamBehaviour {
     type ConnectionHandler = Handler;
     type ToSwarm = Inbound;
 
@@ -354,7 +358,7 @@ impl NetworkBehaviour for Behaviour {
                         event: open,
                     });
                 }
-                None => drop(open.reply.send(Err(OpenError::Unconnected))),
+                None => drop(open.reply.send(Err(StreamOpenError::Unconnected))),
             }
         }
         Poll::Pending
@@ -372,16 +376,16 @@ fn without_key(mut address: Multiaddr, relayed: bool) -> Multiaddr {
 /// Handles one connection.
 pub(crate) struct Handler {
     offer: Offer,
-    events: VecDeque<ConnectionHandlerEvent<Offer, Reply, (Kind, Stream)>>,
+    events: VecDeque<ConnectionHandlerEvent<Offer, StreamReply, (StreamKind, Stream)>>,
 }
 
 impl ConnectionHandler for Handler {
-    type FromBehaviour = Open;
-    type ToBehaviour = (Kind, Stream);
+    type FromBehaviour = OpenRequest;
+    type ToBehaviour = (StreamKind, Stream);
     type InboundProtocol = Offer;
     type OutboundProtocol = Offer;
     type InboundOpenInfo = ();
-    type OutboundOpenInfo = Reply;
+    type OutboundOpenInfo = StreamReply;
 
     fn listen_protocol(&self) -> SubstreamProtocol<Offer> {
         SubstreamProtocol::new(self.offer.clone(), ())
@@ -394,17 +398,17 @@ impl ConnectionHandler for Handler {
     fn poll(
         &mut self,
         _: &mut Context<'_>,
-    ) -> Poll<ConnectionHandlerEvent<Offer, Reply, (Kind, Stream)>> {
+    ) -> Poll<ConnectionHandlerEvent<Offer, StreamReply, (StreamKind, Stream)>> {
         self.events.pop_front().map_or(Poll::Pending, Poll::Ready)
     }
 
-    fn on_behaviour_event(&mut self, open: Open) {
+    fn on_behaviour_event(&mut self, open: OpenRequest) {
         let protocol = SubstreamProtocol::new(self.offer.only(open.kind), open.reply);
         self.events
             .push_back(ConnectionHandlerEvent::OutboundSubstreamRequest { protocol });
     }
 
-    fn on_connection_event(&mut self, event: ConnectionEvent<'_, Offer, Offer, (), Reply>) {
+    fn on_connection_event(&mut self, event: ConnectionEvent<'_, Offer, Offer, (), StreamReply>) {
         match event {
             ConnectionEvent::FullyNegotiatedInbound(FullyNegotiatedInbound {
                 protocol, ..
@@ -418,9 +422,11 @@ impl ConnectionHandler for Handler {
             }) => drop(info.send(Ok(stream))),
             ConnectionEvent::DialUpgradeError(DialUpgradeError { info, error }) => {
                 let _ = info.send(Err(match error {
-                    StreamUpgradeError::NegotiationFailed => OpenError::Unsupported,
-                    StreamUpgradeError::Timeout => OpenError::Failed("no answer in time".into()),
-                    StreamUpgradeError::Io(error) => OpenError::Failed(error.to_string()),
+                    StreamUpgradeError::NegotiationFailed => StreamOpenError::Unsupported,
+                    StreamUpgradeError::Timeout => {
+                        StreamOpenError::Failed("no answer in time".into())
+                    }
+                    StreamUpgradeError::Io(error) => StreamOpenError::Failed(error.to_string()),
                     StreamUpgradeError::Apply(never) => match never {},
                 }));
             }
@@ -431,13 +437,14 @@ impl ConnectionHandler for Handler {
 
 /// The protocols offered when a stream is negotiated.
 #[derive(Debug, Clone)]
-pub(crate) struct Offer(Vec<(StreamProtocol, Kind)>);
+pub(crate) struct Offer(Vec<(StreamProtocol, StreamKind)>);
 
 impl Offer {
     /// What is offered for this: for frames both protocols, that of the epoch first.
-    fn only(&self, kind: Kind) -> Self {
-        let fits =
-            |offered: Kind| offered == kind || (kind == Kind::Frames && offered == Kind::Between);
+    fn only(&self, kind: StreamKind) -> Self {
+        let fits = |offered: StreamKind| {
+            offered == kind || (kind == StreamKind::Frames && offered == StreamKind::Between)
+        };
         Self(
             self.0
                 .iter()
@@ -447,7 +454,7 @@ impl Offer {
         )
     }
 
-    fn chosen(self, stream: Stream, name: &StreamProtocol) -> (Kind, Stream) {
+    fn chosen(self, stream: Stream, name: &StreamProtocol) -> (StreamKind, Stream) {
         let kind = self.0.iter().find(|(offered, _)| offered == name);
         (
             kind.map(|(_, kind)| *kind)
@@ -468,7 +475,7 @@ impl UpgradeInfo for Offer {
 }
 
 impl InboundUpgrade<Stream> for Offer {
-    type Output = (Kind, Stream);
+    type Output = (StreamKind, Stream);
     type Error = Infallible;
     type Future = Ready<Result<Self::Output, Infallible>>;
 
@@ -478,7 +485,7 @@ impl InboundUpgrade<Stream> for Offer {
 }
 
 impl OutboundUpgrade<Stream> for Offer {
-    type Output = (Kind, Stream);
+    type Output = (StreamKind, Stream);
     type Error = Infallible;
     type Future = Ready<Result<Self::Output, Infallible>>;
 

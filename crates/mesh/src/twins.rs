@@ -21,19 +21,19 @@ const REMEMBERED: usize = 8;
 const TOLD: Duration = Duration::from_secs(600);
 
 /// The numbers of two processes with one key.
-pub(crate) type Pair = (u64, u64);
+pub(crate) type ProcessPair = (u64, u64);
 
 #[derive(Debug, Default)]
-struct Heard {
+struct HeardNumbers {
     /// Each number, when it was first heard after another, and from where; newest last.
     numbers: VecDeque<(u64, Instant, String)>,
-    both: Option<(Pair, Instant)>,
+    both: Option<(ProcessPair, Instant)>,
 }
 
 /// The numbers of all members, and who says what of this node's own key.
 #[derive(Debug, Default)]
 pub(crate) struct Twins {
-    heard: BTreeMap<MemberIndex, Heard>,
+    heard: BTreeMap<MemberIndex, HeardNumbers>,
     witnesses: BTreeSet<MemberIndex>,
 }
 
@@ -73,13 +73,13 @@ impl Twins {
     }
 
     /// The two processes that have this member's key, if that was noticed lately.
-    pub(crate) fn of(&self, member: MemberIndex) -> Option<Pair> {
+    pub(crate) fn of(&self, member: MemberIndex) -> Option<ProcessPair> {
         let (pair, at) = self.heard.get(&member)?.both?;
         (at.elapsed() < TOLD).then_some(pair)
     }
 
     /// A member says that these two processes have this node's key. Gives how many members say so.
-    pub(crate) fn witness(&mut self, by: MemberIndex, pair: Pair, own: u64) -> usize {
+    pub(crate) fn witness(&mut self, by: MemberIndex, pair: ProcessPair, own: u64) -> usize {
         if pair.0 != pair.1 && (pair.0 == own || pair.1 == own) {
             self.witnesses.insert(by);
         }

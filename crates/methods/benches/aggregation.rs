@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use methods::aggregation::{Aggregation, References};
+use methods::aggregation::{Aggregation, ReferenceModels};
 use methods::{Layout, Params, Role, TensorSpec};
 
 const VALUES: usize = 1_000_000;
@@ -43,7 +43,7 @@ fn combining(criterion: &mut Criterion) {
         .map(|rule| serde_json::from_str::<Aggregation>(rule).expect("the rules have these names"));
     for count in [20, 100] {
         let models = models(count);
-        let references = References {
+        let references = ReferenceModels {
             start: Some(&models[0]),
             trusted: Some(&models[1]),
         };

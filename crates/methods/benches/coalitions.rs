@@ -4,7 +4,7 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use methods::Scores;
-use methods::coalitions::{Program, Solution};
+use methods::coalitions::{CoalitionProgram, Solution};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use std::hint::black_box;
@@ -24,16 +24,16 @@ fn program(
     n: usize,
     coalitions: usize,
     mut loss: impl FnMut(&mut ChaCha8Rng, usize, usize) -> f64,
-) -> Program {
+) -> CoalitionProgram {
     let mut random = ChaCha8Rng::seed_from_u64(n as u64);
     let row = |i: usize| (0..n).map(|j| loss(&mut random, i, j)).collect();
     let rows: Vec<Vec<f64>> = (0..n).map(row).collect();
     let scores = Scores::from_rows(&rows).expect("square and finite");
-    Program::new(&scores, coalitions).expect("fewer coalitions than entries")
+    CoalitionProgram::new(&scores, coalitions).expect("fewer coalitions than entries")
 }
 
 /// Groups whose losses on each other, 0.2 to 0.6, overlap those on others, 0.5 to 1.
-fn planted(n: usize, groups: usize) -> Program {
+fn planted(n: usize, groups: usize) -> CoalitionProgram {
     program(n, groups, |random, i, j| {
         if i == j {
             uniform(random, 0.1, 0.2)
@@ -46,12 +46,12 @@ fn planted(n: usize, groups: usize) -> Program {
 }
 
 /// No structure at all.
-fn random(n: usize, coalitions: usize) -> Program {
+fn random(n: usize, coalitions: usize) -> CoalitionProgram {
     program(n, coalitions, |random, _, _| uniform(random, 0.0, 1.0))
 }
 
 /// Groups that differ by `apart`, with noise of standard deviation 0.2.
-fn noisy(n: usize, groups: usize, apart: f64) -> Program {
+fn noisy(n: usize, groups: usize, apart: f64) -> CoalitionProgram {
     program(n, groups, |random, i, j| {
         if i == j {
             uniform(random, 0.1, 0.3)
@@ -67,7 +67,7 @@ fn noisy(n: usize, groups: usize, apart: f64) -> Program {
 }
 
 /// Stopped after a minute.
-fn prove(program: &Program) -> Solution {
+fn prove(program: &CoalitionProgram) -> Solution {
     let start = Instant::now();
     program.prove(1, &|| start.elapsed().as_secs() >= 60)
 }

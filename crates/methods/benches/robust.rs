@@ -7,7 +7,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use methods::robust::radius::{RadiusSearch, choose_radius};
 use methods::robust::synthetic::{Hospital, Hospitals, Targets};
-use methods::robust::{FitConfig, LinearModel, Loss, TransportCost, fit, robust_loss};
+use methods::robust::{FitConfig, LinearModel, RowLoss, TransportCost, fit, robust_loss};
 
 const LINEAR: Targets = Targets::Numbers { noise: 0.5 };
 const LABELS: Targets = Targets::Labels { threshold: 0.5 };
@@ -32,8 +32,8 @@ fn hospitals(
 fn config(targets: Targets) -> FitConfig {
     FitConfig {
         loss: match targets {
-            Targets::Numbers { .. } => Loss::Absolute,
-            Targets::Labels { .. } => Loss::Logistic,
+            Targets::Numbers { .. } => RowLoss::Absolute,
+            Targets::Labels { .. } => RowLoss::Logistic,
         },
         cost: TransportCost::default(),
         ridge: 0.0,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use methods::clustering::kmeans::KMeans;
-use methods::similarity::{Metric, Sketch, Vectors, gram, gram_f64};
+use methods::similarity::{SimilarityMetric, Sketch, Vectors, gram, gram_f64};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -34,7 +34,7 @@ fn benches(criterion: &mut Criterion) {
         group.sample_size(10);
         group.bench_function("gram", |bench| bench.iter(|| black_box(gram(&rows))));
         group.bench_function("l2", |bench| {
-            bench.iter(|| black_box(Metric::L2.similarity(&rows)));
+            bench.iter(|| black_box(SimilarityMetric::L2.similarity(&rows)));
         });
         group.bench_function("kmeans", |bench| {
             bench.iter(|| black_box(KMeans::new(10, 7).fit_rows_f64(&rows)));
@@ -45,7 +45,7 @@ fn benches(criterion: &mut Criterion) {
                 bench.iter(|| black_box(gram_f64(&rows)))
             });
             group.bench_function("l1", |bench| {
-                bench.iter(|| black_box(Metric::L1.similarity(&rows)));
+                bench.iter(|| black_box(SimilarityMetric::L1.similarity(&rows)));
             });
             let columns = 1024.try_into().expect("more than 0");
             let sketch = Sketch { columns, seed: 7 };

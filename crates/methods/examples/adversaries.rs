@@ -9,16 +9,16 @@
 use methods::learner::mixed_seed;
 use methods::random::normal;
 use methods::robust::synthetic::{Hospitals, Targets};
-use methods::robust::{FitConfig, Loss, Norm, TransportCost, fit};
-use methods::similarity::{Metric, Vectors, min_max};
-use methods::topology::{Centrality, Isolation, Options, Topology, isolation};
+use methods::robust::{FitConfig, Norm, RowLoss, TransportCost, fit};
+use methods::similarity::{SimilarityMetric, Vectors, min_max};
+use methods::topology::{Centrality, Isolation, Topology, TopologyOptions, isolation};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 const SILOS: usize = 20;
 const SEEDS: u64 = 20;
 
-type Report = Result<(), Box<dyn std::error::Error>>;
+type MainResult = Result<(), Box<dyn std::error::Error>>;
 
 /// What an adversary sends in the place of its model.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ fn honest(truths: usize, seed: u64) -> Result<Vec<Vec<f64>>, Box<dyn std::error:
         ..Hospitals::default()
     };
     let config = FitConfig {
-        loss: Loss::Logistic,
+        loss: RowLoss::Logistic,
         cost: TransportCost {
             norm: Norm::L2,
             label_cost: f64::INFINITY,
@@ -75,7 +75,7 @@ fn honest(truths: usize, seed: u64) -> Result<Vec<Vec<f64>>, Box<dyn std::error:
     models.collect()
 }
 
-fn main() -> Report {
+fn main() -> MainResult {
     println!("{SILOS} silos, {SEEDS} seeds; logistic models of 10 features, 100 to 200 rows");
     println!(
         "truths attack   byzant. metric  centrality   eps singled out byzant. min  honest min  share"
@@ -94,7 +94,7 @@ fn main() -> Report {
 }
 
 /// All metrics, centralities and thresholds under one attack; the first `count` silos are Byzantine.
-fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, count: usize) -> Report {
+fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, count: usize) -> MainResult {
     let adversaries: Vec<usize> = (0..count).collect();
     let sent = |(seed, models): (usize, &Vec<Vec<f64>>)| -> Vec<Vec<f64>> {
         let mut random = ChaCha8Rng::seed_from_u64(mixed_seed(seed as u64, 1));
@@ -105,17 +105,22 @@ fn table(truths: usize, federations: &[Vec<Vec<f64>>], attack: Attack, count: us
         sent
     };
     let federations: Vec<_> = federations.iter().enumerate().map(sent).collect();
-    for metric in [Metric::Dot, Metric::Cosine, Metric::L1, Metric::L2] {
+    for metric in [
+        SimilarityMetric::Dot,
+        SimilarityMetric::Cosine,
+        SimilarityMetric::L1,
+        SimilarityMetric::L2,
+    ] {
         for centrality in [
             Centrality::Betweenness,
             Centrality::Degree,
             Centrality::Closeness,
         ] {
             for epsilon in [0.3, 0.4, 0.5] {
-                let options = Options {
+                let options = TopologyOptions {
                     epsilon,
                     centrality,
-                    ..Options::default()
+                    ..TopologyOptions::default()
                 };
                 let mut found: Vec<Isolation> = Vec::new();
                 for models in &federations {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use methods::coalitions::Program;
+use methods::coalitions::CoalitionProgram;
 use methods::params::{Gate, weighted_mean};
 use methods::{Layout, Params, Role, Scores, TensorSpec};
 
@@ -78,7 +78,8 @@ fn main() {
             .collect();
         let scores = Scores::from_rows(&rows).expect("noise is finite");
         for coalitions in [2, 4, n / 2, n - 1] {
-            let program = Program::new(&scores, coalitions).expect("at most one coalition each");
+            let program =
+                CoalitionProgram::new(&scores, coalitions).expect("at most one coalition each");
             let solution = program.solve(1);
             let solve = best(3, || program.solve(1));
             let audit = best(3, || program.audit(&solution.assignment));

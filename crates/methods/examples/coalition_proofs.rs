@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use methods::Scores;
-use methods::coalitions::Program;
+use methods::coalitions::CoalitionProgram;
 use methods::coalitions::proof::Proof;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -75,7 +75,8 @@ fn main() {
             ("noise", noise(n, 1), 4),
         ];
         for (name, scores, coalitions) in cases {
-            let program = Program::new(&scores, coalitions).expect("fewer coalitions than silos");
+            let program =
+                CoalitionProgram::new(&scores, coalitions).expect("fewer coalitions than silos");
             let (proven, lead) = timed(|| program.solve_with_proof(1));
             let proof = proven.proof.expect("more entries than are solved exactly");
             let grouping = &proven.solution.assignment;

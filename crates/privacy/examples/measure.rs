@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use privacy::masks::{
-    BlockHash, Fixed, Keys, Listed, Mask, Opening, Reach, Ready, Root, Secret, Seeds, Shape, Sum,
-    Transcript, Transcripts, Word,
+    BlockHash, Fixed, Listed, Mask, MemberKeys, Opening, Reach, ReadyList, Root, Secret, Seeds,
+    Shape, SumAuthors, Transcript, Transcripts, Word,
 };
 
 /// The best of five, in milliseconds; and what came out.
@@ -25,11 +25,11 @@ fn best<T>(mut work: impl FnMut() -> T) -> (T, f64) {
     )
 }
 
-fn ready(members: u16) -> (Vec<Keys>, Ready) {
+fn ready(members: u16) -> (Vec<MemberKeys>, ReadyList) {
     let keys: Vec<_> = (0..members)
         .map(|position| {
             let secret = blake3::derive_key("rota masks measure", &position.to_le_bytes());
-            Keys::derive(Secret::new(secret), &[1; 32], 1, position).unwrap()
+            MemberKeys::derive(Secret::new(secret), &[1; 32], 1, position).unwrap()
         })
         .collect();
     let list: Vec<_> = keys
@@ -41,7 +41,7 @@ fn ready(members: u16) -> (Vec<Keys>, Ready) {
         })
         .collect();
     let quorum = members - (members - 1) / 3;
-    let ready = Ready::new(Root([2; 32]), members, quorum, &list).unwrap();
+    let ready = ReadyList::new(Root([2; 32]), members, quorum, &list).unwrap();
     (keys, ready)
 }
 
@@ -53,7 +53,7 @@ fn measure(members: u16, parameters: usize) {
     );
     println!("  derive and read all keys      {listed:10.1} ms");
     let authors: Vec<_> = (0..members).collect();
-    let sum = Sum::new(&ready, &authors).unwrap();
+    let sum = SumAuthors::new(&ready, &authors).unwrap();
     let reach = Reach::of(&vec![1; authors.len()], Fixed::MODEL).unwrap();
     let shape = Shape::new(parameters, reach).unwrap();
     let (start, model) = (vec![0.0; parameters], vec![0.25; parameters]);
@@ -123,7 +123,7 @@ fn measure(members: u16, parameters: usize) {
 }
 
 /// Adds vectors of which every coordinate is a quarter, and looks whether the sum is right.
-fn combine(seeds: &Seeds, sum: &Sum, shape: Shape, vectors: &[Vec<u8>]) -> f64 {
+fn combine(seeds: &Seeds, sum: &SumAuthors, shape: Shape, vectors: &[Vec<u8>]) -> f64 {
     let slices: Vec<_> = vectors.iter().map(Vec::as_slice).collect();
     let (total, combine) = best(|| seeds.combine::<u32>(shape, sum, &slices).unwrap());
     assert_eq!(total.void, None);

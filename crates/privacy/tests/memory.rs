@@ -4,8 +4,8 @@
 
 use peak_alloc::PeakAlloc;
 use privacy::masks::{
-    BlockHash, Fixed, Keys, Listed, Mask, Opening, Reach, Ready, Root, Secret, Seeds, Shape, Sum,
-    Transcript, Transcripts, Word,
+    BlockHash, Fixed, Listed, Mask, MemberKeys, Opening, Reach, ReadyList, Root, Secret, Seeds,
+    Shape, SumAuthors, Transcript, Transcripts, Word,
 };
 
 #[global_allocator]
@@ -24,7 +24,7 @@ fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
 fn masking_allocates_the_vector_alone_and_adding_the_sum_alone() {
     let parameters = 1_000_000;
     let keys = [0_u16, 1, 2, 3].map(|position| {
-        Keys::derive(Secret::new([position as u8; 32]), &[1; 32], 1, position).unwrap()
+        MemberKeys::derive(Secret::new([position as u8; 32]), &[1; 32], 1, position).unwrap()
     });
     let list: Vec<_> = keys
         .iter()
@@ -34,8 +34,8 @@ fn masking_allocates_the_vector_alone_and_adding_the_sum_alone() {
             share: keys.public().share.bytes(),
         })
         .collect();
-    let ready = Ready::new(Root([2; 32]), 4, 3, &list).unwrap();
-    let sum = Sum::new(&ready, &[0, 1, 2, 3]).unwrap();
+    let ready = ReadyList::new(Root([2; 32]), 4, 3, &list).unwrap();
+    let sum = SumAuthors::new(&ready, &[0, 1, 2, 3]).unwrap();
     let shape = Shape::new(parameters, Reach::of(&[1; 4], Fixed::MODEL).unwrap()).unwrap();
     let (start, model) = (vec![0.0; parameters], vec![0.5; parameters]);
     let few = 16 * 1024;

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use protocol::SecretKey;
-use protocol::identity::{Claim, Strict, Verifier, VerifyingKey};
+use protocol::identity::{SignatureClaim, Strict, Verifier, VerifyingKey};
 
 fn main() {
     let keys: Vec<_> = (0..100u8)
@@ -24,7 +24,7 @@ fn main() {
         .iter()
         .zip(&messages)
         .zip(&signatures)
-        .map(|((key, message), &signature)| Claim {
+        .map(|((key, message), &signature)| SignatureClaim {
             key,
             message,
             signature,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::charter::Epoch;
 use crate::hash::Hash;
 use crate::identity::Signature;
-use crate::message::{Checks, Kind};
+use crate::message::{Kind, SignatureChecks};
 use crate::roster::MemberIndex;
 
 /// Bytes of the header: format 1, federation 32, epoch 32, round 8, view 8, sender 2, kind 1.
@@ -135,11 +135,11 @@ impl Frame {
     }
 
     /// The parts of a frame that has a header: the header with its bytes, the signature and the body.
-    pub(crate) fn parts(&self) -> Option<Parts<'_>> {
+    pub(crate) fn parts(&self) -> Option<FrameParts<'_>> {
         let header = self.header.as_ref()?;
         let (head, rest) = self.bytes.split_at_checked(HEADER)?;
         let (signature, body) = rest.split_first_chunk::<SIGNATURE>()?;
-        Some(Parts {
+        Some(FrameParts {
             header,
             head,
             signature,
@@ -186,17 +186,17 @@ impl Frame {
         let held = 1 + self.bytes.len() / SIGNATURE;
         match self.kind().map(Kind::checks) {
             None => 0,
-            Some(Checks::One) => 1,
-            Some(Checks::Two) => 2,
-            Some(Checks::Quorum) => quorum,
-            Some(Checks::MembersAndQuorum) => members + quorum,
-            Some(Checks::Held) => held,
+            Some(SignatureChecks::One) => 1,
+            Some(SignatureChecks::Two) => 2,
+            Some(SignatureChecks::Quorum) => quorum,
+            Some(SignatureChecks::MembersAndQuorum) => members + quorum,
+            Some(SignatureChecks::Held) => held,
         }
     }
 }
 
 /// The parts of a [`Frame`] that has a header.
-pub(crate) struct Parts<'a> {
+pub(crate) struct FrameParts<'a> {
     pub(crate) header: &'a Header,
     /// The bytes of the header.
     head: &'a [u8],
@@ -204,7 +204,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) body: &'a [u8],
 }
 
-impl Parts<'_> {
+impl FrameParts<'_> {
     /// The bytes that the sender would have signed.
     pub(crate) fn statement(&self) -> Vec<u8> {
         [self.head, self.body].concat()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::certificate::{Certificate, CertificateError, Verdict, Vote};
 use crate::charter::Epoch;
 use crate::evidence::{Evidence, EvidenceError, Signed};
-use crate::identity::{Claim, Signature, Verifier};
+use crate::identity::{Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Change, Confirmation, KeyList, Message, Recovery, RoundBlock};
 use crate::mutation::{Mutation, broken};
 use crate::recovery::set;
@@ -76,7 +76,7 @@ impl Certificate {
             .map(|(vote, message)| {
                 let key = epoch.roster.key(vote.member);
                 let key = key.ok_or(CertificateError::Stranger(vote.member))?;
-                Ok(Claim {
+                Ok(SignatureClaim {
                     key,
                     message,
                     signature: vote.signature,
@@ -104,7 +104,7 @@ impl Evidence {
             let message = statement(epoch, signed.round, signed.view, self.member, &signed.body);
             let key = epoch.roster.key(self.member);
             key.is_some_and(|key| {
-                verifier.verify(&Claim {
+                verifier.verify(&SignatureClaim {
                     key,
                     message: &message,
                     signature: signed.signature,
@@ -207,7 +207,7 @@ fn bodies_hold(
         .iter()
         .map(|(by, message, signature)| {
             let key = epoch.roster.key(*by)?;
-            Some(Claim {
+            Some(SignatureClaim {
                 key,
                 message,
                 signature: *signature,
@@ -229,7 +229,7 @@ pub(crate) fn message_holds(epoch: &Epoch, verifier: &dyn Verifier, message: &Me
     } = *message;
     let statement = statement(epoch, round, view, sender, body);
     let holds = |key| {
-        verifier.verify(&Claim {
+        verifier.verify(&SignatureClaim {
             key,
             message: &statement,
             signature,

@@ -3,16 +3,16 @@
 use maud::{Markup, html};
 
 use super::numbers;
-use super::svg::{Scale, px, tick_text};
+use super::svg::{AxisScale, px, tick_text};
 
 /// Time as coordinates: linear, but for long pauses, which are cut short, and for a wait at the end,
 /// which does not squeeze what came before.
-pub(crate) struct Clock {
+pub(crate) struct TimeAxis {
     /// Ends of each stretch, in seconds and as coordinates, and whether it is a pause cut short.
-    stretches: Vec<(f64, f64, Scale, bool)>,
+    stretches: Vec<(f64, f64, AxisScale, bool)>,
 }
 
-impl Clock {
+impl TimeAxis {
     /// Times the usual length of a view from which on a stretch without events is cut to that.
     const LONG: f64 = 8.0;
     /// The most views among which none is usual.
@@ -59,17 +59,17 @@ impl Clock {
         let drawn = |at: usize| lengths[at].min(most(at));
         let total: f64 = (0..lengths.len()).map(drawn).sum();
         let mut at = left;
-        let mut stretches: Vec<(f64, f64, Scale, bool)> = Vec::new();
+        let mut stretches: Vec<(f64, f64, AxisScale, bool)> = Vec::new();
         let mut begun: Option<(f64, f64)> = None;
         for (nth, pair) in times.windows(2).enumerate() {
             let wide = (right - left) * drawn(nth) / total.max(1e-12);
             let (from, start) = begun.unwrap_or((pair[0], at));
             if lengths[nth] > most(nth) {
                 if begun.is_some() {
-                    let scale = Scale::new((from, pair[0]), (start, at));
+                    let scale = AxisScale::new((from, pair[0]), (start, at));
                     stretches.push((from, pair[0], scale, false));
                 }
-                let scale = Scale::new((pair[0], pair[1]), (at, at + wide));
+                let scale = AxisScale::new((pair[0], pair[1]), (at, at + wide));
                 stretches.push((pair[0], pair[1], scale, true));
                 begun = None;
             } else {
@@ -78,7 +78,12 @@ impl Clock {
             at += wide;
         }
         if let Some((from, start)) = begun {
-            stretches.push((from, end, Scale::new((from, end), (start, right)), false));
+            stretches.push((
+                from,
+                end,
+                AxisScale::new((from, end), (start, right)),
+                false,
+            ));
         }
         Self { stretches }
     }
@@ -99,9 +104,10 @@ impl Clock {
     /// Times to be written below, each with its text.
     fn ticks(&self) -> Vec<(f64, String)> {
         let linear = || self.stretches.iter().filter(|(.., cut)| !*cut);
-        let wide = |(from, to, scale, _): &(f64, f64, Scale, bool)| scale.at(*to) - scale.at(*from);
+        let wide =
+            |(from, to, scale, _): &(f64, f64, AxisScale, bool)| scale.at(*to) - scale.at(*from);
         let all: f64 = linear().map(wide).sum();
-        let of = |stretch: &(f64, f64, Scale, bool)| {
+        let of = |stretch: &(f64, f64, AxisScale, bool)| {
             let wanted = (8.0 * wide(stretch) / all.max(1e-9)).round() as usize;
             let scale = stretch.2;
             if wanted == 0 {
@@ -167,13 +173,13 @@ mod tests {
     fn a_wait_at_the_end_takes_a_fifth_at_most() {
         // Two seconds of views, and one that is under way for seventeen.
         let views = [(0.0, 0.5), (0.5, 1.2), (1.2, 2.0), (2.0, 19.0)];
-        let clock = |waiting| Clock::new(&views, &[], (19.0, waiting), (0.0, 100.0));
+        let clock = |waiting| TimeAxis::new(&views, &[], (19.0, waiting), (0.0, 100.0));
         let waited = clock(true);
         assert_eq!((waited.at(2.0), waited.at(19.0)), (80.0, 100.0));
         assert_eq!(waited.at(1.2), 48.0);
         let pauses: Vec<_> = waited.pauses().collect();
         assert_eq!(pauses, [(80.0, 100.0, 17.0)]);
-        let stopped = Clock::new(&views, &[11.0], (19.0, true), (0.0, 100.0));
+        let stopped = TimeAxis::new(&views, &[11.0], (19.0, true), (0.0, 100.0));
         assert_eq!(stopped.at(2.0), 80.0);
         assert!(
             waited
@@ -192,13 +198,13 @@ mod tests {
             let from = views.last().map_or(0.0, |view| view.1);
             views.push((from, from + length));
         }
-        let clock = Clock::new(&views, &[], (240.0, false), (0.0, 800.0));
+        let clock = TimeAxis::new(&views, &[], (240.0, false), (0.0, 800.0));
         assert_eq!(clock.pauses().count(), 3);
         let ticks = clock.ticks();
         assert!(
             ticks
                 .windows(2)
-                .all(|pair| pair[1].0 - pair[0].0 >= Clock::APART)
+                .all(|pair| pair[1].0 - pair[0].0 >= TimeAxis::APART)
                 && ticks.len() > 3,
             "{ticks:?}"
         );
@@ -207,16 +213,16 @@ mod tests {
     #[test]
     fn a_short_wait_is_drawn_to_scale() {
         let views = [(0.0, 4.0), (4.0, 8.0), (8.0, 10.0)];
-        let clock = Clock::new(&views, &[], (10.0, true), (0.0, 100.0));
+        let clock = TimeAxis::new(&views, &[], (10.0, true), (0.0, 100.0));
         assert_eq!((clock.at(8.0), clock.pauses().count()), (80.0, 0));
     }
 
     #[test]
     fn one_view_that_waits_fills_the_drawing() {
-        let clock = Clock::new(&[(0.0, 30.0)], &[], (30.0, true), (0.0, 100.0));
+        let clock = TimeAxis::new(&[(0.0, 30.0)], &[], (30.0, true), (0.0, 100.0));
         assert_eq!((clock.at(15.0), clock.pauses().count()), (50.0, 0));
         // Also where it began a little later than the clock.
-        let clock = Clock::new(&[(0.03, 30.0)], &[], (30.0, true), (0.0, 100.0));
+        let clock = TimeAxis::new(&[(0.03, 30.0)], &[], (30.0, true), (0.0, 100.0));
         assert_eq!((clock.at(15.0), clock.pauses().count()), (50.0, 0));
     }
 
@@ -226,7 +232,7 @@ mod tests {
             .map(|at| (f64::from(at), f64::from(at + 1)))
             .collect();
         let others: Vec<f64> = (0..40).map(|at| 2.0 + f64::from(at) / 100.0).collect();
-        let clock = Clock::new(&views, &others, (6.0, false), (0.0, 60.0));
+        let clock = TimeAxis::new(&views, &others, (6.0, false), (0.0, 60.0));
         assert_eq!((clock.at(5.0), clock.pauses().count()), (50.0, 0));
     }
 }

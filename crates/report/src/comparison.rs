@@ -5,7 +5,7 @@ use std::fmt;
 use lab::summary::{Interval, ModelKind};
 use methods::serving::Candidate;
 
-use super::story::{Silo, Story};
+use super::story::{SiloStory, Story};
 
 use super::numbers;
 
@@ -42,7 +42,7 @@ impl Column {
         }
     }
 
-    pub(crate) fn of(self, silo: &Silo) -> Option<f64> {
+    pub(crate) fn of(self, silo: &SiloStory) -> Option<f64> {
         match self {
             Column::Own => silo.local,
             Column::Global => silo.global,
@@ -50,7 +50,7 @@ impl Column {
         }
     }
 
-    pub(crate) fn second(self, silo: &Silo) -> Option<f64> {
+    pub(crate) fn second(self, silo: &SiloStory) -> Option<f64> {
         match self {
             Column::Own => silo.second.local,
             Column::Global => silo.second.global,
@@ -59,7 +59,7 @@ impl Column {
     }
 
     /// Whether the silo has such a result that is of use.
-    fn is_usable(self, silo: &Silo) -> bool {
+    fn is_usable(self, silo: &SiloStory) -> bool {
         self.of(silo).is_some_and(f64::is_finite) && silo.no_use(self.kind()).is_none()
     }
 }
@@ -93,7 +93,7 @@ pub type Means = Vec<Option<Cell>>;
 
 /// The table: one row per silo and rows of means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct ComparisonTable {
     /// The columns that were measured.
     pub columns: Vec<Column>,
     /// Decimals of every column.
@@ -136,14 +136,15 @@ pub fn choice(candidate: Candidate) -> &'static str {
     }
 }
 
-impl Comparison {
+impl ComparisonTable {
     /// Compares the models that were measured.
-    pub fn of(story: &Story) -> Comparison {
+    pub fn of(story: &Story) -> ComparisonTable {
         let (silos, outside) = (&story.silos, &story.outside);
         let all = || silos.iter().chain(outside);
         let measured = |column: &Column| {
-            let any =
-                |silo: &Silo| column.of(silo).is_some() || silo.no_use(column.kind()).is_some();
+            let any = |silo: &SiloStory| {
+                column.of(silo).is_some() || silo.no_use(column.kind()).is_some()
+            };
             // Members may have no rows to test on.
             all().any(any)
         };
@@ -155,16 +156,16 @@ impl Comparison {
                 numbers::decimals_of(usable.filter_map(|silo| column.of(silo)))
             })
             .collect();
-        let row = |silo: &Silo| row(silo, &columns, &decimals);
+        let row = |silo: &SiloStory| row(silo, &columns, &decimals);
         let (common, means) = means(story, silos, &columns, &decimals, Count::Silos);
         let (_, row_means) = self::means(story, silos, &columns, &decimals, Count::Rows);
         let coarse = decimals.iter().copied().min().unwrap_or(3);
         let text = |value: f64| numbers::value(value, coarse);
-        let of_use = |silo: &Silo, kind, value: Option<f64>| {
+        let of_use = |silo: &SiloStory, kind, value: Option<f64>| {
             value.filter(|value| value.is_finite() && silo.no_use(kind).is_none())
         };
-        let pooled = |silo: &Silo| of_use(silo, ModelKind::Pooled, silo.pooled);
-        let served = |silo: &Silo| {
+        let pooled = |silo: &SiloStory| of_use(silo, ModelKind::Pooled, silo.pooled);
+        let served = |silo: &SiloStory| {
             let (candidate, value) = silo.serves()?;
             Some((candidate, of_use(silo, ModelKind::Served, value)?))
         };
@@ -173,11 +174,11 @@ impl Comparison {
             false => Vec::new(),
         };
         let both = columns.contains(&Column::Own) && columns.contains(&Column::Coalition);
-        let gain = |silo: &Silo| silo.gain(ModelKind::Coalition, ModelKind::Local);
+        let gain = |silo: &SiloStory| silo.gain(ModelKind::Coalition, ModelKind::Local);
         let serves: Vec<_> = all()
             .map(|silo| served(silo).map(|(candidate, value)| (candidate, text(value))))
             .collect();
-        Comparison {
+        ComparisonTable {
             rows: silos.iter().map(row).collect(),
             gains: match both {
                 true => silos.iter().map(gain).collect(),
@@ -225,7 +226,7 @@ fn cell<'a>(columns: &[Column], means: &'a [Option<Cell>], column: Column) -> Op
 }
 
 /// One silo's row.
-fn row(silo: &Silo, columns: &[Column], decimals: &[usize]) -> Vec<Option<Cell>> {
+fn row(silo: &SiloStory, columns: &[Column], decimals: &[usize]) -> Vec<Option<Cell>> {
     let usable: Vec<Column> = columns
         .iter()
         .copied()
@@ -282,12 +283,12 @@ enum Count {
 /// how many they are.
 fn means(
     story: &Story,
-    silos: &[Silo],
+    silos: &[SiloStory],
     columns: &[Column],
     decimals: &[usize],
     count: Count,
 ) -> (usize, Means) {
-    let weight = |silo: &Silo| match count {
+    let weight = |silo: &SiloStory| match count {
         Count::Silos => 1.0,
         Count::Rows => silo.held_out() as f64,
     };
@@ -296,7 +297,7 @@ fn means(
         .copied()
         .filter(|column| silos.iter().any(|silo| column.is_usable(silo)))
         .collect();
-    let common: Vec<&Silo> = silos
+    let common: Vec<&SiloStory> = silos
         .iter()
         .filter(|silo| alive.iter().all(|column| column.is_usable(silo)))
         .collect();
@@ -406,7 +407,7 @@ pub(crate) mod tests {
     #[test]
     fn lower_is_best_for_errors_and_higher_for_accuracies() {
         let rows = [[Some(3.0), Some(2.0), Some(1.0)]];
-        let best = |up| best_of(&Comparison::of(&story(up, 0.5, &rows)).rows[0]);
+        let best = |up| best_of(&ComparisonTable::of(&story(up, 0.5, &rows)).rows[0]);
         assert_eq!(best(false), [false, false, true]);
         assert_eq!(best(true), [true, false, false]);
     }
@@ -417,14 +418,14 @@ pub(crate) mod tests {
             [Some(3.0), Some(2.0), Some(1.0)],
             [Some(3.0), Some(2.5), Some(1.0)],
         ];
-        let table = Comparison::of(&story(false, 1.2, &rows));
+        let table = ComparisonTable::of(&story(false, 1.2, &rows));
         assert_eq!(best_of(&table.rows[0]), [false, false, false]);
         assert_eq!(best_of(&table.rows[1]), [false, false, true]);
         // Without intervals nothing is known.
         let mut unknown = story(false, 0.0, &rows);
         unknown.silos.iter_mut().for_each(|silo| silo.gains.clear());
         assert_eq!(
-            best_of(&Comparison::of(&unknown).rows[0]),
+            best_of(&ComparisonTable::of(&unknown).rows[0]),
             [false, false, false]
         );
     }
@@ -438,7 +439,7 @@ pub(crate) mod tests {
             }
         }
         assert_eq!(
-            best_of(&Comparison::of(&story).rows[0]),
+            best_of(&ComparisonTable::of(&story).rows[0]),
             [false, true, true]
         );
     }
@@ -452,7 +453,7 @@ pub(crate) mod tests {
         let mut story = story(false, 0.1, &rows);
         let reason = "its mae is 1.2e28, that of a constant prediction 65.0".to_owned();
         story.silos[0].unusable = vec![(ModelKind::Coalition, reason.clone())];
-        let table = Comparison::of(&story);
+        let table = ComparisonTable::of(&story);
         assert_eq!(text_of(&table.rows[0]), ["40.12", "41.00", "diverged"]);
         assert_eq!(text_of(&table.rows[1]), ["44.12", "45.00", "43.50"]);
         assert_eq!(best_of(&table.rows[0]), [true, false, false]);
@@ -466,7 +467,7 @@ pub(crate) mod tests {
             (1, vec!["44.12", "45.00", "43.50"])
         );
         story.silos[1].unusable = vec![(ModelKind::Coalition, reason)];
-        let table = Comparison::of(&story);
+        let table = ComparisonTable::of(&story);
         assert_eq!(
             (table.common, text_of(&table.means)),
             (2, vec!["42.12", "43.00", "diverged"])
@@ -477,7 +478,7 @@ pub(crate) mod tests {
     fn a_training_that_failed_is_in_the_table() {
         let mut story = story(false, 0.1, &[[None, Some(1.0), Some(1.0)]]);
         story.silos[0].unusable = vec![(ModelKind::Local, "training diverged at step 3".into())];
-        let table = Comparison::of(&story);
+        let table = ComparisonTable::of(&story);
         assert_eq!(table.columns[0], Column::Own);
         assert_eq!(text_of(&table.rows[0]), ["failed", "1.000", "1.000"]);
     }
@@ -485,7 +486,7 @@ pub(crate) mod tests {
     #[test]
     fn every_column_has_digits_of_its_own() {
         let rows = [[Some(0.000_12), Some(4321.5), Some(43.2)]];
-        let table = Comparison::of(&story(false, 0.0, &rows));
+        let table = ComparisonTable::of(&story(false, 0.0, &rows));
         assert_eq!(text_of(&table.rows[0]), ["0.000120", "4322", "43.20"]);
     }
 
@@ -493,14 +494,14 @@ pub(crate) mod tests {
     fn means_count_silos_or_held_out_rows() {
         let mut story = story(false, 0.1, &[[Some(1.0); 3], [Some(4.0); 3]]);
         (story.silos[0].test_samples, story.silos[1].test_samples) = (30, 10);
-        let table = Comparison::of(&story);
+        let table = ComparisonTable::of(&story);
         assert_eq!(table.mean(Column::Own).unwrap().value, 2.5);
         assert_eq!(table.row_mean(Column::Own).unwrap().value, 1.75);
     }
 
     #[test]
     fn values_that_are_missing_are_skipped() {
-        let table = Comparison::of(&story(true, 0.1, &[[Some(0.4), Some(0.5), None]]));
+        let table = ComparisonTable::of(&story(true, 0.1, &[[Some(0.4), Some(0.5), None]]));
         assert_eq!(table.columns, [Column::Own, Column::Global]);
         assert!(table.gains.is_empty());
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::band::{self, quartiles};
-use super::story::{Point, Silo, Story};
-use super::svg::{Frame, Scale, colour, drawing, px, tick_text};
+use super::story::{SiloPoint, SiloStory, Story};
+use super::svg::{AxisFrame, AxisScale, colour, drawing, px, tick_text};
 use super::{download, numbers, terminal};
 
 const WIDTH: f64 = 560.0;
@@ -44,28 +44,28 @@ pub(crate) fn section(story: &Story) -> Markup {
     }
 }
 
-fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&Point) -> Option<f64>) -> Markup {
-    let finite = |point: &Point| of(point).filter(|value| value.is_finite());
+fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&SiloPoint) -> Option<f64>) -> Markup {
+    let finite = |point: &SiloPoint| of(point).filter(|value| value.is_finite());
     let points = || story.silos.iter().flat_map(|silo| &silo.curve);
-    let Some(frame) = Frame::of(points().filter_map(finite)) else {
+    let Some(frame) = AxisFrame::of(points().filter_map(finite)) else {
         return html! { figure { figcaption { (title) } p { "Nothing was measured." } } };
     };
-    let shown = |point: &Point| finite(point).map(|value| frame.inside(value));
+    let shown = |point: &SiloPoint| finite(point).map(|value| frame.inside(value));
     let many = story.silos.len() > ALIKE;
     let outliers = if many {
         outliers(story, finite)
     } else {
         Vec::new()
     };
-    let labelled: Vec<&Silo> = match many {
+    let labelled: Vec<&SiloStory> = match many {
         true => outliers.iter().map(|&at| &story.silos[at]).collect(),
         false => story.silos.iter().collect(),
     };
     let right = WIDTH - if labelled.is_empty() { 14.0 } else { 124.0 };
     let rounds = points().map(|point| point.round as f64);
     let (first, last) = rounds.fold((f64::INFINITY, 0.0f64), |(a, b), r| (a.min(r), b.max(r)));
-    let x = Scale::new((first, last), (LEFT, right));
-    let y = Scale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
+    let x = AxisScale::new((first, last), (LEFT, right));
+    let y = AxisScale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
     let dotted = !many && points().count() <= POINTS;
     let faint = |at: &usize| many && !outliers.contains(at);
     let each = || story.silos.iter().enumerate();
@@ -102,9 +102,9 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&Point) -> Option<f
 }
 
 /// The values of a chart as CSV.
-fn table(story: &Story, name: &str, of: impl Fn(&Point) -> Option<f64>) -> String {
+fn table(story: &Story, name: &str, of: impl Fn(&SiloPoint) -> Option<f64>) -> String {
     let rows = story.silos.iter().flat_map(|silo| {
-        let cells = |point: &Point| {
+        let cells = |point: &SiloPoint| {
             let value = of(point);
             [
                 silo.name.clone(),
@@ -118,14 +118,14 @@ fn table(story: &Story, name: &str, of: impl Fn(&Point) -> Option<f64>) -> Strin
 }
 
 /// The silos whose last value is outside of Tukey's fences, the furthest first.
-fn outliers(story: &Story, of: impl Fn(&Point) -> Option<f64>) -> Vec<usize> {
+fn outliers(story: &Story, of: impl Fn(&SiloPoint) -> Option<f64>) -> Vec<usize> {
     // Only what was measured after the last round: a silo that was away earlier is no outlier.
     let points = story.silos.iter().flat_map(|silo| &silo.curve);
     let end = points
         .filter(|point| of(point).is_some())
         .map(|point| point.round)
         .max();
-    let last = |(at, silo): (usize, &Silo)| {
+    let last = |(at, silo): (usize, &SiloStory)| {
         let point = silo
             .curve
             .iter()
@@ -150,7 +150,12 @@ fn outliers(story: &Story, of: impl Fn(&Point) -> Option<f64>) -> Vec<usize> {
 }
 
 /// The median by round, and the band between the quartiles.
-fn band(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+fn band(
+    story: &Story,
+    x: AxisScale,
+    y: AxisScale,
+    of: impl Fn(&SiloPoint) -> Option<f64>,
+) -> Markup {
     let mut rounds = BTreeMap::<u64, Vec<f64>>::new();
     for point in story.silos.iter().flat_map(|silo| &silo.curve) {
         if let Some(value) = of(point) {
@@ -164,7 +169,7 @@ fn band(story: &Story, x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -
     band::drawn(&places)
 }
 
-fn axes(x: Scale, y: Scale, right: f64) -> Markup {
+fn axes(x: AxisScale, y: AxisScale, right: f64) -> Markup {
     let ticks = y.ticks(5);
     let floor = HEIGHT - BOTTOM;
     html! {
@@ -193,12 +198,12 @@ enum Look {
 }
 
 fn line(
-    silo: &Silo,
-    x: Scale,
-    y: Scale,
+    silo: &SiloStory,
+    x: AxisScale,
+    y: AxisScale,
     look: Look,
     measured: &BTreeSet<u64>,
-    of: impl Fn(&Point) -> Option<f64>,
+    of: impl Fn(&SiloPoint) -> Option<f64>,
 ) -> Markup {
     let coalition = silo.in_coalition();
     let dotted = look == Look::Dotted;
@@ -235,9 +240,14 @@ fn line(
 }
 
 /// Names at the ends of the lines, moved apart where they would overlap.
-fn labels(silos: &[&Silo], x: Scale, y: Scale, of: impl Fn(&Point) -> Option<f64>) -> Markup {
+fn labels(
+    silos: &[&SiloStory],
+    x: AxisScale,
+    y: AxisScale,
+    of: impl Fn(&SiloPoint) -> Option<f64>,
+) -> Markup {
     const APART: f64 = 14.0;
-    let mut ends: Vec<(f64, f64, f64, &Silo)> = silos
+    let mut ends: Vec<(f64, f64, f64, &SiloStory)> = silos
         .iter()
         .filter_map(|&silo| {
             let (round, value) = silo
@@ -280,11 +290,11 @@ mod tests {
         let story = fixture::story(2, 1, 4);
         let page = section(&story).into_string();
         // The fixture's second silo was away in round 3: `M` of rounds 1 and 4, `L` of round 2.
-        let x = Scale::new((1.0, 4.0), (0.0, 1.0));
-        let y = Scale::new((0.0, 1.0), (0.0, 1.0));
+        let x = AxisScale::new((1.0, 4.0), (0.0, 1.0));
+        let y = AxisScale::new((0.0, 1.0), (0.0, 1.0));
         let drawn = |measured: &[u64]| {
             let measured = measured.iter().copied().collect();
-            let metric = |point: &Point| point.metric;
+            let metric = |point: &SiloPoint| point.metric;
             let path = line(&story.silos[1], x, y, Look::Plain, &measured, metric).into_string();
             (path.matches('M').count(), path.matches('L').count())
         };

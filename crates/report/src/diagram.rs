@@ -32,14 +32,14 @@ pub struct Diagram {
     /// The meaning of sizes and colours.
     pub note: String,
     /// The nodes; edges name them by their index here.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DiagramNode>,
     /// Pairs of neighbours, each once.
     pub edges: Vec<(usize, usize)>,
 }
 
 /// A node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct DiagramNode {
     /// The text in it: a few characters.
     pub label: String,
     /// The text that shows on pointing.
@@ -170,7 +170,7 @@ impl Diagram {
     }
 
     fn disc(&self, node: usize, (x, y): Pair, radius: f64) -> Markup {
-        let Node { label, about, .. } = &self.nodes[node];
+        let DiagramNode { label, about, .. } = &self.nodes[node];
         html! {
             g {
                 title { (about) }
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     fn diagram(nodes: usize, edges: &[(usize, usize)]) -> Diagram {
-        let node = |index: usize| Node {
+        let node = |index: usize| DiagramNode {
             label: index.to_string(),
             about: format!("silo {index} <&\">"),
             weight: 1.0 / (1 + index) as f64,

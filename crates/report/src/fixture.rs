@@ -101,7 +101,7 @@ fn coalition_of(index: usize, coalitions: usize) -> usize {
 #[derive(Default)]
 struct Course {
     rounds: Vec<RoundInfo>,
-    views: Vec<Lead>,
+    views: Vec<ViewLead>,
     /// When the last view ended, in seconds.
     at: f64,
 }
@@ -121,7 +121,7 @@ impl Course {
 
     /// Adds a view of so many seconds.
     fn view(&mut self, silos: usize, round: u64, seconds: f64, result: &'static str) {
-        self.views.push(Lead {
+        self.views.push(ViewLead {
             view: self.views.len() as u64 + 1,
             lead: name(self.views.len() % silos),
             round,
@@ -263,8 +263,8 @@ fn fault() -> FaultInfo {
     }
 }
 
-fn left_out() -> LeftOut {
-    LeftOut {
+fn left_out() -> LeftOutMembers {
+    LeftOutMembers {
         round: 2,
         view: 3,
         lead: name(2),

@@ -87,14 +87,14 @@ fn csv(story: &Story) -> String {
 
 struct Cluster<'a> {
     index: usize,
-    members: Vec<Node<'a>>,
+    members: Vec<GraphNode<'a>>,
     radius: f64,
     disc: bool,
     x: f64,
     y: f64,
 }
 
-struct Node<'a> {
+struct GraphNode<'a> {
     name: &'a str,
     samples: u64,
     radius: f64,
@@ -146,7 +146,7 @@ fn clusters<'a>(story: &Story, coalitions: &[(usize, &'a [String])]) -> Vec<Clus
         let node = |(place, name): (usize, &'a String)| {
             let samples = samples.get(name.as_str()).copied().unwrap_or(0);
             let place = place as f64 + 0.5;
-            Node {
+            GraphNode {
                 name,
                 samples,
                 radius: (most * (samples as f64 / largest).sqrt()).max(5.0),
@@ -190,7 +190,7 @@ fn place(clusters: &mut [Cluster<'_>], margin: f64) -> f64 {
     height
 }
 
-fn spot(cluster: &Cluster<'_>, node: &Node<'_>) -> (f64, f64) {
+fn spot(cluster: &Cluster<'_>, node: &GraphNode<'_>) -> (f64, f64) {
     let (sin, cos) = node.angle.sin_cos();
     (cluster.x + node.out * cos, cluster.y + node.out * sin)
 }
@@ -215,7 +215,7 @@ fn group(cluster: &Cluster<'_>) -> Markup {
     }
 }
 
-fn dot(cluster: &Cluster<'_>, node: &Node<'_>, named: bool) -> Markup {
+fn dot(cluster: &Cluster<'_>, node: &GraphNode<'_>, named: bool) -> Markup {
     let (x, y) = spot(cluster, node);
     let rows = numbers::count(node.samples);
     // Names stand outside the ring: left of it, right of it, or below.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-use super::lab::chart::{Line, chart};
+use super::lab::chart::{ChartLine, chart};
 use super::lab::timelines::{Strip, key, strips_drawn};
 use super::page::document;
 use super::{download, numbers};
@@ -191,7 +191,7 @@ fn metrics(history: &History) -> Markup {
     let line = |silo: usize| {
         let of = history.metrics.iter();
         let of = of.filter(|metric| metric.silo == silo && metric.name == name);
-        Line {
+        ChartLine {
             name: history.name(silo).to_owned(),
             points: of
                 .map(|metric| (metric.round as f64, metric.value))
@@ -199,7 +199,7 @@ fn metrics(history: &History) -> Markup {
         }
     };
     let lines = (0..history.silos.len()).map(line);
-    let lines: Vec<Line> = lines.filter(|line| !line.points.is_empty()).collect();
+    let lines: Vec<ChartLine> = lines.filter(|line| !line.points.is_empty()).collect();
     html! {
         section {
             h2 { "Held-out results" }

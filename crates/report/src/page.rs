@@ -6,7 +6,7 @@ use data_encoding::BASE64;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
-use super::comparison::Comparison;
+use super::comparison::ComparisonTable;
 use super::{
     agreement, classes, curves, graph, numbers, palette, settings, table, timeline, traffic,
 };
@@ -24,7 +24,7 @@ fn policy() -> String {
 /// The report of a federation as one HTML document. `command` runs the same again; `date` is that of
 /// the run, for people, or empty.
 pub fn page(story: &Story, command: &str, date: &str) -> String {
-    let comparison = Comparison::of(story);
+    let comparison = ComparisonTable::of(story);
     let title = format!("{} · federation report", story.scenario);
     document(
         &title,

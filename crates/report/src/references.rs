@@ -9,7 +9,7 @@ use super::story::Story;
 use super::{download, numbers};
 
 /// One line of the table.
-struct Line {
+struct ReferenceLine {
     model: String,
     values: [String; 3],
 }
@@ -18,7 +18,7 @@ struct Line {
 const HEADS: [&str; 3] = ["mean of silos", "mean of rows", "worst silo"];
 
 /// The lines; empty where there are no references.
-fn lines(story: &Story) -> Vec<Line> {
+fn lines(story: &Story) -> Vec<ReferenceLine> {
     let means = &story.means;
     if !means.iter().any(|mean| mean.model == ModelKind::Local) {
         return Vec::new();
@@ -30,7 +30,7 @@ fn lines(story: &Story) -> Vec<Line> {
         if mean.silos < story.silos.len() {
             model.push_str(&format!(" (at {} silos)", mean.silos));
         }
-        Line {
+        ReferenceLine {
             model,
             values: values(mean).map(|value| numbers::value(value, decimals)),
         }
@@ -64,7 +64,7 @@ pub(crate) fn terminal(out: &mut impl Write, story: &Story) -> io::Result<()> {
         .iter()
         .for_each(|head| heads.push_str(&format!("  {head:>13}")));
     writeln!(out, "  {:width$}{heads}", "")?;
-    for Line { model, values } in lines {
+    for ReferenceLine { model, values } in lines {
         let values: String = values
             .iter()
             .map(|value| format!("  {value:>13}"))

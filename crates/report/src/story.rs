@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use lab::summary::{Gain, Interval, Lead, MeanGain, ModelKind, SiloInfo, Summary};
+use lab::summary::{Gain, Interval, MeanGain, ModelKind, SiloInfo, Summary, ViewLead};
 use methods::serving::Candidate;
 
 /// A finished federation: its summary, and what the lists of the summary say of every silo, joined.
@@ -14,22 +14,22 @@ pub struct Story {
     /// The scenario's description, one sentence.
     pub description: String,
     /// Every member, in roster order.
-    pub silos: Vec<Silo>,
+    pub silos: Vec<SiloStory>,
     /// Silos outside the federation, which get a model in the end.
-    pub outside: Vec<Silo>,
+    pub outside: Vec<SiloStory>,
     /// Further lines: a name and a text each.
     pub facts: Vec<(&'static str, String)>,
 }
 
 /// A silo with its results.
 #[derive(Debug, Clone)]
-pub struct Silo {
+pub struct SiloStory {
     /// The silo in the summary's list.
     pub info: SiloInfo,
     /// Models that are of no use here, with the reasons.
     pub unusable: Vec<(ModelKind, String)>,
     /// The silo's curves, by round.
-    pub curve: Vec<Point>,
+    pub curve: Vec<SiloPoint>,
     /// Bytes of signed messages, and of models with outcome documents, that it sent.
     pub sent: (u64, u64),
 }
@@ -51,13 +51,13 @@ impl std::ops::DerefMut for Story {
 }
 
 #[cfg(test)]
-impl std::ops::DerefMut for Silo {
+impl std::ops::DerefMut for SiloStory {
     fn deref_mut(&mut self) -> &mut SiloInfo {
         &mut self.info
     }
 }
 
-impl Deref for Silo {
+impl Deref for SiloStory {
     type Target = SiloInfo;
 
     fn deref(&self) -> &SiloInfo {
@@ -67,7 +67,7 @@ impl Deref for Silo {
 
 /// One point of a silo's curves.
 #[derive(Debug, Clone, Copy)]
-pub struct Point {
+pub struct SiloPoint {
     /// The round.
     pub round: u64,
     /// Mean training loss of the last local epoch.
@@ -76,7 +76,7 @@ pub struct Point {
     pub metric: Option<f64>,
 }
 
-impl Silo {
+impl SiloStory {
     /// Training rows.
     pub fn rows(&self) -> u64 {
         self.samples as u64
@@ -125,11 +125,11 @@ impl Silo {
 impl Story {
     /// Joins a summary; `description` is the scenario's.
     pub fn of(summary: &Summary, description: &str) -> Story {
-        let mut curves = BTreeMap::<&str, Vec<Point>>::new();
+        let mut curves = BTreeMap::<&str, Vec<SiloPoint>>::new();
         for point in &summary.curves {
             let (loss, metric) = (point.loss, point.metric);
             let points = curves.entry(&point.silo).or_default();
-            points.push(Point {
+            points.push(SiloPoint {
                 round: point.round,
                 loss,
                 metric,
@@ -142,7 +142,7 @@ impl Story {
                 (traffic.sent.messages, traffic.sent.blobs)
             })
         };
-        let silo = |info: &SiloInfo| Silo {
+        let silo = |info: &SiloInfo| SiloStory {
             unusable: summary
                 .unusable
                 .iter()
@@ -211,7 +211,7 @@ impl Story {
     }
 
     /// The views that were voted down, each with the view after it.
-    pub fn hand_overs(&self) -> impl Iterator<Item = (&Lead, Option<&Lead>)> {
+    pub fn hand_overs(&self) -> impl Iterator<Item = (&ViewLead, Option<&ViewLead>)> {
         let views = self.timeline.iter().enumerate();
         views
             .filter(|(_, view)| view.result == "nullified")

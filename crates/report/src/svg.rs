@@ -41,7 +41,7 @@ pub(crate) fn shrinking(
 
 /// A map from values to coordinates, linear or logarithmic.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scale {
+pub(crate) struct AxisScale {
     from: f64,
     to: f64,
     start: f64,
@@ -49,10 +49,10 @@ pub(crate) struct Scale {
     log: bool,
 }
 
-impl Scale {
+impl AxisScale {
     /// Maps `from..=to` to `start..=end`; an empty range of values goes to the middle.
-    pub(crate) fn new((from, to): (f64, f64), (start, end): (f64, f64)) -> Scale {
-        Scale {
+    pub(crate) fn new((from, to): (f64, f64), (start, end): (f64, f64)) -> AxisScale {
+        AxisScale {
             from,
             to,
             start,
@@ -62,13 +62,13 @@ impl Scale {
     }
 
     /// Maps a frame of values to `start..=end`.
-    pub(crate) fn framed(frame: &Frame, ends: (f64, f64)) -> Scale {
+    pub(crate) fn framed(frame: &AxisFrame, ends: (f64, f64)) -> AxisScale {
         match frame.log {
-            true => Scale {
+            true => AxisScale {
                 log: true,
-                ..Scale::new((frame.low.log10(), frame.high.log10()), ends)
+                ..AxisScale::new((frame.low.log10(), frame.high.log10()), ends)
             },
-            false => Scale::new((frame.low, frame.high), ends),
+            false => AxisScale::new((frame.low, frame.high), ends),
         }
     }
 
@@ -151,7 +151,7 @@ pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// The values that an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame {
+pub(crate) struct AxisFrame {
     /// The smallest.
     pub(crate) low: f64,
     /// The largest.
@@ -162,7 +162,7 @@ pub(crate) struct Frame {
     pub(crate) above: Option<(usize, f64)>,
 }
 
-impl Frame {
+impl AxisFrame {
     /// Times the median from which on a value would flatten the others.
     const ABSURD: f64 = 1e3;
     /// The largest ratio of values on a linear axis.
@@ -211,35 +211,37 @@ mod tests {
 
     #[test]
     fn scales_map_their_ends_and_accept_an_empty_range() {
-        let scale = Scale::new((10.0, 20.0), (0.0, 100.0));
+        let scale = AxisScale::new((10.0, 20.0), (0.0, 100.0));
         assert_eq!([10.0, 15.0, 20.0].map(|v| scale.at(v)), [0.0, 50.0, 100.0]);
-        assert_eq!(Scale::new((3.0, 3.0), (0.0, 100.0)).at(3.0), 50.0);
+        assert_eq!(AxisScale::new((3.0, 3.0), (0.0, 100.0)).at(3.0), 50.0);
     }
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let ticks = Scale::new((0.3, 9.7), (0.0, 1.0)).ticks(5);
+        let ticks = AxisScale::new((0.3, 9.7), (0.0, 1.0)).ticks(5);
         assert_eq!(ticks, [2.0, 4.0, 6.0, 8.0]);
         assert_eq!(tick_text(&ticks, 4.0), "4");
-        let fine = Scale::new((0.0, 0.1), (0.0, 1.0)).ticks(5);
+        let fine = AxisScale::new((0.0, 0.1), (0.0, 1.0)).ticks(5);
         assert_eq!(fine.len(), 6);
         assert_eq!(tick_text(&fine, 0.02), "0.02");
     }
 
     #[test]
     fn one_absurd_value_does_not_flatten_the_rest() {
-        let frame = Frame::of([40.0, 45.0, 50.0, 1.2e28].into_iter()).unwrap_or_else(|| panic!());
+        let frame =
+            AxisFrame::of([40.0, 45.0, 50.0, 1.2e28].into_iter()).unwrap_or_else(|| panic!());
         assert!(frame.high < 60.0 && !frame.log, "{frame:?}");
         assert_eq!(frame.above, Some((1, 1.2e28)));
         assert!((frame.inside(1e28) - frame.high).abs() < 1e-9);
-        assert_eq!(Frame::of([f64::NAN].into_iter()), None);
+        assert_eq!(AxisFrame::of([f64::NAN].into_iter()), None);
     }
 
     #[test]
     fn values_over_many_powers_of_ten_have_a_logarithmic_axis() {
-        let frame = Frame::of([1e2, 1e9, 1e18, 1e22, 1e28].into_iter()).unwrap_or_else(|| panic!());
+        let frame =
+            AxisFrame::of([1e2, 1e9, 1e18, 1e22, 1e28].into_iter()).unwrap_or_else(|| panic!());
         assert!(frame.log, "{frame:?}");
-        let scale = Scale::framed(&frame, (0.0, 100.0));
+        let scale = AxisScale::framed(&frame, (0.0, 100.0));
         let ticks = scale.ticks(5);
         assert!(ticks.len() > 2 && ticks.len() < 9, "{ticks:?}");
         assert_eq!(tick_text(&ticks, 1e10), "1e10");

@@ -1,11 +1,11 @@
 //! The section with the comparison of models per silo, and a small drawing of each row.
 
-use super::story::{Silo, Story};
+use super::story::{SiloStory, Story};
 use lab::summary::{Interval, ModelKind};
 use maud::{Markup, html};
 
-use super::comparison::{Cell, Column, Comparison, choice};
-use super::svg::{Frame, Scale, colour};
+use super::comparison::{Cell, Column, ComparisonTable, choice};
+use super::svg::{AxisFrame, AxisScale, colour};
 use super::verdict::{between, long_name, statements};
 use super::{download, letter, numbers, references, terminal};
 
@@ -13,7 +13,7 @@ use super::{download, letter, numbers, references, terminal};
 const DOTS: f64 = 130.0;
 
 /// The section.
-pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
+pub(crate) fn section(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     html! {
         section {
@@ -50,15 +50,15 @@ pub(crate) fn section(story: &Story, comparison: &Comparison) -> Markup {
 
 /// What decides: which model a silo serves, what it gains, and how the models do. It fits a window of
 /// 1,280 pixels.
-fn main_table(story: &Story, comparison: &Comparison) -> Markup {
+fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     let cells = comparison.rows.iter().chain(&comparison.outside);
     let usable = cells
         .flatten()
         .flatten()
         .filter(|cell| cell.no_use.is_none());
-    let scale = Frame::of(usable.map(|cell| cell.value))
-        .map(|frame| Scale::framed(&frame, (8.0, DOTS - 8.0)));
+    let scale = AxisFrame::of(usable.map(|cell| cell.value))
+        .map(|frame| AxisScale::framed(&frame, (8.0, DOTS - 8.0)));
     let gains = !comparison.gains.is_empty();
     let serves = !comparison.served.is_empty();
     let means = |what: &str, means: &[Option<Cell>], by_silo: bool| {
@@ -119,11 +119,11 @@ fn main_table(story: &Story, comparison: &Comparison) -> Markup {
 }
 
 /// What is folded below the table: rows, the second metric, and the model of all rows.
-fn more_table(story: &Story, comparison: &Comparison) -> Markup {
+fn more_table(story: &Story, comparison: &ComparisonTable) -> Markup {
     let columns = &comparison.columns;
     let second = story.second_metric.as_ref();
     let pooled = !comparison.pooled.is_empty();
-    let sum = |of: fn(&Silo) -> u64| numbers::count(story.silos.iter().map(of).sum());
+    let sum = |of: fn(&SiloStory) -> u64| numbers::count(story.silos.iter().map(of).sum());
     let mut named = vec!["rows".to_owned()];
     named.extend(second.map(|second| numbers::plain(&second.name)));
     named.extend(pooled.then(|| "a model of all rows pooled".to_owned()));
@@ -170,8 +170,8 @@ fn more_table(story: &Story, comparison: &Comparison) -> Markup {
 /// Members with their coalition, then silos outside.
 fn rows<'a>(
     story: &'a Story,
-    comparison: &'a Comparison,
-) -> impl Iterator<Item = (&'a Silo, &'a [Option<Cell>], Option<Option<usize>>)> {
+    comparison: &'a ComparisonTable,
+) -> impl Iterator<Item = (&'a SiloStory, &'a [Option<Cell>], Option<Option<usize>>)> {
     let members = story.silos.iter().zip(&comparison.rows);
     let outside = story.outside.iter().zip(&comparison.outside);
     members
@@ -180,7 +180,7 @@ fn rows<'a>(
 }
 
 /// The table as CSV, with all digits.
-fn csv(story: &Story, comparison: &Comparison) -> String {
+fn csv(story: &Story, comparison: &ComparisonTable) -> String {
     let of_gain =
         |gain: Option<Interval>, end: fn(Interval) -> f64| download::number(gain.map(end));
     let all = rows(story, comparison).map(|(silo, _, coalition)| {
@@ -242,7 +242,7 @@ fn csv(story: &Story, comparison: &Comparison) -> String {
 }
 
 /// A silo's gain by its coalition's model over its own.
-fn gain(silo: &Silo, comparison: &Comparison) -> Markup {
+fn gain(silo: &SiloStory, comparison: &ComparisonTable) -> Markup {
     html! {
         @match silo.gain(ModelKind::Coalition, ModelKind::Local) {
             Some(gain) => td.number data-sort=(gain.by) { (interval(gain, comparison)) },
@@ -251,7 +251,7 @@ fn gain(silo: &Silo, comparison: &Comparison) -> Markup {
     }
 }
 
-fn interval(gain: Interval, comparison: &Comparison) -> Markup {
+fn interval(gain: Interval, comparison: &ComparisonTable) -> Markup {
     let class = match (gain.is_clear(), gain.by > 0.0) {
         (true, true) => "up",
         (true, false) => "down",
@@ -263,14 +263,14 @@ fn interval(gain: Interval, comparison: &Comparison) -> Markup {
     }
 }
 
-fn mean_gain(story: &Story, comparison: &Comparison, by_silo: bool) -> Markup {
+fn mean_gain(story: &Story, comparison: &ComparisonTable, by_silo: bool) -> Markup {
     let gain = story.gain(ModelKind::Coalition, ModelKind::Local);
     let gain = gain.map(|gain| if by_silo { gain.per_silo } else { gain.per_row });
     html! { @match gain { Some(gain) => (interval(gain, comparison)), None => "–" } }
 }
 
 /// The second metric of every model.
-fn seconds(story: &Story, columns: &[Column], silo: &Silo) -> Markup {
+fn seconds(story: &Story, columns: &[Column], silo: &SiloStory) -> Markup {
     let all = || story.silos.iter().chain(&story.outside);
     html! {
         @for column in columns {
@@ -313,7 +313,7 @@ fn dot_key(column: Column) -> Markup {
     html! { svg.key viewBox="0 0 14 14" aria-hidden="true" { (mark(column, 7.0, 7.0)) } }
 }
 
-fn dots(columns: &[Column], cells: &[Option<Cell>], scale: Option<Scale>) -> Markup {
+fn dots(columns: &[Column], cells: &[Option<Cell>], scale: Option<AxisScale>) -> Markup {
     let places: Vec<(Column, &Cell, f64)> = columns
         .iter()
         .zip(cells)
@@ -348,7 +348,7 @@ mod tests {
     use crate::fixture;
 
     fn page(story: &Story) -> String {
-        section(story, &Comparison::of(story)).into_string()
+        section(story, &ComparisonTable::of(story)).into_string()
     }
 
     #[test]

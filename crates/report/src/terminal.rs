@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
-use lab::summary::{FaultInfo, LeftOut, ModelKind, Refused, TrainingFailed, Unusable};
+use lab::summary::{FaultInfo, LeftOutMembers, ModelKind, Refused, TrainingFailed, Unusable};
 
-use lab::summary::Lead;
+use lab::summary::ViewLead;
 
-use super::story::{Silo, Story};
+use super::story::{SiloStory, Story};
 
-use super::comparison::{Cell, Comparison};
+use super::comparison::{Cell, ComparisonTable};
 use super::verdict::{between, verdict};
 use super::{letter, numbers, references};
 
@@ -55,7 +55,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(story: &Story, comparison: &Comparison, gains: &[String]) -> Self {
+    fn of(story: &Story, comparison: &ComparisonTable, gains: &[String]) -> Self {
         let rows = comparison.rows.iter().chain(&comparison.outside);
         let rows: Vec<_> = rows
             .chain([&comparison.means, &comparison.row_means])
@@ -93,7 +93,7 @@ impl Widths {
 }
 
 /// The coalition's letter, or `outside`.
-fn coalition(silo: &Silo, outside: bool) -> String {
+fn coalition(silo: &SiloStory, outside: bool) -> String {
     match (outside, silo.in_coalition()) {
         (true, _) => "outside".to_owned(),
         (false, Some(index)) => letter(index),
@@ -102,7 +102,7 @@ fn coalition(silo: &Silo, outside: bool) -> String {
 }
 
 fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
-    let comparison = Comparison::of(story);
+    let comparison = ComparisonTable::of(story);
     if !comparison.columns.is_empty() {
         rows(out, story, &comparison, colour)?;
     }
@@ -117,7 +117,7 @@ fn table(out: &mut impl Write, story: &Story, colour: bool) -> io::Result<()> {
 fn rows(
     out: &mut impl Write,
     story: &Story,
-    comparison: &Comparison,
+    comparison: &ComparisonTable,
     colour: bool,
 ) -> io::Result<()> {
     writeln!(out)?;
@@ -127,7 +127,7 @@ fn rows(
         &format!("On held-out rows: {}{}.", metric(story), star(comparison)),
     )?;
     let gains = gains(story, comparison);
-    let lines = Lines {
+    let lines = TableLines {
         widths: Widths::of(story, comparison, &gains),
         colour,
     };
@@ -161,7 +161,7 @@ fn rows(
 }
 
 /// What the stars of the table mean; nothing where one model stands alone.
-fn star(comparison: &Comparison) -> &'static str {
+fn star(comparison: &ComparisonTable) -> &'static str {
     if comparison.columns.len() <= 1 {
         return "";
     }
@@ -178,11 +178,11 @@ fn star(comparison: &Comparison) -> &'static str {
 const GAIN: &str = "gain (95 % interval)";
 
 /// The gains of all silos, and the title of their column; nothing where none was compared.
-fn gains(story: &Story, comparison: &Comparison) -> Vec<String> {
+fn gains(story: &Story, comparison: &ComparisonTable) -> Vec<String> {
     if comparison.gains.is_empty() {
         return Vec::new();
     }
-    let gain = |silo: &Silo| {
+    let gain = |silo: &SiloStory| {
         let gain = silo.gain(ModelKind::Coalition, ModelKind::Local);
         gain.map_or("–".to_owned(), |gain| {
             format!(
@@ -197,13 +197,13 @@ fn gains(story: &Story, comparison: &Comparison) -> Vec<String> {
 }
 
 /// The lines of the table.
-struct Lines {
+struct TableLines {
     widths: Widths,
     colour: bool,
 }
 
-impl Lines {
-    fn head(&self, out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+impl TableLines {
+    fn head(&self, out: &mut impl Write, comparison: &ComparisonTable) -> io::Result<()> {
         let widths = &self.widths;
         let (name, held_out) = (widths.name, widths.rows);
         write!(out, "  {:name$}  {:>held_out$}", "silo", "held out")?;
@@ -223,7 +223,7 @@ impl Lines {
     fn silo(
         &self,
         out: &mut impl Write,
-        silo: &Silo,
+        silo: &SiloStory,
         row: &[Option<Cell>],
         coalition: &str,
         gain: &str,
@@ -243,7 +243,7 @@ impl Lines {
         &self,
         out: &mut impl Write,
         what: &str,
-        silos: &[Silo],
+        silos: &[SiloStory],
         means: &[Option<Cell>],
     ) -> io::Result<()> {
         let (name, held_out) = (self.widths.name, self.widths.rows);
@@ -304,7 +304,7 @@ fn coalitions(out: &mut impl Write, story: &Story) -> io::Result<()> {
 
 fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
     let views = &story.timeline;
-    let listed: Vec<&Lead> = match views.len() > MANY_VIEWS {
+    let listed: Vec<&ViewLead> = match views.len() > MANY_VIEWS {
         true => views.iter().filter(|view| view.result != "final").collect(),
         false => views.iter().collect(),
     };
@@ -351,7 +351,7 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
 }
 
 /// How a view ended, in words.
-pub(crate) fn ending(story: &Story, view: &Lead) -> String {
+pub(crate) fn ending(story: &Story, view: &ViewLead) -> String {
     let took = numbers::seconds((view.to - view.from).max(0.0));
     let reason = story.reason(view.view).map(numbers::plain);
     match view.result {
@@ -469,8 +469,8 @@ pub(crate) fn failed(all: &[TrainingFailed]) -> Vec<(String, String)> {
 }
 
 /// The members that a round was finished without, and why.
-pub(crate) fn left_out(left: &LeftOut) -> (String, String) {
-    let LeftOut {
+pub(crate) fn left_out(left: &LeftOutMembers) -> (String, String) {
+    let LeftOutMembers {
         round,
         view,
         lead,
@@ -580,7 +580,7 @@ mod tests {
     #[test]
     fn only_the_best_values_are_coloured() {
         let story = fixture::story(4, 2, 2);
-        let comparison = Comparison::of(&story);
+        let comparison = ComparisonTable::of(&story);
         let rows = comparison.rows.iter();
         let rows = rows.chain([&comparison.means, &comparison.row_means]);
         let best = rows.flatten().flatten().filter(|cell| cell.best).count();

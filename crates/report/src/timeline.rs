@@ -1,11 +1,11 @@
 //! Who led when: every view on the federation's clock, and every hand-over.
 
-use lab::summary::Lead;
+use lab::summary::ViewLead;
 
 use super::story::Story;
 use maud::{Markup, html};
 
-use super::clock::Clock;
+use super::clock::TimeAxis;
 use super::svg::{drawing, px};
 use super::{download, numbers, terminal};
 
@@ -81,7 +81,7 @@ fn chart(story: &Story) -> Markup {
         .chain([story.lasted()]);
     let end = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
     let x = &clock(story, end.max(1e-9), (LEFT, WIDTH - 16.0));
-    let row = |view: &Lead| {
+    let row = |view: &ViewLead| {
         let index = leads
             .iter()
             .position(|lead| *lead == view.lead)
@@ -122,7 +122,7 @@ fn chart(story: &Story) -> Markup {
 }
 
 /// The clock of the views from 0 to `end`.
-fn clock(story: &Story, end: f64, ends: (f64, f64)) -> Clock {
+fn clock(story: &Story, end: f64, ends: (f64, f64)) -> TimeAxis {
     let views: Vec<(f64, f64)> = story
         .timeline
         .iter()
@@ -132,10 +132,10 @@ fn clock(story: &Story, end: f64, ends: (f64, f64)) -> Clock {
         .timeline
         .last()
         .is_some_and(|view| class(view) == "open");
-    Clock::new(&views, &[], (end, waiting), ends)
+    TimeAxis::new(&views, &[], (end, waiting), ends)
 }
 
-fn class(view: &Lead) -> &'static str {
+fn class(view: &ViewLead) -> &'static str {
     match view.result {
         "final" => "final",
         "nullified" => "nullified",
@@ -145,7 +145,7 @@ fn class(view: &Lead) -> &'static str {
 }
 
 /// A line where each round became final, with its number if there is room.
-fn rounds(story: &Story, x: &Clock, bottom: f64) -> Markup {
+fn rounds(story: &Story, x: &TimeAxis, bottom: f64) -> Markup {
     let mut free = f64::NEG_INFINITY;
     let marks: Vec<(u64, f64, bool)> = story
         .rounds
@@ -173,7 +173,7 @@ fn rounds(story: &Story, x: &Clock, bottom: f64) -> Markup {
 }
 
 /// The path of the lead from silo to silo; after a failed view it has the colour of failures.
-fn path_of_lead(story: &Story, x: &Clock, high: f64, row: &impl Fn(&Lead) -> f64) -> Markup {
+fn path_of_lead(story: &Story, x: &TimeAxis, high: f64, row: &impl Fn(&ViewLead) -> f64) -> Markup {
     let (mut passed, mut failed) = (String::new(), String::new());
     for pair in story.timeline.windows(2) {
         let path = if pair[0].result == "nullified" {

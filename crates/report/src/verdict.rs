@@ -5,9 +5,9 @@ use lab::compare::BY_CHANCE;
 use lab::summary::{Interval, ModelKind};
 use methods::serving::Candidate;
 
-use super::comparison::{Column, Comparison};
+use super::comparison::{Column, ComparisonTable};
 use super::numbers::{self, plural, signed};
-use super::story::{Silo, Story};
+use super::story::{SiloStory, Story};
 
 /// Most silos that a sentence names.
 const NAMED: usize = 3;
@@ -15,12 +15,12 @@ const NAMED: usize = 3;
 const MANY: f64 = 20.0;
 
 /// All sentences.
-pub fn verdict(story: &Story, table: &Comparison) -> String {
+pub fn verdict(story: &Story, table: &ComparisonTable) -> String {
     statements(story, table).join(" ")
 }
 
 /// One or two sentences for each question, the most important first.
-pub fn statements(story: &Story, table: &Comparison) -> Vec<String> {
+pub fn statements(story: &Story, table: &ComparisonTable) -> Vec<String> {
     if table.columns.is_empty() {
         return vec!["Nothing was measured on held-out rows.".to_owned()];
     }
@@ -64,7 +64,7 @@ pub fn long_name(metric: &str) -> &str {
 
 /// Where the federation's model is of no use.
 fn no_use(story: &Story) -> Option<String> {
-    let affected: Vec<(&Silo, &str)> = story
+    let affected: Vec<(&SiloStory, &str)> = story
         .silos
         .iter()
         .filter_map(|silo| Some((silo, silo.no_use(ModelKind::Coalition)?)))
@@ -125,11 +125,11 @@ fn worse_than_constant(story: &Story) -> Option<String> {
 }
 
 /// How many silos gain and lose by the federation's model over training alone, and who most.
-fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
+fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     if table.gains.is_empty() || !story.usable {
         return None;
     }
-    let all: Vec<(&Silo, Interval)> = story
+    let all: Vec<(&SiloStory, Interval)> = story
         .silos
         .iter()
         .zip(&table.gains)
@@ -191,15 +191,15 @@ fn who_gains(story: &Story, table: &Comparison) -> Option<String> {
 }
 
 /// Those that clearly gain (`sign` 1) or lose (−1), with the largest difference first.
-fn clear<'a>(all: &[(&'a Silo, Interval)], sign: f64) -> Vec<(&'a Silo, Interval)> {
-    let clear = |(_, gain): &&(&Silo, Interval)| gain.is_clear() && sign * gain.by > 0.0;
+fn clear<'a>(all: &[(&'a SiloStory, Interval)], sign: f64) -> Vec<(&'a SiloStory, Interval)> {
+    let clear = |(_, gain): &&(&SiloStory, Interval)| gain.is_clear() && sign * gain.by > 0.0;
     let mut found: Vec<_> = all.iter().filter(clear).copied().collect();
     found.sort_by(|a, b| (sign * b.1.by).total_cmp(&(sign * a.1.by)));
     found
 }
 
 /// The first of these silos with their gains or losses, and how many more there are.
-fn names(found: &[(&Silo, Interval)], table: &Comparison) -> String {
+fn names(found: &[(&SiloStory, Interval)], table: &ComparisonTable) -> String {
     let each = found
         .iter()
         .take(NAMED)
@@ -218,7 +218,7 @@ fn names(found: &[(&Silo, Interval)], table: &Comparison) -> String {
 }
 
 /// The means of the federation's models and of own models, by silo and by row.
-fn on_average(story: &Story, table: &Comparison) -> Option<String> {
+fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
     let (own, coalition) = (table.mean(Column::Own)?, table.mean(Column::Coalition)?);
     if own.no_use.is_some() || coalition.no_use.is_some() {
         return None;
@@ -265,7 +265,7 @@ fn difference(
     interval: Option<Interval>,
     measured: f64,
     story: &Story,
-    table: &Comparison,
+    table: &ComparisonTable,
 ) -> String {
     let better = match story.metric.higher_is_better {
         true => measured,
@@ -293,18 +293,18 @@ fn difference(
     )
 }
 
-fn span(value: f64, table: &Comparison) -> String {
+fn span(value: f64, table: &ComparisonTable) -> String {
     numbers::value(value, table.fine())
 }
 
 /// `−0.35 to +4.10`.
-pub(crate) fn between(interval: Interval, table: &Comparison) -> String {
+pub(crate) fn between(interval: Interval, table: &ComparisonTable) -> String {
     let text = |value| signed(value, table.fine());
     format!("{} to {}", text(interval.low), text(interval.high))
 }
 
 /// One global model against the coalitions' models, where these are others.
-fn against_one_model(story: &Story, table: &Comparison) -> Option<String> {
+fn against_one_model(story: &Story, table: &ComparisonTable) -> Option<String> {
     let (one, coalition) = (table.mean(Column::Global)?, table.mean(Column::Coalition)?);
     let differ = story.silos.iter().any(|silo| silo.global != silo.coalition);
     if !differ || one.no_use.is_some() || coalition.no_use.is_some() {
@@ -324,7 +324,7 @@ fn against_one_model(story: &Story, table: &Comparison) -> Option<String> {
 }
 
 /// How many members serve which model.
-fn what_is_served(story: &Story, table: &Comparison) -> Option<String> {
+fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let mean = table.served_mean.as_ref()?;
     let members = table.served.iter().take(table.rows.len()).flatten();
     let chosen: Vec<Candidate> = members.map(|(candidate, _)| *candidate).collect();
@@ -375,7 +375,7 @@ fn harmed(story: &Story) -> Option<String> {
 }
 
 /// The means of silos outside the federation.
-fn outsiders(table: &Comparison) -> Option<String> {
+fn outsiders(table: &ComparisonTable) -> Option<String> {
     let means = table.outside_means.as_ref()?;
     let each = table.columns.iter().zip(means);
     let parts: Vec<String> = each
@@ -406,7 +406,7 @@ mod tests {
     use lab::summary::MeanGain;
 
     fn said(story: &Story) -> String {
-        verdict(story, &Comparison::of(story))
+        verdict(story, &ComparisonTable::of(story))
     }
 
     fn mean_gain(by: f64, noise: f64) -> MeanGain {

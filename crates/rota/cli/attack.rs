@@ -6,15 +6,15 @@ use clap::{Args, Subcommand};
 
 /// The subcommands of `rota attack`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Attack {
+pub(crate) enum AttackCommand {
     /// Run a federation, and measure how often the authors of models without names can be
     /// recognised from one round to the next
-    Linkage(Linkage),
+    Linkage(AttackLinkage),
 }
 
 /// Options of `rota attack linkage`.
 #[derive(Debug, Args)]
-pub(crate) struct Linkage {
+pub(crate) struct AttackLinkage {
     /// A built-in scenario or a TOML file
     pub(crate) scenario: String,
     /// Seed that everything random follows from [default: the scenario's]

@@ -52,12 +52,12 @@ pub(crate) struct Compare {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CompareCommand {
     /// Put the results of parts together and report on them
-    Merge(Merge),
+    Merge(MergeParts),
 }
 
 /// Options of `rota compare merge`.
 #[derive(Debug, Args)]
-pub(crate) struct Merge {
+pub(crate) struct MergeParts {
     /// Folders of the parts
     #[arg(required = true, value_name = "DIR")]
     pub(crate) parts: Vec<PathBuf>,

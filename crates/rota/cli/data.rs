@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 /// The subcommands of `rota data`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Data {
+pub(crate) enum DataCommand {
     /// List the public data sets: what they are, where they are from, under which licence
     List(ListData),
     /// Download data sets that have a public address into the data folder

@@ -12,14 +12,14 @@ use super::Columns;
 
 /// The subcommands of `rota federation`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Federation {
+pub(crate) enum FederationCommand {
     /// Write the agreement of a new federation
     New(Box<NewFederation>),
     /// What members do with an agreement.
     #[command(flatten)]
-    Member(node::cli::Federation),
+    Member(node::cli::NodeFederationCommand),
     /// Write keys, agreement and configurations of a federation on this machine, to try it out
-    Demo(Demo),
+    Demo(MakeDemo),
 }
 
 /// Options of `rota federation new`.
@@ -38,7 +38,7 @@ pub(crate) struct NewFederation {
     /// With --table: what becomes of missing values in columns that have none in the table
     /// [default: refuse]
     #[arg(long, value_enum, value_name = "RULE", conflicts_with = "scenario")]
-    pub(crate) missing: Option<Missing>,
+    pub(crate) missing: Option<MissingKind>,
     /// Model: logistic, linear, mlp, or a value of `model` in TOML [default: the scenario's]
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -78,7 +78,7 @@ pub(crate) struct NewFederation {
 
 /// What becomes of a missing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Missing {
+pub(crate) enum MissingKind {
     /// The file is refused
     Refuse,
     /// The row is left out
@@ -91,7 +91,7 @@ pub(crate) enum Missing {
     Indicator,
 }
 
-impl Missing {
+impl MissingKind {
     /// The rule of a schema.
     pub(crate) fn rule(self) -> MissingRule {
         match self {
@@ -106,7 +106,7 @@ impl Missing {
 
 /// Options of `rota federation demo`.
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct MakeDemo {
     /// An empty folder, or a new one
     pub(crate) folder: PathBuf,
     /// Number of silos [default: the scenario's]
@@ -132,7 +132,7 @@ pub(crate) struct Demo {
     pub(crate) data: Option<PathBuf>,
 }
 
-impl Demo {
+impl MakeDemo {
     /// The changes to the scenario.
     pub(crate) fn overrides(&self) -> Overrides {
         Overrides {

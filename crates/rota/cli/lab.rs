@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 /// Experiments with a federation's protocol.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Lab {
+pub(crate) enum LabCommand {
     /// Run a federation under several rotations of leads, with the same faults and seeds, in virtual
     /// time or, with --deploy, as real processes
     Rotation(Box<LabRotation>),
@@ -58,7 +58,7 @@ pub(crate) struct LabRotation {
         requires = "deploy",
         conflicts_with = "hosts"
     )]
-    pub(crate) network: Option<Network>,
+    pub(crate) network: Option<LabNetwork>,
     /// With --deploy: file of machines to run on, a line for each: what ssh calls it, and the address at
     /// which the others reach it if that is another
     #[arg(long, value_name = "FILE", requires = "deploy")]
@@ -90,7 +90,7 @@ pub(crate) struct LabRotation {
 
 /// How processes on this machine reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Network {
+pub(crate) enum LabNetwork {
     /// Over 127.0.0.1, through a proxy that delays, limits, loses and cuts
     Loopback,
     /// Each in a network namespace of its own, with links shaped by tc; needs root
@@ -110,7 +110,7 @@ fn span(text: &str) -> Result<Duration, String> {
 
 /// Options of `rota report`.
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct WriteReport {
     /// Files with what nodes printed: `rota run --json > LOG` at every institution
     #[arg(required = true, value_name = "LOG")]
     pub(crate) logs: Vec<PathBuf>,

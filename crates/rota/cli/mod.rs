@@ -14,15 +14,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
 
-pub(crate) use attack::{Attack, Linkage as LinkageAttack};
+pub(crate) use attack::{AttackCommand, AttackLinkage as LinkageAttack};
 pub(crate) use columns::Columns;
-pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, Merge as MergeParts};
-pub(crate) use data::{Data, GetData, ListData, VerifyData};
-pub(crate) use federation::{Demo, Federation, NewFederation};
-pub(crate) use lab::{Lab, LabRotation, Network, Report};
+pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, MergeParts};
+pub(crate) use data::{DataCommand, GetData, ListData, VerifyData};
+pub(crate) use federation::{FederationCommand, MakeDemo, NewFederation};
+pub(crate) use lab::{LabCommand, LabNetwork, LabRotation, WriteReport};
 pub(crate) use node::cli::{data_folder, quoted, typed};
-use rota::schema::Document;
-pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topology};
+use rota::schema::SchemaDocument;
+pub(crate) use solve::{
+    LossKind, Number, Solve, SolveCoalitions, SolveMerge, SolveRobustLoss, SolveTopology,
+};
 
 /// A federation of institutions that train models together without a server.
 #[derive(Debug, Parser)]
@@ -31,7 +33,7 @@ pub(crate) use solve::{Coalitions, Loss, Merge, Number, RobustLoss, Solve, Topol
 pub(crate) struct Cli {
     /// The subcommand.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: RotaCommand,
     /// How the log is written.
     #[command(flatten)]
     pub(crate) log: LogOptions,
@@ -39,43 +41,43 @@ pub(crate) struct Cli {
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum RotaCommand {
     /// Run a whole federation in this process and report on it
     Simulate(Simulate),
     /// Compare ways of learning on the same data, over several seeds, with uncertainty
     Compare(Box<Compare>),
     /// Experiments with rotating leads: what each rotation costs and buys
     #[command(subcommand)]
-    Lab(Lab),
+    Lab(LabCommand),
     /// Find out which way of learning serves the members best on their data, and whether any does
     Advise(Advise),
     /// Measure what a curious member of a federation finds out
     #[command(subcommand)]
-    Attack(Attack),
+    Attack(AttackCommand),
     /// Look at data files and write a scenario for them, with comments
     Init(Init),
     /// List the built-in scenarios
     Scenarios,
     /// List, download and verify public data sets
     #[command(subcommand)]
-    Data(Data),
+    Data(DataCommand),
     /// List the built-in experiments, for `rota compare`
     Experiments,
     /// Print the JSON Schema of a TOML file, for editors that complete and check
-    Schema(Schema),
+    Schema(PrintSchema),
     /// Compute what a lead computes, on CSV files: coalitions, groups, topologies, robust losses
     #[command(subcommand)]
     Solve(Solve),
     /// List the strategies with their options, defaults and sources
     Strategies(Strategies),
     /// Put the JSON lines of a federation's nodes together: who led when, who took over, on one page
-    Report(Report),
+    Report(WriteReport),
     /// What an institution does with its node.
     #[command(flatten)]
-    Node(node::cli::Command),
+    Node(node::cli::NodeCommand),
     /// Set up federations
     #[command(subcommand)]
-    Federation(Federation),
+    Federation(FederationCommand),
 }
 
 /// Options of `rota simulate`.
@@ -126,7 +128,7 @@ pub(crate) struct Simulate {
     pub(crate) check: Check,
     /// How members sign [default: simulated with --check once on --mesh virtual, otherwise ed25519]
     #[arg(long, value_enum, value_name = "HOW")]
-    pub(crate) signatures: Option<Sign>,
+    pub(crate) signatures: Option<SigningKind>,
     /// The same as --check once
     #[arg(long, hide = true, conflicts_with = "check")]
     pub(crate) memo: bool,
@@ -164,7 +166,7 @@ pub(crate) struct Init {
 
 /// Options of `rota schema`.
 #[derive(Debug, Args)]
-pub(crate) struct Schema {
+pub(crate) struct PrintSchema {
     /// The kind of file
     #[arg(value_enum, value_name = "FILE")]
     pub(crate) file: SchemaFile,
@@ -191,15 +193,15 @@ pub(crate) enum SchemaFile {
 
 impl SchemaFile {
     /// The document of that name.
-    pub(crate) fn document(self) -> Document {
+    pub(crate) fn document(self) -> SchemaDocument {
         match self {
-            Self::Scenario => Document::Scenario,
-            Self::Experiment => Document::Experiment,
-            Self::Federation => Document::Federation,
-            Self::Silo => Document::Silo,
-            Self::Status => Document::Status,
-            Self::Nodes => Document::Nodes,
-            Self::Events => Document::Events,
+            Self::Scenario => SchemaDocument::Scenario,
+            Self::Experiment => SchemaDocument::Experiment,
+            Self::Federation => SchemaDocument::Federation,
+            Self::Silo => SchemaDocument::Silo,
+            Self::Status => SchemaDocument::Status,
+            Self::Nodes => SchemaDocument::Nodes,
+            Self::Events => SchemaDocument::Events,
         }
     }
 }
@@ -225,7 +227,7 @@ pub(crate) enum Check {
 /// How members of a federation in one process sign. The results and the events are the same; the trace,
 /// which is a hash over messages with their signatures, is another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Sign {
+pub(crate) enum SigningKind {
     /// By keyed hashes of the same size, which the process can check because it knows all keys
     Simulated,
     /// By Ed25519, as institutions do

@@ -15,13 +15,13 @@ use methods::topology;
 #[command(after_help = FILES)]
 pub(crate) enum Solve {
     /// Group silos into coalitions that share a model, with a proof of optimality (CS-RCFL)
-    Coalitions(Coalitions),
+    Coalitions(SolveCoalitions),
     /// Merge silos into groups as long as the utility rises (HCCT)
-    Merge(Merge),
+    Merge(SolveMerge),
     /// Compute the graph of similar silos, their centralities and a prior (TFL)
-    Topology(Topology),
+    Topology(SolveTopology),
     /// Compute the worst-case loss of a linear model near the data (CS-RCFL)
-    RobustLoss(RobustLoss),
+    RobustLoss(SolveRobustLoss),
 }
 
 const FILES: &str = "\
@@ -33,7 +33,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage or an invalid file.";
 /// Options of `rota solve coalitions`.
 #[derive(Debug, Args)]
 #[command(after_help = COALITIONS)]
-pub(crate) struct Coalitions {
+pub(crate) struct SolveCoalitions {
     /// Loss table: row = whose data, column = whose model
     #[arg(value_name = "LOSSES.csv")]
     pub(crate) losses: PathBuf,
@@ -115,7 +115,7 @@ impl FromStr for Number {
 /// Options of `rota solve merge`.
 #[derive(Debug, Args)]
 #[command(after_help = MERGE)]
-pub(crate) struct Merge {
+pub(crate) struct SolveMerge {
     /// Updates or gradients, one row per silo
     #[arg(value_name = "UPDATES.csv")]
     pub(crate) updates: PathBuf,
@@ -162,7 +162,7 @@ Example: rota solve merge updates.csv --samples n.csv --admit new.csv";
 /// Options of `rota solve topology`.
 #[derive(Debug, Args)]
 #[command(after_help = TOPOLOGY)]
-pub(crate) struct Topology {
+pub(crate) struct SolveTopology {
     /// Model parameters, one row per silo
     #[arg(
         value_name = "PARAMS.csv",
@@ -175,7 +175,7 @@ pub(crate) struct Topology {
     pub(crate) similarity: Option<PathBuf>,
     /// Similarity metric of the parameters
     #[arg(long, value_enum, default_value_t, conflicts_with = "similarity")]
-    pub(crate) metric: Metric,
+    pub(crate) metric: MetricKind,
     /// Smallest similarity of neighbours, from 0 to 1
     #[arg(
         long,
@@ -186,7 +186,7 @@ pub(crate) struct Topology {
     pub(crate) epsilon: f64,
     /// Centrality measure
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
-    pub(crate) centrality: Centrality,
+    pub(crate) centrality: CentralityKind,
     /// Use raw centralities, not normalised by the size of the graph
     #[arg(long)]
     pub(crate) raw: bool,
@@ -232,7 +232,7 @@ Example: rota solve topology params.csv --metric cosine --svg topology.svg";
 
 /// Similarity metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Metric {
+pub(crate) enum MetricKind {
     /// Inner product
     #[default]
     Dot,
@@ -244,20 +244,20 @@ pub(crate) enum Metric {
     L2,
 }
 
-impl From<Metric> for similarity::Metric {
-    fn from(metric: Metric) -> Self {
+impl From<MetricKind> for similarity::SimilarityMetric {
+    fn from(metric: MetricKind) -> Self {
         match metric {
-            Metric::Dot => Self::Dot,
-            Metric::Cosine => Self::Cosine,
-            Metric::L1 => Self::L1,
-            Metric::L2 => Self::L2,
+            MetricKind::Dot => Self::Dot,
+            MetricKind::Cosine => Self::Cosine,
+            MetricKind::L1 => Self::L1,
+            MetricKind::L2 => Self::L2,
         }
     }
 }
 
 /// Centrality measure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Centrality {
+pub(crate) enum CentralityKind {
     /// Share of shortest paths between other silos that lead through a silo
     #[default]
     Betweenness,
@@ -273,15 +273,15 @@ pub(crate) enum Centrality {
     CurrentFlowCloseness,
 }
 
-impl From<Centrality> for topology::Centrality {
-    fn from(centrality: Centrality) -> Self {
+impl From<CentralityKind> for topology::Centrality {
+    fn from(centrality: CentralityKind) -> Self {
         match centrality {
-            Centrality::Betweenness => Self::Betweenness,
-            Centrality::Degree => Self::Degree,
-            Centrality::Closeness => Self::Closeness,
-            Centrality::Eigenvector => Self::Eigenvector,
-            Centrality::CurrentFlowBetweenness => Self::CurrentFlowBetweenness,
-            Centrality::CurrentFlowCloseness => Self::CurrentFlowCloseness,
+            CentralityKind::Betweenness => Self::Betweenness,
+            CentralityKind::Degree => Self::Degree,
+            CentralityKind::Closeness => Self::Closeness,
+            CentralityKind::Eigenvector => Self::Eigenvector,
+            CentralityKind::CurrentFlowBetweenness => Self::CurrentFlowBetweenness,
+            CentralityKind::CurrentFlowCloseness => Self::CurrentFlowCloseness,
         }
     }
 }
@@ -289,7 +289,7 @@ impl From<Centrality> for topology::Centrality {
 /// Options of `rota solve robust-loss`.
 #[derive(Debug, Args)]
 #[command(after_help = ROBUST)]
-pub(crate) struct RobustLoss {
+pub(crate) struct SolveRobustLoss {
     /// Data, with a header line of column names
     #[arg(value_name = "DATA.csv")]
     pub(crate) data: PathBuf,
@@ -301,7 +301,7 @@ pub(crate) struct RobustLoss {
     pub(crate) model: PathBuf,
     /// Loss function
     #[arg(long, value_enum)]
-    pub(crate) loss: Loss,
+    pub(crate) loss: LossKind,
     /// Largest Wasserstein distance of the worst case from the data
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) radius: f64,
@@ -331,7 +331,7 @@ Example: rota solve robust-loss data.csv --target y --model theta.csv --loss log
 
 /// Loss function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Loss {
+pub(crate) enum LossKind {
     /// |y − θᵀx|
     Absolute,
     /// log(1 + exp(−yθᵀx))

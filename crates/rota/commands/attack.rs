@@ -5,17 +5,17 @@ use std::io::{self, BufWriter, Write};
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::run as federate;
-use simulations::{Linkage, Options, Overrides, Scenario};
+use simulations::{LinkageResult, Options, Overrides, Scenario};
 
 use super::CommandError;
-use crate::cli::{Attack, LinkageAttack, data_folder};
-use crate::progress::Progress;
+use crate::cli::{AttackCommand, LinkageAttack, data_folder};
+use crate::progress::RoundProgress;
 
 /// Runs an attack and prints what it found.
-pub(crate) fn run(attack: &Attack, bar: ProgressBar) -> Result<(), CommandError> {
-    let Attack::Linkage(options) = attack;
+pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), CommandError> {
+    let AttackCommand::Linkage(options) = attack;
     let scenario = Scenario::load(&options.scenario)?.with(&overrides(options))?;
-    let progress = Progress::new(bar, options.quiet, scenario.rounds);
+    let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
     let summary = federate(
         &scenario,
         Options {
@@ -58,7 +58,7 @@ fn overrides(options: &LinkageAttack) -> Overrides {
 fn write_text(
     out: &mut impl Write,
     scenario: &Scenario,
-    linkage: Option<&Linkage>,
+    linkage: Option<&LinkageResult>,
 ) -> io::Result<()> {
     let Some(linkage) = linkage else {
         return writeln!(

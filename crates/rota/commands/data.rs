@@ -3,18 +3,18 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use lab::datasets::{Catalogue, Client, Got, PublicFile, PublicSet, State, get, verify};
+use lab::datasets::{Catalogue, Client, FileState, Got, PublicFile, PublicSet, get, verify};
 use serde_json::{Value, json};
 
 use super::CommandError;
-use crate::cli::{Data, GetData, ListData, VerifyData, data_folder};
+use crate::cli::{DataCommand, GetData, ListData, VerifyData, data_folder};
 
 /// Carries out a subcommand.
-pub(crate) fn run(data: &Data) -> Result<(), CommandError> {
+pub(crate) fn run(data: &DataCommand) -> Result<(), CommandError> {
     match data {
-        Data::List(options) => list(options),
-        Data::Get(options) => download(options),
-        Data::Verify(options) => check(options),
+        DataCommand::List(options) => list(options),
+        DataCommand::Get(options) => download(options),
+        DataCommand::Verify(options) => check(options),
     }
 }
 
@@ -117,7 +117,7 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
         let states = verify(set, &folder);
         let missing = states
             .iter()
-            .filter(|(_, state)| *state == State::Absent)
+            .filter(|(_, state)| *state == FileState::Absent)
             .count();
         wrong += states.iter().filter(|(_, state)| bad(state)).count();
         // A set that nobody has asked for need not be there.
@@ -136,7 +136,7 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
         }
         let right = states
             .iter()
-            .filter(|(_, state)| *state == State::Right)
+            .filter(|(_, state)| *state == FileState::Right)
             .count();
         match right == states.len() {
             true => writeln!(out, "{}: right", set.name)?,
@@ -147,7 +147,10 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
                 states.len()
             )?,
         }
-        for (file, state) in states.iter().filter(|(_, state)| *state != State::Right) {
+        for (file, state) in states
+            .iter()
+            .filter(|(_, state)| *state != FileState::Right)
+        {
             let path = folder.join(&set.folder).join(&file.name);
             writeln!(out, "    {}: {}", path.display(), words(file, state))?;
         }
@@ -165,27 +168,27 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
 }
 
 /// Whether a file is there and is another one than expected.
-fn bad(state: &State) -> bool {
-    !matches!(state, State::Right | State::Absent)
+fn bad(state: &FileState) -> bool {
+    !matches!(state, FileState::Right | FileState::Absent)
 }
 
-fn words(file: &PublicFile, state: &State) -> String {
+fn words(file: &PublicFile, state: &FileState) -> String {
     match state {
-        State::Right => "right".into(),
-        State::Absent => "absent".into(),
-        State::Size(found) => format!("expected {} bytes, found {found}", file.bytes),
-        State::Sum(found) => format!("expected the SHA-256 {}, found {found}", file.sha256),
-        State::Unreadable(why) => format!("cannot be read: {why}"),
+        FileState::Right => "right".into(),
+        FileState::Absent => "absent".into(),
+        FileState::Size(found) => format!("expected {} bytes, found {found}", file.bytes),
+        FileState::Sum(found) => format!("expected the SHA-256 {}, found {found}", file.sha256),
+        FileState::Unreadable(why) => format!("cannot be read: {why}"),
     }
 }
 
-fn document(set: &PublicSet, states: &[(&PublicFile, State)]) -> Value {
+fn document(set: &PublicSet, states: &[(&PublicFile, FileState)]) -> Value {
     let each = states.iter().map(|(file, state)| {
         let name = match state {
-            State::Right => "right",
-            State::Absent => "absent",
-            State::Size(_) | State::Sum(_) => "different",
-            State::Unreadable(_) => "unreadable",
+            FileState::Right => "right",
+            FileState::Absent => "absent",
+            FileState::Size(_) | FileState::Sum(_) => "different",
+            FileState::Unreadable(_) => "unreadable",
         };
         json!({ "name": file.name, "state": name, "words": words(file, state) })
     });

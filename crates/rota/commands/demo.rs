@@ -2,14 +2,14 @@
 
 use std::io::{self, BufWriter, Write};
 
-use lab::demo::{self, Demo as Wanted};
+use lab::demo::{self, DemoOptions as Wanted};
 use simulations::{Scenario, scenario::BUILT_IN};
 
 use super::CommandError;
-use crate::cli::{Demo, data_folder};
+use crate::cli::{MakeDemo, data_folder};
 
 /// Writes the files, and prints how to start the silos.
-pub(crate) fn run(demo: &Demo) -> Result<(), CommandError> {
+pub(crate) fn run(demo: &MakeDemo) -> Result<(), CommandError> {
     let name = demo.scenario.as_deref().unwrap_or(BUILT_IN[0].0);
     let scenario = Scenario::load(name)?.with(&demo.overrides())?;
     let wanted = Wanted {

@@ -7,17 +7,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::deploy::{self, NetworkKind};
-use lab::rotation::{self, Experiment, LabOptions, LabProgress, Laboratory};
+use lab::rotation::{self, LabOptions, LabProgress, Laboratory, RotationExperiment};
 use report::lab as report;
 use simulations::{Overrides, Scenario, scenario};
 
 use super::{CommandError, NodeError, write};
-use crate::cli::{Lab, LabRotation, Network, data_folder, typed};
+use crate::cli::{LabCommand, LabNetwork, LabRotation, data_folder, typed};
 use crate::progress::{Counted, say, working};
 
 /// Runs the experiment, prints the tables and writes results and page.
-pub(crate) fn run(options: &Lab, bar: ProgressBar) -> Result<(), CommandError> {
-    let Lab::Rotation(options) = options;
+pub(crate) fn run(options: &LabCommand, bar: ProgressBar) -> Result<(), CommandError> {
+    let LabCommand::Rotation(options) = options;
     let experiment = experiment(options)?;
     if options.deploy {
         let result = deployed(&experiment, options, &bar)?;
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Lab, bar: ProgressBar) -> Result<(), CommandError> {
 }
 
 /// What to run.
-fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
+fn experiment(options: &LabRotation) -> Result<RotationExperiment, CommandError> {
     let policies = rotation::policies(&options.policies);
     let policies = policies.map_err(|why| CommandError::usage(format!("--policies: {why}")))?;
     if options.seeds == Some(0) {
@@ -50,7 +50,7 @@ fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
         ..Overrides::default()
     })?;
     let faults = options.faults.as_deref().map(read).transpose()?;
-    Ok(Experiment {
+    Ok(RotationExperiment {
         scenario,
         policies,
         seeds: options.number_of_seeds(),
@@ -61,7 +61,7 @@ fn experiment(options: &LabRotation) -> Result<Experiment, CommandError> {
 
 /// Runs it with real processes.
 fn deployed(
-    experiment: &Experiment,
+    experiment: &RotationExperiment,
     options: &LabRotation,
     bar: &ProgressBar,
 ) -> Result<Laboratory, CommandError> {
@@ -71,11 +71,11 @@ fn deployed(
         None => std::env::temp_dir().join(format!("rota-lab-{}", std::process::id())),
     };
     let quiet = options.quiet;
-    let plan = deploy::Plan {
+    let plan = deploy::DeploymentPlan {
         experiment,
         network: options.network.map(|network| match network {
-            Network::Loopback => NetworkKind::Loopback,
-            Network::Namespaces => NetworkKind::Namespaces,
+            LabNetwork::Loopback => NetworkKind::Loopback,
+            LabNetwork::Namespaces => NetworkKind::Namespaces,
         }),
         hosts: hosts.unwrap_or_default(),
         ssh_config: options.ssh_config.clone(),

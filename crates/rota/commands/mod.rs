@@ -29,7 +29,7 @@ use node::commands::{self, data as code_of_data};
 use simulations::{RunError, ScenarioError};
 use task::data::DataError;
 
-pub(crate) use node::commands::{CommandError as NodeError, wrapped};
+pub(crate) use node::commands::{NodeCommandError as NodeError, wrapped};
 use solve::SolveError;
 
 /// Why a command failed: one sentence, with what to try.
@@ -43,7 +43,7 @@ pub(crate) enum CommandError {
     Scenario(#[from] ScenarioError),
     /// A fault of the scenario cannot be carried out on real sockets.
     #[error(transparent)]
-    Loopback(#[from] loopback::Refused),
+    Loopback(#[from] loopback::LoopbackRefusal),
     /// A transport was given without sockets.
     #[error("--transport is for real sockets: add --mesh loopback")]
     Transport,

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use agreement::Joining;
 use formatting::numbers;
-use lab::init::{self, Ask, Composed, Wanted};
+use lab::init::{self, Composed, InitRequest, Prompt};
 use node::commands::federation::{joining, status};
 use node::commands::model::write as write_model;
 use node::model::START;
@@ -78,7 +78,7 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
 /// # Errors
 /// [`CommandError`]: something is missing or wrong.
 fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), CommandError> {
-    let wanted = Wanted {
+    let wanted = InitRequest {
         scenario: options.scenario.clone(),
         tables: options.table.clone(),
         wishes: options.columns.wishes(),
@@ -100,7 +100,7 @@ fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), Command
         return Ok((init::compose(&wanted, None)?, members));
     }
     let (mut input, mut output) = (io::stdin().lock(), io::stderr().lock());
-    let mut ask = Ask {
+    let mut ask = Prompt {
         input: &mut input,
         output: &mut output,
     };
@@ -113,7 +113,7 @@ fn composed(options: &NewFederation) -> Result<(Composed, Vec<Joining>), Command
 }
 
 /// Asks for members until an empty line.
-fn ask_members(ask: &mut Ask<'_>) -> Result<Vec<Joining>, CommandError> {
+fn ask_members(ask: &mut Prompt<'_>) -> Result<Vec<Joining>, CommandError> {
     let mut members = Vec::new();
     loop {
         let question = "A member as NAME KEY ADDRESS, as `rota identity new --name` prints it (empty: \

@@ -8,11 +8,11 @@ use lab::history;
 use report::history as report;
 
 use super::{CommandError, vacant, write};
-use crate::cli::Report;
+use crate::cli::WriteReport;
 use crate::progress::say;
 
 /// Reads the logs, prints what they say, and writes the page.
-pub(crate) fn run(options: &Report) -> Result<(), CommandError> {
+pub(crate) fn run(options: &WriteReport) -> Result<(), CommandError> {
     if !options.json {
         vacant(&options.out, options.force)?;
     }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::CommandError;
-use crate::cli::Schema;
+use crate::cli::PrintSchema;
 
 /// Prints the schema.
-pub(crate) fn run(schema: &Schema) -> Result<(), CommandError> {
+pub(crate) fn run(schema: &PrintSchema) -> Result<(), CommandError> {
     let document = schema.file.document().schema();
     let mut out = io::stdout().lock();
     Ok(writeln!(out, "{document:#}")?)

@@ -18,8 +18,8 @@ use simulations::{
 };
 
 use super::CommandError;
-use crate::cli::{Check, MeshKind, Sign, Simulate, typed};
-use crate::progress::{Progress, say};
+use crate::cli::{Check, MeshKind, SigningKind, Simulate, typed};
+use crate::progress::{RoundProgress, say};
 use node::cli::TransportKind;
 use node::logging::colours;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(simulate: &Simulate, bar: ProgressBar) -> Result<(), CommandEr
     let report = report_file(simulate, &scenario.name);
     let began = SystemTime::now().duration_since(UNIX_EPOCH);
     let date = began.map_or_else(|_| String::new(), |since| numbers::date(since.as_secs()));
-    let progress = Progress::new(bar, simulate.quiet, scenario.rounds);
+    let progress = RoundProgress::new(bar, simulate.quiet, scenario.rounds);
     let options = Options {
         data: simulate.data_folder(),
         memo: simulate.check == Check::Once,
@@ -142,12 +142,12 @@ fn empty(folder: &Path) -> Result<(), CommandError> {
 fn signatures(simulate: &Simulate) -> Result<Signatures, CommandError> {
     let alone = simulate.check == Check::EveryMember || simulate.mesh == MeshKind::Loopback;
     match simulate.signatures {
-        Some(Sign::Simulated) if alone => Err(CommandError::usage(
+        Some(SigningKind::Simulated) if alone => Err(CommandError::usage(
             "--signatures simulated is for members whose messages one process checks for all: leave it out \
              with --check every-member and --mesh loopback",
         )),
-        Some(Sign::Ed25519) => Ok(Signatures::Ed25519),
-        Some(Sign::Simulated) | None => Ok(Signatures::Simulated),
+        Some(SigningKind::Ed25519) => Ok(Signatures::Ed25519),
+        Some(SigningKind::Simulated) | None => Ok(Signatures::Simulated),
     }
 }
 

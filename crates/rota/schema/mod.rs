@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A document with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Document {
+pub enum SchemaDocument {
     /// A scenario, for `rota simulate`.
     Scenario,
     /// An experiment, for `rota compare`.
@@ -23,7 +23,7 @@ pub enum Document {
     Events,
 }
 
-impl Document {
+impl SchemaDocument {
     /// The TOML files that people write.
     pub const ALL: [Self; 4] = [
         Self::Scenario,
@@ -61,5 +61,5 @@ impl Document {
 
 /// The reference page as Markdown: every key of the files.
 pub fn reference() -> String {
-    page::reference(&Document::ALL.map(|document| (document.title(), document.schema())))
+    page::reference(&SchemaDocument::ALL.map(|document| (document.title(), document.schema())))
 }

@@ -22,9 +22,9 @@ Lists of tables are written `[[key]]`. A span of time is a number with a unit, s
 
 /// The page for these files, by title and schema.
 pub(super) fn reference(documents: &[(&str, Value)]) -> String {
-    let mut page = Page {
+    let mut page = ReferencePage {
         text: HEAD.to_owned(),
-        ..Page::default()
+        ..ReferencePage::default()
     };
     for (title, schema) in documents {
         page.document(title, schema);
@@ -33,7 +33,7 @@ pub(super) fn reference(documents: &[(&str, Value)]) -> String {
 }
 
 #[derive(Default)]
-struct Page {
+struct ReferencePage {
     text: String,
     /// Anchors of the sections, by the definition of their table.
     known: BTreeMap<String, String>,
@@ -56,7 +56,7 @@ struct File<'a> {
     sections: VecDeque<Section>,
 }
 
-impl Page {
+impl ReferencePage {
     fn document(&mut self, title: &str, schema: &Value) {
         let heading = match title {
             "scenario" => "Scenario".to_owned(),

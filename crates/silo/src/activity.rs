@@ -13,22 +13,22 @@ pub use protocol::work::WorkKind as Activity;
 
 /// The work under way. Clones share it; a silo keeps it up to date.
 #[derive(Debug, Clone, Default)]
-pub struct Activities(Arc<Mutex<Inner>>);
+pub struct Activities(Arc<Mutex<ActivityState>>);
 
 /// Is told that work of a kind begins, or that it is over and how long it took.
 pub type HearWork = dyn Fn(Activity, Option<Duration>) + Send;
 
 /// Requests of one kind of work that are not answered.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct PendingRequests {
     requests: u32,
     began: Instant,
     /// Since when their time is not yet part of what was spent.
     counted: Instant,
 }
 
-struct Inner {
-    open: BTreeMap<Activity, Open>,
+struct ActivityState {
+    open: BTreeMap<Activity, PendingRequests>,
     hear: Option<Box<HearWork>>,
     progress: Option<Progress>,
     /// Since when `spent` counts.
@@ -38,7 +38,7 @@ struct Inner {
     busy: Option<Instant>,
 }
 
-impl fmt::Debug for Inner {
+impl fmt::Debug for ActivityState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inner")
             .field("open", &self.open)
@@ -47,7 +47,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-impl Default for Inner {
+impl Default for ActivityState {
     fn default() -> Self {
         Self {
             open: BTreeMap::new(),
@@ -73,7 +73,7 @@ pub struct Spent {
     pub disk: Duration,
 }
 
-impl Inner {
+impl ActivityState {
     /// Work of a kind is over: its time counts.
     fn close(&mut self, activity: Activity, now: Instant) {
         if let Some(open) = self.open.remove(&activity) {
@@ -106,7 +106,7 @@ impl Activities {
         self.inner().hear = Some(Box::new(hear));
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, ActivityState> {
         // No code panics while it holds this lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +115,7 @@ impl Activities {
     pub(crate) fn begin(&self, activity: Activity) {
         let (mut inner, now) = (self.inner(), Instant::now());
         // A silo asks for an adoption again until it has happened; the repetition is no more work.
-        let fresh = Open {
+        let fresh = PendingRequests {
             requests: 0,
             began: now,
             counted: now,
@@ -159,7 +159,7 @@ impl Activities {
     pub fn take_spent(&self) -> Spent {
         let (mut inner, now) = (self.inner(), Instant::now());
         // What is under way counts as far as it has come.
-        let Inner {
+        let ActivityState {
             open, spent, busy, ..
         } = &mut *inner;
         for (activity, open) in open {

@@ -8,7 +8,7 @@ use protocol::{Hash, Input, MemberIndex};
 use tokio::sync::oneshot;
 
 use crate::activity::Activities;
-use crate::actors::messages::{Halt, Stop, Wish};
+use crate::actors::messages::{Halt, StopSilo, WishMessage};
 use crate::actors::silo::SiloActor;
 use crate::error::Stopped;
 use crate::run_state::{Counters, Counts, RunState};
@@ -26,7 +26,7 @@ pub struct SiloHandle {
 impl SiloHandle {
     /// Asks the silo to stop. It finishes its current step, all records of which are durable.
     pub fn stop(&self) {
-        self.silo.do_send(Stop);
+        self.silo.do_send(StopSilo);
     }
 
     /// The institution approves an amendment of the agreement. To be said again after a restart with the
@@ -57,7 +57,7 @@ impl SiloHandle {
     }
 
     fn wish(&self, input: Input) {
-        self.silo.do_send(Wish(input));
+        self.silo.do_send(WishMessage(input));
     }
 
     /// Ends the silo like a power cut: no further effect runs.

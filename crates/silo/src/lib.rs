@@ -10,7 +10,7 @@
 //! - [`spawn`] starts a silo from a [`SiloConfig`] and its [`Surroundings`]; [`block_on`] runs the
 //!   actix system that it needs. The result is a [`SiloHandle`], or a [`SpawnError`].
 //! - [`Network`], [`Journal`], [`Blobs`] and [`Pool`] are what a caller implements; [`threads`] helps with a pool.
-//! - [`Record`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
+//! - [`JournalRecord`] is what a journal is made of; [`Adopted`] is the silo's state after a final round.
 //! - [`Notice`] is what a silo reports while it runs; a [`Feed`] receives the notices.
 //! - [`Activities`] is what a silo works on at the moment.
 //! - [`rounds`] is a round as functions of their arguments.
@@ -86,8 +86,8 @@ pub use error::{SpawnError, Stopped, StoreError};
 pub use handle::SiloHandle;
 pub use notice::{Feed, Missing, Notice};
 pub use outcome::genesis_outcome;
-pub use record::{Adopted, Adoptions, Record};
+pub use record::{Adopted, Adoptions, JournalRecord};
 pub use replay::Replay;
 pub use run_state::Counts;
 pub use spawn::{block_on, bystand, spawn};
-pub use surroundings::{Blobs, Done, Job, Journal, Network, Pool, Surroundings, Work};
+pub use surroundings::{Blobs, Done, Journal, Network, Pool, PoolJob, Surroundings, WorkSize};

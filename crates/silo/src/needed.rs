@@ -1,6 +1,6 @@
 //! Which records of a journal a silo still needs.
 
-use crate::record::Record;
+use crate::record::JournalRecord;
 
 /// The records that a restart needs, in order; all others are superseded by later ones (see
 /// [`current`]).
@@ -9,11 +9,14 @@ use crate::record::Record;
 /// not know yet whether voting is safe, and asks others for the chain again. A silo that has adopted
 /// the last of all `rounds` has nothing to sign any more. Of what was before a loss, only the final
 /// blocks are needed.
-pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<Record> {
+pub(crate) fn needed(
+    mut records: Vec<JournalRecord>,
+    keep: usize,
+    rounds: u64,
+) -> Vec<JournalRecord> {
     if let Some(at) = records.iter().rposition(is_beginning) {
         let since = records.split_off(at + 1);
-        let done =
-            |record: &Record| matches!(record, Record::Adopted(last) if last.round >= rounds);
+        let done = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(last) if last.round >= rounds);
         if !since.iter().any(|record| acts(record) || done(record)) {
             // That an epoch is over stays true.
             let passages = since.into_iter().filter(ends_epoch);
@@ -28,7 +31,7 @@ pub(crate) fn needed(mut records: Vec<Record>, keep: usize, rounds: u64) -> Vec<
 }
 
 /// Removes the records that are not `current`.
-pub(crate) fn retain_current(records: &mut Vec<Record>, current: Vec<bool>) {
+pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool>) {
     let mut flags = current.into_iter();
     records.retain(|_| flags.next().unwrap_or(true));
 }
@@ -46,37 +49,40 @@ pub(crate) fn retain_current(records: &mut Vec<Record>, current: Vec<bool>) {
 /// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
 ///
 /// Of an epoch that is over only its `Final` records and adoptions are needed.
-pub(crate) fn current(records: &[Record], keep: usize) -> Vec<bool> {
+pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     // Nothing that was signed in an epoch that is over counts any more.
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
     let (mut tip, mut learned, mut adopted) = (0, 0, 0);
     let mut adoptions = 0;
     for (at, record) in records.iter().enumerate() {
         match record {
-            Record::Protocol(protocol::Record::Final { .. }) if at < over => {}
-            Record::Protocol(protocol::Record::Final { blocks, proof }) => {
+            JournalRecord::Protocol(protocol::Record::Final { .. }) if at < over => {}
+            JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
                 let rounds = blocks.iter().filter_map(|block| block.learning());
                 learned = rounds.fold(learned, |last, learning| last.max(learning.round));
             }
-            Record::Adopted(of) => (adopted, adoptions) = (of.round, adoptions + 1),
+            JournalRecord::Adopted(of) => (adopted, adoptions) = (of.round, adoptions + 1),
             _ => {}
         }
     }
-    let applied = records
-        .iter()
-        .rposition(|record| matches!(record, Record::Protocol(protocol::Record::Applied { .. })));
+    let applied = records.iter().rposition(|record| {
+        matches!(
+            record,
+            JournalRecord::Protocol(protocol::Record::Applied { .. })
+        )
+    });
     // What shows that the silo took part is superseded some time; by then these records must be gone.
     let acted = records.iter().rposition(acts);
     let mut passed = 0;
-    let is_current = |(at, record): (usize, &Record)| match record {
-        Record::Lost | Record::Begun => acted.is_none_or(|acted| acted < at),
-        Record::Trained { round, .. } => at >= over && *round > adopted,
-        Record::Adopted(_) => {
+    let is_current = |(at, record): (usize, &JournalRecord)| match record {
+        JournalRecord::Lost | JournalRecord::Begun => acted.is_none_or(|acted| acted < at),
+        JournalRecord::Trained { round, .. } => at >= over && *round > adopted,
+        JournalRecord::Adopted(_) => {
             passed += 1;
             passed + keep > adoptions
         }
-        Record::Protocol(record) => match record {
+        JournalRecord::Protocol(record) => match record {
             protocol::Record::Final { .. } => true,
             protocol::Record::Applied { .. } => Some(at) == applied,
             protocol::Record::Circle(_) => true,
@@ -96,25 +102,28 @@ pub(crate) fn current(records: &[Record], keep: usize) -> Vec<bool> {
 }
 
 /// Whether this record says how the journal began.
-fn is_beginning(record: &Record) -> bool {
-    matches!(record, Record::Lost | Record::Begun)
+fn is_beginning(record: &JournalRecord) -> bool {
+    matches!(record, JournalRecord::Lost | JournalRecord::Begun)
 }
 
 /// Whether this record has final blocks.
-pub(crate) fn is_final(record: &Record) -> bool {
-    matches!(record, Record::Protocol(protocol::Record::Final { .. }))
+pub(crate) fn is_final(record: &JournalRecord) -> bool {
+    matches!(
+        record,
+        JournalRecord::Protocol(protocol::Record::Final { .. })
+    )
 }
 
-fn ends_epoch(record: &Record) -> bool {
-    matches!(record, Record::Protocol(record) if record.ends_epoch())
+fn ends_epoch(record: &JournalRecord) -> bool {
+    matches!(record, JournalRecord::Protocol(record) if record.ends_epoch())
 }
 
 /// Whether this record shows that the silo took part, and so had found out that it is safe.
-pub(crate) fn acts(record: &Record) -> bool {
+pub(crate) fn acts(record: &JournalRecord) -> bool {
     use protocol::Record::{Contributed, Outdated, Proposed, Standing, Vote};
     matches!(
         record,
-        Record::Protocol(Vote(_) | Proposed(_) | Contributed(_) | Standing(_) | Outdated(_))
+        JournalRecord::Protocol(Vote(_) | Proposed(_) | Contributed(_) | Standing(_) | Outdated(_))
     )
 }
 
@@ -123,8 +132,8 @@ mod tests {
     use super::*;
     use crate::testing::{adopted, applied};
 
-    fn trained(round: u64) -> Record {
-        Record::Trained {
+    fn trained(round: u64) -> JournalRecord {
+        JournalRecord::Trained {
             round,
             blob: [1; 32],
             personal: [2; 32],
@@ -141,7 +150,7 @@ mod tests {
         // Nothing more is dropped from the result.
         assert_eq!(needed(expected.to_vec(), 2, 9), expected);
         // Nothing before a loss matters, and nothing after it until the silo acts.
-        for began in [Record::Lost, Record::Begun] {
+        for began in [JournalRecord::Lost, JournalRecord::Begun] {
             let mut all = all.clone();
             all.push(began.clone());
             all.extend(rounds(1));

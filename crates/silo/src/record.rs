@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One record of a silo's journal. Its bytes on disk are pinned by `crates/silo/golden/records.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Record {
+pub enum JournalRecord {
     /// A record of the agreement: a vote, a certificate, a final block.
     Protocol(protocol::Record),
     /// The silo's own state after the last final round, from which it continues.
@@ -57,13 +57,13 @@ pub struct Adoptions {
 
 impl Adoptions {
     /// The first block that `records`, one transaction, would adopt a second time.
-    pub fn again(&self, records: &[Record]) -> Option<Hash> {
+    pub fn again(&self, records: &[JournalRecord]) -> Option<Hash> {
         let mut with = Self::default();
         let mut before = Some(self);
         for record in records {
             match record {
-                Record::Lost => before = None,
-                Record::Adopted(Adopted { block, .. }) => {
+                JournalRecord::Lost => before = None,
+                JournalRecord::Adopted(Adopted { block, .. }) => {
                     let known = before.is_some_and(|before| before.blocks.contains_key(block));
                     if known || with.blocks.contains_key(block) {
                         return Some(Hash(*block));
@@ -76,12 +76,14 @@ impl Adoptions {
         None
     }
 
-    /// Adds the blocks that `records` adopt. [`Record::Lost`] removes all blocks before it.
-    pub fn take(&mut self, records: &[Record]) {
+    /// Adds the blocks that `records` adopt. [`JournalRecord::Lost`] removes all blocks before it.
+    pub fn take(&mut self, records: &[JournalRecord]) {
         for record in records {
             match record {
-                Record::Lost => self.blocks.clear(),
-                Record::Adopted(adopted) => drop(self.blocks.insert(adopted.block, self.records)),
+                JournalRecord::Lost => self.blocks.clear(),
+                JournalRecord::Adopted(adopted) => {
+                    drop(self.blocks.insert(adopted.block, self.records))
+                }
                 _ => {}
             }
             self.records += 1;
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(adoptions.again(&[adopted(2), adopted(1)]), block(1));
         assert_eq!(adoptions.again(&[adopted(2)]), None);
         // After a loss everything is adopted again.
-        let lost = [Record::Lost, adopted(1)];
+        let lost = [JournalRecord::Lost, adopted(1)];
         assert_eq!(adoptions.again(&lost), None);
         adoptions.take(&lost);
         assert_eq!(adoptions.again(&[adopted(1)]), block(1));

@@ -17,7 +17,7 @@ use crate::error::SpawnError;
 use crate::needed::needed;
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
-use crate::record::{Adopted, Record};
+use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
 use crate::surroundings::{Blobs, Journal};
 
@@ -36,7 +36,7 @@ pub(crate) struct Restored {
     /// Whether the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<JournalRecord>,
 }
 
 /// The contents of a journal, by kind.
@@ -69,7 +69,7 @@ pub(crate) fn restore(
     }
     let journal_records = load(&config.member.epoch.charter, config.journal_lost, journal)?;
     let contents = sorted(journal_records.clone());
-    let store = Store { config, blobs };
+    let store = RestoringStore { config, blobs };
     let keep = config.member.epoch.charter.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
     let kept = kept
@@ -125,12 +125,12 @@ pub(crate) fn restore(
 }
 
 /// The past of a silo that takes no part in rounds: nothing of its models is restored.
-pub(crate) struct Past {
+pub(crate) struct SiloPast {
     pub(crate) start: Start,
     /// Whether the journal is empty.
     pub(crate) begins: bool,
     /// What the journal holds now.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<JournalRecord>,
 }
 
 /// Restores a silo that takes no part in rounds.
@@ -138,7 +138,7 @@ pub(crate) fn restore_bystander(
     config: &Config,
     lost: bool,
     journal: &mut dyn Journal,
-) -> Result<Past, SpawnError> {
+) -> Result<SiloPast, SpawnError> {
     let records = load(&config.epoch.charter, lost, journal)?;
     let contents = sorted(records.clone());
     let present = of_present(contents.records);
@@ -148,7 +148,7 @@ pub(crate) fn restore_bystander(
         (false, true) => Start::New,
         (false, false) => Start::Kept(present),
     };
-    Ok(Past {
+    Ok(SiloPast {
         start,
         begins: !contents.any,
         records,
@@ -160,11 +160,11 @@ fn load(
     charter: &Charter,
     lost: bool,
     journal: &mut dyn Journal,
-) -> Result<Vec<Record>, SpawnError> {
+) -> Result<Vec<JournalRecord>, SpawnError> {
     let stored = journal.load()?;
     let mut records = stored.clone();
     if lost {
-        records.push(Record::Lost);
+        records.push(JournalRecord::Lost);
     }
     let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
     let pairs = stored.iter().zip(&needed);
@@ -177,24 +177,24 @@ fn load(
     Ok(needed)
 }
 
-fn sorted(records: Vec<Record>) -> Contents {
+fn sorted(records: Vec<JournalRecord>) -> Contents {
     let mut contents = Contents {
         any: !records.is_empty(),
         ..Contents::default()
     };
     for record in records {
         match record {
-            Record::Lost => contents.lost = true,
-            Record::Begun => {}
-            Record::Adopted(adopted) => contents.adopted.push(adopted),
-            Record::Trained {
+            JournalRecord::Lost => contents.lost = true,
+            JournalRecord::Begun => {}
+            JournalRecord::Adopted(adopted) => contents.adopted.push(adopted),
+            JournalRecord::Trained {
                 round,
                 blob,
                 personal,
             } => {
                 contents.trained = Some((round, Hash(blob), personal));
             }
-            Record::Protocol(record) => contents.records.push(record),
+            JournalRecord::Protocol(record) => contents.records.push(record),
         }
     }
     contents
@@ -223,12 +223,12 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
     })
 }
 
-struct Store<'a> {
+struct RestoringStore<'a> {
     config: &'a SiloConfig,
     blobs: &'a dyn Blobs,
 }
 
-impl Store<'_> {
+impl RestoringStore<'_> {
     fn get(&self, round: u64, hash: Hash) -> Result<Bytes, SpawnError> {
         self.blobs
             .get(&hash)
@@ -414,7 +414,9 @@ mod tests {
         let initial = config.learner.initial_personal(config.initial_seed);
         let own = |config: &SiloConfig, last: Option<&Adopted>| {
             let (blobs, mut missing) = (&blobs, Vec::new());
-            let own = Store { config, blobs }.own(last, &mut missing).unwrap();
+            let own = RestoringStore { config, blobs }
+                .own(last, &mut missing)
+                .unwrap();
             (own.personal.params, missing.len())
         };
         assert_eq!(own(&config, None), (initial.clone(), 0));
@@ -457,7 +459,7 @@ mod tests {
             blobs: Vec::new(),
         };
         let (config, blobs) = (&config(&epoch(4, 3), 0), &blobs);
-        let read = Store { config, blobs }.outcome(&adopted).unwrap();
+        let read = RestoringStore { config, blobs }.outcome(&adopted).unwrap();
         assert_eq!(read.state, settled.state);
     }
 }

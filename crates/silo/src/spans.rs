@@ -15,10 +15,10 @@ use crate::activity::Activity;
 /// The open spans of a silo.
 pub(crate) struct Spans {
     silo: Span,
-    open: RefCell<Open>,
+    open: RefCell<OpenSpans>,
 }
 
-struct Open {
+struct OpenSpans {
     round: (u64, Span),
     view: Span,
     /// The lead's phase.
@@ -30,7 +30,7 @@ impl Spans {
     /// Spans inside that of the silo.
     pub(crate) fn new(silo: Span) -> Self {
         let none = Span::none;
-        let open = Open {
+        let open = OpenSpans {
             round: (0, none()),
             view: none(),
             leading: none(),

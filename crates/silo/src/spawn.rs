@@ -15,13 +15,13 @@ use crate::actors::mesh::{MeshActor, Opener};
 use crate::actors::messages::Notices;
 use crate::actors::observer::ObserverActor;
 use crate::actors::silo::{MemberAndJournal, SiloActor};
-use crate::actors::worker::{CurrentRound, Waiting, WorkerActor};
+use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
 use crate::handle::SiloHandle;
 use crate::notice::{Missing, Notice};
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::restore::{restore, restore_bystander};
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
@@ -57,7 +57,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let last = &restored.base;
     let mut rules = config.member.clone();
     rules.ended = config.strategy.ends(&last.state).then_some(last.round);
-    let silo = Silo {
+    let silo = RestoredSilo {
         rules,
         start: restored.start,
         begins: restored.begins,
@@ -84,7 +84,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
             kept: restored.kept,
             again: restored.again,
             round: CurrentRound::default(),
-            wants: Waiting::default(),
+            wants: WaitingWork::default(),
         }
         .start()
     };
@@ -114,7 +114,7 @@ pub fn bystand(
 ) -> Result<SiloHandle, SpawnError> {
     at_home(&member)?;
     let past = restore_bystander(&member, lost, &mut *surroundings.journal)?;
-    let silo = Silo {
+    let silo = RestoredSilo {
         rules: member,
         start: past.start,
         begins: past.begins,
@@ -139,11 +139,11 @@ fn at_home(member: &Config) -> Result<(), SpawnError> {
 }
 
 /// A silo as it was restored.
-struct Silo {
+struct RestoredSilo {
     rules: Config,
     start: Start,
     begins: bool,
-    records: Vec<Record>,
+    records: Vec<JournalRecord>,
     missing: Vec<Missing>,
     former: Vec<(Hash, Bytes)>,
 }
@@ -158,7 +158,7 @@ struct Around {
 
 /// Starts the actors of a silo.
 fn start(
-    silo: Silo,
+    silo: RestoredSilo,
     surroundings: Surroundings,
     worker: Option<impl FnOnce(&Around) -> Addr<WorkerActor>>,
 ) -> SiloHandle {

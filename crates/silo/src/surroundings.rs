@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::checks::Checks;
 use crate::error::StoreError;
 use crate::notice::Feed;
-use crate::record::Record;
+use crate::record::JournalRecord;
 
 /// Everything a silo uses outside itself.
 pub struct Surroundings {
@@ -53,7 +53,7 @@ pub trait Journal: Send {
     ///
     /// # Errors
     /// [`StoreError`]: unreadable or damaged.
-    fn load(&mut self) -> Result<Vec<Record>, StoreError>;
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError>;
 
     /// Makes these records durable, all or none, before it returns. An outcome is adopted once: a
     /// second [`Adopted`](crate::Adopted) of one block is refused.
@@ -61,14 +61,14 @@ pub trait Journal: Send {
     /// # Errors
     /// [`StoreError`]: the silo must stop. Where writing failed it may show only after a restart
     /// whether the records are durable: all of them or none.
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError>;
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError>;
 
     /// Replaces the records from position `from` on, counted from 0, by these, or changes nothing.
     /// Those before it stay and are not touched.
     ///
     /// # Errors
     /// [`StoreError`], as for [`Journal::commit`]; also if there are fewer than `from` records.
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError>;
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError>;
 }
 
 /// A store of blobs by hash. Cloning a blob shares its memory. Called on the silo's own thread only,
@@ -122,7 +122,7 @@ pub trait Blobs: Send + Sync {
 
 /// A kind of heavy work and its size, from which virtual time models its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Work {
+pub enum WorkSize {
     /// Training.
     Train {
         /// Rows × epochs.
@@ -146,7 +146,7 @@ pub enum Work {
 }
 
 /// A job for the pool.
-pub type Job = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
+pub type PoolJob = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 /// The result of a job, or the text of its panic.
 pub type Done = Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, String>>>>;
 
@@ -159,10 +159,10 @@ pub type Done = Pin<Box<dyn Future<Output = Result<Box<dyn Any + Send>, String>>
 /// same thread.
 pub trait Pool: Send + Sync {
     /// Starts `job` now. The future ends with it.
-    fn run(&self, work: Work, job: Job) -> Done;
+    fn run(&self, work: WorkSize, job: PoolJob) -> Done;
 
     /// The same for a job that only waits for a result that another silo of the process computes.
-    fn wait(&self, work: Work, job: Job) -> Done {
+    fn wait(&self, work: WorkSize, job: PoolJob) -> Done {
         self.run(work, job)
     }
 
@@ -171,7 +171,7 @@ pub trait Pool: Send + Sync {
     ///
     /// # Errors
     /// The job itself, where there is no such thread, as in virtual time: then it runs on the actors'.
-    fn step(&self, job: Job) -> Result<Done, Job> {
+    fn step(&self, job: PoolJob) -> Result<Done, PoolJob> {
         Err(job)
     }
 }
@@ -179,7 +179,7 @@ pub trait Pool: Send + Sync {
 /// Runs a job with a typed result.
 pub(crate) fn run<T: Send + 'static>(
     pool: &dyn Pool,
-    work: Work,
+    work: WorkSize,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, String>> + 'static {
     unpacked(pool.run(work, Box::new(move || Box::new(job()))))
@@ -188,7 +188,7 @@ pub(crate) fn run<T: Send + 'static>(
 /// Waits for a result that is computed elsewhere.
 pub(crate) fn wait<T: Send + 'static>(
     pool: &dyn Pool,
-    work: Work,
+    work: WorkSize,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> impl Future<Output = Result<T, String>> + 'static {
     unpacked(pool.wait(work, Box::new(move || Box::new(job()))))

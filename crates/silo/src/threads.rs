@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
-type Task = Box<dyn FnOnce() + Send>;
+type ThreadTask = Box<dyn FnOnce() + Send>;
 
 /// A fixed number of threads that take jobs from one queue. The queue needs no bound of its own: a
 /// silo has a bounded number of jobs open. The threads end when the last handle is dropped.
 #[derive(Debug)]
 pub struct Threads {
-    queue: mpsc::Sender<Task>,
+    queue: mpsc::Sender<ThreadTask>,
 }
 
 impl Threads {
@@ -22,7 +22,7 @@ impl Threads {
 
     /// Starts `count` threads (at least one).
     pub fn new(count: usize) -> Arc<Self> {
-        let (queue, tasks) = mpsc::channel::<Task>();
+        let (queue, tasks) = mpsc::channel::<ThreadTask>();
         let tasks = Arc::new(Mutex::new(tasks));
         for _ in 0..count.max(1) {
             let tasks = tasks.clone();

@@ -8,7 +8,7 @@
 
 use crate::error::StoreError;
 use crate::needed::{current, is_final, retain_current};
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::surroundings::Journal;
 
 /// Records by which the end may grow besides doubling.
@@ -22,14 +22,14 @@ pub(crate) struct TrimmedJournal {
     /// Number of records at the front that stay.
     settled: u64,
     /// The records after them, as they stand in the journal.
-    end: Vec<Record>,
+    end: Vec<JournalRecord>,
     /// Length of the end from which on it is trimmed.
     due: usize,
 }
 
 impl TrimmedJournal {
     /// A journal that holds `records`.
-    pub(crate) fn new(journal: Box<dyn Journal>, records: Vec<Record>, keep: usize) -> Self {
+    pub(crate) fn new(journal: Box<dyn Journal>, records: Vec<JournalRecord>, keep: usize) -> Self {
         let mut trimmed = Self {
             journal,
             keep,
@@ -45,9 +45,11 @@ impl TrimmedJournal {
     ///
     /// # Errors
     /// [`StoreError`]: the silo must stop.
-    pub(crate) fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    pub(crate) fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.journal.commit(records.clone())?;
-        let supersedes = |record: &Record| is_final(record) || matches!(record, Record::Adopted(_));
+        let supersedes = |record: &JournalRecord| {
+            is_final(record) || matches!(record, JournalRecord::Adopted(_))
+        };
         let supersedes = records.iter().any(supersedes);
         self.end.extend(records);
         match supersedes && self.end.len() >= self.due {

@@ -9,24 +9,27 @@ use std::time::SystemTime;
 
 use crate::federation::{addresses, examined, tried};
 use crate::institution::typed::{shown, typed};
-use crate::institution::{Amendments, Found, Institution, KnownAmendment, Word, present};
-use agreement::{Agreement, Request, read_configuration};
+use crate::institution::{
+    AmendmentFolder, AmendmentWord, FoundAmendments, Institution, KnownAmendment, present,
+};
+use agreement::{Agreement, JoinRequest, read_configuration};
 use protocol::PublicKey;
 use protocol::message::Amendment;
 
-use super::{CommandError, wrapped};
+use super::{NodeCommandError, wrapped};
 use crate::cli::{Amend, Here};
 
 /// Carries out one of the subcommands.
-pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
+pub(crate) fn amend(options: &Amend) -> Result<(), NodeCommandError> {
     match options {
         Amend::Change { file, here } => {
             let standing = AgreementInForce::of(&here.config)?;
             let text = read_configuration(file)?;
             let amendment = standing.amended(&file.display().to_string(), &text)?;
-            let new = examined(&standing.agreement, &amendment).map_err(CommandError::Failed)?;
+            let new =
+                examined(&standing.agreement, &amendment).map_err(NodeCommandError::Failed)?;
             if standing.agreement.difference(&new).is_empty() {
-                return Err(CommandError::Failed(format!(
+                return Err(NodeCommandError::Failed(format!(
                     "{} says what the agreement in force says: nothing would change, so nothing was \
                      proposed",
                     file.display()
@@ -80,23 +83,23 @@ pub(crate) fn amend(options: &Amend) -> Result<(), CommandError> {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> CommandError {
-    CommandError::Failed(error.to_string())
+fn failed(error: impl std::fmt::Display) -> NodeCommandError {
+    NodeCommandError::Failed(error.to_string())
 }
 
 /// An institution, the agreement in force, and what is known of changes.
 struct AgreementInForce {
     institution: Institution,
     agreement: Agreement,
-    amendments: Amendments,
-    found: Found,
+    amendments: AmendmentFolder,
+    found: FoundAmendments,
 }
 
 impl AgreementInForce {
     /// Of the member with this configuration, by its journal; the node may be running.
-    fn of(config: &Path) -> Result<Self, CommandError> {
+    fn of(config: &Path) -> Result<Self, NodeCommandError> {
         let institution = present(config)?;
-        let amendments = Amendments::of(&institution.state);
+        let amendments = AmendmentFolder::of(&institution.state);
         Ok(Self {
             found: amendments.found(),
             amendments,
@@ -113,20 +116,20 @@ impl AgreementInForce {
         key: Option<PublicKey>,
         address: &[String],
         rows: Option<u64>,
-    ) -> Result<String, CommandError> {
-        match (Request::is_meant(name), key) {
+    ) -> Result<String, NodeCommandError> {
+        match (JoinRequest::is_meant(name), key) {
             (true, None) if address.is_empty() && rows.is_none() => self.requested(name),
-            (true, _) => Err(CommandError::Usage(
+            (true, _) => Err(NodeCommandError::Usage(
                 "a request says key, address and rows itself: give nothing behind it".into(),
             )),
-            (false, None) => Err(CommandError::Usage(format!(
+            (false, None) => Err(NodeCommandError::Usage(format!(
                 "the key of {name} is missing: give the line that it sends (`rota federation \
                  join` prints it), or its name, key and address"
             ))),
             (false, Some(key)) => {
                 let mut all = Vec::new();
                 for address in address {
-                    all.extend(addresses(address).map_err(CommandError::Usage)?);
+                    all.extend(addresses(address).map_err(NodeCommandError::Usage)?);
                 }
                 let text = self.agreement.admitting(name, key, rows, all);
                 text.map_err(failed)
@@ -135,10 +138,10 @@ impl AgreementInForce {
     }
 
     /// The text of the agreement with the institution that sent this line, and the line.
-    fn requested(&self, line: &str) -> Result<String, CommandError> {
-        let request = Request::read(line).map_err(failed)?;
+    fn requested(&self, line: &str) -> Result<String, NodeCommandError> {
+        let request = JoinRequest::read(line).map_err(failed)?;
         let text = request.text(&self.agreement).map_err(failed)?;
-        Ok(Request::beside(&text, line))
+        Ok(JoinRequest::beside(&text, line))
     }
 
     /// The institution's name.
@@ -146,19 +149,19 @@ impl AgreementInForce {
         self.agreement.epoch.roster.name(self.institution.me)
     }
 
-    fn amended(&self, file: &str, text: &str) -> Result<Amendment, CommandError> {
+    fn amended(&self, file: &str, text: &str) -> Result<Amendment, NodeCommandError> {
         self.agreement
             .amended(file, text, learn::stand_in)
             .map_err(failed)
     }
 
-    fn propose_text(&self, text: String, here: &Here) -> Result<(), CommandError> {
+    fn propose_text(&self, text: String, here: &Here) -> Result<(), NodeCommandError> {
         let amendment = self.amended("the amended agreement", &text)?;
         self.propose(amendment, here)
     }
 
     /// Approves an amendment of one's own, after showing it.
-    fn propose(&self, amendment: Amendment, here: &Here) -> Result<(), CommandError> {
+    fn propose(&self, amendment: Amendment, here: &Here) -> Result<(), NodeCommandError> {
         let epoch = &self.agreement.epoch;
         amendment.check(epoch).map_err(failed)?;
         let known = KnownAmendment {
@@ -177,10 +180,10 @@ impl AgreementInForce {
     }
 
     /// The known amendment that somebody typed the id of.
-    fn find(&self, id: &str) -> Result<KnownAmendment, CommandError> {
+    fn find(&self, id: &str) -> Result<KnownAmendment, NodeCommandError> {
         let known = self.known();
         let hash = typed(id, known.iter().map(KnownAmendment::hash)).map_err(|why| {
-            CommandError::Failed(format!(
+            NodeCommandError::Failed(format!(
                 "the amendment {why}; `rota federation changes` prints the changes of the agreement in \
                  force that this node knows"
             ))
@@ -190,7 +193,7 @@ impl AgreementInForce {
         found.ok_or_else(|| failed("the amendment is not known any more"))
     }
 
-    fn approve(&self, id: &str, text: bool, here: &Here) -> Result<(), CommandError> {
+    fn approve(&self, id: &str, text: bool, here: &Here) -> Result<(), NodeCommandError> {
         self.approve_known(&self.find(id)?, text, (here, "Approve it"))
     }
 
@@ -200,10 +203,10 @@ impl AgreementInForce {
         known: &KnownAmendment,
         text: bool,
         (here, question): (&Here, &str),
-    ) -> Result<(), CommandError> {
+    ) -> Result<(), NodeCommandError> {
         self.print(known, text)?;
         if let Some(why) = known.unspoken() {
-            return Err(CommandError::Failed(why));
+            return Err(NodeCommandError::Failed(why));
         }
         self.try_out(&known.amendment)?;
         if !agreed(here, question)? {
@@ -231,12 +234,12 @@ impl AgreementInForce {
     }
 
     /// Fails if no institution may accept the amendment, or this one's node could not live under it.
-    fn try_out(&self, amendment: &Amendment) -> Result<(), CommandError> {
-        let new = examined(&self.agreement, amendment).map_err(CommandError::Failed)?;
+    fn try_out(&self, amendment: &Amendment) -> Result<(), NodeCommandError> {
+        let new = examined(&self.agreement, amendment).map_err(NodeCommandError::Failed)?;
         let wrong = tried(&self.institution, &new);
         match wrong.is_empty() {
             true => Ok(()),
-            false => Err(CommandError::Failed(format!(
+            false => Err(NodeCommandError::Failed(format!(
                 "this institution's node could not live under the new agreement, so it was not approved: {}",
                 wrong.join("; ")
             ))),
@@ -244,20 +247,20 @@ impl AgreementInForce {
     }
 
     /// Keeps what this institution says to an amendment, where its node finds it.
-    fn say(&self, known: &KnownAmendment, stands: bool) -> Result<(), CommandError> {
+    fn say(&self, known: &KnownAmendment, stands: bool) -> Result<(), NodeCommandError> {
         let about = (known.epoch, &known.amendment);
-        let word = Word::after(&self.found.words, about, stands, SystemTime::now());
+        let word = AmendmentWord::after(&self.found.words, about, stands, SystemTime::now());
         self.amendments.say(&word).map_err(failed)
     }
 
-    fn withdraw(&self, id: &str, here: &Here) -> Result<(), CommandError> {
+    fn withdraw(&self, id: &str, here: &Here) -> Result<(), NodeCommandError> {
         let known = self.find(id)?;
         let hash = known.hash();
         let (word, id) = (self.found.word(&hash), shown(&hash));
         if !word.map_or(known.approved.contains(&self.institution.me), |word| {
             word.stands
         }) {
-            return Err(CommandError::Failed(format!(
+            return Err(NodeCommandError::Failed(format!(
                 "{} does not approve the amendment {id}, so there is nothing to withdraw",
                 self.name()
             )));
@@ -278,12 +281,12 @@ impl AgreementInForce {
 }
 
 /// Whether to go on.
-pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, CommandError> {
+pub(crate) fn agreed(here: &Here, question: &str) -> Result<bool, NodeCommandError> {
     if here.yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(CommandError::Usage(
+        return Err(NodeCommandError::Usage(
             "nobody can be asked here: read the lines above and add --yes".into(),
         ));
     }

@@ -8,11 +8,11 @@ use crate::institution::typed::shown;
 use formatting::numbers;
 use protocol::member::KEPT;
 
-use super::{AgreementInForce, CommandError, failed, wrapped};
+use super::{AgreementInForce, NodeCommandError, failed, wrapped};
 
 impl AgreementInForce {
     /// Prints all known changes of the agreement in force. One that cannot be read hides no other.
-    pub(super) fn changes(&self, text: bool) -> Result<(), CommandError> {
+    pub(super) fn changes(&self, text: bool) -> Result<(), NodeCommandError> {
         let epoch = &self.agreement.epoch;
         let mut out = BufWriter::new(io::stdout().lock());
         let so_far = numbers::plural(epoch.number as usize, "change");
@@ -78,7 +78,7 @@ impl AgreementInForce {
     }
 
     /// Prints an amendment; fails if it cannot be read.
-    pub(super) fn print(&self, known: &KnownAmendment, text: bool) -> Result<(), CommandError> {
+    pub(super) fn print(&self, known: &KnownAmendment, text: bool) -> Result<(), NodeCommandError> {
         let mut out = BufWriter::new(io::stdout().lock());
         let shown = self.show(&mut out, known, text)?;
         out.flush()?;

@@ -6,16 +6,16 @@ use std::path::Path;
 use formatting::numbers;
 use serde_json::{Value, json};
 
-use super::super::CommandError;
-use super::{Node, print_json};
-use crate::model::{self, Choice, HeldRound, Served, Which};
+use super::super::NodeCommandError;
+use super::{NodeModels, print_json};
+use crate::model::{self, Choice, HeldRound, ServedNote, Which};
 
 /// The columns of the table: round, coalition, contributions, model, and its held-out metric.
-type Cells = [String; 5];
+type ListCells = [String; 5];
 
 /// Prints the models of every round that the state holds, and which of them is served.
-pub(super) fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
-    let node = Node::load(config)?;
+pub(super) fn list(config: &Path, as_json: bool) -> Result<(), NodeCommandError> {
+    let node = NodeModels::load(config)?;
     let mut rounds = Vec::new();
     let mut lines = Vec::new();
     for round in &node.held.rounds {
@@ -46,7 +46,7 @@ pub(super) fn list(config: &Path, as_json: bool) -> Result<(), CommandError> {
 
 /// The model of a coalition after a round, as a row of the table and as a document. Coalitions are
 /// counted from 1.
-fn coalition(node: &Node, round: &HeldRound, number: u32) -> (Cells, Value) {
+fn coalition(node: &NodeModels, round: &HeldRound, number: u32) -> (ListCells, Value) {
     let held = &round.models[number as usize - 1];
     let choice = Choice {
         which: Which::Coalition(Some(number)),
@@ -82,7 +82,11 @@ fn coalition(node: &Node, round: &HeldRound, number: u32) -> (Cells, Value) {
 }
 
 /// Prints the table for people, with the model that is served.
-fn print(node: &Node, lines: &[Cells], served: Option<&Served>) -> Result<(), CommandError> {
+fn print(
+    node: &NodeModels,
+    lines: &[ListCells],
+    served: Option<&ServedNote>,
+) -> Result<(), NodeCommandError> {
     let epoch = &node.institution.agreement.epoch;
     let silo = epoch.roster.name(node.institution.me);
     let mut out = BufWriter::new(io::stdout().lock());
@@ -135,7 +139,7 @@ fn print(node: &Node, lines: &[Cells], served: Option<&Served>) -> Result<(), Co
 }
 
 /// The names of the columns.
-fn head(node: &Node, unit: &str) -> Cells {
+fn head(node: &NodeModels, unit: &str) -> ListCells {
     let metric = &node.equipment.metric;
     [
         "round".to_owned(),
@@ -150,7 +154,7 @@ fn head(node: &Node, unit: &str) -> Cells {
 }
 
 /// Prints the rows of the table below its head, each column as wide as its longest cell.
-fn print_table(out: &mut impl Write, head: &Cells, lines: &[Cells]) -> io::Result<()> {
+fn print_table(out: &mut impl Write, head: &ListCells, lines: &[ListCells]) -> io::Result<()> {
     let widths: Vec<usize> = (0..head.len())
         .map(|at| {
             let cells = lines.iter().map(|line| line[at].chars().count());

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use crate::equipment::Equipment;
 use crate::institution::{Data, Institution, SetupError, present};
-use crate::model::{self, Choice, Held, ModelError};
+use crate::model::{self, Choice, HeldRounds, ModelError};
 use formatting::numbers;
 use learn::export::{self, BadRows, Card, Output, Predictor};
 use methods::Params;
@@ -19,16 +19,18 @@ use task::data::Format;
 use task::schema::LocalNames;
 use task::{TaskConfig, data::DataError};
 
-use super::{CommandError, quietly, vacant, wrapped};
-use crate::cli::{Chosen, ExportModel, Model, ModelFormat, PredictRows, ShowModel, ThresholdAt};
+use super::{NodeCommandError, quietly, vacant, wrapped};
+use crate::cli::{
+    ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
+};
 
 /// Runs a subcommand.
-pub fn run(command: &Model) -> Result<(), CommandError> {
+pub fn run(command: &ModelCommand) -> Result<(), NodeCommandError> {
     match command {
-        Model::List { config, json } => list::list(config, *json),
-        Model::Show(options) => show(options),
-        Model::Export(options) => export(options),
-        Model::Predict(options) => predict(options),
+        ModelCommand::List { config, json } => list::list(config, *json),
+        ModelCommand::Show(options) => show(options),
+        ModelCommand::Export(options) => export(options),
+        ModelCommand::Predict(options) => predict(options),
     }
 }
 
@@ -36,18 +38,18 @@ pub fn run(command: &Model) -> Result<(), CommandError> {
 const SAID: usize = 20;
 
 /// A node's configuration and what its state holds.
-pub(super) struct Node {
+pub(super) struct NodeModels {
     pub(super) institution: Institution,
     pub(super) equipment: Equipment,
-    pub(super) held: Held,
+    pub(super) held: HeldRounds,
 }
 
-impl Node {
+impl NodeModels {
     /// Reads them. Where the silo's rows cannot be read, its models can be had, but not be measured;
     /// then standard error says so.
-    pub(super) fn load(config: &Path) -> Result<Self, CommandError> {
+    pub(super) fn load(config: &Path) -> Result<Self, NodeCommandError> {
         let institution = present(config)?;
-        let held = quietly(|| Held::read(&institution.state, &institution.agreement))?;
+        let held = quietly(|| HeldRounds::read(&institution.state, &institution.agreement))?;
         let start = institution.start().map_err(ModelError::from)?;
         let equipment = match institution.measuring(start.as_ref()) {
             Ok(equipment) => equipment,
@@ -69,7 +71,7 @@ impl Node {
         })
     }
 
-    pub(super) fn choose(&self, choice: Choice) -> Result<model::Chosen, CommandError> {
+    pub(super) fn choose(&self, choice: Choice) -> Result<model::ChosenModel, NodeCommandError> {
         let node = &self.institution;
         let (held, equipment) = (&self.held, &self.equipment);
         let chosen = model::choose(
@@ -83,12 +85,12 @@ impl Node {
         Ok(chosen?)
     }
 
-    fn card(&self, chosen: &Chosen) -> Result<(Card, Params), CommandError> {
+    fn card(&self, chosen: &ModelSelection) -> Result<(Card, Params), NodeCommandError> {
         self.card_of(chosen.choice())
     }
 
     /// A model with its card.
-    pub(super) fn card_of(&self, choice: Choice) -> Result<(Card, Params), CommandError> {
+    pub(super) fn card_of(&self, choice: Choice) -> Result<(Card, Params), NodeCommandError> {
         let found = self.choose(choice)?;
         let node = &self.institution;
         let card = found.card(&node.state, &node.agreement, &self.equipment, now())?;
@@ -106,10 +108,10 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-fn show(options: &ShowModel) -> Result<(), CommandError> {
+fn show(options: &ShowModel) -> Result<(), NodeCommandError> {
     let card = match &options.model {
         Some(file) => exported(file)?.0,
-        None => Node::load(&options.config)?.card(&options.chosen)?.0,
+        None => NodeModels::load(&options.config)?.card(&options.chosen)?.0,
     };
     if options.json {
         let document = serde_json::to_value(&card).map_err(io::Error::from)?;
@@ -122,7 +124,7 @@ fn show(options: &ShowModel) -> Result<(), CommandError> {
     Ok(out.flush()?)
 }
 
-fn export(options: &ExportModel) -> Result<(), CommandError> {
+fn export(options: &ExportModel) -> Result<(), NodeCommandError> {
     let ExportModel {
         config,
         chosen,
@@ -147,10 +149,11 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
     for file in files.iter().chain(names) {
         vacant(file, *force)?;
     }
-    let node = Node::load(config)?;
+    let node = NodeModels::load(config)?;
     if let Some(file) = names {
         let own = RowsNames::of(&node.institution.data);
-        let text = toml::to_string(&own).map_err(|why| CommandError::Failed(why.to_string()))?;
+        let text =
+            toml::to_string(&own).map_err(|why| NodeCommandError::Failed(why.to_string()))?;
         write(file, text.as_bytes())?;
     }
     if let TaskConfig::External(_) = node.institution.agreement.task {
@@ -198,13 +201,13 @@ fn export(options: &ExportModel) -> Result<(), CommandError> {
 
 /// Writes a model that only the members' programs know: its tensors alone, without a card.
 fn export_plain(
-    node: &Node,
-    chosen: &Chosen,
+    node: &NodeModels,
+    chosen: &ModelSelection,
     out: &Path,
     format: ModelFormat,
-) -> Result<(), CommandError> {
+) -> Result<(), NodeCommandError> {
     if format == ModelFormat::Onnx {
-        return Err(CommandError::Failed(
+        return Err(NodeCommandError::Failed(
             "only the members' programs know what this model computes: export it as safetensors"
                 .into(),
         ));
@@ -241,7 +244,7 @@ impl RowsNames {
     }
 }
 
-fn predict(options: &PredictRows) -> Result<(), CommandError> {
+fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
     let out = &options.out;
     vacant(out, options.force)?;
     let (card, model, names) = match &options.model {
@@ -251,7 +254,7 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
             (card, model, names.unwrap_or_default())
         }
         None => {
-            let node = Node::load(&options.config)?;
+            let node = NodeModels::load(&options.config)?;
             let (card, model) = node.card(&options.chosen)?;
             (card, model, RowsNames::of(&node.institution.data))
         }
@@ -309,7 +312,7 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
     }
     match skipped.len() {
         0 => Ok(()),
-        count => Err(CommandError::Skipped {
+        count => Err(NodeCommandError::Skipped {
             rows: count,
             out: out.clone(),
         }),
@@ -317,16 +320,16 @@ fn predict(options: &PredictRows) -> Result<(), CommandError> {
 }
 
 /// The threshold of an option, for a model with this card.
-fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, CommandError> {
+fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, NodeCommandError> {
     let two = matches!(&card.output, Output::Classes { classes, .. } if classes.len() == 2);
     if !two {
         let why = "--threshold is for models that tell two classes apart, and this is none";
-        return Err(CommandError::Usage(why.into()));
+        return Err(NodeCommandError::Usage(why.into()));
     }
     match (at, &card.threshold) {
         (ThresholdAt::At(value), _) => Ok(value),
         (ThresholdAt::Own, Some(own)) => Ok(own.value),
-        (ThresholdAt::Own, None) => Err(CommandError::Usage(format!(
+        (ThresholdAt::Own, None) => Err(NodeCommandError::Usage(format!(
             "the card of the model has no threshold: {} had fewer than ten validation rows of a class when it \
              was exported (an agreement without `validation` in `split` keeps none), or could not read its \
              rows; give a number in place of `own`",
@@ -335,10 +338,10 @@ fn threshold(at: ThresholdAt, card: &Card) -> Result<f64, CommandError> {
     }
 }
 
-fn rows_names(file: &Path) -> Result<RowsNames, CommandError> {
+fn rows_names(file: &Path) -> Result<RowsNames, NodeCommandError> {
     let text = agreement::read_configuration(file).map_err(SetupError::from)?;
     let name = file.display().to_string();
-    let source = agreement::Source {
+    let source = agreement::TomlText {
         file: &name,
         text: &text,
     };
@@ -348,7 +351,7 @@ fn rows_names(file: &Path) -> Result<RowsNames, CommandError> {
 }
 
 /// An exported model; a card stands for the safetensors file beside it.
-pub(super) fn exported(file: &Path) -> Result<(Card, Params), CommandError> {
+pub(super) fn exported(file: &Path) -> Result<(Card, Params), NodeCommandError> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let tensors: PathBuf = match name.strip_suffix(".card.json") {
         Some(stem) => file.with_file_name(format!("{stem}.safetensors")),
@@ -357,7 +360,7 @@ pub(super) fn exported(file: &Path) -> Result<(Card, Params), CommandError> {
     Ok(export::read(&tensors).map_err(ModelError::from)?)
 }
 
-fn print_json(document: &Value) -> Result<(), CommandError> {
+fn print_json(document: &Value) -> Result<(), NodeCommandError> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     let mut out = BufWriter::new(io::stdout().lock());
     writeln!(out, "{}", numbers::escaped(&text))?;
@@ -367,9 +370,9 @@ fn print_json(document: &Value) -> Result<(), CommandError> {
 /// Writes a file.
 ///
 /// # Errors
-/// [`CommandError::Write`].
-pub fn write(file: &Path, bytes: &[u8]) -> Result<(), CommandError> {
-    fs::write(file, bytes).map_err(|reason| CommandError::Write {
+/// [`NodeCommandError::Write`].
+pub fn write(file: &Path, bytes: &[u8]) -> Result<(), NodeCommandError> {
+    fs::write(file, bytes).map_err(|reason| NodeCommandError::Write {
         path: file.into(),
         reason,
     })

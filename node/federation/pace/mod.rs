@@ -17,7 +17,7 @@ const ROOM: f64 = 1.5;
 
 /// How long one training takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
+pub enum TrainingPace {
     /// So long, or as far as its first seconds tell.
     Takes(Duration),
     /// Longer than this, after which it was ended.
@@ -37,7 +37,7 @@ pub fn pace(
     task: &Task,
     seed: u64,
     patience: Duration,
-) -> Result<Option<Pace>, LearnError> {
+) -> Result<Option<TrainingPace>, LearnError> {
     let began = Instant::now();
     timed(learner, task, seed, patience, &|| began.elapsed())
 }
@@ -49,7 +49,7 @@ fn timed(
     seed: u64,
     patience: Duration,
     clock: &dyn Fn() -> Duration,
-) -> Result<Option<Pace>, LearnError> {
+) -> Result<Option<TrainingPace>, LearnError> {
     let Task::Train(_) = task else {
         return Ok(None);
     };
@@ -72,18 +72,18 @@ fn timed(
     });
     let last = last.filter(|(last, _)| last.step > 0 && last.step <= last.steps);
     match (trained, last) {
-        (Ok(_), _) => Ok(Some(Pace::Takes(clock()))),
+        (Ok(_), _) => Ok(Some(TrainingPace::Takes(clock()))),
         // A training that fails in the middle tells its pace, too.
         (Err(_), Some((last, heard))) => {
             let share = last.steps as f64 / last.step as f64;
-            Ok(Some(Pace::Takes(heard.mul_f64(share))))
+            Ok(Some(TrainingPace::Takes(heard.mul_f64(share))))
         }
-        (Err(_), None) if ended => Ok(Some(Pace::Longer(clock()))),
+        (Err(_), None) if ended => Ok(Some(TrainingPace::Longer(clock()))),
         (Err(error), None) => Err(error),
     }
 }
 
-impl Pace {
+impl TrainingPace {
     /// The time that is known of.
     pub fn known(self) -> Duration {
         match self {

@@ -30,7 +30,7 @@ impl Slow {
         }
     }
 
-    fn pace(&self, patience: u64) -> Option<Pace> {
+    fn pace(&self, patience: u64) -> Option<TrainingPace> {
         let patience = Duration::from_secs(patience);
         let clock = || *self.clock.lock().unwrap();
         timed(self, &training(), 1, patience, &clock).unwrap()
@@ -99,19 +99,19 @@ fn a_training_is_measured_and_a_long_one_is_estimated_by_its_first_steps() {
     // To the end where it is short, or where its steps are not known.
     assert_eq!(
         Slow::new(3, 2, true).pace(60),
-        Some(Pace::Takes(seconds(6)))
+        Some(TrainingPace::Takes(seconds(6)))
     );
     assert_eq!(
         Slow::new(40, 2, false).pace(60),
-        Some(Pace::Takes(seconds(80)))
+        Some(TrainingPace::Takes(seconds(80)))
     );
     // 45 steps of 2 seconds: ended after ten.
     let long = Slow::new(45, 2, true);
-    assert_eq!(long.pace(60), Some(Pace::Takes(seconds(90))));
+    assert_eq!(long.pace(60), Some(TrainingPace::Takes(seconds(90))));
     assert_eq!(*long.clock.lock().unwrap(), seconds(10));
     // One that says nothing is ended after one and a half times the patience.
     let silent = Slow::new(1_000, 2, false);
-    assert_eq!(silent.pace(60), Some(Pace::Longer(seconds(90))));
+    assert_eq!(silent.pace(60), Some(TrainingPace::Longer(seconds(90))));
     assert_eq!(pace(&silent, &Task::Keep, 1, seconds(60)).unwrap(), None);
 }
 
@@ -119,9 +119,9 @@ fn a_training_is_measured_and_a_long_one_is_estimated_by_its_first_steps() {
 fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
     let epoch = epoch(12);
     let beat = epoch.beat();
-    let enough = Pace::Takes(beat * 8);
+    let enough = TrainingPace::Takes(beat * 8);
     assert_eq!((enough.beats(beat), enough.against(&epoch)), (12, None));
-    let (text, remedy) = Pace::Takes(beat * 10).against(&epoch).unwrap();
+    let (text, remedy) = TrainingPace::Takes(beat * 10).against(&epoch).unwrap();
     assert!(
         text.contains("as soon as the machine does other work"),
         "{text}"
@@ -130,7 +130,7 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         remedy.contains("agree on `patience = 15` under [charter]"),
         "{remedy}"
     );
-    let (text, remedy) = Pace::Takes(beat * 18).against(&epoch).unwrap();
+    let (text, remedy) = TrainingPace::Takes(beat * 18).against(&epoch).unwrap();
     assert!(
         text.ends_with("would come too late for every round"),
         "{text}"
@@ -139,6 +139,6 @@ fn a_patience_that_is_too_short_is_named_with_one_that_is_enough() {
         remedy.contains("`patience = 27`") && remedy.contains("12 now"),
         "{remedy}"
     );
-    let (text, _) = Pace::Longer(beat * 12).against(&epoch).unwrap();
+    let (text, _) = TrainingPace::Longer(beat * 12).against(&epoch).unwrap();
     assert!(text.starts_with("one training takes more than"), "{text}");
 }

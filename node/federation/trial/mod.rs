@@ -13,7 +13,7 @@ use methods::{Layout, Params};
 use protocol::Hash;
 use protocol::message::Amendment;
 use silo::outcome::Document;
-use silo::{Adopted, Record, genesis_outcome};
+use silo::{Adopted, JournalRecord, genesis_outcome};
 
 use super::start::{FirstError, first};
 use crate::equipment::Equipment;
@@ -134,7 +134,7 @@ fn newest(institution: &Institution) -> Option<Adopted> {
     }
     let records = store::snapshot(&institution.state).ok()?.records;
     let adopted = |record| match record {
-        Record::Adopted(adopted) => Some(adopted),
+        JournalRecord::Adopted(adopted) => Some(adopted),
         _ => None,
     };
     records.into_iter().rev().find_map(adopted)

@@ -6,7 +6,7 @@ use std::fs;
 use agreement::AmendError;
 use protocol::SecretKey;
 use silo::{Blobs, Journal};
-use store::{Opened, Owner};
+use store::{OpenedStore, Owner};
 use tempfile::TempDir;
 
 use super::*;
@@ -62,7 +62,7 @@ impl North {
             key: key(),
         };
         let opened = store::open(&self.institution.state, &owner, 1 << 20).unwrap();
-        let Opened {
+        let OpenedStore {
             mut journal, blobs, ..
         } = opened;
         let model = Params::from_values(layout, &vec![value; layout.len()]).document();
@@ -88,7 +88,9 @@ impl North {
             personal: [2; 32],
             blobs: vec![hash.0, outcome.0],
         };
-        journal.commit(vec![Record::Adopted(adopted)]).unwrap();
+        journal
+            .commit(vec![JournalRecord::Adopted(adopted)])
+            .unwrap();
         self
     }
 

@@ -5,17 +5,17 @@ use std::time::SystemTime;
 use protocol::{Report, Time};
 use silo::Notice;
 
-use super::{Amendments, KnownAmendment};
+use super::{AmendmentFolder, KnownAmendment};
 use crate::events::NodeEvent;
 use crate::institution::config::Institution;
-use crate::institution::output::Output;
+use crate::institution::output::OutputLines;
 use crate::institution::typed::shown;
 
 /// Keeps and prints what the silo hears of amendments.
 pub(in crate::institution) struct HeardOf {
-    pub(in crate::institution) amendments: Amendments,
+    pub(in crate::institution) amendments: AmendmentFolder,
     pub(in crate::institution) institution: Institution,
-    pub(in crate::institution) output: Output,
+    pub(in crate::institution) output: OutputLines,
 }
 
 impl HeardOf {

@@ -27,9 +27,9 @@ use task::file;
 
 pub(super) use heard::HeardOf;
 pub use known::KnownAmendment;
-pub use word::Word;
+pub use word::AmendmentWord;
 
-use crate::store::{self, OpenError};
+use crate::store::{self, StoreOpenError};
 
 /// Name of the folder.
 const FOLDER: &str = "amendments";
@@ -40,24 +40,24 @@ const WORD: &str = "approved";
 
 /// The amendments of one state folder.
 #[derive(Debug, Clone)]
-pub struct Amendments {
+pub struct AmendmentFolder {
     state: PathBuf,
 }
 
 /// What is in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundAmendments {
     /// The amendments that are known, ascending by hash.
     pub known: Vec<KnownAmendment>,
     /// What this institution says, ascending by the hash of the amendment.
-    pub words: Vec<Word>,
+    pub words: Vec<AmendmentWord>,
     /// Files that are not used.
     pub unused: Vec<Unused>,
 }
 
-impl Found {
+impl FoundAmendments {
     /// What this institution says to an amendment.
-    pub fn word(&self, amendment: &Hash) -> Option<&Word> {
+    pub fn word(&self, amendment: &Hash) -> Option<&AmendmentWord> {
         let mut words = self.words.iter();
         words.find(|word| word.amendment.hash() == *amendment)
     }
@@ -84,7 +84,7 @@ impl Found {
     }
 
     /// What this institution says to amendments of this epoch.
-    pub fn words_of(&self, epoch: &Hash) -> impl Iterator<Item = &Word> {
+    pub fn words_of(&self, epoch: &Hash) -> impl Iterator<Item = &AmendmentWord> {
         let words = self.words.iter();
         words.filter(move |word| word.epoch == *epoch)
     }
@@ -106,7 +106,7 @@ impl Unused {
     }
 }
 
-impl Amendments {
+impl AmendmentFolder {
     /// Of this state folder. Nothing is created yet.
     pub fn of(state: &Path) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Amendments {
     }
 
     /// All that is in the folder.
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> FoundAmendments {
         let mut found = self.words();
         for path in self.files(KNOWN) {
             match read(&path, |known: &KnownAmendment| known.amendment.hash()) {
@@ -129,10 +129,10 @@ impl Amendments {
     }
 
     /// The same without the amendments that are only known.
-    pub fn words(&self) -> Found {
-        let mut found = Found::default();
+    pub fn words(&self) -> FoundAmendments {
+        let mut found = FoundAmendments::default();
         for path in self.files(WORD) {
-            match read(&path, |word: &Word| word.amendment.hash()) {
+            match read(&path, |word: &AmendmentWord| word.amendment.hash()) {
                 Ok(word) => found.words.push(word),
                 Err(unused) => found.unused.push(unused),
             }
@@ -144,8 +144,8 @@ impl Amendments {
     /// Keeps what is known of an amendment.
     ///
     /// # Errors
-    /// [`OpenError`]: an error of the system.
-    pub fn keep(&self, known: &KnownAmendment) -> Result<(), OpenError> {
+    /// [`StoreOpenError`]: an error of the system.
+    pub fn keep(&self, known: &KnownAmendment) -> Result<(), StoreOpenError> {
         let hash = known.amendment.hash();
         self.write(&hash, KNOWN, &codec::encode(known))
     }
@@ -153,8 +153,8 @@ impl Amendments {
     /// Keeps what this institution says, to be signed by its node.
     ///
     /// # Errors
-    /// [`OpenError`]: an error of the system.
-    pub fn say(&self, word: &Word) -> Result<(), OpenError> {
+    /// [`StoreOpenError`]: an error of the system.
+    pub fn say(&self, word: &AmendmentWord) -> Result<(), StoreOpenError> {
         let hash = word.amendment.hash();
         self.write(&hash, WORD, &codec::encode(word))
     }
@@ -162,7 +162,7 @@ impl Amendments {
     /// Removes what would end another epoch than this one, but for words to amendments that came into
     /// force. What is not used stays, because it is somebody else's.
     pub fn only_of(&self, epoch: Hash, in_force: &BTreeSet<Hash>) {
-        let Found { known, words, .. } = self.found();
+        let FoundAmendments { known, words, .. } = self.found();
         let known = known.into_iter().filter(|known| known.epoch != epoch);
         let words = words.into_iter().filter(|word| word.epoch != epoch);
         let known = known.map(|known| (known.amendment.hash(), KNOWN));
@@ -182,7 +182,7 @@ impl Amendments {
             .collect()
     }
 
-    fn write(&self, hash: &Hash, kind: &str, bytes: &[u8]) -> Result<(), OpenError> {
+    fn write(&self, hash: &Hash, kind: &str, bytes: &[u8]) -> Result<(), StoreOpenError> {
         let folder = store::subfolder(&self.state, FOLDER)?;
         store::keep_file(&folder, &name(hash, kind), bytes)
     }

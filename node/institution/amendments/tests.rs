@@ -28,8 +28,8 @@ fn known((epoch, amendment): &(Hash, Amendment)) -> KnownAmendment {
     }
 }
 
-fn word((epoch, amendment): &(Hash, Amendment)) -> Word {
-    Word::after(&[], (*epoch, amendment), true, SystemTime::now())
+fn word((epoch, amendment): &(Hash, Amendment)) -> AmendmentWord {
+    AmendmentWord::after(&[], (*epoch, amendment), true, SystemTime::now())
 }
 
 fn file(state: &Path, amendment: &Amendment, kind: &str) -> PathBuf {
@@ -40,8 +40,8 @@ fn file(state: &Path, amendment: &Amendment, kind: &str) -> PathBuf {
 fn what_was_kept_is_found_under_its_whole_hash() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
-    let amendments = Amendments::of(place.path());
-    assert_eq!(amendments.found(), Found::default());
+    let amendments = AmendmentFolder::of(place.path());
+    assert_eq!(amendments.found(), FoundAmendments::default());
     amendments.keep(&known(&one)).unwrap();
     amendments.keep(&known(&two)).unwrap();
     amendments.say(&word(&two)).unwrap();
@@ -58,7 +58,7 @@ fn what_was_kept_is_found_under_its_whole_hash() {
 fn bytes_under_another_amendments_name_are_reported_and_never_used() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
-    let amendments = Amendments::of(place.path());
+    let amendments = AmendmentFolder::of(place.path());
     amendments.keep(&known(&one)).unwrap();
     amendments.keep(&known(&two)).unwrap();
     amendments.say(&word(&one)).unwrap();
@@ -90,7 +90,7 @@ fn bytes_under_another_amendments_name_are_reported_and_never_used() {
 fn an_unreadable_file_hides_no_other() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
-    let amendments = Amendments::of(place.path());
+    let amendments = AmendmentFolder::of(place.path());
     for change in [&one, &two] {
         amendments.keep(&known(change)).unwrap();
         amendments.say(&word(change)).unwrap();
@@ -113,7 +113,7 @@ fn an_unreadable_file_hides_no_other() {
 fn only_words_to_amendments_that_came_into_force_outlive_their_epoch() {
     let place = tempfile::tempdir().unwrap();
     let (one, two) = (with_rounds(77), with_rounds(78));
-    let amendments = Amendments::of(place.path());
+    let amendments = AmendmentFolder::of(place.path());
     for change in [&one, &two] {
         amendments.keep(&known(change)).unwrap();
         amendments.say(&word(change)).unwrap();
@@ -131,7 +131,7 @@ fn amendments_and_words_of_other_epochs_are_none_of_the_agreement_in_force() {
     let epoch = Agreement::parse("federation.toml", EXAMPLE).unwrap().epoch;
     let (one, two, three) = (with_rounds(77), with_rounds(78), with_rounds(79));
     let of_another = |change: &(Hash, Amendment)| (Hash([7; 32]), change.1.clone());
-    let found = Found {
+    let found = FoundAmendments {
         known: vec![known(&one), known(&of_another(&two))],
         words: vec![
             word(&one),
@@ -164,7 +164,7 @@ fn the_number_of_a_word_follows_the_clock_and_is_always_above_the_last() {
     let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
     let mut said = Vec::new();
     let mut say = |(epoch, amendment): &(Hash, Amendment), stands, now| {
-        let word = Word::after(&said, (*epoch, amendment), stands, at(now));
+        let word = AmendmentWord::after(&said, (*epoch, amendment), stands, at(now));
         assert_eq!(word.stands, stands);
         said.push(word);
         said.last().unwrap().number

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What an institution says to an amendment. Its node signs these bytes and no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Word {
+pub struct AmendmentWord {
     /// The epoch that the amendment would end.
     pub epoch: Hash,
     /// The amendment, whole.
@@ -19,7 +19,7 @@ pub struct Word {
     pub stands: bool,
 }
 
-impl Word {
+impl AmendmentWord {
     /// The next word to an amendment of `epoch`, after those that the institution has said so far.
     pub fn after(
         said: &[Self],

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agreement::{Agreement, ConfigError, Consent, Routine, Source, read_configuration};
+use agreement::{Agreement, ConfigError, Consent, Routine, TomlText, read_configuration};
 use learn::DeviceChoice;
 use learn::external::LearnerConfig;
 use mesh::Contact;
@@ -202,7 +202,7 @@ pub fn agreement_in(file: &Path) -> Result<Agreement, ConfigError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
     let agreement = Agreement::parse(&name, &text)?;
-    let source = Source {
+    let source = TomlText {
         file: &name,
         text: &text,
     };
@@ -337,7 +337,7 @@ pub fn to_toml(
 pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
     let text = read_configuration(file)?;
     let name = file.display().to_string();
-    let source = Source {
+    let source = TomlText {
         file: &name,
         text: &text,
     };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agreement::{Agreement, ConfigError, Source, read_configuration};
+use agreement::{Agreement, ConfigError, TomlText, read_configuration};
 use learn::DeviceChoice;
 use learn::external::LearnerConfig;
 use mesh::Contact;
@@ -17,14 +17,14 @@ use super::{Configured, Data, agreement_in};
 use crate::status::http;
 
 /// The error at a key of the file, by its path, with what is wrong there.
-type Wrong<'a> = &'a dyn Fn(&str, &str) -> ConfigError;
+type KeyErrorAt<'a> = &'a dyn Fn(&str, &str) -> ConfigError;
 
 impl Configured {
     /// Reads and checks a file, of a node that trains with `own` where it is given.
     pub(super) fn read(file: &Path, own: Option<Arc<dyn Learner>>) -> Result<Self, ConfigError> {
         let text = read_configuration(file)?;
         let name = file.display().to_string();
-        let source = Source {
+        let source = TomlText {
             file: &name,
             text: &text,
         };
@@ -88,7 +88,7 @@ fn own_learner(
     mut learner: Option<LearnerConfig>,
     own: Option<Arc<dyn Learner>>,
     beside: &Path,
-    source: Source<'_>,
+    source: TomlText<'_>,
 ) -> Result<Option<OwnLearner>, ConfigError> {
     if let Some(learner) = &mut learner {
         let refused = |error: DataError| {
@@ -109,7 +109,7 @@ fn own_learner(
 fn check_addresses(
     listen: &[String],
     peers: &[PeerTable],
-    wrong: Wrong<'_>,
+    wrong: KeyErrorAt<'_>,
 ) -> Result<(), ConfigError> {
     let listen = listen.iter().map(|address| ("listen".to_owned(), address));
     let peers = peers.iter().enumerate().flat_map(|(nth, peer)| {
@@ -130,7 +130,7 @@ fn data(
     task: &TaskConfig,
     learner: Option<&OwnLearner>,
     beside: &Path,
-    wrong: Wrong<'_>,
+    wrong: KeyErrorAt<'_>,
 ) -> Result<Data, ConfigError> {
     match (task, learner) {
         (TaskConfig::External(_), None) => {
@@ -153,7 +153,7 @@ fn contacts(
     agreement: &Agreement,
     peers: Vec<PeerTable>,
     federation: &Path,
-    wrong: Wrong<'_>,
+    wrong: KeyErrorAt<'_>,
 ) -> Result<Vec<Contact>, ConfigError> {
     let roster = &agreement.epoch.roster;
     let mut contacts: Vec<_> = roster
@@ -193,7 +193,7 @@ fn contacts(
 
 impl DataTable {
     /// Where the rows are, checked: own files, or a share of rows that lie in one folder.
-    fn validate(self, beside: &Path, wrong: Wrong<'_>) -> Result<Data, ConfigError> {
+    fn validate(self, beside: &Path, wrong: KeyErrorAt<'_>) -> Result<Data, ConfigError> {
         match (self.share, self.rows) {
             (None, Some(rows)) if self.folder.is_none() => Ok(Data::Rows(rows)),
             (None, Some(_)) => {

@@ -14,12 +14,12 @@ use silo::Notice;
 
 use super::health::Health;
 use super::late::Late;
-use super::output::Output;
-use super::weights::Weights;
+use super::output::OutputLines;
+use super::weights::WeightWatch;
 use crate::equipment::Equipment;
 use crate::events::NodeEvent;
-use crate::model::Held;
-use crate::status::document::HeldOut;
+use crate::model::HeldRounds;
+use crate::status::document::HeldOutMetrics;
 
 /// Seconds from which a round's line says what they were spent on.
 const LONG: f64 = 5.0;
@@ -28,7 +28,7 @@ const WARNINGS: usize = 256;
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
-    output: Output,
+    output: OutputLines,
     epoch: Arc<Epoch>,
     /// What the silo learns with, if it can.
     equipment: Option<Equipment>,
@@ -38,7 +38,7 @@ pub(super) struct News {
     /// Where the epoch comes from, for evidence.
     lineage: Lineage,
     /// What was said about weights and rows.
-    weights: Weights,
+    weights: WeightWatch,
     /// Rounds for which this institution's model came too late.
     late: Late,
     /// When the present event happened.
@@ -67,7 +67,7 @@ struct Finality {
 
 impl News {
     pub(super) fn new(
-        output: Output,
+        output: OutputLines,
         epoch: Arc<Epoch>,
         equipment: Option<Equipment>,
         health: Arc<Health>,
@@ -80,7 +80,7 @@ impl News {
             health,
             state,
             lineage,
-            weights: Weights::new(&epoch, max_weight),
+            weights: WeightWatch::new(&epoch, max_weight),
             late: Late::default(),
             now: SystemTime::now(),
             round: 0,
@@ -178,7 +178,7 @@ impl News {
     }
 
     /// Says which round the silo goes on from, and measures its model again.
-    pub(super) fn goes_on(&mut self, held: &Held, seed: u64) {
+    pub(super) fn goes_on(&mut self, held: &HeldRounds, seed: u64) {
         let Ok(last) = held.round(None) else {
             return;
         };
@@ -214,7 +214,7 @@ impl News {
     }
 
     /// The metrics of a model on the own held-out rows; `None` if there are none.
-    fn measure(&self, model: &Params, personal: &Params) -> Option<HeldOut> {
+    fn measure(&self, model: &Params, personal: &Params) -> Option<HeldOutMetrics> {
         let Equipment {
             equipped, metric, ..
         } = self.equipment.as_ref()?;
@@ -225,7 +225,7 @@ impl News {
             .values
             .into_iter()
             .partition(|(_, value)| value.is_finite());
-        Some(HeldOut {
+        Some(HeldOutMetrics {
             rows: measured.samples,
             metric: metric.name.key().to_owned(),
             unit: metric.unit.clone(),
@@ -240,7 +240,7 @@ impl News {
         round: u64,
         outcome: Hash,
         (own, of): (u32, usize),
-        held_out: Option<HeldOut>,
+        held_out: Option<HeldOutMetrics>,
     ) {
         let loss = self.loss.filter(|(trained, _)| *trained == round);
         let loss = loss.map(|(_, loss)| loss);

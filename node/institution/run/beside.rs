@@ -15,11 +15,11 @@ use super::super::health::Health;
 use super::super::knocks;
 use super::super::news::News;
 use super::super::opening::{keep_in_force, print_in_force, serve_status};
-use super::super::output::Output;
+use super::super::output::OutputLines;
 use super::super::reporter::{Ending, Reporter};
 use super::super::weaknesses::weaknesses;
 use super::connection::{announce, connect};
-use super::part::Part;
+use super::part::EpochPart;
 use super::{Begin, network_runtime};
 use crate::status::socket;
 use crate::store::DiskBlobs;
@@ -54,10 +54,10 @@ impl Beside {
     /// [`NodeError`]: an address at which the node cannot listen.
     pub(super) fn start(
         begin: &Begin<'_>,
-        part: &Part,
+        part: &EpochPart,
         blobs: &DiskBlobs,
         mut warnings: Vec<String>,
-        output: &Output,
+        output: &OutputLines,
     ) -> Result<Self, NodeError> {
         let institution = &begin.present.institution;
         let epoch = &institution.agreement.epoch;
@@ -109,9 +109,9 @@ impl Beside {
 /// Starts the reports to the operator, from the round that the silo goes on from.
 fn report(
     begin: &Begin<'_>,
-    part: &Part,
+    part: &EpochPart,
     health: &Arc<Health>,
-    output: &Output,
+    output: &OutputLines,
 ) -> (Reporter, Ending) {
     let institution = &begin.present.institution;
     let news = News::new(

@@ -16,8 +16,8 @@ use super::super::asking::Telling;
 use super::super::config::Institution;
 use super::super::error::NodeError;
 use super::super::leaving::Leaving;
-use super::super::links::Links;
-use super::super::output::Output;
+use super::super::links::MemberLinks;
+use super::super::output::OutputLines;
 use super::super::present::Present;
 use super::super::reporter::Reporter;
 use super::names;
@@ -57,7 +57,7 @@ pub(super) fn connect(
 }
 
 /// Prints which member this node is, of which federation, and where it listens.
-pub(super) fn announce(institution: &Institution, addresses: &[String], output: &Output) {
+pub(super) fn announce(institution: &Institution, addresses: &[String], output: &OutputLines) {
     let epoch = &institution.agreement.epoch;
     let name = epoch.roster.name(institution.me);
     let event = NodeEvent::Start {
@@ -110,7 +110,7 @@ impl Between {
             me: institution.me,
         };
         let logged = outer.spawn(tap.pass(sent, to_network));
-        let links = Links {
+        let links = MemberLinks {
             leaving: self.leaving,
             reporter: self.reporter,
             names: names(epoch),

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use silo::{Checks, Surroundings};
 use tokio::runtime;
 
-use super::super::amendments::Amendments;
+use super::super::amendments::AmendmentFolder;
 use super::super::audited;
 use super::super::error::NodeError;
 use super::super::given::{WithStart, fetch};
 use super::super::opening::print_note;
-use super::super::output::Output;
-use super::super::signals::Signal;
+use super::super::output::OutputLines;
+use super::super::signals::EndSignal;
 use super::beside::Beside;
 use super::connection::Between;
-use super::part::Part;
+use super::part::EpochPart;
 use super::running::{goodbye, run_silo};
-use super::shared::Shared;
-use super::{Begin, Ended, GOODBYE, network_runtime};
+use super::shared::NodeShared;
+use super::{Begin, EpochEnd, GOODBYE, network_runtime};
 use crate::pool::Workers;
-use crate::store::{self, Note, Opened};
+use crate::store::{self, Note, OpenedStore};
 
 /// Runs a node in one epoch: it looks at what the institution signed and has, keeps that, connects, and
 /// runs its silo until the epoch or the node ends.
@@ -28,19 +28,19 @@ use crate::store::{self, Note, Opened};
 /// [`NodeError`]: why it did not start, or what stopped it.
 pub(super) fn run(
     begin: Begin<'_>,
-    opened: Opened,
-    mut signal: Signal,
-    output: &Output,
-) -> Result<Ended, NodeError> {
+    opened: OpenedStore,
+    mut signal: EndSignal,
+    output: &OutputLines,
+) -> Result<EpochEnd, NodeError> {
     // After a change the node runs without a signature, and contributes nothing.
     let number = begin.present.institution.agreement.epoch.number;
     if number == 0 && begin.first.is_first_member() {
         begin.first.consented()?;
     }
     if !fetch(begin.present, network_runtime, &mut signal, output)? {
-        return Ok(Ended::Left);
+        return Ok(EpochEnd::Left);
     }
-    let part = Part::of(begin.present)?;
+    let part = EpochPart::of(begin.present)?;
     let warnings = keep(&begin, &part, &opened.notes, output)?;
     let beside = Beside::start(&begin, &part, &opened.blobs, warnings, output)?;
     run_beside(&begin, &part, opened, beside, signal, output)
@@ -50,13 +50,13 @@ pub(super) fn run(
 /// printed, come back.
 fn keep(
     begin: &Begin<'_>,
-    part: &Part,
+    part: &EpochPart,
     notes: &[Note],
-    output: &Output,
+    output: &OutputLines,
 ) -> Result<Vec<String>, NodeError> {
     let institution = &begin.present.institution;
     let epoch = &institution.agreement.epoch;
-    Amendments::of(&institution.state).only_of(epoch.id, &begin.present.in_force);
+    AmendmentFolder::of(&institution.state).only_of(epoch.id, &begin.present.in_force);
     match begin.first.agreement.to_toml() {
         Ok(agreed) => store::keep_agreement(&institution.state, &agreed)?,
         Err(why) => tracing::warn!("the agreement is not kept beside the journal: {why}"),
@@ -74,19 +74,19 @@ fn keep(
 /// process.
 fn run_beside(
     begin: &Begin<'_>,
-    part: &Part,
-    opened: Opened,
+    part: &EpochPart,
+    opened: OpenedStore,
     beside: Beside,
-    signal: Signal,
-    output: &Output,
-) -> Result<Ended, NodeError> {
+    signal: EndSignal,
+    output: &OutputLines,
+) -> Result<EpochEnd, NodeError> {
     let institution = &begin.present.institution;
     let epoch = &institution.agreement.epoch;
     let member = part.member(institution, begin.options.follow_recovery)?;
     let serving = part.serving(institution, begin.held.as_ref());
     let columns = part.columns(institution);
     let role = part.role(begin.present, member, begin.lost);
-    let shared = Shared::of(begin, part, serving);
+    let shared = NodeShared::of(begin, part, serving);
     let (health, reporter) = (beside.health, beside.reporter);
     let between = Between {
         log: audited::open(institution, opened.journal.log_note(), (output, &health))?,
@@ -105,7 +105,7 @@ fn run_beside(
     let inner = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let Opened { journal, blobs, .. } = opened;
+    let OpenedStore { journal, blobs, .. } = opened;
     let (beat, print_work) = (epoch.beat(), output.clone());
     let ended = silo::block_on(inner, async move {
         let surroundings = Surroundings {

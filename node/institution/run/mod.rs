@@ -20,20 +20,20 @@ use silo::Journal;
 use tokio::runtime::{self, Runtime};
 
 use super::admission;
-use super::before::Before;
+use super::before::FormerJournal;
 use super::config::{Configured, Institution, SetupError};
 use super::error::NodeError;
 use super::farewell;
 use super::formats;
 use super::health::ROUNDS;
-use super::output::Output;
-use super::present::{Place, Present, place, protocol_records};
+use super::output::OutputLines;
+use super::present::{Membership, Present, place, protocol_records};
 use super::signals::Signals;
 use crate::events::NodeEvent;
 use crate::identity;
-use crate::model::Held;
-use crate::status::document::Round;
-use crate::store::{self, OpenError, Opened, Owner};
+use crate::model::HeldRounds;
+use crate::status::document::RoundStatus;
+use crate::store::{self, OpenedStore, Owner, StoreOpenError};
 
 /// Size in bytes of the cache of blobs in memory.
 const CACHE: usize = 64 << 20;
@@ -44,7 +44,7 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Options of a run.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct NodeOptions {
     /// Whether to end when no member needs this node any more, instead of at a signal only.
     pub until_done: bool,
     /// How long the node then waits for a member that cannot be reached; `None`: 30 seconds or 20
@@ -69,16 +69,16 @@ struct Begin<'a> {
     /// The institution in the epoch in force.
     present: &'a Present,
     /// The rounds that its status shows from before.
-    rounds: Vec<Round>,
+    rounds: Vec<RoundStatus>,
     /// The model that its state holds, where it has one.
-    held: Option<Held>,
+    held: Option<HeldRounds>,
     /// Whether its journal was lost.
     lost: bool,
-    options: &'a Options,
+    options: &'a NodeOptions,
 }
 
 /// How an epoch ended for a node.
-enum Ended {
+enum EpochEnd {
     /// A signal, or it was done.
     Left,
     /// The agreement has changed.
@@ -96,8 +96,8 @@ enum Ended {
 pub fn run_with(
     file: &Path,
     learner: Arc<dyn Learner>,
-    options: &Options,
-    output: &Output,
+    options: &NodeOptions,
+    output: &OutputLines,
 ) -> Result<(), NodeError> {
     let configured = Configured::load_with(file, learner).map_err(SetupError::from)?;
     run(&configured.with_any_key()?, options, output)
@@ -109,7 +109,11 @@ pub fn run_with(
 ///
 /// # Errors
 /// [`NodeError`]: why it did not start, or what stopped it.
-pub fn run(institution: &Institution, options: &Options, output: &Output) -> Result<(), NodeError> {
+pub fn run(
+    institution: &Institution,
+    options: &NodeOptions,
+    output: &OutputLines,
+) -> Result<(), NodeError> {
     // A key of nobody leaves no trace in a folder that may be another's.
     let waits = institution.is_first_member() || options.wait_for_admission;
     if !waits && !store::has_journal(&institution.state) {
@@ -127,12 +131,12 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
             in_use = Some(identity::hold(&institution.identity)?);
         }
         let records = opened.journal.load()?;
-        let before = Before::of(&institution.state, &records, ROUNDS);
+        let before = FormerJournal::of(&institution.state, &records, ROUNDS);
         let first = institution.agreement.epoch.clone();
         let epochs = Epochs::replay(first, protocol_records(records))?;
         formats::check(&epochs.now)?;
         match place(institution, &epochs) {
-            Place::Member(present) => {
+            Membership::Member(present) => {
                 was_member = true;
                 let begin = Begin {
                     first: institution,
@@ -143,15 +147,15 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     options,
                 };
                 let ended = epoch::run(begin, opened, signals.signal(), output)?;
-                if let Ended::Left = ended {
+                if let EpochEnd::Left = ended {
                     return Ok(());
                 }
             }
-            place @ (Place::Outside | Place::Left)
+            place @ (Membership::Outside | Membership::Left)
                 if options.wait_for_admission
                     && !(was_member
                         && options.follow_recovery.is_none()
-                        && matches!(place, Place::Left)) =>
+                        && matches!(place, Membership::Left)) =>
             {
                 let runtime = network_runtime()?;
                 let follow = options.follow_recovery;
@@ -162,7 +166,7 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     return Ok(());
                 };
                 let record = |passage: protocol::message::Passage| {
-                    silo::Record::Protocol(Record::Final {
+                    silo::JournalRecord::Protocol(Record::Final {
                         blocks: passage.blocks,
                         proof: passage.proof,
                     })
@@ -171,8 +175,8 @@ pub fn run(institution: &Institution, options: &Options, output: &Output) -> Res
                     .journal
                     .commit(passages.into_iter().map(record).collect())?;
             }
-            Place::Outside => return Err(outside(institution)),
-            Place::Left => {
+            Membership::Outside => return Err(outside(institution)),
+            Membership::Left => {
                 let line =
                     "this institution is no member any more; its models stay in its state folder";
                 let event = NodeEvent::Left { why: line.into() };
@@ -197,7 +201,7 @@ fn outside(institution: &Institution) -> NodeError {
     }
 }
 
-fn open_state(institution: &Institution, lost: bool) -> Result<Opened, OpenError> {
+fn open_state(institution: &Institution, lost: bool) -> Result<OpenedStore, StoreOpenError> {
     let owner = Owner {
         federation: institution.agreement.epoch.federation,
         me: institution.me,

@@ -5,18 +5,18 @@ use std::io;
 use bytes::Bytes;
 use protocol::{Hash, member};
 
-use super::super::columns::Columns;
+use super::super::columns::ScaleWatch;
 use super::super::config::Institution;
 use super::super::error::NodeError;
 use super::super::living::{Living, examine, living};
 use super::super::present::Present;
-use super::super::role::{Role, serving, silo_config};
+use super::super::role::{NodeRole, serving, silo_config};
 use super::super::serving::Serving;
-use super::super::signature::{Owed, Signature};
-use crate::model::{self, Held};
+use super::super::signature::{Owed, SignatureState};
+use crate::model::{self, HeldRounds};
 
 /// The part of a node in an epoch.
-pub(super) struct Part {
+pub(super) struct EpochPart {
     /// What it learns with; `None` where it can learn nothing under the agreement in force.
     pub(super) living: Option<Living>,
     /// Why it only listens and votes on changes.
@@ -25,7 +25,7 @@ pub(super) struct Part {
     pub(super) owed: Option<Owed>,
 }
 
-impl Part {
+impl EpochPart {
     /// The part of a member in the epoch in force.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Part {
             Err(why) => (None, Some(why)),
         };
         let owed = match &present.signature {
-            Signature::Owed(owed) if bystander.is_none() => Some((**owed).clone()),
+            SignatureState::Owed(owed) if bystander.is_none() => Some((**owed).clone()),
             _ => None,
         };
         Ok(Self {
@@ -98,7 +98,7 @@ impl Part {
     pub(super) fn serving(
         &self,
         institution: &Institution,
-        held: Option<&Held>,
+        held: Option<&HeldRounds>,
     ) -> Option<Serving> {
         self.living
             .as_ref()
@@ -106,10 +106,10 @@ impl Part {
     }
 
     /// What warns of columns that are far from the other members'.
-    pub(super) fn columns(&self, institution: &Institution) -> Option<Columns> {
+    pub(super) fn columns(&self, institution: &Institution) -> Option<ScaleWatch> {
         self.living
             .as_ref()
-            .map(|living| Columns::new(institution, living.equipment.equipped.clone()))
+            .map(|living| ScaleWatch::new(institution, living.equipment.equipped.clone()))
     }
 
     /// The model that the federation starts from, as a blob for other members, where it is a given one.
@@ -122,10 +122,10 @@ impl Part {
     }
 
     /// How the silo takes part, where its journal was `lost` or not.
-    pub(super) fn role(&self, present: &Present, member: member::Config, lost: bool) -> Role {
+    pub(super) fn role(&self, present: &Present, member: member::Config, lost: bool) -> NodeRole {
         match &self.living {
-            Some(living) => Role::Learner(Box::new(silo_config(present, living, member, lost))),
-            None => Role::Bystander(Box::new(member), lost, present.former.clone()),
+            Some(living) => NodeRole::Learner(Box::new(silo_config(present, living, member, lost))),
+            None => NodeRole::Bystander(Box::new(member), lost, present.former.clone()),
         }
     }
 }

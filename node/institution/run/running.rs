@@ -9,21 +9,21 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::super::error::NodeError;
 use super::super::locked;
-use super::super::output::Output;
-use super::super::role::Role;
-use super::super::signals::Signal;
-use super::super::watch::Watch;
-use super::{Ended, GOODBYE};
+use super::super::output::OutputLines;
+use super::super::role::NodeRole;
+use super::super::signals::EndSignal;
+use super::super::watch::NodeWatch;
+use super::{EpochEnd, GOODBYE};
 use crate::events::NodeEvent;
 
 /// Runs the silo until a signal, its own end, or the end that `watch` decides on.
 pub(super) async fn run_silo(
-    role: Role,
+    role: NodeRole,
     surroundings: Surroundings,
-    mut watch: Watch,
-    mut signal: Signal,
-    (beat, output): (Duration, Output),
-) -> Result<Ended, NodeError> {
+    mut watch: NodeWatch,
+    mut signal: EndSignal,
+    (beat, output): (Duration, OutputLines),
+) -> Result<EpochEnd, NodeError> {
     let began = Instant::now();
     let mut handle = role.spawn(surroundings)?;
     let activities = handle.activities();
@@ -44,7 +44,7 @@ pub(super) async fn run_silo(
     let why = loop {
         tokio::select! {
             stopped = handle.stopped() => return match stopped {
-                Stopped::EpochOver => Ok(Ended::EpochOver),
+                Stopped::EpochOver => Ok(EpochEnd::EpochOver),
                 other => Err(NodeError::Stopped(other)),
             },
             signal = signal.received() => break signal,
@@ -69,7 +69,7 @@ pub(super) async fn run_silo(
     watch.sockets.clear();
     handle.stop();
     match timeout(GOODBYE, handle.stopped()).await {
-        Ok(Stopped::Asked | Stopped::EpochOver) | Err(_) => Ok(Ended::Left),
+        Ok(Stopped::Asked | Stopped::EpochOver) | Err(_) => Ok(EpochEnd::Left),
         Ok(other) => Err(NodeError::Stopped(other)),
     }
 }

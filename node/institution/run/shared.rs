@@ -4,34 +4,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::super::amendments::{Amendments, HeardOf};
-use super::super::columns::Columns;
+use super::super::amendments::{AmendmentFolder, HeardOf};
+use super::super::columns::ScaleWatch;
 use super::super::health::Health;
 use super::super::leaving::Leaving;
-use super::super::output::Output;
-use super::super::recovery::{Recoveries, Wish};
+use super::super::output::OutputLines;
+use super::super::recovery::{RecoveryPrinter, WishFile};
 use super::super::reporter::Reporter;
 use super::super::serving::Serving;
 use super::super::signature::Owed;
 use super::super::unreachable::Unreachable;
 use super::super::waiting::Waiting;
-use super::super::watch::Watch;
-use super::part::Part;
+use super::super::watch::NodeWatch;
+use super::part::EpochPart;
 use super::told::NoticeTargets;
 use super::{Begin, names};
 use crate::status::socket;
 
 /// What those who are told of a notice share with what is looked at with every tick.
-pub(super) struct Shared {
+pub(super) struct NodeShared {
     pub(super) leaving: Arc<Mutex<Leaving>>,
     waiting: Arc<Mutex<Waiting>>,
     /// What chooses the model that is served, where the node learns.
     serving: Option<Serving>,
 }
 
-impl Shared {
+impl NodeShared {
     /// The shared state of a node that begins an epoch now.
-    pub(super) fn of(begin: &Begin<'_>, part: &Part, serving: Option<Serving>) -> Self {
+    pub(super) fn of(begin: &Begin<'_>, part: &EpochPart, serving: Option<Serving>) -> Self {
         let epoch = &begin.present.institution.agreement.epoch;
         let leaving = Leaving::new(epoch, begin.options.grace, Instant::now());
         let owed = part.owed.as_ref().map(Owed::line);
@@ -47,9 +47,9 @@ impl Shared {
     pub(super) fn told(
         &self,
         begin: &Begin<'_>,
-        columns: Option<Columns>,
+        columns: Option<ScaleWatch>,
         (health, reporter): (&Arc<Health>, &Reporter),
-        output: &Output,
+        output: &OutputLines,
     ) -> NoticeTargets {
         let institution = &begin.present.institution;
         NoticeTargets {
@@ -59,11 +59,11 @@ impl Shared {
             reporter: reporter.clone(),
             serving: self.serving.clone(),
             heard_of: HeardOf {
-                amendments: Amendments::of(&institution.state),
+                amendments: AmendmentFolder::of(&institution.state),
                 institution: institution.clone(),
                 output: output.clone(),
             },
-            recoveries: Recoveries {
+            recoveries: RecoveryPrinter {
                 institution: institution.clone(),
                 output: output.clone(),
             },
@@ -76,13 +76,13 @@ impl Shared {
     pub(super) fn watch(
         self,
         begin: &Begin<'_>,
-        part: &Part,
+        part: &EpochPart,
         (health, reporter): (Arc<Health>, &Reporter),
         sockets: Vec<socket::Listening>,
-    ) -> Watch {
+    ) -> NodeWatch {
         let institution = &begin.present.institution;
         let epoch = institution.agreement.epoch.clone();
-        Watch {
+        NodeWatch {
             leaving: self.leaving,
             until_done: begin.options.until_done,
             waiting: self.waiting,
@@ -92,10 +92,10 @@ impl Shared {
             unreachable: Unreachable::default(),
             sockets,
             names: names(&epoch),
-            amendments: Amendments::of(&institution.state),
+            amendments: AmendmentFolder::of(&institution.state),
             given: BTreeMap::new(),
             unused: BTreeSet::new(),
-            wish: Wish::of(&institution.state, &epoch),
+            wish: WishFile::of(&institution.state, &epoch),
             wanted: None,
             owed: part.owed.clone(),
             epoch,

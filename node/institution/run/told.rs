@@ -7,12 +7,12 @@ use protocol::Time;
 use silo::{Feed, Notice};
 
 use super::super::amendments::HeardOf;
-use super::super::columns::Columns;
+use super::super::columns::ScaleWatch;
 use super::super::health::Health;
 use super::super::leaving::Leaving;
 use super::super::locked;
-use super::super::output::Output;
-use super::super::recovery::Recoveries;
+use super::super::output::OutputLines;
+use super::super::recovery::RecoveryPrinter;
 use super::super::reporter::Reporter;
 use super::super::serving::Serving;
 use super::super::waiting::Waiting;
@@ -26,10 +26,10 @@ pub(super) struct NoticeTargets {
     /// What chooses the model that is served, where the node learns.
     pub(super) serving: Option<Serving>,
     pub(super) heard_of: HeardOf,
-    pub(super) recoveries: Recoveries,
+    pub(super) recoveries: RecoveryPrinter,
     /// What warns of far columns, where the node learns.
-    pub(super) columns: Option<Columns>,
-    pub(super) output: Output,
+    pub(super) columns: Option<ScaleWatch>,
+    pub(super) output: OutputLines,
 }
 
 impl NoticeTargets {

@@ -2,7 +2,7 @@
 //! people read it.
 //!
 //! Where the agreement says so (`status = "members"` in `[charter]`), a node tells the members that ask
-//! what [`Said`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the
+//! what [`MemberAnswer`] holds, and nothing of its data, models or losses. [`Nodes`] is what one node makes of the
 //! answers. `rota status --federation` prints it ([`text`]), `rota watch --federation` follows it in a
 //! terminal ([`screen`]), and the node's page has it at `/federation` ([`page`]).
 
@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Status;
-use super::document::{FORMAT, Federation, since, time};
+use super::document::{FORMAT, FederationFacts, since, time};
 use formatting::numbers::short;
 
 /// Version of what nodes tell each other. A node reads other versions as far as it knows their keys.
@@ -29,13 +29,13 @@ const TEXT: usize = 120;
 const LIST: usize = 1000;
 
 /// Asks all nodes how they are doing, or gives the answers of a moment ago.
-pub type Source = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Nodes> + Send>> + Send + Sync>;
+pub type NodesSource = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Nodes> + Send>> + Send + Sync>;
 
 /// What a node tells the members that ask. Members are positions in the agreement in force; times are
 /// RFC 3339 by the node's own clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Said {
+pub struct MemberAnswer {
     /// Version of this document.
     pub said: u32,
     /// When it was made.
@@ -79,17 +79,17 @@ pub struct Nodes {
     /// The silo whose node asked the others.
     pub silo: String,
     /// The federation.
-    pub federation: Federation,
+    pub federation: FederationFacts,
     /// Whether members see the status of each other's nodes: `status` in the agreement's `[charter]`.
     pub shown: bool,
     /// All nodes, in the order of the agreement.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NodeStatus>,
 }
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Node {
+pub struct NodeStatus {
     /// The silo's name in the agreement.
     pub name: String,
     /// Its position in the agreement, from 0.
@@ -131,7 +131,7 @@ pub struct Doing {
     pub complete: bool,
     /// The last adopted round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub adopted: Option<Adopted>,
+    pub adopted: Option<LastAdopted>,
     /// Members that it is not connected to.
     pub unconnected: Vec<String>,
     /// Bytes that are free on the disk of its state folder.
@@ -142,14 +142,14 @@ pub struct Doing {
 /// The last round that a node adopted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub struct Adopted {
+pub struct LastAdopted {
     /// The round.
     pub round: u64,
     /// When.
     pub time: String,
 }
 
-impl Said {
+impl MemberAnswer {
     /// What a node with this status tells other members.
     pub fn of(status: &Status) -> Self {
         let position = |name: &String| status.peers.iter().find(|peer| peer.name == *name);
@@ -201,7 +201,7 @@ impl Said {
 impl Doing {
     /// Of what the node of `member` said, where `names` are the members by position. Texts and lists are
     /// bounded, because another node may say anything.
-    pub fn new(said: Said, member: u16, names: &[String]) -> Self {
+    pub fn new(said: MemberAnswer, member: u16, names: &[String]) -> Self {
         let name = |position: u16| names.get(usize::from(position)).cloned();
         let text = |text: String| short(&text, TEXT);
         Self {
@@ -215,7 +215,7 @@ impl Doing {
             phase: text(said.phase),
             takes_part: said.takes_part,
             complete: said.complete,
-            adopted: said.adopted.map(|(round, time)| Adopted {
+            adopted: said.adopted.map(|(round, time)| LastAdopted {
                 round,
                 time: text(time),
             }),
@@ -236,7 +236,7 @@ impl Nodes {
     pub fn new(
         status: &Status,
         shown: bool,
-        mut answers: impl FnMut(u16) -> Option<Result<Said, String>>,
+        mut answers: impl FnMut(u16) -> Option<Result<MemberAnswer, String>>,
     ) -> Self {
         let mut names: Vec<_> = status.peers.iter().map(|peer| peer.name.clone()).collect();
         let own = usize::from(status.member).min(names.len());
@@ -247,7 +247,7 @@ impl Nodes {
             let own = member == status.member;
             let peer = of_peer(member);
             let answer = match peer {
-                None => Some(Ok(Said::of(status))),
+                None => Some(Ok(MemberAnswer::of(status))),
                 Some(peer) if !peer.connected => Some(Err(match &peer.problem {
                     Some(problem) => format!("not connected: {name} {problem}"),
                     None => "not connected yet".to_owned(),
@@ -259,7 +259,7 @@ impl Nodes {
                 Some(Err(why)) => (None, Some(why)),
                 None => (None, Some("connected".to_owned())),
             };
-            Node {
+            NodeStatus {
                 name: name.clone(),
                 member,
                 own,
@@ -292,7 +292,7 @@ impl Nodes {
     }
 }
 
-impl Node {
+impl NodeStatus {
     /// What is the matter, in words, if anything is.
     pub(crate) fn trouble(&self) -> Option<String> {
         let Some(doing) = &self.status else {
@@ -354,14 +354,14 @@ pub(crate) mod fixture {
         let status = fixture::status();
         let mut nodes = Nodes::new(&status, true, |member| {
             Some(match member {
-                1 => Ok(Said {
+                1 => Ok(MemberAnswer {
                     lead: Some(3),
                     phase: "waiting for the lead".into(),
                     version: "0.1.1".into(),
                     unconnected: vec![2, 3],
                     free: Some(80_000_000),
                     takes_part: false,
-                    ..Said::of(&status)
+                    ..MemberAnswer::of(&status)
                 }),
                 _ => Err("its program is older".into()),
             })
@@ -381,7 +381,7 @@ mod tests {
     fn a_node_tells_how_it_is_doing_and_nothing_of_data_models_and_reasons() {
         let mut status = fixture::status();
         status.waiting = Some("the table /srv/patients.csv has other columns".into());
-        let told = String::from_utf8(Said::of(&status).written()).unwrap();
+        let told = String::from_utf8(MemberAnswer::of(&status).written()).unwrap();
         for kept in [
             "patients",
             "loss",
@@ -394,25 +394,25 @@ mod tests {
         ] {
             assert!(!told.contains(kept), "{kept}: {told}");
         }
-        let read = Said::read(told.as_bytes()).unwrap();
-        assert_eq!(read, Said::of(&status));
+        let read = MemberAnswer::read(told.as_bytes()).unwrap();
+        assert_eq!(read, MemberAnswer::of(&status));
         assert!(!read.takes_part);
         assert_eq!((read.lead, &read.unconnected[..]), (Some(3), &[2][..]));
         // What a newer node says besides is passed over.
         let newer = told.replacen('{', "{\"temperature\": 3, ", 1);
-        assert_eq!(Said::read(newer.as_bytes()).unwrap(), read);
+        assert_eq!(MemberAnswer::read(newer.as_bytes()).unwrap(), read);
     }
 
     #[test]
     fn what_another_node_says_is_bounded_and_names_only_members() {
         let status = fixture::status();
-        let hostile = Said {
+        let hostile = MemberAnswer {
             phase: "x".repeat(5000),
             version: "\u{1b}[31m".repeat(200),
             lead: Some(999),
             unconnected: (0..u16::MAX).collect(),
             adopted: Some((u64::MAX, "never".into())),
-            ..Said::of(&status)
+            ..MemberAnswer::of(&status)
         };
         let names = ["a", "b"].map(str::to_owned);
         let doing = Doing::new(hostile, 1, &names);

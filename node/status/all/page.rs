@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::text::round;
-use super::{Doing, Node, Nodes};
+use super::{Doing, NodeStatus, Nodes};
 use crate::status::page::{moment, whole};
 use crate::status::text::short;
 use formatting::numbers::{bytes, plain};
@@ -48,7 +48,7 @@ pub fn page(nodes: &Nodes) -> String {
     )
 }
 
-fn row(node: &Node) -> Markup {
+fn row(node: &NodeStatus) -> Markup {
     let name = html! {
         th scope="row" { (plain(&node.name)) @if node.own { span.muted { ", this node" } } }
     };
@@ -69,7 +69,7 @@ fn row(node: &Node) -> Markup {
     }
 }
 
-fn state(node: &Node, doing: &Doing) -> Markup {
+fn state(node: &NodeStatus, doing: &Doing) -> Markup {
     html! {
         (plain(&doing.doing()))
         @if let Some(trouble) = node.trouble() { br; span.bad { (plain(&trouble)) } }

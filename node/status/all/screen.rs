@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph, Wrap};
 
 use super::text::round;
-use super::{Doing, Node, Nodes};
+use super::{Doing, NodeStatus, Nodes};
 use crate::status::text::short as digits;
 use crate::status::watch::{Followed, NARROW, bad, bold, dim, height};
 use formatting::numbers::{bytes, plain, short};
@@ -65,7 +65,7 @@ fn draw(frame: &mut Frame<'_>, area: Rect, nodes: &Nodes) {
 }
 
 /// Nodes in trouble first, where a line for each does not fit.
-fn ordered(nodes: &Nodes, area: Rect) -> Vec<&Node> {
+fn ordered(nodes: &Nodes, area: Rect) -> Vec<&NodeStatus> {
     let mut all: Vec<_> = nodes.nodes.iter().collect();
     let lines: usize = all
         .iter()
@@ -78,7 +78,7 @@ fn ordered(nodes: &Nodes, area: Rect) -> Vec<&Node> {
 }
 
 /// The name and what the node does; below, what is the matter.
-fn narrow(node: &Node, width: usize) -> Vec<Line<'static>> {
+fn narrow(node: &NodeStatus, width: usize) -> Vec<Line<'static>> {
     let mut lines = match &node.status {
         Some(doing) => {
             let said = format!("{} · {} · {}", name(node), round(doing), doing.doing());
@@ -92,9 +92,9 @@ fn narrow(node: &Node, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Columns of what each node says, and below a node what is the matter.
-fn wide(nodes: &[&Node], width: usize) -> Vec<Line<'static>> {
+fn wide(nodes: &[&NodeStatus], width: usize) -> Vec<Line<'static>> {
     const TITLES: [&str; 5] = ["node", "round", "adopted", "disk free", "version"];
-    let cells = |node: &Node| {
+    let cells = |node: &NodeStatus| {
         let doing = node.status.as_ref();
         let cell = |of: fn(&Doing) -> String| doing.map(of).unwrap_or_default();
         [
@@ -132,12 +132,12 @@ fn wide(nodes: &[&Node], width: usize) -> Vec<Line<'static>> {
 }
 
 /// The name, cut where it is long.
-fn name(node: &Node) -> String {
+fn name(node: &NodeStatus) -> String {
     short(&plain(&node.name), NAME)
 }
 
 /// The node that was asked stands out.
-fn style(node: &Node) -> Style {
+fn style(node: &NodeStatus) -> Style {
     if node.own { bold() } else { Style::new() }
 }
 

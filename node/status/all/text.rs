@@ -1,6 +1,6 @@
 //! The status of all nodes as lines of text, for `rota status --federation`.
 
-use super::{Node, Nodes};
+use super::{NodeStatus, Nodes};
 use crate::status::text::short;
 use formatting::numbers::{bytes, plain};
 
@@ -81,7 +81,7 @@ fn wrapped(text: &str, start: &str, indent: &str) -> Vec<String> {
 }
 
 /// The name, with a mark at the node that was asked.
-fn label(node: &Node) -> String {
+fn label(node: &NodeStatus) -> String {
     match node.own {
         true => format!("{} *", node.name),
         false => node.name.clone(),
@@ -89,7 +89,7 @@ fn label(node: &Node) -> String {
 }
 
 /// The columns of a node that answers.
-fn cells(node: &Node) -> Option<[String; 5]> {
+fn cells(node: &NodeStatus) -> Option<[String; 5]> {
     let doing = node.status.as_ref()?;
     Some([
         label(node),

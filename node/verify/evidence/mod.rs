@@ -19,7 +19,7 @@ use protocol::{Epoch, Hash};
 use serde::{Deserialize, Serialize};
 use task::file;
 
-use crate::store::{self, OpenError};
+use crate::store::{self, StoreOpenError};
 use formatting::numbers::plain;
 
 /// The folder of evidence in a node's state folder.
@@ -70,7 +70,7 @@ pub struct Accused {
 /// What evidence proves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Proof {
+pub struct EvidenceProof {
     /// The federation's name.
     pub federation_name: String,
     /// The federation's id.
@@ -89,7 +89,7 @@ pub struct Proof {
 
 /// Why a file proves nothing.
 #[derive(Debug, thiserror::Error)]
-pub enum EvidenceError {
+pub enum EvidenceFileError {
     /// It cannot be read.
     #[error("cannot read {}: {why}", file.display())]
     Unreadable {
@@ -168,8 +168,8 @@ impl EvidenceFile {
     /// key already. Gives the file.
     ///
     /// # Errors
-    /// [`OpenError`]: an error of the system.
-    pub fn keep(&self, state: &Path) -> Result<PathBuf, OpenError> {
+    /// [`StoreOpenError`]: an error of the system.
+    pub fn keep(&self, state: &Path) -> Result<PathBuf, StoreOpenError> {
         let folder = store::subfolder(state, EVIDENCE)?;
         let name = self.name();
         let path = folder.join(&name);
@@ -183,14 +183,14 @@ impl EvidenceFile {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`EvidenceError`].
-    pub fn read(path: &Path) -> Result<Self, EvidenceError> {
+    /// [`EvidenceFileError`].
+    pub fn read(path: &Path) -> Result<Self, EvidenceFileError> {
         let file = path.to_owned();
-        let bytes = file::read(path, LIMIT).map_err(|error| EvidenceError::Unreadable {
+        let bytes = file::read(path, LIMIT).map_err(|error| EvidenceFileError::Unreadable {
             file: file.clone(),
             why: error.to_string(),
         })?;
-        let malformed = |why: String| EvidenceError::Malformed {
+        let malformed = |why: String| EvidenceFileError::Malformed {
             file: file.clone(),
             why,
         };
@@ -214,16 +214,20 @@ impl EvidenceFile {
     /// is known that it is the federation which is meant.
     ///
     /// # Errors
-    /// [`EvidenceError::Nothing`]: why it proves nothing.
-    pub fn check(&self, path: &Path, agreed: Option<&Epoch>) -> Result<Proof, EvidenceError> {
-        let nothing = |why: String| EvidenceError::Nothing {
+    /// [`EvidenceFileError::Nothing`]: why it proves nothing.
+    pub fn check(
+        &self,
+        path: &Path,
+        agreed: Option<&Epoch>,
+    ) -> Result<EvidenceProof, EvidenceFileError> {
+        let nothing = |why: String| EvidenceFileError::Nothing {
             file: path.to_owned(),
             why,
         };
         self.proof(agreed).map_err(nothing)
     }
 
-    fn proof(&self, agreed: Option<&Epoch>) -> Result<Proof, String> {
+    fn proof(&self, agreed: Option<&Epoch>) -> Result<EvidenceProof, String> {
         let changes = self.changes.iter().enumerate();
         let changes = changes.map(|(at, text)| bytes(&format!("change {}", at + 1), text));
         let lineage = Lineage {
@@ -271,7 +275,7 @@ impl EvidenceFile {
                 member.key,
             ));
         }
-        Ok(Proof {
+        Ok(EvidenceProof {
             federation_name: epoch.charter.name.clone(),
             federation: format!("{federation:#}"),
             member: member.name,
@@ -290,7 +294,7 @@ impl EvidenceFile {
     }
 }
 
-impl Proof {
+impl EvidenceProof {
     /// What is proven against whom, as a sentence.
     pub fn sentence(&self) -> String {
         let Self {

@@ -2,7 +2,7 @@
 
 /// A change of the agreement, of a node's seat in it, or of the number of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum BareChange {
     /// One more round.
     Rounds,
     /// A new institution joins behind the others.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::cuts::Cuts;
+use crate::cuts::CutLinks;
 use crate::random::Random;
 
 use super::faults::Faults;
 
 /// The links between all members.
-pub(super) struct Links {
+pub(super) struct BareLinks {
     /// Links that are cut.
-    pub(super) cuts: Cuts,
+    pub(super) cuts: CutLinks,
     faults: Faults,
     random: Random,
     /// Messages lost and duplicated so far.
@@ -20,10 +20,10 @@ pub(super) struct Links {
 /// Shortest and longest usual latency.
 const USUAL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(40));
 
-impl Links {
+impl BareLinks {
     pub(super) fn new(seed: u64, faults: Faults) -> Self {
         Self {
-            cuts: Cuts::default(),
+            cuts: CutLinks::default(),
             faults,
             random: Random::new(seed, "links"),
             played: 0,

@@ -14,7 +14,7 @@ pub(super) const PRIME: u64 = (1 << 61) - 1;
 
 /// What a member must keep for a masked round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Secret {
+pub(super) struct BareSecret {
     secret: Hash,
     /// Its vector: one number.
     pub(super) value: u64,
@@ -22,20 +22,20 @@ pub(super) struct Secret {
 
 /// Everything that members made in masked rounds, by hash. Stores say who has which of it.
 #[derive(Debug, Default)]
-pub(super) struct Masks {
+pub(super) struct BareMasks {
     vectors: BTreeMap<Hash, u64>,
-    transcripts: BTreeMap<Hash, Transcript>,
+    transcripts: BTreeMap<Hash, BareTranscript>,
     pub(super) lists: BTreeMap<Hash, Arc<MaskedList>>,
     pub(super) sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
     /// The plain value of every masked vector.
     plain: BTreeMap<Hash, u64>,
     /// The secrets behind public keys: with them a toy unlocks shares.
-    secrets: BTreeMap<PublicKeys, Secret>,
+    secrets: BTreeMap<PublicKeys, BareSecret>,
 }
 
 /// Locked shares: a hash of each, by which it is recognised.
 #[derive(Debug, Clone)]
-struct Transcript {
+struct BareTranscript {
     root: Hash,
     author: MemberIndex,
     locked: Vec<Hash>,
@@ -69,7 +69,7 @@ pub(super) fn inverse(a: u64) -> u64 {
     power
 }
 
-impl Secret {
+impl BareSecret {
     /// Drawn for one node, epoch and round; the value follows from these, too.
     pub(super) fn new(drawn: [u8; 32], node: usize, epoch: &Hash, round: u64) -> Self {
         let (node, round) = ((node as u64).to_le_bytes(), round.to_le_bytes());
@@ -130,17 +130,17 @@ fn pair_stream(list: &MaskedList, i: MemberIndex, j: MemberIndex) -> u64 {
     ))
 }
 
-impl Masks {
+impl BareMasks {
     /// Masks a vector for a list and locks its shares.
     pub(super) fn mask(
         &mut self,
-        secret: &Secret,
+        secret: &BareSecret,
         me: MemberIndex,
         list: &MaskedList,
     ) -> MaskedVector {
         let ready = list.keys.members();
         let shares = ready.iter().map(|by| secret.polynomial(list, place(*by)));
-        let transcript = Transcript {
+        let transcript = BareTranscript {
             root: list.root,
             author: me,
             locked: shares.map(locked).collect(),
@@ -171,7 +171,7 @@ impl Masks {
     }
 
     /// The secret of a member of a list that has masked a vector for it.
-    pub(super) fn secret_of(&self, list: &MaskedList, member: MemberIndex) -> Option<Secret> {
+    pub(super) fn secret_of(&self, list: &MaskedList, member: MemberIndex) -> Option<BareSecret> {
         let ready = list
             .keys
             .ready
@@ -197,7 +197,7 @@ impl Masks {
         list: &MaskedList,
         sheet: &MaskedSheet,
         me: MemberIndex,
-        secret: impl Fn(MemberIndex) -> Option<Secret>,
+        secret: impl Fn(MemberIndex) -> Option<BareSecret>,
     ) -> Option<Vec<u8>> {
         let shares = sheet.entries.iter().map(|entry| {
             let secret = secret(entry.member)?;

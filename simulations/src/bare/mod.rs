@@ -35,11 +35,11 @@ use crate::invariants::Violation;
 use crate::scenario::Fault;
 
 /// Receives what happens in a run: the time, the node if it is about one, and a sentence.
-pub type Story = Arc<dyn Fn(Time, Option<usize>, &str) + Send + Sync>;
+pub type RunNarrator = Arc<dyn Fn(Time, Option<usize>, &str) + Send + Sync>;
 
 /// The options of a run.
 #[derive(Clone)]
-pub struct Options {
+pub struct BareOptions {
     /// Number of members, at least 1.
     pub members: usize,
     /// Number of learning rounds.
@@ -76,7 +76,7 @@ pub struct Options {
     pub configure: Option<Arc<dyn Fn(member::Config) -> member::Config + Send + Sync>>,
     /// Is told what happens, for people: faults, votes against views, certificates, final rounds,
     /// changes of the agreement. Receives the time, the node and a sentence.
-    pub story: Option<Story>,
+    pub story: Option<RunNarrator>,
     /// Whether the records of a step become durable only after everything else of it was done,
     /// which breaks R5 on purpose.
     pub persist_last: bool,
@@ -85,7 +85,7 @@ pub struct Options {
     pub journals_vanish: bool,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for BareOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("members", &self.members)
@@ -104,7 +104,7 @@ impl fmt::Debug for Options {
     }
 }
 
-impl Options {
+impl BareOptions {
     /// Three rounds of all members, some rounds with cross-evaluation, with these faults.
     pub fn new(members: usize, faults: Faults) -> Self {
         Self {
@@ -163,7 +163,7 @@ pub struct Ended {
 /// A run that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}: {kind}\n{diagnosis}")]
-pub struct Failure {
+pub struct RunFailure {
     /// The seed that shows it.
     pub seed: u64,
     /// What went wrong.
@@ -222,9 +222,9 @@ pub enum FailureKind {
 /// Runs one federation to its end.
 ///
 /// # Errors
-/// [`Failure`]: a property was violated, the final chains differ, or the federation did not finish
+/// [`RunFailure`]: a property was violated, the final chains differ, or the federation did not finish
 /// although at most as many members were faulty as it tolerates.
-pub fn run(seed: u64, options: &Options) -> Result<Ended, Box<Failure>> {
+pub fn run(seed: u64, options: &BareOptions) -> Result<Ended, Box<RunFailure>> {
     simulator::Simulator::new(seed, options).run()
 }
 

@@ -127,12 +127,12 @@ impl Symbolic {
             .vectors
             .iter()
             .filter(|(_, author)| !colluders.contains(author));
-        let mut all = Span::default();
+        let mut all = FormSpan::default();
         for form in honest.filter_map(|(root, author)| self.form(root, *author, colluders)) {
             all.add(form);
         }
         let known = all.inputs();
-        let mut allowed = Span::default();
+        let mut allowed = FormSpan::default();
         for root in &self.settled {
             for sum in self.lists.get(root).into_iter().flat_map(|list| &list.sums) {
                 let parts = sum.iter().filter(|(author, _)| !colluders.contains(author));
@@ -143,7 +143,7 @@ impl Symbolic {
                 );
             }
         }
-        let mut span = Span::default();
+        let mut span = FormSpan::default();
         for form in &known {
             span.add(form.clone());
             if !allowed.holds(form.clone()) {
@@ -188,9 +188,9 @@ impl Symbolic {
 /// The span of some forms, in echelon form: each row has the number 1 at its first symbol, at which no
 /// row after it has one.
 #[derive(Debug, Default)]
-struct Span(BTreeMap<Symbol, Form>);
+struct FormSpan(BTreeMap<Symbol, Form>);
 
-impl Span {
+impl FormSpan {
     /// What is left of a form once all rows are taken off.
     fn reduce(&self, mut form: Form) -> Form {
         for (first, row) in &self.0 {

@@ -10,8 +10,8 @@ use protocol::{Hash, MemberIndex};
 use crate::genesis::MODEL_BYTES;
 use crate::random::Random;
 
-use super::Options;
-use super::masks::Secret;
+use super::BareOptions;
+use super::masks::BareSecret;
 
 /// Which members the plan of a round names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn acceptable(decision: &[u8], sheet: &Hash) -> bool {
 
 /// What a member stores besides its journal.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Store {
+pub(super) struct MemberStore {
     /// Models.
     pub(super) blobs: BTreeSet<Hash>,
     /// Outcomes computed or adopted.
@@ -75,7 +75,7 @@ pub(super) struct Store {
     /// The state that every round started from.
     pub(super) states: BTreeMap<u64, Hash>,
     /// Secrets of masked rounds, by epoch and round.
-    pub(super) secrets: BTreeMap<(Hash, u64), Secret>,
+    pub(super) secrets: BTreeMap<(Hash, u64), BareSecret>,
 }
 
 /// Draws how long a piece of work takes.
@@ -93,8 +93,8 @@ pub(super) fn duration(random: &mut Random, request: &Request) -> Duration {
 /// Performs a piece of work of the node `at`, one of `n` members. `fetch` says whether one of the holders serves a blob.
 pub(super) fn perform(
     (at, n): (usize, usize),
-    store: &mut Store,
-    options: &Options,
+    store: &mut MemberStore,
+    options: &BareOptions,
     request: &Request,
     fetch: &dyn Fn(&Hash, &[MemberIndex]) -> bool,
 ) -> Option<Answer> {
@@ -157,8 +157,8 @@ pub(super) fn perform(
 struct Worker<'a> {
     at: usize,
     n: usize,
-    store: &'a mut Store,
-    options: &'a Options,
+    store: &'a mut MemberStore,
+    options: &'a BareOptions,
     /// Whether one of the holders serves a blob.
     fetch: &'a dyn Fn(&Hash, &[MemberIndex]) -> bool,
 }
@@ -296,7 +296,7 @@ fn check(case: &Case) -> Answer {
     }
 }
 
-fn settle(store: &mut Store, case: &Case) -> Result<Hash, WorkError> {
+fn settle(store: &mut MemberStore, case: &Case) -> Result<Hash, WorkError> {
     let state = store
         .states
         .get(&case.round)

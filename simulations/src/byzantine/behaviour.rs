@@ -14,7 +14,7 @@ use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
 use super::models::{Spoil, SpoiledModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
-use super::syncing::{ForgedAnswers, Forgery, Replay, UnrequestedAnswers};
+use super::syncing::{ForgedAnswers, Forgery, ReplayAttack, UnrequestedAnswers};
 use super::votes::DoubleVote;
 use super::{Attacker, Deviation};
 
@@ -285,7 +285,7 @@ impl Behaviour {
             Self::SyncHugeClaim => Box::new(ForgedAnswers::new(Forgery::Huge)),
             Self::SyncSmallClaim => Box::new(ForgedAnswers::new(Forgery::Small)),
             Self::SyncReminder => Box::new(ForgedAnswers::new(Forgery::Reminder)),
-            Self::Replay => Box::<Replay>::default(),
+            Self::Replay => Box::<ReplayAttack>::default(),
             Self::SyncUnrequested => Box::<UnrequestedAnswers>::default(),
             Self::WithholdCertificates => Box::new(WithholdCertificates::new(attacker)),
             Self::ForgedProofs => Box::new(ForgedProofs),

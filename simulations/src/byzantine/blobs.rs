@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol::message::Body;
 use protocol::{Hash, MemberIndex, Time};
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Withholds blobs: its own models, or every model and outcome that it holds.
 pub(super) struct Withhold {
@@ -39,7 +39,12 @@ impl Withhold {
 }
 
 impl Deviation for Withhold {
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+    fn send(
+        &mut self,
+        _: &mut Attacker,
+        outgoing: &OutgoingFrame<'_>,
+        actions: &mut Actions,
+    ) -> bool {
         if let (Some(message), Some(own)) = (outgoing.message, &mut self.own)
             && let Body::Contribution(contribution) = &message.body
         {

@@ -10,7 +10,7 @@ use protocol::envelope::{OVERHEAD, seal_certificate};
 use protocol::identity::Signature;
 use protocol::message::{Body, Kind};
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::invariants::kind;
 
 /// The same verdict with invalid votes: swapped signatures, a member that does not exist, invented
@@ -76,7 +76,7 @@ impl Deviation for WithholdCertificates {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         if kind(outgoing.frame) != Some(Kind::Certificate) {
@@ -98,7 +98,7 @@ impl Deviation for ForgedProofs {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         if !attacker.random.chance(0.5) {

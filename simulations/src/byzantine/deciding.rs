@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use methods::coalitions::{Program, canonical};
+use methods::coalitions::{CoalitionProgram, canonical};
 use methods::strategy::{Claim, Decision, with_altered_decisions};
 use methods::{Scores, Strategy};
 
@@ -25,7 +25,7 @@ pub(crate) fn worse_coalitions(strategy: Arc<dyn Strategy>) -> Arc<dyn Strategy>
 /// is higher.
 fn worse(scores: &Scores, grouping: &[u32]) -> Option<(Vec<u32>, f64, f64)> {
     let coalitions = grouping.iter().max().map_or(0, |&last| last as usize + 1);
-    let program = Program::new(scores, coalitions).ok()?;
+    let program = CoalitionProgram::new(scores, coalitions).ok()?;
     let honest = program.objective(grouping);
     let optima = (0..STARTS).map(|seed| program.local_optimum(seed));
     let priced = optima.map(|found| (program.objective(&found), found));
@@ -36,7 +36,7 @@ fn worse(scores: &Scores, grouping: &[u32]) -> Option<(Vec<u32>, f64, f64)> {
 }
 
 /// The worst grouping that a swap of two entries makes.
-fn swapped(program: &Program, grouping: &[u32]) -> Option<(f64, Vec<u32>)> {
+fn swapped(program: &CoalitionProgram, grouping: &[u32]) -> Option<(f64, Vec<u32>)> {
     let n = grouping.len();
     let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
     let swaps = pairs.map(|(i, j)| {

@@ -7,7 +7,7 @@ use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Contribution, EntryFields, Kind, Message, Scores};
 use protocol::{Hash, MemberIndex};
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Sends two different contributions in a round.
 pub(super) struct DoubleContribution;
@@ -16,7 +16,7 @@ impl Deviation for DoubleContribution {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         if let Some(message) = outgoing.message
@@ -44,7 +44,12 @@ pub(super) struct RepeatedContribution {
 }
 
 impl Deviation for RepeatedContribution {
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+    fn send(
+        &mut self,
+        _: &mut Attacker,
+        outgoing: &OutgoingFrame<'_>,
+        actions: &mut Actions,
+    ) -> bool {
         let kind = outgoing.message.map(|message| message.body.kind());
         if kind != Some(Kind::Contribution) {
             return false;
@@ -156,7 +161,7 @@ impl Deviation for ForgedEntry {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(message) = outgoing.message else {
@@ -238,7 +243,12 @@ impl MissingSignature {
 }
 
 impl Deviation for MissingSignature {
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, actions: &mut Actions) -> bool {
+    fn send(
+        &mut self,
+        _: &mut Attacker,
+        outgoing: &OutgoingFrame<'_>,
+        actions: &mut Actions,
+    ) -> bool {
         let kind = outgoing.message.map(|message| message.body.kind());
         let kept = kind == Some(self.missing);
         actions.misdeeds += u64::from(kept);

@@ -9,7 +9,7 @@ use protocol::message::{
     Standing,
 };
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::genesis::MODEL_BYTES;
 
 /// Messages per beat.
@@ -116,7 +116,7 @@ impl Deviation for Flood {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let (Self::Contributions, Some(message)) = (&self, outgoing.message) else {

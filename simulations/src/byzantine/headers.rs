@@ -5,7 +5,7 @@ use protocol::SecretKey;
 use protocol::envelope::seal;
 use protocol::message::Kind;
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::invariants::kind;
 
 /// Offsets of round and view in a frame, as `protocol::envelope` lays it out.
@@ -18,7 +18,7 @@ impl Deviation for WrongKey {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(message) = outgoing.message.filter(|_| attacker.random.chance(0.3)) else {
@@ -71,7 +71,7 @@ impl Deviation for WrongHeader {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(kind) = kind(outgoing.frame) else {

@@ -7,7 +7,7 @@ use protocol::Hash;
 use protocol::envelope::Opened;
 use protocol::message::{Body, Content, Kind, Proposal};
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Sends nothing while it leads.
 pub(super) struct SilentLead {
@@ -19,7 +19,7 @@ impl Deviation for SilentLead {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let kind = outgoing.message.map(|message| message.body.kind());
@@ -49,7 +49,7 @@ impl Deviation for PartialLead {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         if outgoing.message.is_none() || !attacker.leads() {
@@ -69,7 +69,7 @@ impl Deviation for PartialLead {
 }
 
 /// The view and a copy of a lead's own proposal of a learning block, if `outgoing` is one.
-fn learning(outgoing: &Outgoing<'_>) -> Option<(u64, Proposal)> {
+fn learning(outgoing: &OutgoingFrame<'_>) -> Option<(u64, Proposal)> {
     let message = outgoing.message?;
     let Body::Proposal(proposal) = &message.body else {
         return None;
@@ -82,7 +82,7 @@ fn learning(outgoing: &Outgoing<'_>) -> Option<(u64, Proposal)> {
 /// the own one is sent, if `outgoing` is none or `change` refuses by `None`.
 pub(super) fn replace_proposal(
     attacker: &mut Attacker,
-    outgoing: &Outgoing<'_>,
+    outgoing: &OutgoingFrame<'_>,
     actions: &mut Actions,
     change: impl FnOnce(&mut Attacker, &mut Proposal) -> Option<()>,
 ) -> bool {
@@ -131,7 +131,7 @@ impl Deviation for DoubleProposal {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some((view, mut other)) = learning(outgoing) else {
@@ -172,7 +172,7 @@ impl Deviation for BadOutcome {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         replace_proposal(attacker, outgoing, actions, |attacker, other| {
@@ -201,7 +201,7 @@ impl Deviation for BadDecision {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         attacker.blobs.is_some()

@@ -46,9 +46,9 @@ use protocol::message::{Body, Message};
 use protocol::{Hash, MemberIndex, SecretKey, Time};
 use silo::Blobs;
 
-use crate::invariants::{Frame, read_frame};
+use crate::invariants::{DecodedFrame, read_frame};
 use crate::random::Random;
-use crate::signatures::SignatureCache;
+use crate::signatures::KnownSignatures;
 
 pub use behaviour::Behaviour;
 pub(crate) use certificates::certificate;
@@ -80,7 +80,7 @@ struct Attacker {
     key: SecretKey,
     random: Random,
     /// The cache that every signature is reported to, if the simulator has one.
-    signatures: Option<Arc<SignatureCache>>,
+    signatures: Option<Arc<KnownSignatures>>,
     /// The blobs of its silo, if it has one.
     blobs: Option<Arc<dyn Blobs>>,
     now: Time,
@@ -143,7 +143,7 @@ impl Attacker {
 }
 
 /// A frame that its member sends.
-struct Outgoing<'a> {
+struct OutgoingFrame<'a> {
     to: Option<MemberIndex>,
     frame: &'a Bytes,
     /// The decoded message, if it is the member's own.
@@ -164,7 +164,7 @@ trait Deviation: Send {
     }
 
     /// Its member sends a frame. True: that frame is not sent.
-    fn send(&mut self, _: &mut Attacker, _: &Outgoing<'_>, _: &mut Actions) -> bool {
+    fn send(&mut self, _: &mut Attacker, _: &OutgoingFrame<'_>, _: &mut Actions) -> bool {
         false
     }
 
@@ -233,7 +233,7 @@ impl ByzantineMember {
     }
 
     /// The same, reporting every signature that it makes to a cache.
-    pub(crate) fn with_signatures(mut self, signatures: Arc<SignatureCache>) -> Self {
+    pub(crate) fn with_signatures(mut self, signatures: Arc<KnownSignatures>) -> Self {
         self.attacker.signatures = Some(signatures);
         self
     }
@@ -295,10 +295,12 @@ impl ByzantineMember {
         self.attacker.now = now;
         let decoded = read_frame(&frame);
         let message = match &decoded {
-            Frame::Message(message) if message.sender == self.attacker.me => Some(&**message),
+            DecodedFrame::Message(message) if message.sender == self.attacker.me => {
+                Some(&**message)
+            }
             _ => None,
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingFrame {
             to,
             frame: &frame,
             message,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use protocol::Hash;
 use protocol::message::{Body, Contribution, EntryFields};
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// What is wrong with a model.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ impl Deviation for SpoiledModel {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(message) = outgoing.message else {

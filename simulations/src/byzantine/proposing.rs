@@ -8,7 +8,7 @@ use protocol::message::{Block, Body, Content, Proposal};
 
 use super::certificates::certificate;
 use super::leading::replace_proposal;
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// An empty block on a notarised one, for the current view.
 fn empty(attacker: &Attacker, notarised: Certificate) -> Option<Bytes> {
@@ -78,7 +78,7 @@ impl Deviation for EarlyEmptyBlock {
         false
     }
 
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
+    fn send(&mut self, _: &mut Attacker, outgoing: &OutgoingFrame<'_>, _: &mut Actions) -> bool {
         if let Some(own) = certificate(outgoing.frame) {
             self.see(&own);
         }
@@ -122,7 +122,7 @@ impl Deviation for WrongParent {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         replace_proposal(attacker, outgoing, actions, |attacker, other| {
@@ -156,7 +156,7 @@ impl Deviation for WrongInclusions {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         replace_proposal(attacker, outgoing, actions, |attacker, other| {

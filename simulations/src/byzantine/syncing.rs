@@ -9,7 +9,7 @@ use protocol::envelope::{Opened, reseal};
 use protocol::message::{Body, Kind, Reminder, SyncResponse};
 
 use super::certificates::forged;
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// What is wrong with an answer.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ impl Deviation for ForgedAnswers {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(message) = outgoing.message else {
@@ -157,13 +157,13 @@ const REMEMBERED: usize = 12;
 /// Replays messages that it received to any member. Above all old answers: it requests them early,
 /// and sends them to members that catch up before others can answer.
 #[derive(Default)]
-pub(super) struct Replay {
+pub(super) struct ReplayAttack {
     answers: Vec<Bytes>,
     received: VecDeque<Bytes>,
     beats: u32,
 }
 
-impl Deviation for Replay {
+impl Deviation for ReplayAttack {
     fn receive(&mut self, attacker: &mut Attacker, opened: &Opened, actions: &mut Actions) -> bool {
         if let Opened::Message(message) = opened {
             if message.body.kind() == Kind::SyncRequest {
@@ -183,7 +183,7 @@ impl Deviation for Replay {
         false
     }
 
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
+    fn send(&mut self, _: &mut Attacker, outgoing: &OutgoingFrame<'_>, _: &mut Actions) -> bool {
         let answer = |body: &Body| body.kind() == Kind::SyncResponse;
         let own = outgoing
             .message
@@ -226,7 +226,7 @@ pub(super) struct UnrequestedAnswers {
 }
 
 impl Deviation for UnrequestedAnswers {
-    fn send(&mut self, _: &mut Attacker, outgoing: &Outgoing<'_>, _: &mut Actions) -> bool {
+    fn send(&mut self, _: &mut Attacker, outgoing: &OutgoingFrame<'_>, _: &mut Actions) -> bool {
         if let Some(message) = outgoing.message
             && let Body::SyncResponse(response) = &message.body
         {

@@ -4,7 +4,7 @@ use protocol::Hash;
 use protocol::certificate::Checked;
 use protocol::message::Body;
 
-use super::{Actions, Attacker, Deviation, Outgoing};
+use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Sends conflicting votes: Notarize for two blocks, Finalize before there is a certificate, and
 /// Nullify.
@@ -17,7 +17,7 @@ impl Deviation for DoubleVote {
     fn send(
         &mut self,
         attacker: &mut Attacker,
-        outgoing: &Outgoing<'_>,
+        outgoing: &OutgoingFrame<'_>,
         actions: &mut Actions,
     ) -> bool {
         let Some(message) = outgoing.message else {

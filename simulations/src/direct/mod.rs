@@ -33,7 +33,7 @@ struct Direct<'a> {
     threads: &'a Threads,
     /// The configuration by which decisions are made.
     config: Arc<SiloConfig>,
-    silos: Vec<Silo>,
+    silos: Vec<DirectSilo>,
     base: Arc<RoundBase>,
     notices: Vec<(Time, MemberIndex, Notice)>,
     rounds: Vec<RoundRecord>,
@@ -46,7 +46,7 @@ struct Direct<'a> {
 }
 
 /// A silo between two rounds.
-struct Silo {
+struct DirectSilo {
     config: Arc<SiloConfig>,
     own: OwnState,
     /// What rounding left out of its last contribution.
@@ -96,7 +96,7 @@ impl<'a> Direct<'a> {
     fn new(federation: &'a Federation, threads: &'a Threads) -> Result<Self, RunError> {
         let silo = |config: &SiloConfig| {
             let initial = config.learner.initial_personal(config.initial_seed);
-            Silo {
+            DirectSilo {
                 config: Arc::new(config.clone()),
                 own: OwnState {
                     round: 0,
@@ -106,7 +106,7 @@ impl<'a> Direct<'a> {
                 rest: None,
             }
         };
-        let silos: Vec<Silo> = federation.members.iter().map(silo).collect();
+        let silos: Vec<DirectSilo> = federation.members.iter().map(silo).collect();
         let first = silos.first();
         let config = first.map(|first| first.config.clone());
         let config = config.ok_or_else(|| RunError::Setup("there are no silos".into()))?;

@@ -14,7 +14,7 @@ use silo::rounds::{
 use silo::{Notice, SiloConfig};
 
 use super::Direct;
-use super::sheet::Listed;
+use super::sheet::ListedContribution;
 use crate::contributions::Contributions;
 use crate::error::RunError;
 use crate::record::RoundRecord;
@@ -97,12 +97,13 @@ impl Direct<'_> {
     }
 
     /// The contributions that may enter the sheet; what is wrong with the others is reported.
-    fn admitted(&mut self, contributed: Vec<(usize, Contributed)>) -> Vec<Listed> {
+    fn admitted(&mut self, contributed: Vec<(usize, Contributed)>) -> Vec<ListedContribution> {
         let (base, round) = (self.base.clone(), self.base.next());
         let weights = base.plan(&self.config).weights;
         let mut listed = Vec::with_capacity(contributed.len());
         for (member, own) in contributed {
-            let one = Listed::new(&self.silos[member].config, round, weights, member, own);
+            let one =
+                ListedContribution::new(&self.silos[member].config, round, weights, member, own);
             let fits = base.fits(&self.config, &one.entry.fields);
             let fits = fits.and_then(|()| self.config.strategy.admit(&one.model_entry(), round));
             match fits {
@@ -125,7 +126,11 @@ impl Direct<'_> {
     }
 
     /// The outcome of the decision about a sheet.
-    fn settled(&self, entries: &[Listed], signed: &SignedSheet) -> Result<Settled, RunError> {
+    fn settled(
+        &self,
+        entries: &[ListedContribution],
+        signed: &SignedSheet,
+    ) -> Result<Settled, RunError> {
         let (config, base) = (&self.config, &self.base);
         let sheet = base.sheet(signed, |nth, _| Ok(entries[nth].own.admitted.clone()));
         let sheet = sheet.map_err(|what| self.failed(what))?;
@@ -151,7 +156,7 @@ impl Direct<'_> {
     /// All members adopt the outcome.
     fn finish(
         &mut self,
-        entries: Vec<Listed>,
+        entries: Vec<ListedContribution>,
         signed: &SignedSheet,
         settled: &Settled,
     ) -> Result<(), RunError> {

@@ -14,13 +14,13 @@ use super::Direct;
 use crate::error::RunError;
 
 /// A contribution with its entry.
-pub(super) struct Listed {
+pub(super) struct ListedContribution {
     pub(super) member: usize,
     pub(super) entry: Entry,
     pub(super) own: Contributed,
 }
 
-impl Listed {
+impl ListedContribution {
     /// The entry that a network would list.
     pub(super) fn new(
         config: &SiloConfig,
@@ -67,9 +67,10 @@ impl Direct<'_> {
     /// The sheet of these entries, and the entries in it: an author that cannot score is left out.
     pub(super) fn sheet(
         &mut self,
-        entries: Vec<Listed>,
-    ) -> Result<(Vec<Listed>, SignedSheet), RunError> {
-        let listed = |entries: &[Listed]| entries.iter().map(|one| one.entry.clone()).collect();
+        entries: Vec<ListedContribution>,
+    ) -> Result<(Vec<ListedContribution>, SignedSheet), RunError> {
+        let listed =
+            |entries: &[ListedContribution]| entries.iter().map(|one| one.entry.clone()).collect();
         let cross = self.base.plan(&self.config).cross_evaluate;
         self.minimum(entries.len())?;
         if !cross || entries.is_empty() {
@@ -98,7 +99,10 @@ impl Direct<'_> {
     }
 
     /// The losses of all entries' models at each of their authors, or why there are none.
-    fn scores(&self, entries: &[Listed]) -> Result<Vec<Result<Scores, String>>, RunError> {
+    fn scores(
+        &self,
+        entries: &[ListedContribution],
+    ) -> Result<Vec<Result<Scores, String>>, RunError> {
         let models = entries
             .iter()
             .map(|one| (one.own.blob, one.own.admitted.clone()));
@@ -141,7 +145,7 @@ impl Direct<'_> {
     /// Bytes of models that the members of a network send in a round in which every member checks
     /// everything: each fetches every model of the sheet once, except its own and those that are known
     /// from the last rounds. A member without an entry may fetch the outcome besides.
-    pub(super) fn fetched(&self, entries: &[Listed], signed: &SignedSheet) -> u64 {
+    pub(super) fn fetched(&self, entries: &[ListedContribution], signed: &SignedSheet) -> u64 {
         let mut holders = BTreeMap::<Hash, (u64, u64)>::new();
         for (one, entry) in entries.iter().zip(&signed.entries) {
             let held = holders.entry(one.own.blob).or_default();

@@ -7,7 +7,7 @@ use protocol::message::{Kind, Message};
 
 /// A decoded frame, as far as the properties need it.
 #[derive(Debug)]
-pub(crate) enum Frame {
+pub(crate) enum DecodedFrame {
     /// A member's own message.
     Message(Box<Message>),
     /// Evidence against a member.
@@ -22,19 +22,19 @@ pub(crate) fn kind(frame: &[u8]) -> Option<Kind> {
 }
 
 /// Decodes a frame.
-pub(crate) fn read_frame(frame: impl Into<protocol::Frame>) -> Frame {
-    read(&frame.into()).unwrap_or(Frame::Other)
+pub(crate) fn read_frame(frame: impl Into<protocol::Frame>) -> DecodedFrame {
+    read(&frame.into()).unwrap_or(DecodedFrame::Other)
 }
 
-fn read(frame: &protocol::Frame) -> Option<Frame> {
+fn read(frame: &protocol::Frame) -> Option<DecodedFrame> {
     let (header, body, limit) = (frame.header()?, frame.body()?, frame.bytes().len());
     match header.kind? {
         Kind::Certificate => None,
         Kind::Evidence => {
             let evidence = codec::decode(body, limit).ok()?;
-            Some(Frame::Evidence(Box::new(evidence)))
+            Some(DecodedFrame::Evidence(Box::new(evidence)))
         }
-        _ => Some(Frame::Message(Box::new(Message {
+        _ => Some(DecodedFrame::Message(Box::new(Message {
             round: header.round,
             view: header.view,
             sender: header.sender_or_none(),

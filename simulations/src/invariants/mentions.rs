@@ -11,7 +11,7 @@ use serde::ser::{self, Serialize};
 
 /// The members that a value names.
 pub(super) fn mentions<T: Serialize>(value: &T) -> BTreeSet<MemberIndex> {
-    let mut found = Found {
+    let mut found = MentionedMembers {
         members: BTreeSet::new(),
         inside: false,
     };
@@ -20,7 +20,7 @@ pub(super) fn mentions<T: Serialize>(value: &T) -> BTreeSet<MemberIndex> {
     found.members
 }
 
-struct Found {
+struct MentionedMembers {
     members: BTreeSet<MemberIndex>,
     /// The next number is a member's position.
     inside: bool,
@@ -51,16 +51,16 @@ macro_rules! nothing {
     };
 }
 
-impl<'a> ser::Serializer for &'a mut Found {
+impl<'a> ser::Serializer for &'a mut MentionedMembers {
     type Ok = ();
     type Error = Never;
-    type SerializeSeq = &'a mut Found;
-    type SerializeTuple = &'a mut Found;
-    type SerializeTupleStruct = &'a mut Found;
-    type SerializeTupleVariant = &'a mut Found;
-    type SerializeMap = &'a mut Found;
-    type SerializeStruct = &'a mut Found;
-    type SerializeStructVariant = &'a mut Found;
+    type SerializeSeq = &'a mut MentionedMembers;
+    type SerializeTuple = &'a mut MentionedMembers;
+    type SerializeTupleStruct = &'a mut MentionedMembers;
+    type SerializeTupleVariant = &'a mut MentionedMembers;
+    type SerializeMap = &'a mut MentionedMembers;
+    type SerializeStruct = &'a mut MentionedMembers;
+    type SerializeStructVariant = &'a mut MentionedMembers;
 
     nothing! {
         serialize_bool: bool, serialize_i8: i8, serialize_i16: i16, serialize_i32: i32,
@@ -157,7 +157,7 @@ impl<'a> ser::Serializer for &'a mut Found {
 /// The parts of a sequence, each by this method of its trait.
 macro_rules! elements {
     ($($of:ident: $method:ident),* $(,)?) => {
-        $(impl ser::$of for &mut Found {
+        $(impl ser::$of for &mut MentionedMembers {
             type Ok = ();
             type Error = Never;
 
@@ -175,7 +175,7 @@ macro_rules! elements {
 /// The fields of a struct.
 macro_rules! fields {
     ($($of:ident),* $(,)?) => {
-        $(impl ser::$of for &mut Found {
+        $(impl ser::$of for &mut MentionedMembers {
             type Ok = ();
             type Error = Never;
 
@@ -203,7 +203,7 @@ elements! {
 
 fields! { SerializeStruct, SerializeStructVariant }
 
-impl ser::SerializeMap for &mut Found {
+impl ser::SerializeMap for &mut MentionedMembers {
     type Ok = ();
     type Error = Never;
 

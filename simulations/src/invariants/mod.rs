@@ -32,7 +32,7 @@ use protocol::effects::FinalRound;
 use protocol::message::{Block, Body, Entry, Kind, Message, Sheet};
 use protocol::{Hash, MemberIndex, Record, Report, Time};
 
-pub(crate) use frame::{Frame, kind, read_frame};
+pub(crate) use frame::{DecodedFrame, kind, read_frame};
 use ledger::{Fact, Ledger};
 
 /// The violation of a property.
@@ -157,11 +157,11 @@ impl Monitor {
             return Ok(());
         }
         match read_frame(frame) {
-            Frame::Message(message) if message.sender == by => self.signed(&message),
-            Frame::Evidence(evidence) if self.ledger.honest(by) => {
+            DecodedFrame::Message(message) if message.sender == by => self.signed(&message),
+            DecodedFrame::Evidence(evidence) if self.ledger.honest(by) => {
                 self.check(&Fact::Accused(&evidence))
             }
-            Frame::Message(_) | Frame::Evidence(_) | Frame::Other => Ok(()),
+            DecodedFrame::Message(_) | DecodedFrame::Evidence(_) | DecodedFrame::Other => Ok(()),
         }
     }
 
@@ -230,7 +230,7 @@ impl Monitor {
         if kind(frame) != Some(Kind::Receipt) {
             return Ok(());
         }
-        let Frame::Message(message) = read_frame(frame) else {
+        let DecodedFrame::Message(message) = read_frame(frame) else {
             return Ok(());
         };
         let Message {

@@ -18,7 +18,7 @@ use protocol::message::{Body, Kind};
 use protocol::{MemberIndex, Report, Time};
 
 use super::Property;
-use super::frame::{Frame, kind, read_frame};
+use super::frame::{DecodedFrame, kind, read_frame};
 use super::ledger::{Fact, Ledger};
 use super::mentions::mentions;
 
@@ -29,7 +29,7 @@ const LENGTH: usize = 32;
 pub(super) struct NamesRemoved {
     /// A lead is known as such at most this long after it was sent something.
     grace: Duration,
-    known: Known,
+    known: SecretsToFind,
     /// The leads that were tried in every round.
     leads: BTreeMap<u64, BTreeSet<MemberIndex>>,
     /// The lead of the view that every member is in.
@@ -37,7 +37,7 @@ pub(super) struct NamesRemoved {
     /// Messages that named the author of an entry to members that did not lead then, oldest first.
     told: VecDeque<NamedAuthor>,
     /// The last message, and what it tells: most are sent to several members.
-    last: (Vec<u8>, Vec<Link>),
+    last: (Vec<u8>, Vec<AuthorRounds>),
 }
 
 /// A message that tells a member whose entry this is.
@@ -46,32 +46,32 @@ struct NamedAuthor {
     by: MemberIndex,
     to: MemberIndex,
     kind: Option<Kind>,
-    link: Link,
+    link: AuthorRounds,
 }
 
 /// An author, with the rounds of its entries that a message holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Link {
+struct AuthorRounds {
     author: MemberIndex,
     rounds: BTreeSet<u64>,
 }
 
 /// Something that a message may hold.
 #[derive(Debug, Clone)]
-enum Secret {
+enum SoughtSecret {
     Key(MemberIndex),
     /// The authors and rounds of entries with this id or model.
     Entries(BTreeSet<(MemberIndex, u64)>),
 }
 
 /// All that is looked for in messages.
-struct Known {
-    secrets: BTreeMap<[u8; LENGTH], Secret>,
+struct SecretsToFind {
+    secrets: BTreeMap<[u8; LENGTH], SoughtSecret>,
     /// Which first two bytes occur, so that most places need no search.
     first: Vec<bool>,
 }
 
-impl Known {
+impl SecretsToFind {
     fn new() -> Self {
         Self {
             secrets: BTreeMap::new(),
@@ -81,15 +81,15 @@ impl Known {
 
     fn add(&mut self, bytes: [u8; LENGTH], author: MemberIndex, round: u64) {
         self.first[usize::from(u16::from_le_bytes([bytes[0], bytes[1]]))] = true;
-        let new = || Secret::Entries(BTreeSet::new());
-        if let Secret::Entries(of) = self.secrets.entry(bytes).or_insert_with(new) {
+        let new = || SoughtSecret::Entries(BTreeSet::new());
+        if let SoughtSecret::Entries(of) = self.secrets.entry(bytes).or_insert_with(new) {
             of.insert((author, round));
         }
     }
 
     fn add_key(&mut self, key: [u8; LENGTH], member: MemberIndex) {
         self.first[usize::from(u16::from_le_bytes([key[0], key[1]]))] = true;
-        self.secrets.insert(key, Secret::Key(member));
+        self.secrets.insert(key, SoughtSecret::Key(member));
     }
 
     /// The authors whose entries are in these bytes, with their rounds; and the members whose keys are.
@@ -103,10 +103,10 @@ impl Known {
                 continue;
             }
             match self.secrets.get(place) {
-                Some(Secret::Key(member)) => {
+                Some(SoughtSecret::Key(member)) => {
                     keys.insert(*member);
                 }
-                Some(Secret::Entries(of)) => {
+                Some(SoughtSecret::Entries(of)) => {
                     for (author, round) in of {
                         entries.entry(*author).or_default().insert(*round);
                     }
@@ -121,7 +121,7 @@ impl Known {
 impl NamesRemoved {
     /// Silos report a new lead at most `grace` after they send it something.
     pub(super) fn new(epoch: &Epoch, grace: Duration) -> Self {
-        let mut known = Known::new();
+        let mut known = SecretsToFind::new();
         for (member, silo) in epoch.roster.members().zip(epoch.roster.silos()) {
             known.add_key(silo.key.0, member);
         }
@@ -136,7 +136,7 @@ impl NamesRemoved {
     }
 
     /// Whether this member may be told: it is the author, or it led in one of the rounds.
-    fn may_know(&self, member: MemberIndex, link: &Link) -> bool {
+    fn may_know(&self, member: MemberIndex, link: &AuthorRounds) -> bool {
         let led = |round: &u64| {
             let leads = self.leads.get(round);
             leads.is_some_and(|leads| leads.contains(&member))
@@ -167,28 +167,28 @@ impl NamesRemoved {
     }
 
     /// The honest authors that a message names together with an entry of theirs.
-    fn links(&self, frame: &[u8], ledger: &Ledger) -> Vec<Link> {
+    fn links(&self, frame: &[u8], ledger: &Ledger) -> Vec<AuthorRounds> {
         let (entries, mut named) = self.known.search(frame);
         if entries.is_empty() {
             return Vec::new();
         }
         match read_frame(frame) {
-            Frame::Message(message) => {
+            DecodedFrame::Message(message) => {
                 named.extend(mentions(&message.body));
                 // The lead signs the list of all entries, its own among them.
                 if !matches!(message.body, Body::Bundle(_) | Body::Sheet(_)) {
                     named.insert(message.sender);
                 }
             }
-            Frame::Evidence(evidence) => named.extend(mentions(&*evidence)),
+            DecodedFrame::Evidence(evidence) => named.extend(mentions(&*evidence)),
             // A certificate names its voters, and has no place for an entry.
-            Frame::Other => named.extend(ledger.epoch.roster.members()),
+            DecodedFrame::Other => named.extend(ledger.epoch.roster.members()),
         }
         let named = entries
             .into_iter()
             .filter(|(author, _)| named.contains(author) && ledger.honest(*author));
         named
-            .map(|(author, rounds)| Link { author, rounds })
+            .map(|(author, rounds)| AuthorRounds { author, rounds })
             .collect()
     }
 

@@ -16,12 +16,12 @@ use super::Property;
 use super::ledger::{Fact, Ledger};
 
 /// The lead that gave a Receipt, the round of the entry, its id, and when the Receipt arrived.
-type Held = (MemberIndex, u64, Hash, Time);
+type HeldReceipt = (MemberIndex, u64, Hash, Time);
 
 /// Receipts that members hold.
 pub(super) struct ReceiptsKept {
     reading: Duration,
-    held: BTreeMap<(MemberIndex, u64), Vec<Held>>,
+    held: BTreeMap<(MemberIndex, u64), Vec<HeldReceipt>>,
     /// Votes are sent repeatedly; the Receipts held at the first vote count.
     voted: BTreeSet<(MemberIndex, u64)>,
     /// Who leads after each block that a learning block stood on.
@@ -105,7 +105,7 @@ impl Property for ReceiptsKept {
                 };
                 let sheet = ledger.sheets.get(&learning.sheet);
                 // A view may begin in one round and end in the next.
-                let of = |held: &&Held| (held.0, held.1) == (lead, learning.round);
+                let of = |held: &&HeldReceipt| (held.0, held.1) == (lead, learning.round);
                 for (_, _, entry, since) in held.iter().filter(of) {
                     let read = *since + self.reading <= ledger.now;
                     let lacks = match block.masked() {

@@ -14,18 +14,18 @@ const SEEN: usize = 4096;
 /// The latest publications.
 pub(super) struct Gossip {
     silos: usize,
-    seen: BTreeMap<Hash, Seen>,
+    seen: BTreeMap<Hash, FirstArrivals>,
     order: VecDeque<Hash>,
 }
 
 /// When one publication first reaches each silo; its author has it from the beginning.
-pub(super) struct Seen {
+pub(super) struct FirstArrivals {
     at: Vec<Option<Instant>>,
     /// Who published it last.
     author: Option<usize>,
 }
 
-impl Seen {
+impl FirstArrivals {
     /// When it reaches a silo, if it does.
     pub(super) fn at(&self, silo: usize) -> Option<Instant> {
         self.at[silo]
@@ -54,12 +54,12 @@ impl Seen {
 
 /// Publications that were delivered and not judged yet.
 #[derive(Default)]
-pub(super) struct Judging {
+pub(super) struct UnjudgedFrames {
     last: u64,
     waiting: BTreeMap<u64, (usize, Hash, Bytes, Instant)>,
 }
 
-impl Judging {
+impl UnjudgedFrames {
     /// Issues the ticket under which a silo judges a publication that is delivered to it.
     pub(super) fn ask(&mut self, silo: usize, id: Hash, frame: &Bytes) -> u64 {
         let now = Instant::now();
@@ -99,18 +99,18 @@ impl Gossip {
     }
 
     /// Takes out what is known of a publication, to be [put](Self::put) back.
-    pub(super) fn take(&mut self, id: &Hash) -> Seen {
-        let known = self.seen.get_mut(id).map(|seen| Seen {
+    pub(super) fn take(&mut self, id: &Hash) -> FirstArrivals {
+        let known = self.seen.get_mut(id).map(|seen| FirstArrivals {
             at: std::mem::take(&mut seen.at),
             author: seen.author,
         });
-        known.unwrap_or_else(|| Seen {
+        known.unwrap_or_else(|| FirstArrivals {
             at: vec![None; self.silos],
             author: None,
         })
     }
 
-    pub(super) fn put(&mut self, id: Hash, seen: Seen) {
+    pub(super) fn put(&mut self, id: Hash, seen: FirstArrivals) {
         if self.seen.insert(id, seen).is_some() {
             return;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agreement::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::cuts::Cuts;
+use crate::cuts::CutLinks;
 use crate::random::Random;
 
 /// Latency, bandwidth and faults of a federation's links.
@@ -83,7 +83,7 @@ pub(super) struct Links {
     config: LinkConfig,
     latency: BTreeMap<(usize, usize), Duration>,
     /// Links that are cut.
-    pub(super) cuts: Cuts,
+    pub(super) cuts: CutLinks,
     random: Random,
 }
 
@@ -100,7 +100,7 @@ impl Links {
         Self {
             config,
             latency,
-            cuts: Cuts::default(),
+            cuts: CutLinks::default(),
             random,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agreement::{FileError, Source, Span};
+use agreement::{FileError, Span, TomlText};
 use protocol::message::Phase;
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use crate::moments::{Moment, StepCut};
 
 /// Which silo a kill hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
+pub enum KillTarget {
     /// The member that leads at that moment.
     Lead,
     /// A silo, by name or by its position from 0.
@@ -20,7 +20,7 @@ pub enum Who {
 
 /// When a fault happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
+pub enum FaultTime {
     /// This long after the start.
     At(Duration),
     /// At a moment of a round, the first time that any lead reaches it.
@@ -45,9 +45,9 @@ pub enum Fault {
     /// A silo stops as in a power cut.
     Kill {
         /// Which silo.
-        who: Who,
+        who: KillTarget,
         /// When.
-        when: When,
+        when: FaultTime,
         /// Time until it restarts; `None`: it never does.
         restart_after: Option<Duration>,
         /// Whether it restarts without its journal and blobs.
@@ -165,11 +165,11 @@ enum RawJournal {
 }
 
 /// The key of a fault that is wrong, and what about it.
-type Wrong = (&'static str, String);
+type BadKey = (&'static str, String);
 
 impl RawFault {
     /// The `nth` fault of the file, from 0.
-    pub(super) fn validate(self, nth: usize, source: Source<'_>) -> Result<Fault, FileError> {
+    pub(super) fn validate(self, nth: usize, source: TomlText<'_>) -> Result<Fault, FileError> {
         let fault = if let Some(kill) = &self.kill {
             self.as_kill(kill)
         } else if let Some(members) = &self.split {
@@ -183,7 +183,7 @@ impl RawFault {
         fault.map_err(|(key, what)| source.key_of(&format!("fault.{nth}.{key}"), what))
     }
 
-    fn as_kill(&self, kill: &str) -> Result<Fault, Wrong> {
+    fn as_kill(&self, kill: &str) -> Result<Fault, BadKey> {
         let keys = [
             "kill",
             "at",
@@ -196,13 +196,13 @@ impl RawFault {
         ];
         self.only(&keys, "kill")?;
         let when = match (self.at, self.phase, self.round, self.commit, self.cut) {
-            (Some(at), None, None, None, None) => When::At(at.0),
-            (None, Some(phase), Some(round @ 1..), None, None) => When::Round {
+            (Some(at), None, None, None, None) => FaultTime::At(at.0),
+            (None, Some(phase), Some(round @ 1..), None, None) => FaultTime::Round {
                 round,
                 moment: phase.into(),
             },
             (None, None, None, Some(nth @ 1..), Some(cut)) if kill != "lead" => {
-                When::Commit { nth, cut }
+                FaultTime::Commit { nth, cut }
             }
             _ => {
                 let needs = "needs `at`; or `phase` and `round` (from 1); or, for a silo by \
@@ -211,9 +211,9 @@ impl RawFault {
             }
         };
         let who = if kill == "lead" {
-            Who::Lead
+            KillTarget::Lead
         } else {
-            Who::Silo(kill.to_owned())
+            KillTarget::Silo(kill.to_owned())
         };
         Ok(Fault::Kill {
             who,
@@ -223,7 +223,7 @@ impl RawFault {
         })
     }
 
-    fn as_split(&self, members: &[String]) -> Result<Fault, Wrong> {
+    fn as_split(&self, members: &[String]) -> Result<Fault, BadKey> {
         self.only(&["split", "at", "lasts", "one-way"], "split")?;
         let (Some(at), Some(lasts)) = (self.at, self.lasts) else {
             let needs = "needs `at` and `lasts`, such as \"10s\" and \"1m\"";
@@ -237,7 +237,7 @@ impl RawFault {
         })
     }
 
-    fn as_byzantine(&self, behaviour: Behaviour) -> Result<Fault, Wrong> {
+    fn as_byzantine(&self, behaviour: Behaviour) -> Result<Fault, BadKey> {
         self.only(&["behaviour", "member"], "behaviour")?;
         let Some(member) = self.member.clone() else {
             let needs = "needs `member`, the Byzantine silo";
@@ -250,7 +250,7 @@ impl RawFault {
     ///
     /// # Errors
     /// The first other key.
-    fn only(&self, allowed: &[&str], of: &str) -> Result<(), Wrong> {
+    fn only(&self, allowed: &[&str], of: &str) -> Result<(), BadKey> {
         let set = [
             ("kill", self.kill.is_some()),
             ("split", self.split.is_some()),

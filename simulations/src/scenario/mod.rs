@@ -10,7 +10,7 @@ mod file;
 
 use std::path::Path;
 
-use agreement::{FileError, Source, silo_seed, strategy_error};
+use agreement::{FileError, TomlText, silo_seed, strategy_error};
 use learn::external::{LearnerConfig, external_study};
 use learn::{DeviceChoice, DeviceName, Study, TaskStudy};
 use methods::strategy::StrategyConfig;
@@ -22,7 +22,7 @@ use crate::pool::Costs;
 
 pub use charter::CharterConfig;
 pub use error::ScenarioError;
-pub use fault::{Fault, When, Who};
+pub use fault::{Fault, FaultTime, KillTarget};
 use file::{FORMAT, FaultsFile, ScenarioFile};
 pub use methods::serving::ServeConfig;
 
@@ -146,11 +146,11 @@ impl Scenario {
     /// # Errors
     /// [`ScenarioError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
-        Ok(Self::read(Source { file, text })?)
+        Ok(Self::read(TomlText { file, text })?)
     }
 
-    fn read(source: Source<'_>) -> Result<Self, FileError> {
-        let Source { file, text } = source;
+    fn read(source: TomlText<'_>) -> Result<Self, FileError> {
+        let TomlText { file, text } = source;
         source.check_format(FORMAT)?;
         let raw: ScenarioFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
         check_silos(raw.silos).map_err(|what| source.key_of("silos", what))?;
@@ -192,7 +192,7 @@ impl Scenario {
     ///
     /// # Errors
     /// The first value out of its range, at its key.
-    fn check(&self, source: Source<'_>) -> Result<(), FileError> {
+    fn check(&self, source: TomlText<'_>) -> Result<(), FileError> {
         self.check_rounds()
             .map_err(|what| source.key_of("rounds", what))?;
         let trains = self.strategy.first_training();
@@ -307,7 +307,7 @@ impl Scenario {
 /// # Errors
 /// [`ScenarioError::At`]: the first error in the text.
 pub fn faults(file: &str, text: &str) -> Result<Vec<Fault>, ScenarioError> {
-    let source = Source { file, text };
+    let source = TomlText { file, text };
     let raw: FaultsFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
     let faults = raw.fault.into_iter().enumerate();
     let faults = faults.map(|(nth, fault)| fault.validate(nth, source));

@@ -117,8 +117,8 @@ fn a_fault_is_a_kill_a_split_or_a_byzantine_member() {
     assert_eq!(
         kill,
         [Fault::Kill {
-            who: Who::Lead,
-            when: When::Round { round: 2, moment },
+            who: KillTarget::Lead,
+            when: FaultTime::Round { round: 2, moment },
             restart_after: Some(Duration::from_secs(30)),
             journal_lost: false,
         }]

@@ -17,13 +17,13 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cases {
-    case: Vec<Case>,
+struct InputCases {
+    case: Vec<InputCase>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+struct InputCase {
     /// What is wrong.
     input: String,
     /// The command; by default it simulates the scenario.
@@ -103,7 +103,7 @@ fn turned(bytes: Vec<u8>, how: &str) -> Vec<u8> {
 }
 
 /// Exit code, standard error and standard output of a case.
-fn answer(folder: &Path, case: &Case) -> (i32, String, String) {
+fn answer(folder: &Path, case: &InputCase) -> (i32, String, String) {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
@@ -141,7 +141,7 @@ fn answer(folder: &Path, case: &Case) -> (i32, String, String) {
 
 /// Tries all cases of a table, at least so many.
 fn every_case_of(table: &str, name: &str, least: usize) {
-    let cases: Cases = toml::from_str(table).unwrap();
+    let cases: InputCases = toml::from_str(table).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let write = std::env::var_os("ROTA_GOLDEN").is_some();
     let mut wrong = String::new();
@@ -184,7 +184,7 @@ fn tables_as_people_have_them_are_read_or_refused_with_the_reason() {
 #[test]
 fn the_federation_that_the_cases_change_runs() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inputs-good");
-    let case = Case {
+    let case = InputCase {
         input: String::new(),
         command: Vec::new(),
         change: Vec::new(),

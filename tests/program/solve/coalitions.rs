@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::solve::{Files, LOSSES, close, keys, misused, printed, refused, solved};
+use crate::solve::{LOSSES, SolveFiles, close, keys, misused, printed, refused, solved};
 
 /// As [`LOSSES`], on data where models of similar silos are better than own models.
 const FRESH: &str = include_str!("../../../examples/solve/fresh.csv");
@@ -25,7 +25,7 @@ fn noise(silos: usize) -> String {
 
 #[test]
 fn every_number_of_coalitions_gives_the_known_grouping() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put("losses.csv", LOSSES);
     for (number, objective, coalitions) in [
         ("1", 3.675, json!([[0, 1, 2, 3, 4, 5]])),
@@ -73,7 +73,7 @@ fn every_number_of_coalitions_gives_the_known_grouping() {
 
 #[test]
 fn auto_chooses_the_number_with_the_least_held_out_loss() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put("losses.csv", LOSSES);
     let fresh = files.put("fresh.csv", FRESH);
     let auto = ["coalitions", &losses, "--coalitions", "auto"];
@@ -119,7 +119,7 @@ fn auto_chooses_the_number_with_the_least_held_out_loss() {
 
 #[test]
 fn at_most_allows_fewer_coalitions() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let fresh = files.put("fresh.csv", FRESH);
     let exactly = solved(&["coalitions", &fresh, "-k", "6"]);
     assert_eq!(exactly["number"], 6);
@@ -135,7 +135,7 @@ fn at_most_allows_fewer_coalitions() {
 
 #[test]
 fn the_time_limit_is_kept_and_reported() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put("noise.csv", &noise(100));
     let start = Instant::now();
     let limited = ["coalitions", &losses, "-k", "10", "--time-limit", "1"];
@@ -177,7 +177,7 @@ fn the_time_limit_is_kept_and_reported() {
 
 #[test]
 fn the_same_seed_gives_the_same_result() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put("noise.csv", &noise(24));
     let answer = |seed| {
         let mut answer = solved(&["coalitions", &losses, "-k", "3", "--seed", seed]);
@@ -193,7 +193,7 @@ fn the_same_seed_gives_the_same_result() {
 
 #[test]
 fn impossible_numbers_of_coalitions_are_refused() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put("losses.csv", LOSSES);
     for asked in ["0", "7"] {
         let error = refused(&["coalitions", &losses, "--coalitions", asked]);

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::nodes::{rota, text};
-use crate::solve::{Files, LOSSES, close, refused, solved};
+use crate::solve::{LOSSES, SolveFiles, close, refused, solved};
 
 /// Name and text of a file, and a part of the error.
 const WRONG: [(&str, &str, &str); 18] = [
@@ -97,7 +97,7 @@ const WRONG: [(&str, &str, &str); 18] = [
 
 #[test]
 fn invalid_files_are_refused_with_file_row_and_column() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     for (name, text, said) in WRONG {
         let file = files.put(name, text);
         let error = refused(&["coalitions", &file, "-k", "1"]);
@@ -123,7 +123,7 @@ fn invalid_files_are_refused_with_file_row_and_column() {
 
 #[test]
 fn spaces_quotes_byte_order_marks_and_windows_lines_are_accepted() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let losses = files.put(
         "losses.csv",
         "\u{feff} 0.2 ,\"0.3\"\r\n\r\n+0.35,2.5e-1\r\n",

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::solve::{Files, all_close, close, keys, misused, printed, refused, solved};
+use crate::solve::{SolveFiles, all_close, close, keys, misused, printed, refused, solved};
 
 const UPDATES: &str = "1,0,0\n0.9,0.2,0\n0,1,0.1\n-0.1,0.8,0.3\n";
 const SAMPLES: &str = "100\n50\n80\n40\n";
 
 #[test]
 fn every_alpha_gives_the_known_merges() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
     let pairs = json!([[0, 1], [2, 3]]);
@@ -119,7 +119,7 @@ fn every_alpha_gives_the_known_merges() {
 
 #[test]
 fn newcomers_are_assigned_independently() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
     // Similar to the first group, to the second, and to none.
@@ -174,7 +174,7 @@ fn newcomers_are_assigned_independently() {
 
 #[test]
 fn invalid_samples_newcomers_and_options_are_refused() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let updates = files.put("updates.csv", UPDATES);
     let samples = files.put("n.csv", SAMPLES);
     let new = files.put("new.csv", "1,0,0\n");

@@ -16,9 +16,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder for the files of one test.
-struct Files(TempDir);
+struct SolveFiles(TempDir);
 
-impl Files {
+impl SolveFiles {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::solve::{Files, close, keys, printed, refused, solved};
+use crate::solve::{SolveFiles, close, keys, printed, refused, solved};
 
 const LOGISTIC: &str = "x1,y,x2\n1,1,2\n2,-1,-1\n3,1,1\n";
 const LINEAR: &str = "a,b,y\n1,0,1\n0,2,1\n1,1,0\n2,-1,4\n";
 
 #[test]
 fn every_radius_and_norm_gives_the_known_loss() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let data = files.put("data.csv", LOGISTIC);
     let zeros = files.put("zeros.csv", &LOGISTIC.replace("-1,-1", "0,-1"));
     let model = files.put("theta.csv", "1,0.5\n");
@@ -98,7 +98,7 @@ fn every_radius_and_norm_gives_the_known_loss() {
 
 #[test]
 fn data_and_models_that_do_not_fit_are_refused() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let model = files.put("theta.csv", "1,0.5\n");
     let data = files.put("data.csv", LOGISTIC);
     let run = |data: &str, model: &str, more: &[&str]| {

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::nodes::{output, text};
-use crate::solve::{Files, all_close, keys, misused, numbers, printed, refused, solved};
+use crate::solve::{SolveFiles, all_close, keys, misused, numbers, printed, refused, solved};
 
 const PATH: &str = "\
 0,0.9,0.3,0.1,0.05
@@ -19,7 +19,7 @@ const THIRD: f64 = 2.0 / 3.0;
 
 #[test]
 fn the_topology_of_a_path_is_known() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let similarity = files.put("path.csv", PATH);
     let topology = ["topology", "--similarity", &similarity];
     let answer = solved(&topology);
@@ -108,7 +108,7 @@ const PARAMS: &str = "1,0,2\n1,1,2\n0,1,1\n-1,2,0\n";
 
 #[test]
 fn every_metric_gives_the_known_similarities() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let params = files.put("params.csv", PARAMS);
     for (metric, similarity) in [
         ("dot", [1.0, 0.5, 0.0, THIRD, 1.0 / 3.0, 0.5]),
@@ -163,7 +163,7 @@ fn every_metric_gives_the_known_similarities() {
 
 #[test]
 fn similarities_of_another_range_are_normalised() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let raw = files.put("raw.csv", "9,5,2,-1\n5,6,3,1\n2,3,2,2\n-1,1,2,5\n");
     let params = files.put("params.csv", PARAMS);
     let given = solved(&["topology", "--similarity", &raw]);
@@ -172,7 +172,7 @@ fn similarities_of_another_range_are_normalised() {
 
 #[test]
 fn silos_share_the_prior_of_their_cluster() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     // Five places on a line, one to three silos each; neighbours are alike by distance.
     let points = [0.0, 10.0, 0.1, 20.0, 30.0, 20.1, 0.2, 40.0];
     let rows: String = points.iter().map(|point| format!("{point},0\n")).collect();
@@ -221,7 +221,7 @@ fn silos_share_the_prior_of_their_cluster() {
 
 #[test]
 fn topologies_are_drawn() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let similarity = files.put("path.csv", PATH);
     let (dot, svg) = (files.path("t.dot"), files.path("t.svg"));
     let options = ["topology", "--similarity", &similarity, "--epsilon", "0.65"];
@@ -261,7 +261,7 @@ fn topologies_are_drawn() {
 
 #[test]
 fn invalid_similarities_and_options_are_refused() {
-    let files = Files::new();
+    let files = SolveFiles::new();
     let params = files.put("params.csv", PARAMS);
     let similarity = files.put("path.csv", PATH);
     let skew = files.put("skew.csv", "0,0.5,1\n0.5,0,0.25\n1,0.75,0\n");

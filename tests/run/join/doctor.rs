@@ -17,7 +17,7 @@ fn bad(document: &Value, topic: &str) -> String {
 #[cfg(unix)]
 fn key_rows_and_ports_that_are_wrong_are_named_with_their_remedies() {
     use std::os::unix::fs::PermissionsExt;
-    let hospitals = Hospitals::joined("join-doctor");
+    let hospitals = JoiningHospitals::joined("join-doctor");
     let config: PathBuf = hospitals.path(0, "silo.toml").into();
     let look = || checked(&config, &["--offline"]);
     let mode = |file: &str, mode: u32| {
@@ -98,7 +98,7 @@ fn key_rows_and_ports_that_are_wrong_are_named_with_their_remedies() {
 
 #[test]
 fn a_peer_that_is_down_is_named_with_what_to_ask() {
-    let hospitals = Hospitals::joined("join-down");
+    let hospitals = JoiningHospitals::joined("join-down");
     let config: PathBuf = hospitals.path(0, "silo.toml").into();
     let (code, found, _) = checked(&config, &[]);
     assert_eq!((code, &found["verdict"]), (3, &"waiting".into()));
@@ -135,7 +135,7 @@ fn a_peer_that_is_down_is_named_with_what_to_ask() {
 
 #[test]
 fn two_agreements_are_named_on_both_sides() {
-    let hospitals = Hospitals::joined("join-other");
+    let hospitals = JoiningHospitals::joined("join-other");
     // The first has an older draft, with the same members.
     let agreed = hospitals.path(0, "federation.toml");
     let text = fs::read_to_string(&agreed).unwrap();
@@ -148,7 +148,7 @@ fn two_agreements_are_named_on_both_sides() {
         "--config",
         configs[0].to_str().unwrap(),
     ]);
-    let mut nodes = Nodes::new(&configs, &[]);
+    let mut nodes = TestNodes::new(&configs, &[]);
     nodes.start(1);
     nodes.until(1, "start", 60);
     let (code, found, _) = checked(&configs[0], &[]);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::nodes::{Nodes, base_port, good, nowhere, output, text};
+use crate::nodes::{TestNodes, base_port, good, nowhere, output, text};
 use crate::stays::{SCENARIO, patients, table};
 use serde_json::Value;
 
@@ -66,14 +66,14 @@ const NAMES_OF_SOUTH: [(&str, &str); 3] = [
 ];
 
 /// Three hospitals that have made keys and files, each in a folder of its own.
-struct Hospitals {
+struct JoiningHospitals {
     folder: PathBuf,
     port: u16,
     /// The lines `NAME KEY ADDRESS` that they sent to the first.
     lines: Vec<String>,
 }
 
-impl Hospitals {
+impl JoiningHospitals {
     fn new(name: &str) -> Self {
         let folder = nowhere(name);
         let port = base_port();
@@ -234,7 +234,7 @@ fn findings(document: &Value, topic: &str) -> Vec<(String, String)> {
 
 #[test]
 fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
-    let hospitals = Hospitals::new("join-flow");
+    let hospitals = JoiningHospitals::new("join-flow");
     // One line for each, which names itself, its key and its address.
     let address = format!(" 127.0.0.1:{}", hospitals.port + 2);
     let line = &hospitals.lines[2];
@@ -321,7 +321,7 @@ fn three_hospitals_agree_sign_check_and_learn_without_each_others_files() {
     }
 
     // Two run, the third looks first: both answer it, with the same agreement.
-    let mut nodes = Nodes::new(&configs, &[]);
+    let mut nodes = TestNodes::new(&configs, &[]);
     (0..2).for_each(|node| nodes.start(node));
     let end = Instant::now() + Duration::from_secs(60);
     let mut up = [false; 3];

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The exit code and what was said on standard error.
-fn refused(hospitals: &Hospitals, at: usize, token: &str, more: &[&str]) -> (i32, String) {
+fn refused(hospitals: &JoiningHospitals, at: usize, token: &str, more: &[&str]) -> (i32, String) {
     let words = hospitals.joining(at, token);
     let words: Vec<&str> = words
         .iter()
@@ -16,7 +16,7 @@ fn refused(hospitals: &Hospitals, at: usize, token: &str, more: &[&str]) -> (i32
 
 #[test]
 fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
-    let hospitals = Hospitals::new("join-wrong");
+    let hospitals = JoiningHospitals::new("join-wrong");
     let draft = hospitals.draft(2);
     let token = good(&["federation", "invite", "--file", &draft]);
     let token = token.trim();
@@ -78,7 +78,7 @@ fn every_wrong_invitation_has_one_clear_sentence_and_writes_nothing() {
 
 #[test]
 fn an_invitation_before_keys_are_known_says_what_to_send_back() {
-    let hospitals = Hospitals::new("join-early");
+    let hospitals = JoiningHospitals::new("join-early");
     let draft = hospitals.draft(0);
     let token = good(&["federation", "invite", "south", "--file", &draft]);
     let words = hospitals.joining(1, &token);
@@ -99,7 +99,7 @@ fn an_invitation_before_keys_are_known_says_what_to_send_back() {
 
 #[test]
 fn a_member_that_does_not_go_with_the_others_is_not_added() {
-    let hospitals = Hospitals::new("join-add");
+    let hospitals = JoiningHospitals::new("join-add");
     let draft = hospitals.draft(1);
     let before = fs::read_to_string(&draft).unwrap();
     let key = hospitals.lines[1].split(' ').nth(1).unwrap().to_owned();
@@ -148,7 +148,7 @@ fn a_member_that_does_not_go_with_the_others_is_not_added() {
 
 #[test]
 fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
-    let hospitals = Hospitals::joined("join-again");
+    let hospitals = JoiningHospitals::joined("join-again");
     let config = hospitals.path(0, "silo.toml");
     // The same again changes nothing that matters.
     let draft = hospitals.path(0, "draft.toml");
@@ -179,7 +179,7 @@ fn files_that_exist_are_kept_and_a_consent_holds_for_its_agreement_alone() {
 
 #[test]
 fn an_agreement_needs_what_is_learned_and_nobody_is_asked_without_a_terminal() {
-    let hospitals = Hospitals::new("join-new");
+    let hospitals = JoiningHospitals::new("join-new");
     let out = hospitals.path(0, "federation.toml");
     let refused = output(&["federation", "new", "--out", &out]);
     let said = text(&refused.stderr);

@@ -4,7 +4,7 @@ use std::fs;
 
 use ::rota::agreement::Agreement;
 use ::rota::node::institution::Institution;
-use ::rota::node::model::Held;
+use ::rota::node::model::HeldRounds;
 use ::rota::silo::genesis_outcome;
 
 use super::hospitals::{OUTCOME, config, events, scenario};
@@ -18,8 +18,8 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         OUTCOME,
         "standardise = 'federation'",
     );
-    let hospitals = Hospitals::new("model-goes-on", &scenario);
-    let first = Hospitals::run(&hospitals.configs);
+    let hospitals = TestHospitals::new("model-goes-on", &scenario);
+    let first = TestHospitals::run(&hospitals.configs);
     let north = config(&hospitals.configs[0]);
     fs::create_dir_all(hospitals.folder.join("next")).unwrap();
     let out = hospitals.path("next/federation.toml");
@@ -39,7 +39,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
     // The agreement says whose it is, and its id depends on that.
     let earlier = Agreement::load(&hospitals.folder.join("federation.toml")).unwrap();
     let agreed = Agreement::load(out.as_ref()).unwrap();
-    let held = Held::read(&hospitals.folder.join("north/state"), &earlier).unwrap();
+    let held = HeldRounds::read(&hospitals.folder.join("north/state"), &earlier).unwrap();
     let continues = agreed.continues.clone().unwrap();
     assert_eq!(continues.federation, earlier.epoch.federation);
     assert_eq!(
@@ -78,7 +78,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         assert_eq!(hash, agreed.epoch.charter.start);
         assert_eq!(state.models, std::slice::from_ref(&start));
     }
-    let second = Hospitals::run(&configs);
+    let second = TestHospitals::run(&configs);
     // It trains on: already the first round of the second is better than the first of the first, and
     // the model is another one in the end.
     let loss = |lines: &[serde_json::Value], round: u64| {
@@ -95,7 +95,7 @@ fn a_federation_goes_on_from_exactly_the_model_that_it_names() {
         );
         assert_eq!(events(second, "adopted").len(), 2);
     }
-    let next = Held::read(&hospitals.folder.join("north/next-state"), &agreed).unwrap();
+    let next = HeldRounds::read(&hospitals.folder.join("north/next-state"), &agreed).unwrap();
     let last = &next.rounds.last().unwrap().models[0];
     assert_ne!(last.hash.0, start.hash());
     // The scale is the one that the model came with, and no round agreed on another.

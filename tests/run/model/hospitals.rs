@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::nodes::{Nodes, base_port, sign};
+use super::nodes::{TestNodes, base_port, sign};
 use super::*;
 
 /// What they learn.
@@ -65,7 +65,7 @@ pub(crate) fn rows(hospital: usize) -> String {
 }
 
 /// The hospitals, with keys, configurations and an agreement.
-pub(crate) struct Hospitals {
+pub(crate) struct TestHospitals {
     pub(crate) folder: PathBuf,
     pub(crate) configs: Vec<PathBuf>,
     pub(crate) keys: Vec<String>,
@@ -76,7 +76,7 @@ pub(crate) struct Hospitals {
 
 pub(crate) const NAMES: [&str; 3] = ["north", "south", "east"];
 
-impl Hospitals {
+impl TestHospitals {
     /// In a folder of that name, which learn by this scenario.
     pub(crate) fn new(name: &str, scenario: &str) -> Self {
         let folder = nowhere(name);
@@ -152,7 +152,7 @@ impl Hospitals {
     /// Runs all nodes to their end, and returns the lines of each.
     pub(crate) fn run(configs: &[PathBuf]) -> Vec<Vec<Value>> {
         configs.iter().for_each(|config| sign(config));
-        let mut nodes = Nodes::new(configs, &["--until-done"]);
+        let mut nodes = TestNodes::new(configs, &["--until-done"]);
         (0..configs.len()).for_each(|node| nodes.start(node));
         let end = std::time::Instant::now() + std::time::Duration::from_secs(90);
         let mut lines = vec![Vec::new(); configs.len()];

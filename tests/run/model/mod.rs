@@ -11,4 +11,4 @@ mod taking_out;
 
 use crate::nodes;
 use crate::nodes::{good, log, nowhere, output, text};
-use hospitals::Hospitals;
+use hospitals::TestHospitals;

@@ -24,7 +24,7 @@ fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
         OUTCOME,
         "metric = 'roc-auc'\nsplit = { validation = 0.2, test = 0.3 }",
     );
-    let hospitals = Hospitals::new("model-nightly", &scenario);
+    let hospitals = TestHospitals::new("model-nightly", &scenario);
     // Enough rows for a threshold of its own, under its own names.
     let own = rows(0)
         .replace("patient,", "Nr,")
@@ -40,7 +40,7 @@ fn whoever_has_the_exported_files_predicts_new_rows_without_key_and_state() {
         &format!("{names}\n[[peer]]\nname = 'south'"),
     );
     fs::write(&hospitals.configs[0], silo).unwrap();
-    Hospitals::run(&hospitals.configs);
+    TestHospitals::run(&hospitals.configs);
     let north = config(&hospitals.configs[0]);
     let model = hospitals.path("m.safetensors");
     let names = hospitals.path("names.toml");

@@ -43,7 +43,7 @@ fn numbers(mut python: Command, folder: &std::path::Path, script: &str) -> Vec<V
 
 /// Compares the numbers that Python computes with those of `rota model predict`. The folder has
 /// `m.safetensors`.
-pub(crate) fn check(hospitals: &Hospitals, target: &str) {
+pub(crate) fn check(hospitals: &TestHospitals, target: &str) {
     let folder = hospitals.folder.join("python");
     fs::create_dir_all(&folder).unwrap();
     // Rows that all get a prediction.

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::hospitals::{DAYS, OUTCOME, config, events, scenario};
-use super::nodes::{Demo, Nodes, sign};
+use super::nodes::{Demo, TestNodes, sign};
 use super::*;
 
 /// Rows to predict: of another ward, with gaps, without the target.
@@ -25,7 +25,7 @@ fn json(arguments: &[&str]) -> Value {
 fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
     let strategy = "name = 'cs-rcfl'\ncoalitions = 2";
     let more = "metric = 'roc-auc'";
-    let hospitals = Hospitals::new(
+    let hospitals = TestHospitals::new(
         "model-home",
         &scenario("'logistic'", strategy, OUTCOME, more),
     );
@@ -34,7 +34,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
     assert_eq!(early.status.code(), Some(2));
     let said = text(&early.stderr);
     assert!(said.contains("has not run yet (`rota run`)"), "{said}");
-    let lines = Hospitals::run(&hospitals.configs);
+    let lines = TestHospitals::run(&hospitals.configs);
     let served: Vec<&Value> = lines
         .iter()
         .map(|lines| events(lines, "serves")[0])
@@ -193,7 +193,7 @@ fn a_model_is_listed_shown_exported_and_predicts_the_same_everywhere() {
 
 #[test]
 fn numbers_on_a_common_scale_come_out_in_their_own_unit() {
-    let hospitals = Hospitals::new(
+    let hospitals = TestHospitals::new(
         "model-days",
         &scenario(
             "{ mlp = { hidden = [6] } }",
@@ -204,7 +204,7 @@ fn numbers_on_a_common_scale_come_out_in_their_own_unit() {
     );
     // While the nodes run, their models can be listed.
     hospitals.configs.iter().for_each(|config| sign(config));
-    let mut nodes = Nodes::new(&hospitals.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&hospitals.configs, &["--until-done"]);
     (0..3).for_each(|node| nodes.start(node));
     nodes.until(0, "adopted", 60);
     let north = config(&hospitals.configs[0]);
@@ -261,7 +261,7 @@ fn a_node_serves_what_the_simulation_serves() {
         "model-serves",
         &[&options[..], &["--scenario", file]].concat(),
     );
-    let lines = Hospitals::run(&demo.configs);
+    let lines = TestHospitals::run(&demo.configs);
     let simulated = good(&[&["simulate", file, "--json", "--quiet"], &options[..]].concat());
     let simulated: Value = serde_json::from_str(&simulated).unwrap();
     for (silo, lines) in simulated["silos"].as_array().unwrap().iter().zip(&lines) {
@@ -293,7 +293,7 @@ fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
     let file = file.to_str().unwrap();
     let options = ["--silos", "2", "--rounds", "2", "--scenario", file];
     let demo = Demo::new("model-resumes", &options);
-    let first = Hospitals::run(&demo.configs);
+    let first = TestHospitals::run(&demo.configs);
     let state = demo.configs[0].with_file_name("state");
     fs::remove_file(state.join("served.json")).unwrap();
     let listed = json(&[
@@ -304,11 +304,11 @@ fn a_choice_that_was_interrupted_is_made_at_the_next_start() {
         config(&demo.configs[0]),
     ]);
     assert_eq!(listed["serves"], Value::Null);
-    let second = Hospitals::run(&demo.configs);
+    let second = TestHospitals::run(&demo.configs);
     let (first, second) = (events(&first[0], "serves"), events(&second[0], "serves"));
     assert_eq!((first.len(), second.len()), (1, 1));
     assert_eq!(first[0]["measured"], second[0]["measured"]);
     // And no third time.
-    assert!(events(&Hospitals::run(&demo.configs)[0], "serves").is_empty());
+    assert!(events(&TestHospitals::run(&demo.configs)[0], "serves").is_empty());
     assert!(state.join("served.json").exists());
 }

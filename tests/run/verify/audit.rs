@@ -127,7 +127,7 @@ fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
     fs::write(log.join("000001.jsonl"), older).unwrap();
     fs::remove_file(log.join("head.json")).unwrap();
     let federation = institution.agreement.epoch.federation;
-    let (key, sizes) = (&institution.key, rota::node::audit::Sizes::default());
+    let (key, sizes) = (&institution.key, rota::node::audit::LogSizes::default());
     let signed = rota::node::audit::AuditLog::open(&folder, federation, key, sizes, None).unwrap();
     drop(signed);
     let done = output(&["audit", folder.to_str().unwrap()]);

@@ -51,7 +51,7 @@ async fn contradict(institution: Institution, until: &Path) {
 fn a_node_keeps_evidence_that_proves_itself() {
     let file = scenario("verify-accused", SCENARIO);
     let demo = Demo::new("verify-accused", &["--scenario", file.to_str().unwrap()]);
-    let mut nodes = Nodes::new(&demo.configs[..3], &[]);
+    let mut nodes = TestNodes::new(&demo.configs[..3], &[]);
     (0..3).for_each(|node| nodes.start(node));
     nodes.until(0, "adopted", 30);
     let state = demo.configs[0].with_file_name("state");

@@ -10,14 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use crate::nodes::{Demo, Nodes, good, nowhere, output, overwrite, scenario, text};
+use crate::nodes::{Demo, TestNodes, good, nowhere, output, overwrite, scenario, text};
 use rota::node::institution::Institution;
 use rota::node::store::{DiskJournal, Owner};
 use rota::protocol::certificate::{Certificate, Checked, Vote};
 use rota::protocol::identity::Signature;
 use rota::protocol::message::{Block, Body, Content, Learning};
 use rota::protocol::{self, Hash, envelope};
-use rota::silo::{Adopted, Journal, Record};
+use rota::silo::{Adopted, Journal, JournalRecord};
 use serde_json::Value;
 
 /// Rounds of the federation. The models of the last three are kept.
@@ -32,7 +32,7 @@ static ENDED: LazyLock<Demo> = LazyLock::new(|| {
     let file = file.to_str().unwrap();
     let options = ["--silos", "4", "--rounds", &rounds, "--scenario", file];
     let demo = Demo::new("verify", &options);
-    let mut nodes = Nodes::new(&demo.configs, &["--until-done"]);
+    let mut nodes = TestNodes::new(&demo.configs, &["--until-done"]);
     (0..4).for_each(|node| nodes.start(node));
     for node in 0..4 {
         assert_eq!(nodes.code(node), 0, "{}", nodes.tails());
@@ -66,7 +66,7 @@ fn verified(folder: &Path) -> (i32, String) {
 }
 
 /// What `rota verify` says about a copy of which the records were changed and written again.
-fn changed(name: &str, change: impl FnMut(&mut Record)) -> String {
+fn changed(name: &str, change: impl FnMut(&mut JournalRecord)) -> String {
     let folder = copied(name);
     let institution = Institution::load(&ENDED.configs[1]).unwrap();
     let owner = Owner {
@@ -87,8 +87,8 @@ fn changed(name: &str, change: impl FnMut(&mut Record)) -> String {
 }
 
 /// The block and the certificate of a round, where a record has them.
-fn of_round(record: &mut Record, round: u64) -> Option<(&mut Block, &mut Certificate)> {
-    let Record::Protocol(protocol::Record::Final { blocks, proof }) = record else {
+fn of_round(record: &mut JournalRecord, round: u64) -> Option<(&mut Block, &mut Certificate)> {
+    let JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) = record else {
         return None;
     };
     let last = blocks.last_mut()?;
@@ -156,7 +156,7 @@ fn a_change_in_a_block_a_certificate_or_a_signature_is_named_with_its_round() {
     });
     assert!(few.contains("has 2 votes by distinct members"), "{few}");
     let vote = changed("vote", |record| {
-        if let Record::Protocol(protocol::Record::Vote(message)) = record {
+        if let JournalRecord::Protocol(protocol::Record::Vote(message)) = record {
             message.view += 1;
         }
     });
@@ -165,7 +165,7 @@ fn a_change_in_a_block_a_certificate_or_a_signature_is_named_with_its_round() {
         "{vote}"
     );
     let adopted = changed("adopted", |record| {
-        if let Record::Adopted(adopted) = record
+        if let JournalRecord::Adopted(adopted) = record
             && adopted.round == 4
         {
             adopted.outcome[0] ^= 1;
@@ -219,7 +219,7 @@ fn changed_blob(
     let folder = copied(name);
     let records = rota::node::store::snapshot(&folder).unwrap().records;
     let adopted = records.into_iter().find_map(|record| match record {
-        Record::Adopted(adopted) if adopted.round == 4 => Some(adopted),
+        JournalRecord::Adopted(adopted) if adopted.round == 4 => Some(adopted),
         _ => None,
     });
     let adopted = adopted.unwrap();
@@ -274,7 +274,7 @@ fn an_outcome_that_all_members_agreed_on_and_that_does_not_follow_from_the_model
             proof.votes = votes.into();
             proof.verdict = protocol::certificate::Verdict::Final(block);
         }
-        if let Record::Adopted(adopted) = record
+        if let JournalRecord::Adopted(adopted) = record
             && adopted.round == ROUNDS
         {
             adopted.block = wrong.unwrap().0;
@@ -301,7 +301,7 @@ patience = 5
 ";
     let file = scenario("verify-left", text);
     let demo = Demo::new("verify-left", &["--scenario", file.to_str().unwrap()]);
-    let mut nodes = Nodes::new(&demo.configs[..3], &["--until-done", "--grace", "1s"]);
+    let mut nodes = TestNodes::new(&demo.configs[..3], &["--until-done", "--grace", "1s"]);
     (0..3).for_each(|node| nodes.start(node));
     for node in 0..3 {
         assert_eq!(nodes.code(node), 0, "{}", nodes.tails());

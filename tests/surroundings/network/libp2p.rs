@@ -7,11 +7,11 @@ use protocol::{Hash, MemberIndex, SecretKey};
 use tokio::runtime::{Builder, Handle};
 use tokio::task::JoinHandle;
 
-use crate::network::promises::{Ends, Lab};
+use crate::network::promises::{Lab, MemberEnds};
 
 /// A mesh over libp2p on 127.0.0.1. A member that starts knows the addresses of those that started
 /// before it.
-pub(crate) struct Loopback {
+pub(crate) struct LoopbackMesh {
     transport: Transport,
     members: u16,
     there: BTreeMap<u16, (Vec<String>, Option<JoinHandle<()>>)>,
@@ -25,7 +25,7 @@ fn key(member: u16) -> [u8; 32] {
     key
 }
 
-impl Loopback {
+impl LoopbackMesh {
     fn new(transport: Transport, members: u16) -> Self {
         // Logs to standard error, as RUST_LOG sets.
         let filter = tracing_subscriber::EnvFilter::from_default_env();
@@ -41,7 +41,7 @@ impl Loopback {
         }
     }
 
-    async fn start(&mut self, member: u16, events: usize) -> Ends {
+    async fn start(&mut self, member: u16, events: usize) -> MemberEnds {
         // A member that starts again uses its old address, which the others know.
         let listen = match self.there.get(&member) {
             Some((before, _)) => before.clone(),
@@ -66,10 +66,10 @@ impl Loopback {
         self.there
             .insert(member, (mesh.addresses, Some(mesh.ended)));
         let (commands, events) = (mesh.commands, mesh.events);
-        Ends { commands, events }
+        MemberEnds { commands, events }
     }
 
-    async fn stop(&mut self, member: u16, ends: Ends) {
+    async fn stop(&mut self, member: u16, ends: MemberEnds) {
         drop(ends);
         let (_, ended) = self.there.get_mut(&member).unwrap();
         ended.take().unwrap().await.unwrap();
@@ -78,7 +78,7 @@ impl Loopback {
 
 macro_rules! kinds {
     ($($kind:ident),*) => {$(
-        pub(crate) struct $kind(Loopback);
+        pub(crate) struct $kind(LoopbackMesh);
 
         impl Lab for $kind {
             const ORDERED: bool = true;
@@ -90,14 +90,14 @@ macro_rules! kinds {
             }
 
             async fn new(members: u16) -> Self {
-                Self(Loopback::new(Transport::$kind, members))
+                Self(LoopbackMesh::new(Transport::$kind, members))
             }
 
-            async fn start(&mut self, member: u16, events: usize) -> Ends {
+            async fn start(&mut self, member: u16, events: usize) -> MemberEnds {
                 self.0.start(member, events).await
             }
 
-            async fn line() -> (Self, Vec<Ends>) {
+            async fn line() -> (Self, Vec<MemberEnds>) {
                 let mut lab = Self::new(3).await;
                 lab.0.apart = vec![(0, 2)];
                 let mut all = Vec::new();
@@ -124,7 +124,7 @@ macro_rules! kinds {
                 (lab, all)
             }
 
-            async fn stop(&mut self, member: u16, ends: Ends) {
+            async fn stop(&mut self, member: u16, ends: MemberEnds) {
                 self.0.stop(member, ends).await;
             }
         }

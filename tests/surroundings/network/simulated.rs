@@ -5,7 +5,7 @@ use simulations::network::{LinkConfig, SimulatedNetwork};
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-use crate::network::promises::{Ends, Lab};
+use crate::network::promises::{Lab, MemberEnds};
 
 fn run(test: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread()
@@ -32,13 +32,13 @@ macro_rules! kinds {
                 Self(SimulatedNetwork::alone($links, members.into(), 1))
             }
 
-            async fn start(&mut self, member: u16, events: usize) -> Ends {
+            async fn start(&mut self, member: u16, events: usize) -> MemberEnds {
                 let silo::Network { commands, events } =
                     self.0.connect(MemberIndex(member), events);
-                Ends { commands, events }
+                MemberEnds { commands, events }
             }
 
-            async fn line() -> (Self, Vec<Ends>) {
+            async fn line() -> (Self, Vec<MemberEnds>) {
                 let mut lab = Self::new(3).await;
                 let mut all = Vec::new();
                 for member in 0..3 {
@@ -51,7 +51,7 @@ macro_rules! kinds {
                 (lab, all)
             }
 
-            async fn stop(&mut self, member: u16, ends: Ends) {
+            async fn stop(&mut self, member: u16, ends: MemberEnds) {
                 drop(ends);
                 self.0.disconnect(MemberIndex(member));
             }

@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-pub(crate) fn an_unknown_blob_is_not_there<P: Place>() {
+pub(crate) fn an_unknown_blob_is_not_there<P: ReopenableDisk>() {
     let place = P::new();
     assert_eq!(place.blobs().get(&blob(1).0), None);
 }
 
-pub(crate) fn a_blob_is_what_was_put<P: Place>() {
+pub(crate) fn a_blob_is_what_was_put<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     let empty = (Hash::of(b""), Bytes::new());
@@ -25,7 +25,7 @@ pub(crate) fn a_blob_is_what_was_put<P: Place>() {
     }
 }
 
-pub(crate) fn blobs_outlive_the_store<P: Place>() {
+pub(crate) fn blobs_outlive_the_store<P: ReopenableDisk>() {
     let place = P::new();
     for n in 0..20 {
         place.blobs().put(blob(n).0, blob(n).1).unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn blobs_outlive_the_store<P: Place>() {
     }
 }
 
-pub(crate) fn several_are_kept_at_once<P: Place>() {
+pub(crate) fn several_are_kept_at_once<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     blobs.put(blob(3).0, blob(3).1).unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn several_are_kept_at_once<P: Place>() {
     }
 }
 
-pub(crate) fn what_is_not_retained_is_gone<P: Place>() {
+pub(crate) fn what_is_not_retained_is_gone<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     blobs.put_all((0..10).map(blob).collect()).unwrap();
@@ -68,7 +68,7 @@ pub(crate) fn what_is_not_retained_is_gone<P: Place>() {
 }
 
 /// What to keep is decided first and carried out later: blobs of the next round arrive meanwhile.
-pub(crate) fn what_is_put_after_the_decision_stays<P: Place>() {
+pub(crate) fn what_is_put_after_the_decision_stays<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     blobs.put_all((0..4).map(blob).collect()).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn what_is_put_after_the_decision_stays<P: Place>() {
     }
 }
 
-pub(crate) fn a_blob_may_be_put_again<P: Place>() {
+pub(crate) fn a_blob_may_be_put_again<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     for _ in 0..2 {
@@ -93,7 +93,7 @@ pub(crate) fn a_blob_may_be_put_again<P: Place>() {
     }
 }
 
-pub(crate) fn readers_see_whole_blobs_while_others_write<P: Place>() {
+pub(crate) fn readers_see_whole_blobs_while_others_write<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     let done = AtomicBool::new(false);
@@ -131,7 +131,7 @@ pub(crate) fn readers_see_whole_blobs_while_others_write<P: Place>() {
     }
 }
 
-pub(crate) fn a_blob_that_is_laid_down_is_there_once_it_is_put<P: Place>() {
+pub(crate) fn a_blob_that_is_laid_down_is_there_once_it_is_put<P: ReopenableDisk>() {
     let place = P::new();
     let blobs = place.blobs();
     let large = Bytes::from(vec![7; 20 << 20]);

@@ -11,12 +11,12 @@ const FOLDER: &str = "ROTA_STORES_FOLDER";
 const FROM: &str = "ROTA_STORES_FROM";
 
 /// A running child. It is killed when it is dropped.
-pub(crate) struct Running {
+pub(crate) struct RunningChild {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Running {
+impl RunningChild {
     /// Starts a child that runs the task `deed` in `folder`, counting from `from`. With `before`, a
     /// shell runs that command first.
     pub(crate) fn start(deed: &str, folder: &Path, from: u64, before: Option<&str>) -> Self {
@@ -68,7 +68,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();
@@ -83,7 +83,7 @@ fn say(what: impl std::fmt::Display) {
 }
 
 /// The records of the journal after this number of writes.
-pub(crate) fn after(deeds: u64) -> Vec<Record> {
+pub(crate) fn after(deeds: u64) -> Vec<JournalRecord> {
     let mut list = Vec::new();
     for deed in 0..deeds {
         match write(deed) {
@@ -95,7 +95,7 @@ pub(crate) fn after(deeds: u64) -> Vec<Record> {
 }
 
 /// The records of a write, and whether they replace all others.
-fn write(deed: u64) -> (Vec<Record>, bool) {
+fn write(deed: u64) -> (Vec<JournalRecord>, bool) {
     let several = 1 + random(deed) % 4;
     let records = (0..several).map(|n| record(10 * deed + n)).collect();
     (records, deed % 16 == 15)
@@ -110,7 +110,7 @@ fn child() {
     };
     let folder = std::env::var_os(FOLDER).unwrap();
     let from: u64 = std::env::var(FROM).unwrap().parse().unwrap();
-    let Opened {
+    let OpenedStore {
         mut journal, blobs, ..
     } = store::open(Path::new(&folder), &owner(), CACHE).unwrap();
     match deed.as_str() {

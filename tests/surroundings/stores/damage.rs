@@ -3,7 +3,7 @@
 use std::fs;
 
 use redb::{Database, ReadableTable, Table, TableDefinition};
-use store::OpenError;
+use store::StoreOpenError;
 
 use super::*;
 
@@ -11,7 +11,7 @@ const RECORDS: TableDefinition<u64, &[u8]> = TableDefinition::new("records");
 const HEAD: TableDefinition<(), &[u8]> = TableDefinition::new("head");
 
 /// A journal of several transactions, and its file.
-fn written() -> (TempDir, Vec<Record>, Vec<u8>) {
+fn written() -> (TempDir, Vec<JournalRecord>, Vec<u8>) {
     let place = tempfile::tempdir().unwrap();
     let mut journal = place.journal();
     let records: Vec<_> = (0..60).map(record).collect();
@@ -25,7 +25,7 @@ fn written() -> (TempDir, Vec<Record>, Vec<u8>) {
 
 fn refused(place: &TempDir) -> String {
     match DiskJournal::open(place.path(), &owner()) {
-        Err(error @ OpenError::Damaged { .. }) => error.to_string(),
+        Err(error @ StoreOpenError::Damaged { .. }) => error.to_string(),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was opened"),
     }
@@ -146,7 +146,7 @@ fn a_changed_bit_is_refused_or_changes_no_record() {
                 assert_eq!(journal.load().unwrap(), records, "byte {at}");
                 same += 1;
             }
-            Err(OpenError::Damaged { .. }) => refusals += 1,
+            Err(StoreOpenError::Damaged { .. }) => refusals += 1,
             Err(other) => panic!("byte {at}: {other}"),
         }
     }

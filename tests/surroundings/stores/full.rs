@@ -4,7 +4,7 @@
 #![cfg(unix)]
 
 use super::*;
-use crate::stores::child::Running;
+use crate::stores::child::RunningChild;
 
 /// Limits files to 2 or 4 MiB, depending on the shell's unit, and ignores the signal for it.
 const LIMIT: &str = "trap '' XFSZ; ulimit -f 4096";
@@ -12,7 +12,7 @@ const LIMIT: &str = "trap '' XFSZ; ulimit -f 4096";
 #[test]
 fn on_a_full_disk_a_blob_leaves_no_file_and_a_smaller_one_is_stored() {
     let place = tempfile::tempdir().unwrap();
-    let mut child = Running::start("fill blobs", place.path(), 0, Some(LIMIT));
+    let mut child = RunningChild::start("fill blobs", place.path(), 0, Some(LIMIT));
     let why = child.says().unwrap();
     assert!(
         why.contains("the disk is full") && why.contains("make room"),
@@ -45,7 +45,7 @@ fn on_a_full_disk_a_journal_keeps_its_records() {
         .unwrap()
         .len();
     let limit = format!("trap '' XFSZ; ulimit -f {}", size / 512 + 8);
-    let mut child = Running::start("fill journal", place.path(), 0, Some(&limit));
+    let mut child = RunningChild::start("fill journal", place.path(), 0, Some(&limit));
     let mut done = 0;
     let why = loop {
         let said = child.says().unwrap();

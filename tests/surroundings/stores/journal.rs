@@ -5,11 +5,11 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::*;
 
-pub(crate) fn a_new_journal_is_empty<P: Place>() {
+pub(crate) fn a_new_journal_is_empty<P: ReopenableDisk>() {
     assert_eq!(P::new().journal().load(), Ok(vec![]));
 }
 
-pub(crate) fn records_come_back_in_their_order<P: Place>() {
+pub(crate) fn records_come_back_in_their_order<P: ReopenableDisk>() {
     let place = P::new();
     let mut journal = place.journal();
     // More records than fit in a page, and not in the order of their bytes.
@@ -21,7 +21,7 @@ pub(crate) fn records_come_back_in_their_order<P: Place>() {
     assert_eq!(journal.load().unwrap(), all, "reading changes nothing");
 }
 
-pub(crate) fn records_outlive_the_journal<P: Place>() {
+pub(crate) fn records_outlive_the_journal<P: ReopenableDisk>() {
     let place = P::new();
     for n in 0..5 {
         let mut journal = place.journal();
@@ -31,7 +31,7 @@ pub(crate) fn records_outlive_the_journal<P: Place>() {
     }
 }
 
-pub(crate) fn a_refused_transaction_leaves_nothing<P: Place>() {
+pub(crate) fn a_refused_transaction_leaves_nothing<P: ReopenableDisk>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit(vec![adopted(1, 1), applied(1)]).unwrap();
@@ -48,7 +48,7 @@ pub(crate) fn a_refused_transaction_leaves_nothing<P: Place>() {
     );
 }
 
-pub(crate) fn an_outcome_is_adopted_once<P: Place>() {
+pub(crate) fn an_outcome_is_adopted_once<P: ReopenableDisk>() {
     let place = P::new();
     for block in 1..4 {
         place
@@ -65,17 +65,19 @@ pub(crate) fn an_outcome_is_adopted_once<P: Place>() {
     assert!(place.journal().replace(0, twice).is_err());
 }
 
-pub(crate) fn a_loss_begins_anew<P: Place>() {
+pub(crate) fn a_loss_begins_anew<P: ReopenableDisk>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit(vec![adopted(1, 1)]).unwrap();
-    journal.commit(vec![Record::Lost, adopted(1, 1)]).unwrap();
+    journal
+        .commit(vec![JournalRecord::Lost, adopted(1, 1)])
+        .unwrap();
     assert!(journal.commit(vec![adopted(1, 1)]).is_err());
-    journal.replace(0, vec![Record::Lost]).unwrap();
+    journal.replace(0, vec![JournalRecord::Lost]).unwrap();
     journal.commit(vec![adopted(1, 1)]).unwrap();
 }
 
-pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
+pub(crate) fn replacing_leaves_nothing_else<P: ReopenableDisk>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit((0..200).map(record).collect()).unwrap();
@@ -90,7 +92,7 @@ pub(crate) fn replacing_leaves_nothing_else<P: Place>() {
     assert_eq!(place.journal().load(), Ok(vec![]));
 }
 
-pub(crate) fn replacing_the_end_leaves_what_is_before_it<P: Place>() {
+pub(crate) fn replacing_the_end_leaves_what_is_before_it<P: ReopenableDisk>() {
     let place = P::new();
     let mut journal = place.journal();
     journal.commit((0..200).map(record).collect()).unwrap();
@@ -122,18 +124,18 @@ pub(crate) fn replacing_the_end_leaves_what_is_before_it<P: Place>() {
 /// An operation on a journal.
 #[derive(Debug, Clone)]
 enum Deed {
-    Commit(Vec<Record>),
+    Commit(Vec<JournalRecord>),
     /// Replaces the records from this part of 256 of them on.
-    Replace(u8, Vec<Record>),
+    Replace(u8, Vec<JournalRecord>),
     Reopen,
 }
 
-pub(crate) fn any_history_reads_like_a_list<P: Place>() {
+pub(crate) fn any_history_reads_like_a_list<P: ReopenableDisk>() {
     let record = prop_oneof![
         4 => any::<u64>().prop_map(self::record),
         2 => any::<u64>().prop_map(applied),
         1 => (any::<u64>(), any::<u64>()).prop_map(|(round, block)| adopted(round, block)),
-        1 => Just(Record::Lost),
+        1 => Just(JournalRecord::Lost),
     ];
     let records = prop::collection::vec(record, 0..20);
     let deed = prop_oneof![
@@ -144,7 +146,7 @@ pub(crate) fn any_history_reads_like_a_list<P: Place>() {
     let check = |deeds: Vec<Deed>| {
         let place = P::new();
         let mut journal = Some(place.journal());
-        let mut list: Vec<Record> = Vec::new();
+        let mut list: Vec<JournalRecord> = Vec::new();
         for deed in deeds {
             let open = journal.as_mut().unwrap();
             match deed {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::stores::child::{Running, after};
+use crate::stores::child::{RunningChild, after};
 
 /// Names of files that are not blobs.
 fn leftovers(folder: &Path) -> Vec<String> {
@@ -18,7 +18,7 @@ fn after_a_kill_durable_records_exist_and_others_completely_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     let mut done = 0;
     for life in 0..12 {
-        let mut child = Running::start("write", place.path(), done, None);
+        let mut child = RunningChild::start("write", place.path(), done, None);
         for _ in 0..random(life) % 24 {
             done = child.says().unwrap().parse().unwrap();
         }
@@ -37,7 +37,7 @@ fn after_a_kill_durable_records_exist_and_others_completely_or_not_at_all() {
             assert_eq!(records, after(done), "life {life}, deed {done}");
         }
         for record in &records {
-            let Record::Trained { round, .. } = record else {
+            let JournalRecord::Trained { round, .. } = record else {
                 panic!("{record:?} was never written")
             };
             assert_eq!(blobs.get(&blob(*round).0), Some(blob(*round).1));
@@ -50,7 +50,7 @@ fn after_a_kill_durable_records_exist_and_others_completely_or_not_at_all() {
 #[test]
 fn a_copy_taken_during_a_write_is_complete_or_refused() {
     let place = tempfile::tempdir().unwrap();
-    let mut child = Running::start("write", place.path(), 0, None);
+    let mut child = RunningChild::start("write", place.path(), 0, None);
     let mut whole = 0;
     for _ in 0..15 {
         let before: u64 = child.says().unwrap().parse().unwrap();
@@ -61,7 +61,7 @@ fn a_copy_taken_during_a_write_is_complete_or_refused() {
             Ok(mut journal) => {
                 let records = journal.load().unwrap();
                 // The last record names its write; the child may have written more than it has printed.
-                let Some(Record::Trained { round, .. }) = records.last() else {
+                let Some(JournalRecord::Trained { round, .. }) = records.last() else {
                     panic!("{records:?}")
                 };
                 let deeds = round / 10 + 1;
@@ -69,7 +69,7 @@ fn a_copy_taken_during_a_write_is_complete_or_refused() {
                 assert!(records == after(deeds), "not what {deeds} deeds leave");
                 whole += 1;
             }
-            Err(store::OpenError::Damaged { .. }) => {}
+            Err(store::StoreOpenError::Damaged { .. }) => {}
             Err(other) => panic!("{other}"),
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use store::{Note, OpenError};
+use store::{Note, StoreOpenError};
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn written() -> (TempDir, PathBuf, Vec<u8>) {
 }
 
 /// Opens the journal as declared lost. Returns its records and the notes.
-fn declared(place: &TempDir) -> (Vec<Record>, Vec<Note>) {
+fn declared(place: &TempDir) -> (Vec<JournalRecord>, Vec<Note>) {
     let mut opened = store::open_lost(place.path(), &owner(), CACHE).unwrap();
     (opened.journal.load().unwrap(), opened.notes)
 }
@@ -63,7 +63,7 @@ fn a_journal_with_any_damage_is_set_aside_and_a_new_one_is_declared_lost() {
         let place = tempfile::tempdir().unwrap();
         fs::write(place.path().join("journal.redb"), &damaged).unwrap();
         let (records, notes) = declared(&place);
-        assert_eq!(records, [Record::Lost], "{what}");
+        assert_eq!(records, [JournalRecord::Lost], "{what}");
         let kept = aside(&place);
         assert_eq!(kept.len(), 1, "{what}");
         // redb may have repaired pages, but the file was not truncated.
@@ -80,7 +80,7 @@ fn a_journal_with_any_damage_is_set_aside_and_a_new_one_is_declared_lost() {
             "{what}: {notes:?}"
         );
         // The next start needs no flag.
-        assert_eq!(reopened(place.path()).0, [Record::Lost], "{what}");
+        assert_eq!(reopened(place.path()).0, [JournalRecord::Lost], "{what}");
     }
 }
 
@@ -89,15 +89,15 @@ fn journals_are_never_overwritten_and_an_untouched_one_is_not_set_aside_again() 
     let (place, file, bytes) = written();
     for nth in 1..=3 {
         fs::write(&file, &bytes[..5000]).unwrap();
-        assert_eq!(declared(&place).0, [Record::Lost]);
+        assert_eq!(declared(&place).0, [JournalRecord::Lost]);
         assert_eq!(aside(&place).len(), nth);
         // It is declared lost already, so it is not set aside again.
-        assert_eq!(declared(&place), (vec![Record::Lost], Vec::new()));
+        assert_eq!(declared(&place), (vec![JournalRecord::Lost], Vec::new()));
         assert_eq!(aside(&place).len(), nth);
     }
     // An intact journal that is declared lost.
     fs::write(&file, &bytes).unwrap();
-    assert_eq!(declared(&place).0, [Record::Lost]);
+    assert_eq!(declared(&place).0, [JournalRecord::Lost]);
     assert!(
         aside(&place)
             .iter()
@@ -110,7 +110,7 @@ fn after_a_crash_between_setting_aside_and_starting_the_journal_is_lost() {
     let (place, file, _) = written();
     fs::rename(&file, place.path().join("journal.redb.damaged-1")).unwrap();
     let mut opened = store::open(place.path(), &owner(), CACHE).unwrap();
-    assert_eq!(opened.journal.load().unwrap(), [Record::Lost]);
+    assert_eq!(opened.journal.load().unwrap(), [JournalRecord::Lost]);
     assert_eq!(opened.notes, [Note::Gone(file)]);
 }
 
@@ -119,7 +119,7 @@ fn a_missing_journal_beside_blobs_counts_as_lost() {
     let (place, file, _) = written();
     place.blobs().put(blob(1).0, blob(1).1).unwrap();
     fs::remove_file(&file).unwrap();
-    assert_eq!(reopened(place.path()).0, [Record::Lost]);
+    assert_eq!(reopened(place.path()).0, [JournalRecord::Lost]);
 }
 
 #[test]
@@ -128,7 +128,10 @@ fn the_journal_of_another_owner_is_refused_even_if_declared_lost() {
     let mut other = owner();
     other.federation = Hash([8; 32]);
     let refused = store::open_lost(place.path(), &other, CACHE).err().unwrap();
-    assert!(matches!(refused, OpenError::Federation { .. }), "{refused}");
+    assert!(
+        matches!(refused, StoreOpenError::Federation { .. }),
+        "{refused}"
+    );
     assert_eq!(aside(&place), []);
 }
 
@@ -141,7 +144,7 @@ fn a_journal_of_a_newer_format_and_non_files_are_set_aside() {
     }
     let refused = store::open(place.path(), &owner(), CACHE).err().unwrap();
     assert!(refused.to_string().contains("--journal-lost"), "{refused}");
-    assert_eq!(declared(&place).0, [Record::Lost]);
+    assert_eq!(declared(&place).0, [JournalRecord::Lost]);
     for name in ["journal.redb.damaged-1", "lock.unreadable-1"] {
         assert!(place.path().join(name).join("inside").exists(), "{name}");
     }
@@ -166,14 +169,14 @@ fn a_blob_path_that_is_not_a_file_is_set_aside_and_can_be_written_again() {
 #[test]
 fn a_snapshot_reads_what_a_node_writes_while_it_writes_and_after_a_kill() {
     let place = tempfile::tempdir().unwrap();
-    let mut child = crate::stores::child::Running::start("write", place.path(), 0, None);
+    let mut child = crate::stores::child::RunningChild::start("write", place.path(), 0, None);
     let mut deeds = 0;
     for _ in 0..20 {
         deeds = child.says().unwrap().parse().unwrap();
         let snapshot = store::snapshot(place.path()).unwrap();
         assert_eq!(snapshot.federation, owner().federation);
         // The complete state after some write, not older than the child's last output.
-        let Some(Record::Trained { round, .. }) = snapshot.records.last() else {
+        let Some(JournalRecord::Trained { round, .. }) = snapshot.records.last() else {
             panic!("{:?}", snapshot.records)
         };
         let done = round / 10 + 1;

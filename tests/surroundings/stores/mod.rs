@@ -20,9 +20,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{Hash, MemberIndex, SecretKey};
-use rota::node::store::{self, DiskBlobs, DiskJournal, Opened, Owner};
+use rota::node::store::{self, DiskBlobs, DiskJournal, OpenedStore, Owner};
 use rota::{protocol, silo, simulations};
-use silo::{Adopted, Blobs, Journal, Record};
+use silo::{Adopted, Blobs, Journal, JournalRecord};
 use simulations::Disk;
 use tempfile::TempDir;
 
@@ -30,14 +30,14 @@ use tempfile::TempDir;
 const CACHE: usize = 4096;
 
 /// A disk, on which journal and blobs can be opened several times.
-trait Place {
+trait ReopenableDisk {
     fn new() -> Self;
     /// Opens the journal, after the one opened before was closed.
     fn journal(&self) -> Box<dyn Journal>;
     fn blobs(&self) -> Arc<dyn Blobs>;
 }
 
-impl Place for Disk {
+impl ReopenableDisk for Disk {
     fn new() -> Self {
         Disk::unrecorded()
     }
@@ -51,7 +51,7 @@ impl Place for Disk {
     }
 }
 
-impl Place for TempDir {
+impl ReopenableDisk for TempDir {
     fn new() -> Self {
         tempfile::tempdir().unwrap()
     }
@@ -75,28 +75,28 @@ fn owner() -> Owner {
 }
 
 /// Opens the journal and blobs of a real disk again, after any kind of end.
-fn reopened(folder: &Path) -> (Vec<Record>, DiskBlobs) {
-    let Opened {
+fn reopened(folder: &Path) -> (Vec<JournalRecord>, DiskBlobs) {
+    let OpenedStore {
         mut journal, blobs, ..
     } = store::open(folder, &owner(), CACHE).unwrap();
     (journal.load().unwrap(), blobs)
 }
 
 /// A record about as large as a vote, different for every `n`.
-fn record(n: u64) -> Record {
-    Record::Trained {
+fn record(n: u64) -> JournalRecord {
+    JournalRecord::Trained {
         round: n,
         blob: blob(n).0.0,
         personal: Hash::of(b"personal").0,
     }
 }
 
-fn applied(round: u64) -> Record {
-    Record::Protocol(protocol::Record::Applied { round })
+fn applied(round: u64) -> JournalRecord {
+    JournalRecord::Protocol(protocol::Record::Applied { round })
 }
 
-fn adopted(round: u64, block: u64) -> Record {
-    Record::Adopted(Adopted {
+fn adopted(round: u64, block: u64) -> JournalRecord {
+    JournalRecord::Adopted(Adopted {
         round,
         block: Hash::of(&block.to_le_bytes()).0,
         outcome: [1; 32],

@@ -3,13 +3,13 @@
 use std::fs;
 
 use redb::{Database, TableDefinition};
-use store::OpenError;
+use store::StoreOpenError;
 
 use super::*;
-use crate::stores::child::Running;
+use crate::stores::child::RunningChild;
 
 /// What opening the journal as another owner says.
-fn refused(place: &TempDir, change: impl FnOnce(&mut Owner)) -> OpenError {
+fn refused(place: &TempDir, change: impl FnOnce(&mut Owner)) -> StoreOpenError {
     let mut other = owner();
     change(&mut other);
     DiskJournal::open(place.path(), &other).err().unwrap()
@@ -20,12 +20,15 @@ fn the_journal_of_another_federation_member_or_key_is_refused() {
     let place = tempfile::tempdir().unwrap();
     place.journal().commit(vec![record(1)]).unwrap();
     let error = refused(&place, |owner| owner.federation = Hash([8; 32]));
-    assert!(matches!(error, OpenError::Federation { .. }), "{error}");
+    assert!(
+        matches!(error, StoreOpenError::Federation { .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("07070707"), "{error}");
     let error = refused(&place, |owner| owner.me = MemberIndex(3));
-    assert!(matches!(error, OpenError::Member { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Member { .. }), "{error}");
     let error = refused(&place, |owner| owner.key = SecretKey::from_bytes(&[1; 32]));
-    assert!(matches!(error, OpenError::Key { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Key { .. }), "{error}");
     // None of it changed anything.
     assert_eq!(place.journal().load().unwrap(), [record(1)]);
 }
@@ -47,7 +50,7 @@ fn a_journal_of_a_newer_program_is_refused() {
     transaction.commit().unwrap();
     drop(database);
     let error = refused(&place, |_| ());
-    let OpenError::Newer {
+    let StoreOpenError::Newer {
         found: 3, ours: 2, ..
     } = error
     else {
@@ -60,16 +63,16 @@ fn a_journal_of_a_newer_program_is_refused() {
 #[test]
 fn a_folder_in_use_is_refused_until_its_process_ends() {
     let place = tempfile::tempdir().unwrap();
-    let mut child = Running::start("hold", place.path(), 0, None);
+    let mut child = RunningChild::start("hold", place.path(), 0, None);
     assert_eq!(child.says().as_deref(), Some("open"));
     let error = refused(&place, |_| ());
-    assert!(matches!(error, OpenError::Locked(_)), "{error}");
+    assert!(matches!(error, StoreOpenError::Locked(_)), "{error}");
     let text = error.to_string();
     assert!(text.contains("in use") && text.contains(place.path().to_str().unwrap()));
     child.kill();
     let journal = place.journal();
     // By this process too.
-    assert!(matches!(refused(&place, |_| ()), OpenError::Locked(_)));
+    assert!(matches!(refused(&place, |_| ()), StoreOpenError::Locked(_)));
     drop(journal);
     drop(place.journal());
 }
@@ -82,6 +85,6 @@ fn a_folder_that_cannot_be_one_is_named() {
     let error = store::open(&file.join("silo"), &owner(), CACHE)
         .err()
         .unwrap();
-    assert!(matches!(error, OpenError::Io { .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Io { .. }), "{error}");
     assert!(error.to_string().contains("file/silo"), "{error}");
 }

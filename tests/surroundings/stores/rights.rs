@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ::rota::agreement::Agreement;
-use ::rota::node::institution::{Amendments, KnownAmendment, Word};
+use ::rota::node::institution::{AmendmentFolder, AmendmentWord, KnownAmendment};
 use store::Note;
 
 use super::*;
@@ -73,14 +73,14 @@ fn said(state: &Path) {
     let agreement = Agreement::parse("federation.toml", &text).unwrap();
     let epoch = agreement.epoch.id;
     let amendment = agreement.leaving(MemberIndex(0));
-    let word = Word::after(&[], (epoch, &amendment), true, std::time::SystemTime::now());
+    let word = AmendmentWord::after(&[], (epoch, &amendment), true, std::time::SystemTime::now());
     let known = KnownAmendment {
         epoch,
         needed: 1,
         approved: Vec::new(),
         amendment,
     };
-    let amendments = Amendments::of(state);
+    let amendments = AmendmentFolder::of(state);
     amendments.keep(&known).unwrap();
     amendments.say(&word).unwrap();
 }

@@ -36,7 +36,7 @@ pub struct Changed {
 
 /// The numbers that follow from the members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
+pub struct MemberCounts {
     /// n, the members.
     pub members: usize,
     /// f, how many of them may break the rules.
@@ -52,12 +52,12 @@ pub struct Difference {
     /// contributions.
     pub changes: Vec<Changed>,
     /// The numbers of the first agreement.
-    pub before: Sizes,
+    pub before: MemberCounts,
     /// The numbers of the other.
-    pub after: Sizes,
+    pub after: MemberCounts,
 }
 
-impl Sizes {
+impl MemberCounts {
     fn of(agreement: &Agreement) -> Self {
         let roster = &agreement.epoch.roster;
         Self {
@@ -95,8 +95,8 @@ impl Agreement {
     pub fn difference(&self, other: &Self) -> Difference {
         let (mut old, mut new) = (self.as_written(), other.as_written());
         let members = (taken(&mut old, SILO), taken(&mut new, SILO));
-        let mut found = Found::default();
-        found.compare(&Path::default(), Some(&old), Some(&new));
+        let mut found = FoundChanges::default();
+        found.compare(&KeyPath::default(), Some(&old), Some(&new));
         found.members(&listed(members.0), &listed(members.1));
         let mut changes = found.0;
         let seen = |change: &Changed| change.key.starts_with("privacy.");
@@ -111,8 +111,8 @@ impl Agreement {
         changes.sort_by_key(|change| (change.weaker.is_none(), !seen(change)));
         Difference {
             changes,
-            before: Sizes::of(self),
-            after: Sizes::of(other),
+            before: MemberCounts::of(self),
+            after: MemberCounts::of(other),
         }
     }
 
@@ -145,12 +145,12 @@ impl Agreement {
 
 /// A path as people read it, and as the list of keys has it.
 #[derive(Debug, Clone, Default)]
-struct Path {
+struct KeyPath {
     shown: String,
     listed: String,
 }
 
-impl Path {
+impl KeyPath {
     fn key(&self, key: &str) -> Self {
         self.and(&format!(".{}", bare(key)), &format!(".{key}"))
     }
@@ -181,10 +181,10 @@ impl Path {
 
 /// The changes found so far.
 #[derive(Default)]
-struct Found(Vec<Changed>);
+struct FoundChanges(Vec<Changed>);
 
-impl Found {
-    fn compare(&mut self, path: &Path, before: Option<&Canonical>, after: Option<&Canonical>) {
+impl FoundChanges {
+    fn compare(&mut self, path: &KeyPath, before: Option<&Canonical>, after: Option<&Canonical>) {
         use Canonical::{List, Table};
         if before == after {
             return;
@@ -214,10 +214,10 @@ impl Found {
     fn members(&mut self, old: &[Canonical], new: &[Canonical]) {
         let pairs = paired(old, new);
         for member in new.iter().filter(|member| is_new(member, &pairs)) {
-            self.add(&Path::member(named(member)), None, Some(member));
+            self.add(&KeyPath::member(named(member)), None, Some(member));
         }
         for (before, after) in &pairs {
-            let path = Path::member(named(before));
+            let path = KeyPath::member(named(before));
             match after {
                 Some(after) => self.compare(&path, Some(before), Some(after)),
                 None => self.add(&path, Some(before), None),
@@ -239,7 +239,7 @@ impl Found {
                 let names = names.iter().map(|name| Canonical::Text((*name).into()));
                 Canonical::List(names.collect())
             };
-            let path = Path {
+            let path = KeyPath {
                 shown: SILO.into(),
                 listed: SILO.into(),
             };
@@ -247,7 +247,7 @@ impl Found {
         }
     }
 
-    fn add(&mut self, path: &Path, before: Option<&Canonical>, after: Option<&Canonical>) {
+    fn add(&mut self, path: &KeyPath, before: Option<&Canonical>, after: Option<&Canonical>) {
         let known: Option<&Key> = keys::known(&path.listed);
         let weaker = match known {
             Some(key) => key.weakens.holds(before, after).then_some(key.why),

@@ -101,7 +101,7 @@ fn every_key_of_an_agreement_has_words() {
 
 #[test]
 fn a_key_without_words_shows_its_values_and_counts_as_one_that_may_not_change() {
-    let (mut found, path) = (Found::default(), Path::default());
+    let (mut found, path) = (FoundChanges::default(), KeyPath::default());
     let table = |number| Canonical::table([("zeal", Canonical::Whole(number))]);
     found.compare(&path.key("charter"), Some(&table(1)), Some(&table(2)));
     let change = &found.0[0];

@@ -12,7 +12,7 @@ use protocol::roster::{faulty, quorum};
 
 use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, SiloTable};
-use crate::source::Source;
+use crate::source::TomlText;
 
 /// Fewest authors of a sum where the file does not say it.
 const SMALLEST_SUM: u16 = 3;
@@ -71,7 +71,7 @@ pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
 ///
 /// # Errors
 /// [`ConfigError::At`]: the first key that does not, with why and what to choose.
-pub(crate) fn check(source: Source<'_>, raw: &FederationFile) -> Result<(), ConfigError> {
+pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), ConfigError> {
     let Some(table) = &raw.privacy else {
         return Ok(());
     };
@@ -86,7 +86,7 @@ pub(crate) fn check(source: Source<'_>, raw: &FederationFile) -> Result<(), Conf
 }
 
 /// The first key that says nothing where rounds are in clear.
-fn idle(table: &PrivacyTable) -> Option<refusals::Fault> {
+fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
     let keys = [
         ("privacy.colluders", table.colluders.is_some()),
         ("privacy.smallest-sum", table.smallest_sum.is_some()),

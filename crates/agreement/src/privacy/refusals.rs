@@ -9,7 +9,7 @@ use task::{ModelConfig, TaskConfig};
 use crate::file::{EntryNames, FederationFile};
 
 /// The path of a key, and what is wrong with it, in words that follow the key.
-pub(crate) type Fault = (&'static str, String);
+pub(crate) type KeyFault = (&'static str, String);
 
 /// The strategies that need nothing but sums.
 const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto \
@@ -25,14 +25,14 @@ const MORE_VECTORS: &str =
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
 /// The first key that does not go with masked rounds.
-pub(crate) fn first(raw: &FederationFile) -> Option<Fault> {
+pub(crate) fn first(raw: &FederationFile) -> Option<KeyFault> {
     of_charter(raw)
         .or_else(|| of_task(raw))
         .or_else(|| of_strategy(&raw.strategy))
         .or_else(|| norm_statistics(raw))
 }
 
-fn of_charter(raw: &FederationFile) -> Option<Fault> {
+fn of_charter(raw: &FederationFile) -> Option<KeyFault> {
     let charter = &raw.charter;
     let fault = |path, what: &str| Some((path, what.to_owned()));
     if charter.names == EntryNames::Shown {
@@ -59,7 +59,7 @@ fn of_charter(raw: &FederationFile) -> Option<Fault> {
     None
 }
 
-fn of_task(raw: &FederationFile) -> Option<Fault> {
+fn of_task(raw: &FederationFile) -> Option<KeyFault> {
     let scales = raw.task.common_scale() && raw.continues.is_none();
     scales.then(|| {
         let what = "must be \"silo\" or \"none\" where rounds are masked: a common scale needs the ranges \
@@ -69,7 +69,7 @@ fn of_task(raw: &FederationFile) -> Option<Fault> {
     })
 }
 
-fn of_strategy(strategy: &StrategyConfig) -> Option<Fault> {
+fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
     let name = strategy.name();
     match needs(&strategy.method) {
         Needs::Sums(WeightRule::Equal) | Needs::Nothing => {}
@@ -160,7 +160,7 @@ fn needs(method: &Method) -> Needs {
 }
 
 /// Running statistics of normalisation layers that would be sent: they have no agreed range.
-fn norm_statistics(raw: &FederationFile) -> Option<Fault> {
+fn norm_statistics(raw: &FederationFile) -> Option<KeyFault> {
     let TaskConfig::Table(task) = &raw.task else {
         return None;
     };

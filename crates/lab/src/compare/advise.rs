@@ -12,12 +12,12 @@ use methods::{State, Strategy};
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::comparison::{Comparison, Row};
-use super::differences::{Difference, Pair};
+use super::comparison::{Comparison, ComparisonRow};
+use super::differences::{ComparedPair, MeanDifference};
 use super::error::ExperimentError;
-use super::experiment::{Choices, Entry, Experiment};
-use super::file::Point;
-use super::result::{UnitResult, Which};
+use super::experiment::{Choices, Experiment, ExperimentEntry};
+use super::file::RunSettings;
+use super::result::{SiloModel, UnitResult};
 use super::run::{CompareOptions, run_units};
 use crate::statistic::{BY_CHANCE, Interval};
 
@@ -77,11 +77,11 @@ impl Experiment {
             if !coalitions.is_empty() {
                 strategy.insert("coalitions".into(), Value::from(*coalitions));
             }
-            let entry = Entry::plain(name, strategy);
+            let entry = ExperimentEntry::plain(name, strategy);
             // What this scenario has too few rounds for is not tried.
             let variant = &experiment.variants[0];
             if experiment
-                .scenario(variant, &entry, &Point::new(), 0)
+                .scenario(variant, &entry, &RunSettings::new(), 0)
                 .is_ok()
             {
                 experiment.entries.push(entry);
@@ -157,14 +157,14 @@ impl Advice {
             own.sort_by_key(|one| one.unit.seed);
             own
         };
-        let difference = |label: &str, odd: bool| -> Option<Difference> {
+        let difference = |label: &str, odd: bool| -> Option<MeanDifference> {
             let (ours, theirs) = (half(label, odd), half(ALONE, odd));
-            let pair = Pair {
+            let pair = ComparedPair {
                 metric: metric.key(),
                 higher_is_better: metric.higher_is_better(),
                 outside: false,
-                ours: (&ours, Which::Strategy),
-                theirs: (&theirs, Which::Strategy),
+                ours: (&ours, SiloModel::Strategy),
+                theirs: (&theirs, SiloModel::Strategy),
             };
             pair.difference()
         };
@@ -220,7 +220,7 @@ impl Advice {
     }
 }
 
-fn sent(row: &Row) -> f64 {
+fn sent(row: &ComparisonRow) -> f64 {
     row.to_best.map_or(0.0, |best| best.bytes.mean)
 }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use learn::{RowCounts, Silo, Study};
+use learn::{RowCounts, Study, StudySilo};
 use methods::Learner;
-use methods::serving::{Effort, Local};
+use methods::serving::{Effort, LocalModels};
 
 use super::kept::Once;
 use super::trial::{MeasuredModel, alone, start};
@@ -18,13 +18,13 @@ use simulations::scenario::Scenario;
 /// What a silo makes alone.
 pub(super) struct OwnModels {
     /// The best model, and what was learned about it in cross-validation.
-    pub(super) local: Local,
+    pub(super) local: LocalModels,
     /// The best model, measured.
     pub(super) measured: MeasuredModel,
 }
 
 /// One silo: how it trains alone, and what came of it.
-struct Slot {
+struct SiloAlone {
     learner: Arc<dyn Learner>,
     rows: RowCounts,
     alone: Alone,
@@ -35,7 +35,7 @@ struct Slot {
 pub(super) struct AllAlone {
     folds: usize,
     effort: Effort,
-    slots: Vec<Slot>,
+    slots: Vec<SiloAlone>,
 }
 
 impl AllAlone {
@@ -50,15 +50,15 @@ impl AllAlone {
         let (members, others) = (&participation.members, &participation.others);
         let places = members.iter().chain(others).enumerate();
         let slot = |(place, &at): (usize, &usize)| {
-            let silo: &Silo = &study.silos[at];
-            Slot {
+            let silo: &StudySilo = &study.silos[at];
+            SiloAlone {
                 learner: silo.learner.clone(),
                 rows: silo.rows,
                 alone: alone(scenario, start.clone(), place, scenario.rounds),
                 models: Once::default(),
             }
         };
-        let slots: Vec<Slot> = places.map(slot).collect();
+        let slots: Vec<SiloAlone> = places.map(slot).collect();
         let work = slots[..members.len()].iter();
         let work = work.map(|slot| Effort::work(&*slot.learner, &slot.alone));
         Ok(Self {
@@ -75,18 +75,18 @@ impl AllAlone {
             let _ = slot.models.try_get(|| self.make(slot));
         }
         let wait = |slot| {
-            let slot: &Slot = slot;
+            let slot: &SiloAlone = slot;
             let Ok(made) = slot.models.get(|| self.make(slot));
             made
         };
         self.slots.iter().map(wait).collect()
     }
 
-    fn make(&self, slot: &Slot) -> Result<Option<OwnModels>, std::convert::Infallible> {
+    fn make(&self, slot: &SiloAlone) -> Result<Option<OwnModels>, std::convert::Infallible> {
         if slot.rows.train == 0 || slot.rows.test == 0 {
             return Ok(None);
         }
-        let local = Local::tune(&*slot.learner, &slot.alone, self.folds, self.effort);
+        let local = LocalModels::tune(&*slot.learner, &slot.alone, self.folds, self.effort);
         Ok(local.ok().map(|local| OwnModels {
             measured: MeasuredModel::of(slot.learner.clone(), local.model.clone()),
             local,

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 use task::metrics::MetricName;
 
-use super::differences::Difference;
-use super::experiment::{Entry, Experiment};
+use super::differences::MeanDifference;
+use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
-use super::result::{Unit, UnitResult};
+use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
 
 /// Fewest test rows of a subgroup in every seed: results of smaller subgroups are suppressed.
@@ -40,7 +40,7 @@ pub struct Comparison {
     /// A table for every variant.
     pub variants: Vec<VariantTable>,
     /// Runs without a result: another part's, or not done yet.
-    pub missing: Vec<Unit>,
+    pub missing: Vec<ExperimentUnit>,
     /// Wall-clock seconds of this start.
     pub seconds: f64,
 }
@@ -60,12 +60,12 @@ pub struct VariantTable {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// The ways of learning.
-    pub strategies: Vec<Row>,
+    pub strategies: Vec<ComparisonRow>,
 }
 
 /// A metric of the members, or of the silos outside.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Scope {
+pub struct MetricScope {
     /// The mean over silos; for metrics that single silos may lack, over those that have it.
     pub silos: Option<Spread>,
     /// The metric over the union of all rows.
@@ -100,9 +100,9 @@ pub struct MetricResult {
     /// The metric.
     pub metric: MetricName,
     /// Of the members.
-    pub inside: Option<Scope>,
+    pub inside: Option<MetricScope>,
     /// Of the silos outside.
-    pub outside: Option<Scope>,
+    pub outside: Option<MetricScope>,
 }
 
 /// How much better a way of learning is than a reference, in the most important metric.
@@ -111,9 +111,9 @@ pub struct Against {
     /// Label of the reference.
     pub over: String,
     /// For the members.
-    pub inside: Option<Difference>,
+    pub inside: Option<MeanDifference>,
     /// For the silos outside.
-    pub outside: Option<Difference>,
+    pub outside: Option<MeanDifference>,
 }
 
 /// Settings that were chosen, and by how many seeds.
@@ -153,7 +153,7 @@ pub struct CurvePoint {
 
 /// What it took to get to a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Reach {
+pub struct CostToReach {
     /// Rounds.
     pub rounds: Spread,
     /// Bytes that all members sent.
@@ -165,7 +165,7 @@ pub struct Reach {
 /// What the silos would serve: after a choice, on its own rows, each serves the strategy's model or one
 /// that it makes alone.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Served {
+pub struct ServedSummary {
     /// The metrics of the served models.
     pub metrics: Vec<MetricResult>,
     /// The metrics of the best models that silos make alone, chosen by cross-validation.
@@ -187,7 +187,7 @@ pub struct Served {
 pub struct ServedGain {
     /// The difference. Silos that lose are those that are harmed.
     #[serde(flatten)]
-    pub difference: Difference,
+    pub difference: MeanDifference,
     /// Silos, of those with enough rows to tell, that serve another model than their own in a seed at least.
     pub not_own: usize,
     /// How many of these would seem harmed if all models were equally good.
@@ -196,7 +196,7 @@ pub struct ServedGain {
 
 /// One way of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct ComparisonRow {
     /// Its label.
     pub label: String,
     /// Name of the strategy.
@@ -208,7 +208,7 @@ pub struct Row {
     /// Its differences to the references.
     pub against: Vec<Against>,
     /// What the silos would serve, where that was measured.
-    pub served: Option<Served>,
+    pub served: Option<ServedSummary>,
     /// Settings that were chosen, the most frequent first.
     pub chosen: Vec<ChosenSettings>,
     /// Settings that were tried.
@@ -216,11 +216,11 @@ pub struct Row {
     /// Trainings of single silos for the choice, on average over the seeds that chose.
     pub tuning: f64,
     /// What it took to the chosen round, the best one on validation rows.
-    pub to_best: Option<Reach>,
+    pub to_best: Option<CostToReach>,
     /// What it took to the first round whose value on validation rows is within 1 % of the best one's.
-    pub to_near: Option<Reach>,
+    pub to_near: Option<CostToReach>,
     /// What all rounds took.
-    pub to_end: Option<Reach>,
+    pub to_end: Option<CostToReach>,
     /// The round that is best on test rows.
     pub best_round: Option<Spread>,
     /// Trained parameters of a model.
@@ -253,7 +253,7 @@ impl Comparison {
             true => vec![own_metric(&results)],
             false => experiment.metrics.clone(),
         };
-        let have: BTreeSet<&Unit> = results.iter().map(|result| &result.unit).collect();
+        let have: BTreeSet<&ExperimentUnit> = results.iter().map(|result| &result.unit).collect();
         let missing = experiment
             .units()
             .into_iter()
@@ -268,7 +268,7 @@ impl Comparison {
                 own.sort_by_key(|one| one.unit.seed);
                 own
             };
-            let all: Vec<(&Entry, Vec<&UnitResult>)> = experiment
+            let all: Vec<(&ExperimentEntry, Vec<&UnitResult>)> = experiment
                 .entries
                 .iter()
                 .map(|entry| (entry, of(&entry.label)))

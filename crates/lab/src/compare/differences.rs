@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::result::{SiloResult, UnitResult, Which};
+use super::result::{SiloModel, StoredSilo, UnitResult};
 use super::rows::StoredRows;
 use crate::statistic::{Interval, Statistic, TELLING};
 use simulations::random::Random;
@@ -27,7 +27,7 @@ const ROWS: usize = 20_000_000;
 /// How much better one way of learning is than another. Positive is better, whether the metric is to
 /// be high or low.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
+pub struct MeanDifference {
     /// In the mean in which every silo counts once; `None` for metrics that single silos do not have.
     pub per_silo: Option<Interval>,
     /// In the mean in which every row counts once, or of the metric on the union of rows.
@@ -44,13 +44,13 @@ pub struct Difference {
 }
 
 /// One scope of a comparison: members, or silos outside.
-pub(super) struct Pair<'a> {
+pub(super) struct ComparedPair<'a> {
     pub(super) metric: &'a str,
     pub(super) higher_is_better: bool,
     pub(super) outside: bool,
     /// Results of one way of learning, and which model of a silo.
-    pub(super) ours: (&'a [&'a UnitResult], Which),
-    pub(super) theirs: (&'a [&'a UnitResult], Which),
+    pub(super) ours: (&'a [&'a UnitResult], SiloModel),
+    pub(super) theirs: (&'a [&'a UnitResult], SiloModel),
 }
 
 /// A silo's rows with both models in one seed.
@@ -60,9 +60,9 @@ struct Both<'a> {
     theirs: &'a StoredRows,
 }
 
-impl Pair<'_> {
+impl ComparedPair<'_> {
     /// `None` where there are no rows that both were measured on.
-    pub(super) fn difference(&self) -> Option<Difference> {
+    pub(super) fn difference(&self) -> Option<MeanDifference> {
         let seeds: Vec<Vec<Both<'_>>> = self.seeds();
         let rows: usize = seeds.iter().flatten().map(|both| both.ours.len()).sum();
         if rows == 0 {
@@ -82,7 +82,7 @@ impl Pair<'_> {
             })),
             true => self.union(&seeds, sign, &drawn),
         };
-        let mut difference = Difference {
+        let mut difference = MeanDifference {
             per_silo: per_silo.flatten(),
             per_row: per_row.flatten(),
             wins: 0,
@@ -118,7 +118,7 @@ impl Pair<'_> {
                 .iter()
                 .find(|other| other.unit.seed == ours.unit.seed);
             let Some(theirs) = theirs else { continue };
-            let usable = |silo: &&SiloResult| silo.outside == self.outside;
+            let usable = |silo: &&StoredSilo| silo.outside == self.outside;
             let both = ours.silos.iter().filter(usable).filter_map(|silo| {
                 let other = theirs.silos.iter().find(|other| other.name == silo.name)?;
                 let ours = silo.model(self.ours.1)?.1?;
@@ -151,7 +151,12 @@ impl Pair<'_> {
 
     /// The difference at every silo in every seed, as measured and in every draw of rows. Empty for
     /// metrics that are no means over rows.
-    fn by_silo(&self, seeds: &[Vec<Both<'_>>], sign: f64, draws: usize) -> Vec<Vec<Drawn>> {
+    fn by_silo(
+        &self,
+        seeds: &[Vec<Both<'_>>],
+        sign: f64,
+        draws: usize,
+    ) -> Vec<Vec<DrawnDifference>> {
         let mut same = BTreeMap::<&str, Vec<Vec<u32>>>::new();
         let mut all = Vec::new();
         for silos in seeds {
@@ -172,7 +177,7 @@ impl Pair<'_> {
                     .entry(&both.ours.targets)
                     .or_insert_with(|| times(&both.ours.targets, &both.ours.together(), draws));
                 let units = both.ours.together().len();
-                each.push(Drawn::of(&differences, times, units));
+                each.push(DrawnDifference::of(&differences, times, units));
             }
             all.push(each);
         }
@@ -206,7 +211,7 @@ impl Pair<'_> {
                 first += both.ours.len();
             }
             let draws = times(&names, &units, drawn.len());
-            each.push(Drawn {
+            each.push(DrawnDifference {
                 measured: sign * (ours.measured() - theirs.measured()),
                 draws: draws
                     .iter()
@@ -214,7 +219,7 @@ impl Pair<'_> {
                     .collect(),
             });
         }
-        let value = |of: &dyn Fn(&Drawn) -> f64, times: &[u32]| {
+        let value = |of: &dyn Fn(&DrawnDifference) -> f64, times: &[u32]| {
             let (mut sum, mut count) = (0.0, 0.0);
             for (drawn, &times) in each.iter().zip(times) {
                 let value = of(drawn);
@@ -236,12 +241,12 @@ impl Pair<'_> {
 }
 
 /// A difference as measured and in every draw.
-struct Drawn {
+struct DrawnDifference {
     measured: f64,
     draws: Vec<f64>,
 }
 
-impl Drawn {
+impl DrawnDifference {
     /// `units` is the number of groups, or rows, that are drawn.
     fn of(differences: &[f64], times: &[Vec<u32>], units: usize) -> Self {
         let rows = differences.len() as f64;
@@ -284,11 +289,11 @@ fn times(targets: &str, units: &[Vec<usize>], draws: usize) -> Vec<Vec<u32>> {
 /// The mean over seeds of the weighted mean over silos.
 fn mean(
     seeds: &[Vec<Both<'_>>],
-    by_silo: &[Vec<Drawn>],
+    by_silo: &[Vec<DrawnDifference>],
     drawn: &[Vec<u32>],
     weight: impl Fn(&Both<'_>) -> f64,
 ) -> Option<Interval> {
-    let of_seed = |seed: usize, of: &dyn Fn(&Drawn) -> f64| {
+    let of_seed = |seed: usize, of: &dyn Fn(&DrawnDifference) -> f64| {
         let each = seeds[seed].iter().zip(&by_silo[seed]);
         let (sum, weights) = each.fold((0.0, 0.0), |(sum, weights), (both, drawn)| {
             (sum + weight(both) * of(drawn), weights + weight(both))
@@ -307,7 +312,7 @@ fn mean(
 fn of_silo(
     name: &str,
     seeds: &[Vec<Both<'_>>],
-    by_silo: &[Vec<Drawn>],
+    by_silo: &[Vec<DrawnDifference>],
     drawn: &[Vec<u32>],
 ) -> Option<Interval> {
     by_silo.first()?;
@@ -363,7 +368,7 @@ mod tests {
         let units = vec![vec![0, 2, 3], vec![1], vec![4, 5]];
         let draws = times("rows", &units, 50);
         let differences = [1.0, 7.0, 1.0, 1.0, 4.0, 4.0];
-        let drawn = Drawn::of(&differences, &draws, units.len());
+        let drawn = DrawnDifference::of(&differences, &draws, units.len());
         assert!((drawn.measured - 3.0).abs() < 1e-12);
         let wider = 1.5f64.sqrt();
         for (times, draw) in draws.iter().zip(&drawn.draws) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agreement::Source;
+use agreement::TomlText;
 use learn::external::LearnerConfig;
 use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,9 @@ use toml::{Table, Value};
 
 use super::built_in::BUILT_IN;
 use super::error::ExperimentError;
-use super::file::{EntryFile, ExperimentFile, FORMAT, Point, Tune, Variant, of_scenario_table};
+use super::file::{
+    EntryFile, ExperimentFile, FORMAT, RunSettings, Tune, Variant, of_scenario_table,
+};
 use super::grid;
 use simulations::scenario::Scenario;
 
@@ -23,7 +25,7 @@ pub(super) const CONSTANT: &str = "constant";
 
 /// One way of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Entry {
+pub struct ExperimentEntry {
     /// Name in tables, different from all others.
     pub label: String,
     /// The strategy's table.
@@ -38,7 +40,7 @@ pub struct Entry {
     pub set: Table,
 }
 
-impl Entry {
+impl ExperimentEntry {
     /// A strategy without anything else.
     pub(super) fn plain(label: &str, strategy: Table) -> Self {
         Self {
@@ -84,7 +86,7 @@ pub struct Experiment {
     /// Metrics that are reported, the most important first; empty: the task's own.
     pub metrics: Vec<MetricName>,
     /// The ways of learning.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ExperimentEntry>,
     /// The settings under which they are compared, at least one.
     pub variants: Vec<Variant>,
     /// How settings are chosen.
@@ -98,12 +100,12 @@ pub struct Experiment {
     /// Folder that paths of the scenario are relative to.
     folder: PathBuf,
     /// What it was read from.
-    pub(super) origin: Origin,
+    pub(super) origin: ExperimentOrigin,
 }
 
 /// What an experiment was read from, by which it can be read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Origin {
+pub(super) struct ExperimentOrigin {
     file: String,
     text: String,
     folder: PathBuf,
@@ -112,7 +114,7 @@ pub(super) struct Origin {
     version: String,
 }
 
-impl Origin {
+impl ExperimentOrigin {
     /// Reads the experiment again.
     ///
     /// # Errors
@@ -174,7 +176,7 @@ impl Experiment {
         folder: &Path,
         choices: &Choices,
     ) -> Result<Self, ExperimentError> {
-        let source = Source { file, text };
+        let source = TomlText { file, text };
         source.check_format(FORMAT)?;
         let mut whole: Table = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let of_scenario = !whole.contains_key("scenario");
@@ -214,7 +216,7 @@ impl Experiment {
             scenario: raw.scenario,
             training: raw.training,
             folder: folder.to_owned(),
-            origin: Origin {
+            origin: ExperimentOrigin {
                 file: file.into(),
                 text: text.into(),
                 folder: std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
@@ -261,7 +263,7 @@ impl Experiment {
                 "two tables [[strategy]] are labelled {label:?}: give one of them another `label`"
             )));
         }
-        self.entries.push(Entry {
+        self.entries.push(ExperimentEntry {
             label,
             strategy: entry.strategy,
             tune: entry.tune,
@@ -337,14 +339,14 @@ impl Experiment {
             let name = these.join(",");
             let name = name.trim();
             let before = chosen.len();
-            let matches = |entry: &&Entry| entry.label == name || entry.name() == name;
+            let matches = |entry: &&ExperimentEntry| entry.label == name || entry.name() == name;
             chosen.extend(self.entries.iter().filter(matches).cloned());
             if chosen.len() == before {
                 Method::named(name)
                     .map_err(|error| self.fault(format!("--strategies: {error}")))?;
                 let mut strategy = Table::new();
                 strategy.insert("name".into(), name.into());
-                chosen.push(Entry::plain(name, strategy));
+                chosen.push(ExperimentEntry::plain(name, strategy));
             }
         }
         let mut seen = Vec::new();
@@ -387,9 +389,9 @@ impl Experiment {
     }
 
     /// The settings that are tried for a way of learning, at least one.
-    pub fn points(&self, entry: &Entry) -> Vec<Point> {
+    pub fn points(&self, entry: &ExperimentEntry) -> Vec<RunSettings> {
         if entry.is_constant() || entry.fixed {
-            return vec![Point::new()];
+            return vec![RunSettings::new()];
         }
         let mut grid = self.tune.grid.clone();
         grid.extend(entry.tune.clone());
@@ -403,8 +405,8 @@ impl Experiment {
     pub fn scenario(
         &self,
         variant: &Variant,
-        entry: &Entry,
-        point: &Point,
+        entry: &ExperimentEntry,
+        point: &RunSettings,
         seed: usize,
     ) -> Result<Scenario, ExperimentError> {
         let mut strategy = entry.strategy.clone();
@@ -457,7 +459,7 @@ impl Experiment {
     }
 
     /// Whether it is measured what silos would serve under a strategy.
-    pub(super) fn serves(&self, entry: &Entry) -> bool {
+    pub(super) fn serves(&self, entry: &ExperimentEntry) -> bool {
         let federated = !entry.is_constant() && !entry.is_pooled();
         federated && entry.served.unwrap_or(self.served)
     }
@@ -468,7 +470,7 @@ impl Experiment {
     pub(super) fn alone(
         &self,
         variant: &Variant,
-        entry: &Entry,
+        entry: &ExperimentEntry,
         scenario: &Scenario,
         seed: usize,
     ) -> Scenario {
@@ -477,8 +479,8 @@ impl Experiment {
         let own = entry.strategy.get("training");
         let own = own.filter(|_| self.training.is_none());
         strategy.extend(own.map(|value| ("training".into(), value.clone())));
-        let plain = Entry::plain(&entry.label, strategy);
-        let shared = self.scenario(variant, &plain, &Point::new(), seed);
+        let plain = ExperimentEntry::plain(&entry.label, strategy);
+        let shared = self.scenario(variant, &plain, &RunSettings::new(), seed);
         let (training, rounds) = match shared {
             Ok(shared) => (shared.strategy.training, shared.rounds),
             Err(_) => (scenario.strategy.training.clone(), scenario.rounds),

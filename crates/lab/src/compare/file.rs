@@ -14,7 +14,7 @@ pub(super) const FORMAT: u32 = 1;
 const SEEDS: usize = 5;
 
 /// Settings of one run, by key.
-pub type Point = BTreeMap<String, Value>;
+pub type RunSettings = BTreeMap<String, Value>;
 
 /// An experiment as it is written.
 #[derive(Deserialize, schemars::JsonSchema)]

@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use toml::Value;
 
-use super::file::Point;
+use super::file::RunSettings;
 use simulations::random::Random;
 
 /// All combinations of the values, or `most` of them drawn by `label` where there are more. At least
 /// one, which may be empty. The first combination is always among them.
-pub(super) fn points(grid: &BTreeMap<String, Vec<Value>>, most: usize, label: &str) -> Vec<Point> {
-    let mut all = vec![Point::new()];
+pub(super) fn points(
+    grid: &BTreeMap<String, Vec<Value>>,
+    most: usize,
+    label: &str,
+) -> Vec<RunSettings> {
+    let mut all = vec![RunSettings::new()];
     for (key, values) in grid.iter().filter(|(_, values)| !values.is_empty()) {
         let extended = all.iter().flat_map(|point| {
             values.iter().map(|value| {
@@ -50,7 +54,7 @@ mod tests {
         let different: std::collections::BTreeSet<String> =
             all.iter().map(|point| format!("{point:?}")).collect();
         assert_eq!(different.len(), 6);
-        assert_eq!(points(&grid(&[]), 10, "x"), [Point::new()]);
+        assert_eq!(points(&grid(&[]), 10, "x"), [RunSettings::new()]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How stable the groupings of a way of learning are: over rounds, and over seeds.
 
-use super::result::{CurvePoint, UnitResult};
+use super::result::{StoredPoint, UnitResult};
 use super::spread::Spread;
 
 impl UnitResult {
@@ -11,7 +11,7 @@ impl UnitResult {
             .iter()
             .filter(|point| point.round <= self.round)
             .collect();
-        let changed = |pair: &&[&CurvePoint]| {
+        let changed = |pair: &&[&StoredPoint]| {
             rand_index(&pair[0].coalitions, &pair[1].coalitions).is_some_and(|same| same < 1.0)
         };
         until.windows(2).filter(changed).count()

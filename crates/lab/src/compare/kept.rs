@@ -47,12 +47,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The values that were first asked for last, by key.
-pub(super) struct Kept<T> {
+pub(super) struct RecentValues<T> {
     most: usize,
     all: Mutex<VecDeque<(String, Arc<Once<T>>)>>,
 }
 
-impl<T> Kept<T> {
+impl<T> RecentValues<T> {
     /// Keeps at most this number of values.
     pub(super) fn new(most: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn values_are_made_once_until_newer_ones_take_their_place() {
-        let kept = Kept::new(2);
+        let kept = RecentValues::new(2);
         let mut made = 0;
         let mut get = |key: &str| {
             let make = || {
@@ -106,6 +106,6 @@ mod tests {
         };
         assert_eq!([get("a"), get("a"), get("b"), get("a")], [1, 1, 2, 1]);
         assert_eq!([get("c"), get("b"), get("a")], [3, 2, 4]);
-        assert_eq!(Kept::<u8>::new(1).get("x", || Err("no")), Err("no"));
+        assert_eq!(RecentValues::<u8>::new(1).get("x", || Err("no")), Err("no"));
     }
 }

@@ -41,14 +41,15 @@ mod unit;
 pub use advise::{Advice, advise};
 pub use built_in::BUILT_IN;
 pub use comparison::{
-    Against, ChosenSettings, Comparison, CurvePoint, LEAST_ROWS, MetricResult, Reach, Row, Scope,
-    Served, ServedGain, SubgroupResult, TriedSettings, VariantTable,
+    Against, ChosenSettings, Comparison, ComparisonRow, CostToReach, CurvePoint, LEAST_ROWS,
+    MetricResult, MetricScope, ServedGain, ServedSummary, SubgroupResult, TriedSettings,
+    VariantTable,
 };
-pub use differences::Difference;
+pub use differences::MeanDifference;
 pub use error::ExperimentError;
-pub use experiment::{Choices, Entry, Experiment, schema};
-pub use file::{Point, Tune, Variant};
-pub use result::Unit;
+pub use experiment::{Choices, Experiment, ExperimentEntry, schema};
+pub use file::{RunSettings, Tune, Variant};
+pub use result::ExperimentUnit;
 pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};
 pub use spread::Spread;
 

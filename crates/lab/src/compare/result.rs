@@ -11,11 +11,11 @@ use task::metrics::MetricName;
 
 use super::alone::OwnModels;
 use super::rows::StoredRows;
-use super::trial::{MeasuredModel, Trial, Values};
+use super::trial::{MeasuredModel, MetricValues, TrainedFederation};
 
 /// Which run of an experiment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Unit {
+pub struct ExperimentUnit {
     /// Name of the variant; empty where there is one only.
     pub variant: String,
     /// Label of the way of learning.
@@ -26,7 +26,7 @@ pub struct Unit {
 
 /// Settings that were tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tried {
+pub(super) struct TriedPoint {
     /// The settings.
     pub(super) point: BTreeMap<String, Value>,
     /// The round with the best value.
@@ -41,7 +41,7 @@ pub(super) struct Tried {
 
 /// The mean over silos of a metric after a round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct CurvePoint {
+pub(super) struct StoredPoint {
     pub(super) round: u64,
     /// Bytes that all members had sent.
     pub(super) bytes: u64,
@@ -55,14 +55,14 @@ pub(super) struct CurvePoint {
 
 /// A silo's results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct SiloResult {
+pub(super) struct StoredSilo {
     pub(super) name: String,
     /// Whether it took no part and was given a model.
     pub(super) outside: bool,
     /// Metrics on its test rows, with the model of the chosen round.
-    pub(super) values: Values,
+    pub(super) values: MetricValues,
     /// Metrics with the model of the round that is best on test rows.
-    pub(super) best: Values,
+    pub(super) best: MetricValues,
     /// Row by row, with the model of the chosen round.
     pub(super) rows: Option<StoredRows>,
     /// What it would serve, where it compared candidates.
@@ -84,7 +84,7 @@ pub(super) struct ServedResult {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ModelResult {
     /// Metrics on its test rows.
-    pub(super) values: Values,
+    pub(super) values: MetricValues,
     /// Row by row.
     pub(super) rows: Option<StoredRows>,
 }
@@ -104,7 +104,7 @@ impl ModelResult {
 
 /// Which model of a silo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum SiloModel {
     /// The strategy's, of the chosen round.
     Strategy,
     /// The one that it would serve.
@@ -113,17 +113,17 @@ pub(super) enum Which {
     Own,
 }
 
-impl SiloResult {
+impl StoredSilo {
     /// Metrics of a model, and its results row by row; `None` where there is no such model.
-    pub(super) fn model(&self, which: Which) -> Option<(&Values, Option<&StoredRows>)> {
+    pub(super) fn model(&self, which: SiloModel) -> Option<(&MetricValues, Option<&StoredRows>)> {
         let strategys = (&self.values, self.rows.as_ref());
         let served = match which {
-            Which::Strategy => return Some(strategys),
-            Which::Served | Which::Own => self.served.as_ref()?,
+            SiloModel::Strategy => return Some(strategys),
+            SiloModel::Served | SiloModel::Own => self.served.as_ref()?,
         };
         let model = match (which, served.candidate) {
-            (Which::Served, Candidate::Coalition) => return Some(strategys),
-            (Which::Own, _) | (_, Candidate::Local) => &served.own,
+            (SiloModel::Served, Candidate::Coalition) => return Some(strategys),
+            (SiloModel::Own, _) | (_, Candidate::Local) => &served.own,
             _ => served.other.as_ref()?,
         };
         Some((&model.values, model.rows.as_ref()))
@@ -134,8 +134,8 @@ impl SiloResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct UnitResult {
     #[serde(flatten)]
-    pub(super) unit: Unit,
-    pub(super) tried: Vec<Tried>,
+    pub(super) unit: ExperimentUnit,
+    pub(super) tried: Vec<TriedPoint>,
     /// The chosen settings.
     pub(super) point: BTreeMap<String, Value>,
     /// The first round that was nearly as good on validation rows as the chosen one.
@@ -145,9 +145,9 @@ pub(super) struct UnitResult {
     pub(super) best_round: u64,
     /// Trainings of single silos that the choice took, and that the result took.
     pub(super) trainings: (u64, u64),
-    pub(super) curve: Vec<CurvePoint>,
+    pub(super) curve: Vec<StoredPoint>,
     /// Members first.
-    pub(super) silos: Vec<SiloResult>,
+    pub(super) silos: Vec<StoredSilo>,
     /// Trained parameters of a model.
     pub(super) parameters: u64,
     /// Wall-clock seconds: of the choice, of the result, and of the choice of what is served.
@@ -158,7 +158,7 @@ pub(super) struct UnitResult {
     #[serde(default)]
     pub(super) notes: Vec<String>,
     /// Numbers that the strategy kept after the chosen round.
-    pub(super) memory: Values,
+    pub(super) memory: MetricValues,
     /// The graph of members that it kept: pairs of members.
     pub(super) graph: Option<Vec<[u32; 2]>>,
     /// Why there is no result, or why it is not to be used.
@@ -167,7 +167,7 @@ pub(super) struct UnitResult {
 
 impl UnitResult {
     /// No result yet.
-    pub(super) fn new(unit: &Unit) -> Self {
+    pub(super) fn new(unit: &ExperimentUnit) -> Self {
         Self {
             unit: unit.clone(),
             tried: Vec::new(),
@@ -182,19 +182,19 @@ impl UnitResult {
             seconds: (0.0, 0.0, 0.0),
             subgroups: Vec::new(),
             notes: Vec::new(),
-            memory: Values::new(),
+            memory: MetricValues::new(),
             graph: None,
             failed: None,
         }
     }
 
     /// The point of the course after a round.
-    pub(super) fn at(&self, round: u64) -> Option<&CurvePoint> {
+    pub(super) fn at(&self, round: u64) -> Option<&StoredPoint> {
         self.curve.iter().find(|point| point.round == round)
     }
 
     /// The members, or the silos outside.
-    pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &SiloResult> {
+    pub(super) fn scope(&self, outside: bool) -> impl Iterator<Item = &StoredSilo> {
         let silos = self.silos.iter();
         silos.filter(move |silo| silo.outside == outside)
     }
@@ -204,7 +204,7 @@ impl UnitResult {
     pub(super) fn measure(
         &mut self,
         metrics: &[MetricName],
-        trial: &Trial,
+        trial: &TrainedFederation,
         round: Option<u64>,
     ) -> Vec<Option<MeasuredModel>> {
         self.seconds.1 = trial.seconds;
@@ -257,16 +257,16 @@ impl UnitResult {
     fn follow(
         &mut self,
         metric: Option<&MetricName>,
-        trial: &Trial,
+        trial: &TrainedFederation,
         (chosen, honest): (&[Option<MeasuredModel>], &[bool]),
-    ) -> BTreeMap<u64, Vec<Values>> {
+    ) -> BTreeMap<u64, Vec<MetricValues>> {
         let members = trial.members();
         let key = metric.map_or("loss", |metric| metric.key());
-        let mut all: BTreeMap<u64, Vec<Values>> = BTreeMap::new();
+        let mut all: BTreeMap<u64, Vec<MetricValues>> = BTreeMap::new();
         for round in trial.rounds() {
             let each = chosen.iter().enumerate().map(|(place, chosen)| {
                 if !is_honest(honest, place) {
-                    return Values::new();
+                    return MetricValues::new();
                 }
                 let values = match round == self.round {
                     true => chosen.as_ref().map(MeasuredModel::values),
@@ -276,8 +276,8 @@ impl UnitResult {
                 };
                 values.unwrap_or_default()
             });
-            let each: Vec<Values> = each.collect();
-            let mean = |silos: &[Values]| {
+            let each: Vec<MetricValues> = each.collect();
+            let mean = |silos: &[MetricValues]| {
                 let known = silos.iter().filter_map(|values| values.get(key));
                 let (count, sum) =
                     known.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
@@ -285,7 +285,7 @@ impl UnitResult {
                     .then_some(sum / count)
                     .filter(|mean: &f64| mean.is_finite())
             };
-            self.curve.push(CurvePoint {
+            self.curve.push(StoredPoint {
                 round,
                 bytes: trial.bytes(round),
                 inside: mean(&each[..members]),
@@ -318,9 +318,9 @@ impl UnitResult {
     /// Adds the results of the honest silos, with their metrics after the best round.
     fn add_silos(
         &mut self,
-        trial: &Trial,
+        trial: &TrainedFederation,
         (chosen, honest): (&[Option<MeasuredModel>], &[bool]),
-        best: Option<&Vec<Values>>,
+        best: Option<&Vec<MetricValues>>,
     ) {
         let named = trial.names().into_iter().zip(chosen).enumerate();
         for (place, (name, chosen)) in named.filter(|(place, _)| is_honest(honest, *place)) {
@@ -331,7 +331,7 @@ impl UnitResult {
                 .cloned()
                 .unwrap_or_default();
             best.retain(|_, value| value.is_finite());
-            self.silos.push(SiloResult {
+            self.silos.push(StoredSilo {
                 name,
                 outside: place >= trial.members(),
                 values,
@@ -346,7 +346,7 @@ impl UnitResult {
     /// makes alone.
     pub(super) fn serve(
         &mut self,
-        trial: &Trial,
+        trial: &TrainedFederation,
         chosen: &[Option<MeasuredModel>],
         alone: &[Arc<Option<OwnModels>>],
     ) {
@@ -394,6 +394,6 @@ fn among_honest(edges: &[[u32; 2]], honest: &[bool]) -> Vec<[u32; 2]> {
 }
 
 /// Trainings of single silos in a trial.
-pub(super) fn trainings(trial: &Trial) -> u64 {
+pub(super) fn trainings(trial: &TrainedFederation) -> u64 {
     (trial.members() * trial.rounds().len()) as u64
 }

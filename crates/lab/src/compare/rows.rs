@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use methods::learner::{RowResults, together};
 use serde::{Deserialize, Serialize};
 
-use crate::statistic::Rows;
+use crate::statistic::RowOutputs;
 
 /// Results on a silo's test rows. Single precision is enough for comparisons and halves the files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ impl StoredRows {
             scores: scores
                 .map(|(name, values)| (name.clone(), single(values.clone())))
                 .collect(),
-            classes: Rows::classes(results).unwrap_or_default(),
+            classes: RowOutputs::classes(results).unwrap_or_default(),
             second: single(second.unwrap_or_default()),
             confidences: single(confidences.unwrap_or_default()),
             subgroups: results.subgroups.clone(),
@@ -103,7 +103,7 @@ impl StoredRows {
     }
 }
 
-impl Rows for StoredRows {
+impl RowOutputs for StoredRows {
     fn scores(&self, metric: &str) -> Option<Vec<f64>> {
         self.whole(self.scores.get(metric)?)
     }

@@ -11,11 +11,11 @@ use task::data::DataError;
 use super::alone::AllAlone;
 use super::comparison::Comparison;
 use super::error::ExperimentError;
-use super::experiment::{Entry, Experiment};
-use super::file::{Point, Variant};
-use super::kept::Kept;
-use super::result::{Unit, UnitResult};
-use super::store::Store;
+use super::experiment::{Experiment, ExperimentEntry};
+use super::file::{RunSettings, Variant};
+use super::kept::RecentValues;
+use super::result::{ExperimentUnit, UnitResult};
+use super::store::ResultStore;
 use super::unit::Runs;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
@@ -38,7 +38,7 @@ pub struct CompareProgress {
     /// Runs in all.
     pub runs: usize,
     /// The run that ended last.
-    pub last: Unit,
+    pub last: ExperimentUnit,
     /// Time that the rest takes, judged by the runs so far; `None` before the first of this start.
     pub left: Option<Duration>,
 }
@@ -77,17 +77,17 @@ impl Default for CompareOptions<'_> {
 }
 
 /// What all runs share.
-struct Shared {
+struct SharedByRuns {
     experiment: Experiment,
     data: Option<PathBuf>,
     /// Runs that differ in the strategy only have the same rows.
-    studies: Kept<Study>,
+    studies: RecentValues<Study>,
     /// And their silos make the same models alone.
-    alone: Kept<AllAlone>,
-    store: Option<Store>,
+    alone: RecentValues<AllAlone>,
+    store: Option<ResultStore>,
 }
 
-impl Shared {
+impl SharedByRuns {
     fn study(&self, scenario: &Scenario) -> Result<Arc<Study>, DataError> {
         let task = serde_json::to_string(&scenario.task).unwrap_or_default();
         let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
@@ -108,7 +108,7 @@ impl Shared {
     }
 
     /// A run: taken from the folder, or run and put there.
-    fn result(&self, unit: &Unit) -> Result<UnitResult, ExperimentError> {
+    fn result(&self, unit: &ExperimentUnit) -> Result<UnitResult, ExperimentError> {
         if let Some(done) = self.store.as_ref().and_then(|store| store.get(unit)) {
             return Ok(done);
         }
@@ -116,7 +116,7 @@ impl Shared {
         let study = |scenario: &Scenario| self.study(scenario);
         let alone = |scenario: &Scenario| self.alone(scenario);
         // The first seed may be another thread's work, or another machine's. Both get the same.
-        let first = |unit: &Unit| match self.result(unit) {
+        let first = |unit: &ExperimentUnit| match self.result(unit) {
             Ok(result) => Ok(Some(result)),
             Err(ExperimentError::Run(error)) => Err(error),
             Err(_) => Ok(None),
@@ -145,11 +145,11 @@ impl Shared {
 
 impl Experiment {
     /// All runs, those with the same rows one after another.
-    pub(super) fn units(&self) -> Vec<Unit> {
+    pub(super) fn units(&self) -> Vec<ExperimentUnit> {
         let mut units = Vec::new();
         for variant in &self.variants {
             for seed in 0..self.seeds {
-                units.extend(self.entries.iter().map(|entry| Unit {
+                units.extend(self.entries.iter().map(|entry| ExperimentUnit {
                     variant: variant.name.clone(),
                     strategy: entry.label.clone(),
                     seed,
@@ -165,8 +165,9 @@ impl Experiment {
             let entries = self.entries.iter();
             entries.map(move |entry| (variant, entry))
         });
-        let scenarios = pairs
-            .filter_map(|(variant, entry)| self.scenario(variant, entry, &Point::new(), 0).ok());
+        let scenarios = pairs.filter_map(|(variant, entry)| {
+            self.scenario(variant, entry, &RunSettings::new(), 0).ok()
+        });
         let mesh = |scenario: Scenario| match scenario.needs_network() {
             true => Mesh::VIRTUAL.name,
             false => Mesh::DIRECT.name,
@@ -176,9 +177,9 @@ impl Experiment {
 
     /// The runs of a part. Where the first seed chooses the settings of all, all seeds of a strategy
     /// are in one part.
-    fn part(&self, shard: Shard) -> Vec<Unit> {
+    fn part(&self, shard: Shard) -> Vec<ExperimentUnit> {
         let units = self.units();
-        let group = |unit: &Unit| -> (String, String, usize) {
+        let group = |unit: &ExperimentUnit| -> (String, String, usize) {
             let seed = if self.tune.every_seed { unit.seed } else { 0 };
             (unit.variant.clone(), unit.strategy.clone(), seed)
         };
@@ -189,14 +190,14 @@ impl Experiment {
                 groups.push(own);
             }
         }
-        let mine = |unit: &Unit| {
+        let mine = |unit: &ExperimentUnit| {
             let at = groups.iter().position(|own| *own == group(unit));
             at.is_some_and(|at| at % shard.of == shard.index - 1)
         };
         units.into_iter().filter(mine).collect()
     }
 
-    fn of(&self, unit: &Unit) -> (&Variant, &Entry) {
+    fn of(&self, unit: &ExperimentUnit) -> (&Variant, &ExperimentEntry) {
         let variant = self.variants.iter().find(|one| one.name == unit.variant);
         let entry = self.entries.iter().find(|one| one.label == unit.strategy);
         (
@@ -234,14 +235,14 @@ pub(super) fn run_units(
 ) -> Result<Vec<UnitResult>, ExperimentError> {
     let store = options.folder.as_deref();
     let store = store
-        .map(|folder| Store::open(folder, experiment, options.resume))
+        .map(|folder| ResultStore::open(folder, experiment, options.resume))
         .transpose()?;
     let threads = options.threads.max(1);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedByRuns {
         experiment: experiment.clone(),
         data: options.data.clone(),
-        studies: Kept::new(2 * threads),
-        alone: Kept::new(2 * threads),
+        studies: RecentValues::new(2 * threads),
+        alone: RecentValues::new(2 * threads),
         store,
     });
     let units = match options.shard {
@@ -306,7 +307,7 @@ pub fn merge(
     let mut stores = Vec::new();
     let mut experiment: Option<Experiment> = None;
     for part in parts {
-        let (store, own) = Store::read(part)?;
+        let (store, own) = ResultStore::read(part)?;
         match &experiment {
             Some(first) if first.origin != own.origin => {
                 return Err(ExperimentError::Other(part.clone()));
@@ -319,7 +320,7 @@ pub fn merge(
         file: "merge".into(),
         what: "name at least one folder with results".into(),
     })?;
-    let into = into.map(|folder| Store::open(folder, &experiment, true));
+    let into = into.map(|folder| ResultStore::open(folder, &experiment, true));
     let into = into.transpose()?;
     let mut results = Vec::new();
     for unit in experiment.units() {

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use task::metrics::MetricName;
 
-use super::comparison::{Against, LEAST_ROWS, MetricResult, Scope, SubgroupResult};
-use super::differences::{Difference, Pair};
-use super::result::{SiloResult, UnitResult, Which};
+use super::comparison::{Against, LEAST_ROWS, MetricResult, MetricScope, SubgroupResult};
+use super::differences::{ComparedPair, MeanDifference};
+use super::result::{SiloModel, StoredSilo, UnitResult};
 use super::rows::StoredRows;
 use super::spread::Spread;
 use crate::statistic::Statistic;
 
 /// Labels and results of the references.
-pub(super) type References<'a> = Vec<(&'a str, Vec<&'a UnitResult>)>;
+pub(super) type ReferenceResults<'a> = Vec<(&'a str, Vec<&'a UnitResult>)>;
 
 /// These metrics of one model of every silo.
 pub(super) fn metric_results(
     metrics: &[MetricName],
     results: &[&UnitResult],
-    which: Which,
+    which: SiloModel,
 ) -> Vec<MetricResult> {
     let metrics = metrics.iter();
     let of = |&metric: &MetricName| MetricResult {
@@ -34,14 +34,14 @@ impl Against {
     pub(super) fn all(
         metric: MetricName,
         ours: &[&UnitResult],
-        which: Which,
-        references: &References<'_>,
+        which: SiloModel,
+        references: &ReferenceResults<'_>,
     ) -> Vec<Self> {
         let references = references.iter();
         let against = |(label, theirs): &(&str, Vec<&UnitResult>)| Self {
             over: (*label).to_owned(),
-            inside: difference(metric, (ours, which), (theirs, Which::Strategy), false),
-            outside: difference(metric, (ours, which), (theirs, Which::Strategy), true),
+            inside: difference(metric, (ours, which), (theirs, SiloModel::Strategy), false),
+            outside: difference(metric, (ours, which), (theirs, SiloModel::Strategy), true),
         };
         references.map(against).collect()
     }
@@ -50,11 +50,11 @@ impl Against {
 /// How much better one model is than another.
 pub(super) fn difference(
     metric: MetricName,
-    ours: (&[&UnitResult], Which),
-    theirs: (&[&UnitResult], Which),
+    ours: (&[&UnitResult], SiloModel),
+    theirs: (&[&UnitResult], SiloModel),
     outside: bool,
-) -> Option<Difference> {
-    let pair = Pair {
+) -> Option<MeanDifference> {
+    let pair = ComparedPair {
         metric: metric.key(),
         higher_is_better: metric.higher_is_better(),
         outside,
@@ -67,9 +67,9 @@ pub(super) fn difference(
 fn scope(
     metric: MetricName,
     results: &[&UnitResult],
-    which: Which,
+    which: SiloModel,
     outside: bool,
-) -> Option<Scope> {
+) -> Option<MetricScope> {
     let each = |of: &dyn Fn(&UnitResult) -> Option<f64>| {
         Spread::of(results.iter().filter_map(|one| of(one)))
     };
@@ -80,7 +80,7 @@ fn scope(
             .collect()
     };
     let best = |one: &UnitResult| -> Vec<f64> {
-        let silos = one.scope(outside).filter(|_| which == Which::Strategy);
+        let silos = one.scope(outside).filter(|_| which == SiloModel::Strategy);
         silos
             .filter_map(|silo| silo.best.get(metric.key()).copied())
             .collect()
@@ -97,7 +97,7 @@ fn scope(
     };
     let union = |one: &UnitResult| over(metric, &all_rows(one, which, outside)?);
     let (subgroups, gap) = subgroups(metric, results, which, outside);
-    let scope = Scope {
+    let scope = MetricScope {
         silos: each(&|one| mean(known(one))),
         rows: each(&union),
         worst: each(&worst),
@@ -109,7 +109,7 @@ fn scope(
 }
 
 /// The rows of all silos whose model was measured, if all of these give results row by row.
-fn all_rows(one: &UnitResult, which: Which, outside: bool) -> Option<Vec<&StoredRows>> {
+fn all_rows(one: &UnitResult, which: SiloModel, outside: bool) -> Option<Vec<&StoredRows>> {
     let models = one.scope(outside).filter_map(|silo| silo.model(which));
     let measured = models.filter(|(values, rows)| !values.is_empty() || rows.is_some());
     measured.map(|(_, rows)| rows).collect()
@@ -122,7 +122,7 @@ fn over(metric: MetricName, rows: &[&StoredRows]) -> Option<f64> {
 }
 
 /// A metric of one silo, as it was measured, or from its rows.
-fn value(silo: &SiloResult, which: Which, metric: MetricName) -> Option<f64> {
+fn value(silo: &StoredSilo, which: SiloModel, metric: MetricName) -> Option<f64> {
     let (values, rows) = silo.model(which)?;
     let measured = values.get(metric.key()).copied();
     measured.or_else(|| over(metric, &[rows?]))
@@ -140,7 +140,7 @@ struct InSeed {
 fn subgroups(
     metric: MetricName,
     results: &[&UnitResult],
-    which: Which,
+    which: SiloModel,
     outside: bool,
 ) -> (Vec<SubgroupResult>, Option<Spread>) {
     let mut found = BTreeMap::<&str, Vec<InSeed>>::new();

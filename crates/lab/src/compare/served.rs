@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use methods::serving::Candidate;
 use task::metrics::MetricName;
 
-use super::comparison::{Against, Served, ServedGain};
-use super::result::{SiloResult, UnitResult, Which};
-use super::scope::{References, difference, metric_results};
+use super::comparison::{Against, ServedGain, ServedSummary};
+use super::result::{SiloModel, StoredSilo, UnitResult};
+use super::scope::{ReferenceResults, difference, metric_results};
 use super::spread::Spread;
 use crate::statistic::{BY_CHANCE, TELLING};
 
-impl Served {
+impl ServedSummary {
     /// `None` where it was not measured.
     pub(super) fn of(
         metrics: &[MetricName],
         results: &[&UnitResult],
-        references: &References<'_>,
+        references: &ReferenceResults<'_>,
     ) -> Option<Self> {
         let mut silos = results.iter().flat_map(|one| &one.silos);
         if !silos.any(|silo| silo.served.is_some()) {
@@ -32,11 +32,11 @@ impl Served {
         let seconds = Spread::of(results.iter().map(|one| one.seconds.2));
         let gain = |outside| ServedGain::of(metrics[0], results, outside);
         Some(Self {
-            metrics: metric_results(metrics, results, Which::Served),
-            own: metric_results(metrics, results, Which::Own),
+            metrics: metric_results(metrics, results, SiloModel::Served),
+            own: metric_results(metrics, results, SiloModel::Own),
             inside: gain(false),
             outside: gain(true),
-            against: Against::all(metrics[0], results, Which::Served, references),
+            against: Against::all(metrics[0], results, SiloModel::Served, references),
             candidates,
             seconds: seconds.map_or(0.0, |seconds| seconds.mean),
         })
@@ -45,9 +45,9 @@ impl Served {
 
 impl ServedGain {
     fn of(metric: MetricName, results: &[&UnitResult], outside: bool) -> Option<Self> {
-        let (served, own) = ((results, Which::Served), (results, Which::Own));
+        let (served, own) = ((results, SiloModel::Served), (results, SiloModel::Own));
         let difference = difference(metric, served, own, outside)?;
-        let other = |silo: &&SiloResult| {
+        let other = |silo: &&StoredSilo| {
             let served = silo.served.as_ref();
             served.is_some_and(|served| served.candidate != Candidate::Local)
         };

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::ExperimentError;
-use super::experiment::{Experiment, Origin};
-use super::result::{Unit, UnitResult};
+use super::experiment::{Experiment, ExperimentOrigin};
+use super::result::{ExperimentUnit, UnitResult};
 
 /// Folder of the results within that of the experiment.
 const RUNS: &str = "runs";
@@ -15,11 +15,11 @@ const RUNS: &str = "runs";
 const ORIGIN: &str = "experiment.json";
 
 /// The results of an experiment in a folder.
-pub(super) struct Store {
+pub(super) struct ResultStore {
     folder: PathBuf,
 }
 
-impl Store {
+impl ResultStore {
     /// Opens the folder. `resume` says whether results in it are continued.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Store {
         match fs::read(&file) {
             Ok(_) if !resume => return Err(ExperimentError::There(folder.into())),
             Ok(text) => {
-                let origin = serde_json::from_slice::<Origin>(&text).ok();
+                let origin = serde_json::from_slice::<ExperimentOrigin>(&text).ok();
                 if origin.as_ref() != Some(&experiment.origin) {
                     return Err(ExperimentError::Other(folder.into()));
                 }
@@ -61,7 +61,7 @@ impl Store {
     pub(super) fn read(folder: &Path) -> Result<(Self, Experiment), ExperimentError> {
         let file = folder.join(ORIGIN);
         let text = fs::read(&file).map_err(|reason| failed("read", &file, reason))?;
-        let origin = serde_json::from_slice::<Origin>(&text).map_err(io::Error::from);
+        let origin = serde_json::from_slice::<ExperimentOrigin>(&text).map_err(io::Error::from);
         let origin = origin.map_err(|reason| failed("read", &file, reason))?;
         let store = Self {
             folder: folder.to_owned(),
@@ -70,7 +70,7 @@ impl Store {
     }
 
     /// The result of a run, if it is there and whole.
-    pub(super) fn get(&self, unit: &Unit) -> Option<UnitResult> {
+    pub(super) fn get(&self, unit: &ExperimentUnit) -> Option<UnitResult> {
         let text = fs::read(self.file(unit)).ok()?;
         let result: UnitResult = serde_json::from_slice(&text).ok()?;
         (result.unit == *unit).then_some(result)
@@ -87,7 +87,7 @@ impl Store {
         replace(&file, &text)
     }
 
-    fn file(&self, unit: &Unit) -> PathBuf {
+    fn file(&self, unit: &ExperimentUnit) -> PathBuf {
         // Labels may hold anything, so files are named by hash.
         let name = format!("{}\n{}\n{}", unit.variant, unit.strategy, unit.seed);
         let hash = blake3::hash(name.as_bytes()).to_hex();

@@ -6,16 +6,17 @@ use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::comparison::{
-    Against, ChosenSettings, CurvePoint, Reach, Row, Served, TriedSettings, VariantTable,
+    Against, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary, TriedSettings,
+    VariantTable,
 };
-use super::experiment::{Entry, POOLED};
+use super::experiment::{ExperimentEntry, POOLED};
 use super::grouping::{stability, together};
-use super::result::{Tried, UnitResult, Which};
-use super::scope::{References, metric_results};
+use super::result::{SiloModel, TriedPoint, UnitResult};
+use super::scope::{ReferenceResults, metric_results};
 use super::spread::Spread;
 
 /// Whether an entry is a reference that all others are compared with.
-fn is_reference(entry: &Entry) -> bool {
+fn is_reference(entry: &ExperimentEntry) -> bool {
     let plain =
         !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");
     match entry.name() {
@@ -29,7 +30,7 @@ impl VariantTable {
     pub(super) fn of(
         name: &str,
         metrics: &[MetricName],
-        all: &[(&Entry, Vec<&UnitResult>)],
+        all: &[(&ExperimentEntry, Vec<&UnitResult>)],
     ) -> Self {
         let first = all
             .iter()
@@ -54,14 +55,14 @@ impl VariantTable {
             });
             Spread::of(each).map_or(0.0, |spread| spread.mean)
         };
-        let references: References<'_> = all
+        let references: ReferenceResults<'_> = all
             .iter()
             .filter(|(entry, _)| is_reference(entry))
             .map(|(entry, results)| (entry.label.as_str(), usable(results)))
             .collect();
         let strategies = all
             .iter()
-            .map(|(entry, results)| Row::of(entry, metrics, results, &references));
+            .map(|(entry, results)| ComparisonRow::of(entry, metrics, results, &references));
         Self {
             name: name.into(),
             members: names(false),
@@ -81,12 +82,12 @@ fn usable<'a>(results: &[&'a UnitResult]) -> Vec<&'a UnitResult> {
         .collect()
 }
 
-impl Row {
+impl ComparisonRow {
     fn of(
-        entry: &Entry,
+        entry: &ExperimentEntry,
         metrics: &[MetricName],
         results: &[&UnitResult],
-        references: &References<'_>,
+        references: &ReferenceResults<'_>,
     ) -> Self {
         let good = usable(results);
         let spread = |of: &dyn Fn(&UnitResult) -> f64| Spread::of(good.iter().map(|one| of(one)));
@@ -96,7 +97,7 @@ impl Row {
         // Where the first seed chooses for all, the others tried nothing.
         let tried_any = |one: &UnitResult| one.trainings.0 > 0;
         let own = |(label, _): &&(&str, Vec<&UnitResult>)| *label != entry.label;
-        let others: References<'_> = references.iter().filter(own).cloned().collect();
+        let others: ReferenceResults<'_> = references.iter().filter(own).cloned().collect();
         let names: BTreeSet<&String> = good.iter().flat_map(|one| one.memory.keys()).collect();
         let memory = names.into_iter().filter_map(|name| {
             let values = good.iter().filter_map(|one| one.memory.get(name).copied());
@@ -106,9 +107,9 @@ impl Row {
             label: entry.label.clone(),
             strategy: entry.name().into(),
             seeds: good.len(),
-            metrics: metric_results(metrics, &good, Which::Strategy),
-            against: Against::all(metrics[0], &good, Which::Strategy, &others),
-            served: Served::of(metrics, &good, references),
+            metrics: metric_results(metrics, &good, SiloModel::Strategy),
+            against: Against::all(metrics[0], &good, SiloModel::Strategy, &others),
+            served: ServedSummary::of(metrics, &good, references),
             chosen: chosen(&good),
             tried: tried(results),
             tuning: mean(&|one| tried_any(one).then_some(one.trainings.0 as f64)),
@@ -143,7 +144,10 @@ impl Row {
 }
 
 /// What it took to a round, where all seeds know it.
-fn reach(results: &[&UnitResult], round: impl Fn(&UnitResult) -> Option<u64>) -> Option<Reach> {
+fn reach(
+    results: &[&UnitResult],
+    round: impl Fn(&UnitResult) -> Option<u64>,
+) -> Option<CostToReach> {
     let rounds: Vec<u64> = results
         .iter()
         .map(|one| round(one))
@@ -154,7 +158,7 @@ fn reach(results: &[&UnitResult], round: impl Fn(&UnitResult) -> Option<u64>) ->
         trained.count() as u64 * one.parameters
     };
     let bytes = all().filter_map(|(one, &until)| Some(one.at(until)?.bytes as f64));
-    Some(Reach {
+    Some(CostToReach {
         rounds: Spread::of(rounds.iter().map(|&round| round as f64))?,
         bytes: Spread::of(bytes)?,
         parameters: Spread::of(all().map(|(one, &until)| trained(one, until) as f64))?,
@@ -185,8 +189,8 @@ fn tried(results: &[&UnitResult]) -> Vec<TriedSettings> {
         }
     }
     let of = |point: &&BTreeMap<String, Value>| {
-        let own: Vec<&Tried> = all().filter(|tried| tried.point == **point).collect();
-        let mean = |of: &dyn Fn(&Tried) -> Option<f64>| {
+        let own: Vec<&TriedPoint> = all().filter(|tried| tried.point == **point).collect();
+        let mean = |of: &dyn Fn(&TriedPoint) -> Option<f64>| {
             Spread::of(own.iter().filter_map(|tried| of(tried))).map(|spread| spread.mean)
         };
         TriedSettings {
@@ -206,7 +210,7 @@ fn curve(results: &[&UnitResult]) -> Vec<CurvePoint> {
         .collect();
     let of = |round: u64| {
         let points = || results.iter().filter_map(move |one| one.at(round));
-        let mean = |of: &dyn Fn(&super::result::CurvePoint) -> Option<f64>| {
+        let mean = |of: &dyn Fn(&super::result::StoredPoint) -> Option<f64>| {
             Spread::of(points().filter_map(of)).map(|spread| spread.mean)
         };
         CurvePoint {

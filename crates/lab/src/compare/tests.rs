@@ -425,7 +425,7 @@ fn the_silos_that_built_in_experiments_name_exist() {
         let experiment = Experiment::load(name, &Choices::default()).unwrap();
         for variant in &experiment.variants {
             let entry = &experiment.entries[0];
-            let scenario = experiment.scenario(variant, entry, &Point::new(), 0);
+            let scenario = experiment.scenario(variant, entry, &RunSettings::new(), 0);
             let scenario = scenario.unwrap();
             let study = scenario
                 .task

@@ -5,21 +5,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use agreement::silo_seed;
-use learn::{Silo, Study};
+use learn::{Study, StudySilo};
 use methods::learner::{Split, Task};
 use methods::serving::{
-    Alone, Candidate, Comparison, Local, alone_start, mean_of_coalitions, members_of,
-    model_of_all_rows,
+    Alone, Candidate, CandidateComparison, LocalModels, alone_start, mean_of_coalitions,
+    members_of, model_of_all_rows,
 };
 use methods::strategy::{Kept, SAMPLING_SEED, State};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
 
 use super::rows::StoredRows;
-use crate::participation::{Participation, participation};
+use crate::participation::{ParticipatingSilos, participation};
 use crate::summary::{
-    AdoptedModel, Constant, Measured, OwnModel, TrainingTargets, adopted_models, constant_measured,
-    constants, given_model, mean_target, measured, why_unusable,
+    AdoptedModel, Constant, HeldOutResults, OwnModel, TrainingTargets, adopted_models,
+    constant_measured, constants, given_model, mean_target, measured, why_unusable,
 };
 use simulations::Federation;
 use simulations::Options;
@@ -30,14 +30,14 @@ use simulations::scenario::{Fault, Scenario};
 use simulations::{RunRecord, Surrounding, federate};
 
 /// Metrics by name.
-pub(super) type Values = BTreeMap<String, f64>;
+pub(super) type MetricValues = BTreeMap<String, f64>;
 
 /// A silo's model, the learner that takes it, and its results on test rows.
 pub(super) struct MeasuredModel {
     learner: Arc<dyn Learner>,
     model: OwnModel,
     /// The results, or why it cannot be measured.
-    results: Result<Measured, String>,
+    results: Result<HeldOutResults, String>,
 }
 
 impl MeasuredModel {
@@ -51,7 +51,7 @@ impl MeasuredModel {
     }
 
     /// Its metrics. The loss is not a number where it cannot be measured.
-    pub(super) fn values(&self) -> Values {
+    pub(super) fn values(&self) -> MetricValues {
         match &self.results {
             Ok(results) => results.metrics.clone(),
             Err(_) => [("loss".to_owned(), f64::NAN)].into(),
@@ -66,7 +66,7 @@ impl MeasuredModel {
 }
 
 /// How models are trained and kept, round by round.
-enum Models {
+enum TrialModels {
     /// By a federation.
     Federated(Box<Federated>),
     /// On the rows of all members, by one learner: the model after every round, from the first; one
@@ -86,18 +86,18 @@ struct Federated {
 }
 
 /// A trained federation.
-pub(super) struct Trial {
+pub(super) struct TrainedFederation {
     scenario: Scenario,
     study: Arc<Study>,
-    participation: Participation,
-    models: Models,
+    participation: ParticipatingSilos,
+    models: TrialModels,
     /// Wall-clock seconds of the training.
     pub(super) seconds: f64,
 }
 
 /// How a way of learning is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LearningWay {
     /// By a federation.
     Federated,
     /// On the rows of all members.
@@ -106,21 +106,25 @@ pub(super) enum Way {
     Constant,
 }
 
-impl Trial {
+impl TrainedFederation {
     /// Trains.
     ///
     /// # Errors
     /// [`RunError`]: the federation does not finish, or its training fails.
-    pub(super) fn run(scenario: &Scenario, study: &Arc<Study>, way: Way) -> Result<Self, RunError> {
+    pub(super) fn run(
+        scenario: &Scenario,
+        study: &Arc<Study>,
+        way: LearningWay,
+    ) -> Result<Self, RunError> {
         let participation = participation(scenario, study)?;
         let began = Instant::now();
         let models = match way {
-            Way::Federated => {
+            LearningWay::Federated => {
                 let federated = Federated::run(scenario, &participation, &scenario.faults)?;
-                Models::Federated(Box::new(federated))
+                TrialModels::Federated(Box::new(federated))
             }
-            Way::Pooled => pooled(scenario, study, &participation)?,
-            Way::Constant => constant(scenario, &participation)?,
+            LearningWay::Pooled => pooled(scenario, study, &participation)?,
+            LearningWay::Constant => constant(scenario, &participation)?,
         };
         Ok(Self {
             scenario: scenario.clone(),
@@ -132,7 +136,7 @@ impl Trial {
     }
 
     /// The members, then the silos outside.
-    fn silos(&self) -> impl Iterator<Item = &Silo> {
+    fn silos(&self) -> impl Iterator<Item = &StudySilo> {
         let (members, others) = (&self.participation.members, &self.participation.others);
         let places = members.iter().chain(others);
         places.map(|&at| &self.study.silos[at])
@@ -173,7 +177,7 @@ impl Trial {
     pub(super) fn rounds(&self) -> Vec<u64> {
         let first = self.scenario.strategy.first_training();
         match &self.models {
-            Models::Federated(federated) => {
+            TrialModels::Federated(federated) => {
                 let mut rounds: Vec<u64> = federated
                     .adopted
                     .iter()
@@ -184,14 +188,14 @@ impl Trial {
                 rounds.retain(|&round| round >= first);
                 rounds
             }
-            Models::Pooled(models) => (first..first + models.len() as u64).collect(),
-            Models::Constant(..) => vec![first],
+            TrialModels::Pooled(models) => (first..first + models.len() as u64).collect(),
+            TrialModels::Constant(..) => vec![first],
         }
     }
 
     /// Bytes that all members sent up to the end of a round.
     pub(super) fn bytes(&self, round: u64) -> u64 {
-        let Models::Federated(federated) = &self.models else {
+        let TrialModels::Federated(federated) = &self.models else {
             return 0;
         };
         let until = federated.bytes.iter().filter(|(of, _)| *of <= round);
@@ -201,16 +205,16 @@ impl Trial {
     /// Number of trained parameters of a model.
     pub(super) fn parameters(&self) -> u64 {
         let learner: &dyn Learner = match &self.models {
-            Models::Federated(federated) => &*federated.federation.members[0].learner,
-            Models::Constant(..) => return 0,
-            Models::Pooled(_) => &*self.study.silos[0].learner,
+            TrialModels::Federated(federated) => &*federated.federation.members[0].learner,
+            TrialModels::Constant(..) => return 0,
+            TrialModels::Pooled(_) => &*self.study.silos[0].learner,
         };
         learner.layout().trained().len() as u64
     }
 
     /// Coalition of every member after a round, where it adopted it.
     pub(super) fn coalitions(&self, round: u64) -> Vec<Option<u32>> {
-        let Models::Federated(federated) = &self.models else {
+        let TrialModels::Federated(federated) = &self.models else {
             return vec![Some(0); self.members()];
         };
         (0..self.members())
@@ -220,14 +224,14 @@ impl Trial {
 
     /// The state after a round, where there is a federation.
     fn state(&self, round: u64) -> Option<&State> {
-        let Models::Federated(federated) = &self.models else {
+        let TrialModels::Federated(federated) = &self.models else {
             return None;
         };
         Some(&federated.adopted_by(0, round)?.state)
     }
 
     /// The numbers that the strategy kept after a round, by name.
-    pub(super) fn memory(&self, round: u64) -> Values {
+    pub(super) fn memory(&self, round: u64) -> MetricValues {
         let numbers = self.state(round).into_iter();
         let numbers = numbers.flat_map(|state| state.memory.iter());
         // An agreed seed measures nothing.
@@ -257,12 +261,12 @@ impl Trial {
             Some((plain.clone(), (model.clone(), personal)))
         };
         let federated = match &self.models {
-            Models::Federated(federated) => federated,
-            Models::Pooled(models) => {
+            TrialModels::Federated(federated) => federated,
+            TrialModels::Pooled(models) => {
                 let nth = round.checked_sub(self.scenario.strategy.first_training())?;
                 return of_plain(models.get(nth as usize)?);
             }
-            Models::Constant(_, model) => return of_plain(model),
+            TrialModels::Constant(_, model) => return of_plain(model),
         };
         if place < self.members() {
             let adopted = federated.adopted_by(place, round)?;
@@ -280,7 +284,12 @@ impl Trial {
 
     /// Number of rows and metrics of silo `place` after a round. The loss is not a number where the model
     /// cannot be measured; `None` where there is no model or no row.
-    pub(super) fn evaluate(&self, place: usize, round: u64, split: Split) -> Option<(u64, Values)> {
+    pub(super) fn evaluate(
+        &self,
+        place: usize,
+        round: u64,
+        split: Split,
+    ) -> Option<(u64, MetricValues)> {
         if self.silos().nth(place)?.rows.of(split) == 0 {
             return None;
         }
@@ -300,7 +309,7 @@ impl Trial {
         }
         let (learner, model) = self.model(place, round)?;
         let mut one = MeasuredModel::of(learner, model);
-        if let (Models::Constant(mean, _), Ok(own)) = (&self.models, &one.results) {
+        if let (TrialModels::Constant(mean, _), Ok(own)) = (&self.models, &one.results) {
             // A silo outside need not have training rows.
             let rows = own.rows.as_ref().map_or(0, |rows| rows.len());
             let constant = constant_measured(&one.learner, &one.model, rows, mean);
@@ -317,9 +326,9 @@ impl Trial {
         place: usize,
         round: u64,
         strategys: &MeasuredModel,
-        local: &Local,
+        local: &LocalModels,
     ) -> Option<(Candidate, Option<MeasuredModel>)> {
-        let Models::Federated(federated) = &self.models else {
+        let TrialModels::Federated(federated) = &self.models else {
             return None;
         };
         let plain = &self.silos().nth(place)?.learner;
@@ -331,7 +340,7 @@ impl Trial {
             // Its rows were in no training of the model that it is given.
             false => usize::MAX,
         };
-        let served = Comparison {
+        let served = CandidateComparison {
             plain: &**plain,
             equipped: &*strategys.learner,
             alone: &alone(&self.scenario, Params::empty(), place, round),
@@ -381,7 +390,7 @@ impl Trial {
 
     /// The first training that failed, in a sentence without a full stop.
     pub(super) fn failure(&self) -> Option<String> {
-        let Models::Federated(federated) = &self.models else {
+        let TrialModels::Federated(federated) = &self.models else {
             return None;
         };
         let mut failures = federated.failures();
@@ -397,7 +406,7 @@ impl Trial {
 impl Federated {
     fn run(
         scenario: &Scenario,
-        participation: &Participation,
+        participation: &ParticipatingSilos,
         faults: &[Fault],
     ) -> Result<Self, RunError> {
         let study = &participation.study;
@@ -460,7 +469,7 @@ pub(super) fn alone(scenario: &Scenario, start: Params, place: usize, round: u64
 /// A model from which all rows can be trained, on the common scale where there is one.
 pub(super) fn start(
     scenario: &Scenario,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
 ) -> Result<Params, RunError> {
     let plain = &*participation.study.silos[0].learner;
     if !scenario.strategy.standardise {
@@ -480,8 +489,8 @@ pub(super) fn start(
 fn pooled(
     scenario: &Scenario,
     study: &Study,
-    participation: &Participation,
-) -> Result<Models, RunError> {
+    participation: &ParticipatingSilos,
+) -> Result<TrialModels, RunError> {
     let pool = study
         .pooled
         .as_ref()
@@ -500,11 +509,14 @@ fn pooled(
     let trained = model_of_all_rows(&*learner, &alone, |model| models.push(model.clone()));
     let failed = |error| format!("training on the rows of all members: {error}");
     trained.map_err(|error| RunError::Setup(failed(error)))?;
-    Ok(Models::Pooled(models))
+    Ok(TrialModels::Pooled(models))
 }
 
 /// The mean target of all members' training rows.
-fn constant(scenario: &Scenario, participation: &Participation) -> Result<Models, RunError> {
+fn constant(
+    scenario: &Scenario,
+    participation: &ParticipatingSilos,
+) -> Result<TrialModels, RunError> {
     let model = start(scenario, participation)?;
     let targets = participation.study.silos.iter().map(|silo| {
         let own = (model.clone(), silo.learner.initial_personal(scenario.seed));
@@ -515,5 +527,5 @@ fn constant(scenario: &Scenario, participation: &Participation) -> Result<Models
     let mean = targets.and_then(|targets| mean_target(targets.iter()));
     let mean =
         mean.ok_or_else(|| RunError::Setup("the targets of these silos have no mean".into()));
-    Ok(Models::Constant(mean?, model))
+    Ok(TrialModels::Constant(mean?, model))
 }

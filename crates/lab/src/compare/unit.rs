@@ -11,10 +11,10 @@ use serde_json::Value;
 use task::{TaskConfig, data::DataError, metrics::MetricName};
 
 use super::alone::AllAlone;
-use super::experiment::{Entry, Experiment};
-use super::file::{Point, Variant};
-use super::result::{Tried, Unit, UnitResult, trainings};
-use super::trial::{Trial, Way};
+use super::experiment::{Experiment, ExperimentEntry};
+use super::file::{RunSettings, Variant};
+use super::result::{ExperimentUnit, TriedPoint, UnitResult, trainings};
+use super::trial::{LearningWay, TrainedFederation};
 use simulations::RunError;
 use simulations::scenario::Scenario;
 
@@ -26,11 +26,11 @@ pub(super) struct Runs<'a> {
     /// Gives what the silos of a scenario make alone.
     pub(super) alone: &'a dyn Fn(&Scenario) -> Result<Arc<AllAlone>, RunError>,
     /// Gives the choice of the first seed, where it chooses for all.
-    pub(super) first: &'a dyn Fn(&Unit) -> Result<Option<UnitResult>, RunError>,
+    pub(super) first: &'a dyn Fn(&ExperimentUnit) -> Result<Option<UnitResult>, RunError>,
 }
 
 /// The scenario that is measured, the chosen round of it, and the training if it is done already.
-type Chosen = (Scenario, Option<u64>, Option<Trial>);
+type ChosenRound = (Scenario, Option<u64>, Option<TrainedFederation>);
 
 impl Runs<'_> {
     /// Runs a unit. A federation that fails is a result that says so.
@@ -40,8 +40,8 @@ impl Runs<'_> {
     pub(super) fn run(
         &self,
         variant: &Variant,
-        entry: &Entry,
-        unit: &Unit,
+        entry: &ExperimentEntry,
+        unit: &ExperimentUnit,
     ) -> Result<UnitResult, RunError> {
         let mut result = UnitResult::new(unit);
         let chosen = self.choose(variant, entry, unit, &mut result)?;
@@ -73,14 +73,18 @@ impl Runs<'_> {
     }
 
     /// Trains; the inner error is the strategy's failure, in a sentence.
-    fn train(&self, scenario: &Scenario, entry: &Entry) -> Result<Result<Trial, String>, RunError> {
+    fn train(
+        &self,
+        scenario: &Scenario,
+        entry: &ExperimentEntry,
+    ) -> Result<Result<TrainedFederation, String>, RunError> {
         let study = (self.study)(scenario)?;
         let way = match (entry.is_constant(), entry.is_pooled()) {
-            (true, _) => Way::Constant,
-            (_, true) => Way::Pooled,
-            _ => Way::Federated,
+            (true, _) => LearningWay::Constant,
+            (_, true) => LearningWay::Pooled,
+            _ => LearningWay::Federated,
         };
-        match Trial::run(scenario, &study, way) {
+        match TrainedFederation::run(scenario, &study, way) {
             Ok(trial) => Ok(Ok(trial)),
             Err(
                 error @ (RunError::Training { .. } | RunError::Setup(_) | RunError::Stuck { .. }),
@@ -93,20 +97,21 @@ impl Runs<'_> {
     fn choose(
         &self,
         variant: &Variant,
-        entry: &Entry,
-        unit: &Unit,
+        entry: &ExperimentEntry,
+        unit: &ExperimentUnit,
         result: &mut UnitResult,
-    ) -> Result<Option<Chosen>, RunError> {
+    ) -> Result<Option<ChosenRound>, RunError> {
         let tune = &self.experiment.tune;
         let points = self.experiment.points(entry);
-        let scenario = |point: &Point, validation: Option<f64>| -> Result<Scenario, RunError> {
-            let scenario = self.experiment.scenario(variant, entry, point, unit.seed);
-            let mut scenario = scenario.map_err(|error| RunError::Setup(error.to_string()))?;
-            if let (Some(share), TaskConfig::Table(task)) = (validation, &mut scenario.task) {
-                task.split.validation = share;
-            }
-            Ok(scenario)
-        };
+        let scenario =
+            |point: &RunSettings, validation: Option<f64>| -> Result<Scenario, RunError> {
+                let scenario = self.experiment.scenario(variant, entry, point, unit.seed);
+                let mut scenario = scenario.map_err(|error| RunError::Setup(error.to_string()))?;
+                if let (Some(share), TaskConfig::Table(task)) = (validation, &mut scenario.task) {
+                    task.split.validation = share;
+                }
+                Ok(scenario)
+            };
         // Without validation rows there is nothing to choose by: the first settings, the last round.
         if entry.is_constant() || tune.validation == 0.0 {
             result.point = json(&points[0]);
@@ -119,11 +124,11 @@ impl Runs<'_> {
             let validation = (!tune.again).then_some(tune.validation);
             return Ok(Some((scenario(point, validation)?, Some(round), None)));
         }
-        let mut best: Option<(Best, usize, Trial)> = None;
+        let mut best: Option<(Best, usize, TrainedFederation)> = None;
         for (at, point) in points.iter().enumerate() {
             let held_out = scenario(point, Some(tune.validation))?;
             if let Some((found, trial)) = self.attempt(&held_out, entry, point, result)? {
-                let ahead = |(before, ..): &(Best, usize, Trial)| {
+                let ahead = |(before, ..): &(Best, usize, TrainedFederation)| {
                     better(tune.by, found.value, before.value)
                 };
                 if best.as_ref().is_none_or(ahead) {
@@ -151,11 +156,11 @@ impl Runs<'_> {
     /// model.
     fn chosen_first<'p>(
         &self,
-        points: &'p [Point],
-        unit: &Unit,
+        points: &'p [RunSettings],
+        unit: &ExperimentUnit,
         result: &mut UnitResult,
-    ) -> Result<Option<(&'p Point, u64)>, RunError> {
-        let first = Unit {
+    ) -> Result<Option<(&'p RunSettings, u64)>, RunError> {
+        let first = ExperimentUnit {
             seed: 0,
             ..unit.clone()
         };
@@ -176,12 +181,12 @@ impl Runs<'_> {
     fn attempt(
         &self,
         held_out: &Scenario,
-        entry: &Entry,
-        point: &Point,
+        entry: &ExperimentEntry,
+        point: &RunSettings,
         result: &mut UnitResult,
-    ) -> Result<Option<(Best, Trial)>, RunError> {
+    ) -> Result<Option<(Best, TrainedFederation)>, RunError> {
         let by = self.experiment.tune.by;
-        let mut tried = Tried {
+        let mut tried = TriedPoint {
             point: json(point),
             round: None,
             near: None,
@@ -214,7 +219,7 @@ impl Runs<'_> {
 }
 
 /// Why no round of a trial is the best one.
-fn undecided(trial: &Trial, by: MetricName) -> String {
+fn undecided(trial: &TrainedFederation, by: MetricName) -> String {
     if !trial.has_validation_rows() {
         return "no silo has validation rows, by which settings and rounds are chosen: the learner has to \
                 have some of its own"
@@ -226,7 +231,7 @@ fn undecided(trial: &Trial, by: MetricName) -> String {
     )
 }
 
-fn json(point: &Point) -> BTreeMap<String, Value> {
+fn json(point: &RunSettings) -> BTreeMap<String, Value> {
     let value = |value: &toml::Value| serde_json::to_value(value).unwrap_or_default();
     point
         .iter()
@@ -253,7 +258,7 @@ struct Best {
 }
 
 /// The round with the best mean over the honest members' rows. Rounds without a finite mean are left out.
-fn best_round(trial: &Trial, metric: MetricName, split: Split) -> Option<Best> {
+fn best_round(trial: &TrainedFederation, metric: MetricName, split: Split) -> Option<Best> {
     let mut all: Vec<(u64, f64)> = Vec::new();
     let honest = trial.honest();
     for round in trial.rounds() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use download::{Client, DownloadError, Got, get};
-pub use verify::{State, verify};
+pub use verify::{FileState, verify};
 
 /// The built-in catalogue.
 const CATALOGUE: &str = include_str!("catalogue.toml");

@@ -11,7 +11,7 @@ use super::{PublicFile, PublicSet};
 
 /// What a file is, compared with the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum FileState {
     /// As in the catalogue.
     Right,
     /// There is no such file.
@@ -25,7 +25,7 @@ pub enum State {
 }
 
 /// The files of a set under the folder `data`, and what each is.
-pub fn verify<'a>(set: &'a PublicSet, data: &Path) -> Vec<(&'a PublicFile, State)> {
+pub fn verify<'a>(set: &'a PublicSet, data: &Path) -> Vec<(&'a PublicFile, FileState)> {
     let folder = data.join(&set.folder);
     let state = |file: &'a PublicFile| (file, file.state(&folder.join(&file.name)));
     set.files.iter().map(state).collect()
@@ -33,20 +33,20 @@ pub fn verify<'a>(set: &'a PublicSet, data: &Path) -> Vec<(&'a PublicFile, State
 
 impl PublicFile {
     /// What the file at `path` is, compared with this one.
-    pub(super) fn state(&self, path: &Path) -> State {
+    pub(super) fn state(&self, path: &Path) -> FileState {
         match path.metadata() {
             Ok(found) if !found.is_file() => {
-                return State::Unreadable("it is not a regular file".into());
+                return FileState::Unreadable("it is not a regular file".into());
             }
-            Ok(found) if found.len() != self.bytes => return State::Size(found.len()),
+            Ok(found) if found.len() != self.bytes => return FileState::Size(found.len()),
             Ok(_) => (),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return State::Absent,
-            Err(error) => return State::Unreadable(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return FileState::Absent,
+            Err(error) => return FileState::Unreadable(error.to_string()),
         }
         match sum(path) {
-            Ok(found) if found.eq_ignore_ascii_case(&self.sha256) => State::Right,
-            Ok(found) => State::Sum(found),
-            Err(error) => State::Unreadable(error.to_string()),
+            Ok(found) if found.eq_ignore_ascii_case(&self.sha256) => FileState::Right,
+            Ok(found) => FileState::Sum(found),
+            Err(error) => FileState::Unreadable(error.to_string()),
         }
     }
 }
@@ -80,13 +80,16 @@ mod tests {
             sha256: "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD".into(),
             address: None,
         };
-        assert_eq!(file.state(&path), State::Absent);
+        assert_eq!(file.state(&path), FileState::Absent);
         std::fs::write(&path, "abc").unwrap();
-        assert_eq!(file.state(&path), State::Right);
+        assert_eq!(file.state(&path), FileState::Right);
         std::fs::write(&path, "abcd").unwrap();
-        assert_eq!(file.state(&path), State::Size(4));
+        assert_eq!(file.state(&path), FileState::Size(4));
         std::fs::write(&path, "abd").unwrap();
-        assert!(matches!(file.state(&path), State::Sum(_)));
-        assert!(matches!(file.state(folder.path()), State::Unreadable(_)));
+        assert!(matches!(file.state(&path), FileState::Sum(_)));
+        assert!(matches!(
+            file.state(folder.path()),
+            FileState::Unreadable(_)
+        ));
     }
 }

@@ -29,7 +29,7 @@ const FEDERATION: &str = "federation.toml";
 
 /// Options of a demo.
 #[derive(Debug, Clone)]
-pub struct Demo {
+pub struct DemoOptions {
     /// An empty folder, or one that does not exist.
     pub folder: PathBuf,
     /// How the silos reach each other.
@@ -42,7 +42,7 @@ pub struct Demo {
 
 /// A member of the written federation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
+pub struct DemoMember {
     /// Its name.
     pub name: String,
     /// The file of its configuration.
@@ -51,14 +51,14 @@ pub struct Member {
 
 /// Where the nodes of a federation are, in roster order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct NodePlaces {
     /// The addresses at which each listens.
     pub listen: Vec<Vec<String>>,
     /// For each node, the addresses at which it reaches each of the others; its own are not used.
     pub reach: Vec<Vec<Vec<String>>>,
 }
 
-impl Places {
+impl NodePlaces {
     /// Of nodes that reach each other where they listen.
     pub fn open(listen: Vec<Vec<String>>) -> Self {
         let reach = vec![listen.clone(); listen.len()];
@@ -109,12 +109,12 @@ pub enum DemoError {
 /// # Errors
 /// [`DemoError`]: the folder is not empty, data are missing, ports are in use, or a file cannot be
 /// written.
-pub fn demo(demo: &Demo, scenario: &Scenario) -> Result<(Hash, Vec<Member>), DemoError> {
+pub fn demo(demo: &DemoOptions, scenario: &Scenario) -> Result<(Hash, Vec<DemoMember>), DemoError> {
     let folder = empty(&demo.folder)?;
     let places = |count| {
         let ports = ports(demo.base_port, count)?.into_iter();
         let listen = ports.map(|port| demo.transport.addresses("127.0.0.1", port));
-        Ok(Places::open(listen.collect()))
+        Ok(NodePlaces::open(listen.collect()))
     };
     files(folder, demo.data.as_deref(), scenario, places)
 }
@@ -128,8 +128,8 @@ pub fn files(
     folder: &Path,
     data: Option<&Path>,
     scenario: &Scenario,
-    places: impl FnOnce(usize) -> Result<Places, DemoError>,
-) -> Result<(Hash, Vec<Member>), DemoError> {
+    places: impl FnOnce(usize) -> Result<NodePlaces, DemoError>,
+) -> Result<(Hash, Vec<DemoMember>), DemoError> {
     let study = scenario.study(data)?;
     // Whose rows can stand in a file has them there, and reads nobody else's.
     let mut scenario = scenario.clone();
@@ -187,7 +187,7 @@ pub fn files(
             peers.collect(),
         );
         write(&file, &text.map_err(DemoError::Toml)?)?;
-        members.push(Member {
+        members.push(DemoMember {
             name: silo.name.clone(),
             config: file,
         });

@@ -15,10 +15,10 @@ use protocol::message::Phase;
 use simulations::Moment;
 
 use super::DeployError;
-use super::faults::{Moments, Planned};
+use super::faults::{KillMoment, PlannedFault};
 use super::hosting::Hosting;
-use crate::demo::Member;
-use crate::history::Stopped;
+use crate::demo::DemoMember;
+use crate::history::StoppedNode;
 use node::events::{Line, NodeEvent, phase_name};
 
 /// How long nodes have to end when they are asked to.
@@ -28,8 +28,8 @@ const TAIL: usize = 12;
 
 /// What one run gave, besides the lines.
 pub(super) struct Ran {
-    pub(super) stops: Vec<Stopped>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) stops: Vec<StoppedNode>,
+    pub(super) marks: Vec<RoundMark>,
     /// Bytes that every node sent.
     pub(super) sent: Option<Vec<u64>>,
     /// CPU seconds of every node.
@@ -39,7 +39,7 @@ pub(super) struct Ran {
 }
 
 /// A round that became final, and what every node had sent and worked by then.
-pub(super) struct Mark {
+pub(super) struct RoundMark {
     pub(super) lead: usize,
     pub(super) sent: Option<Vec<u64>>,
     pub(super) cpu: Vec<f64>,
@@ -56,7 +56,7 @@ pub(super) struct Logs {
 }
 
 /// What the director waits for.
-enum Heard {
+enum DirectorInput {
     /// A line of a node that was started for the n-th time; none: its output has ended.
     Line(usize, usize, Option<Box<NodeEvent>>),
     /// The user interrupts.
@@ -65,7 +65,7 @@ enum Heard {
 
 /// A node is killed.
 #[derive(Debug, Clone, Copy)]
-struct Kill {
+struct NodeKill {
     /// Which; `None`: the lead of that moment.
     who: Option<usize>,
     /// Time until it is started again; `None`: never.
@@ -75,15 +75,15 @@ struct Kill {
 }
 
 /// What is scheduled for a time.
-enum Action {
-    Kill(Kill),
+enum DeployAction {
+    Kill(NodeKill),
     Start(usize, bool),
     Split(Vec<usize>, bool, bool),
 }
 
 /// One node.
 #[derive(Default)]
-struct Node {
+struct DeployedNode {
     child: Option<Child>,
     starts: usize,
     /// CPU seconds of its processes that have ended, and of the present one as it says.
@@ -94,31 +94,31 @@ struct Node {
 }
 
 /// Directs one run.
-pub(super) struct Director<'a> {
+pub(super) struct DeployDirector<'a> {
     ground: &'a mut dyn Hosting,
     names: Vec<String>,
     folder: PathBuf,
     policy: Rotation,
-    nodes: Vec<Node>,
-    heard: Receiver<Heard>,
-    ears: Sender<Heard>,
-    actions: BTreeMap<(Instant, usize), Action>,
+    nodes: Vec<DeployedNode>,
+    heard: Receiver<DirectorInput>,
+    ears: Sender<DirectorInput>,
+    actions: BTreeMap<(Instant, usize), DeployAction>,
     sequence: usize,
     /// Kills that wait for a moment of a round.
-    kills: Vec<(u64, Moment, Kill)>,
+    kills: Vec<(u64, Moment, NodeKill)>,
     /// The newest view with its round and lead.
     newest: (u64, u64, usize),
     /// Round and lead of the views that came to a vote.
     voted: BTreeMap<u64, (u64, usize)>,
     final_rounds: BTreeSet<u64>,
-    stops: Vec<(usize, Stopped)>,
-    marks: Vec<Mark>,
+    stops: Vec<(usize, StoppedNode)>,
+    marks: Vec<RoundMark>,
 }
 
-impl<'a> Director<'a> {
+impl<'a> DeployDirector<'a> {
     pub(super) fn new(
         ground: &'a mut dyn Hosting,
-        members: &[Member],
+        members: &[DemoMember],
         folder: &Path,
         policy: Rotation,
     ) -> Result<Self, DeployError> {
@@ -128,7 +128,7 @@ impl<'a> Director<'a> {
             names: members.iter().map(|member| member.name.clone()).collect(),
             folder: folder.into(),
             policy,
-            nodes: members.iter().map(|_| Node::default()).collect(),
+            nodes: members.iter().map(|_| DeployedNode::default()).collect(),
             heard,
             ears,
             actions: BTreeMap::new(),
@@ -159,7 +159,7 @@ impl<'a> Director<'a> {
     /// Runs until all rounds are done at every node that was not killed for good, or the time is over.
     pub(super) fn run(
         &mut self,
-        faults: &[Planned],
+        faults: &[PlannedFault],
         limit: Duration,
         rounds: u64,
     ) -> Result<Ran, DeployError> {
@@ -176,8 +176,8 @@ impl<'a> Director<'a> {
                 .heard
                 .recv_timeout(due.saturating_duration_since(Instant::now()))
             {
-                Ok(Heard::Line(node, start, line)) => self.line(node, start, line)?,
-                Ok(Heard::Interrupt) => return Err(DeployError::Interrupted),
+                Ok(DirectorInput::Line(node, start, line)) => self.line(node, start, line)?,
+                Ok(DirectorInput::Interrupt) => return Err(DeployError::Interrupted),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
             while let Some(first) = self.actions.first_entry()
@@ -236,7 +236,7 @@ impl<'a> Director<'a> {
                 .heard
                 .recv_timeout(end.saturating_duration_since(Instant::now()))
             {
-                Ok(Heard::Line(node, start, None)) if open.get(&node) == Some(&start) => {
+                Ok(DirectorInput::Line(node, start, None)) if open.get(&node) == Some(&start) => {
                     open.remove(&node);
                 }
                 Ok(_) => {}
@@ -254,50 +254,50 @@ impl<'a> Director<'a> {
         }
     }
 
-    fn plan(&mut self, fault: &Planned) {
+    fn plan(&mut self, fault: &PlannedFault) {
         let now = Instant::now();
         match fault {
-            Planned::Kill {
+            PlannedFault::Kill {
                 who,
                 when,
                 back,
                 journal_lost,
             } => {
-                let kill = Kill {
+                let kill = NodeKill {
                     who: *who,
                     back: *back,
                     lost: *journal_lost,
                 };
                 match *when {
-                    Moments::At(at) => self.schedule(now + at, Action::Kill(kill)),
-                    Moments::Round(round, moment) => self.kills.push((round, moment, kill)),
+                    KillMoment::At(at) => self.schedule(now + at, DeployAction::Kill(kill)),
+                    KillMoment::Round(round, moment) => self.kills.push((round, moment, kill)),
                 }
             }
-            Planned::Split {
+            PlannedFault::Split {
                 apart,
                 at,
                 lasts,
                 one_way,
             } => {
-                let split = |cut| Action::Split(apart.clone(), *one_way, cut);
+                let split = |cut| DeployAction::Split(apart.clone(), *one_way, cut);
                 self.schedule(now + *at, split(true));
                 self.schedule(now + *at + *lasts, split(false));
             }
         }
     }
 
-    fn schedule(&mut self, at: Instant, action: Action) {
+    fn schedule(&mut self, at: Instant, action: DeployAction) {
         self.sequence += 1;
         self.actions.insert((at, self.sequence), action);
     }
 
-    fn perform(&mut self, action: Action) -> Result<(), DeployError> {
+    fn perform(&mut self, action: DeployAction) -> Result<(), DeployError> {
         match action {
-            Action::Kill(kill) => {
+            DeployAction::Kill(kill) => {
                 self.kill(self.newest.2, kill);
                 Ok(())
             }
-            Action::Start(node, lost) => {
+            DeployAction::Start(node, lost) => {
                 if lost {
                     self.ground.forget(node)?;
                 }
@@ -308,7 +308,7 @@ impl<'a> Director<'a> {
                 }
                 self.start(node, lost)
             }
-            Action::Split(apart, one_way, cut) => self.ground.split(&apart, one_way, cut),
+            DeployAction::Split(apart, one_way, cut) => self.ground.split(&apart, one_way, cut),
         }
     }
 
@@ -339,9 +339,9 @@ impl<'a> Director<'a> {
                     let _ = writeln!(copy, "{line}");
                     let event = serde_json::from_str::<Line>(&line);
                     let event = event.map_or(NodeEvent::Unknown, |line| line.event);
-                    let _ = ears.send(Heard::Line(node, start, Some(Box::new(event))));
+                    let _ = ears.send(DirectorInput::Line(node, start, Some(Box::new(event))));
                 }
-                let _ = ears.send(Heard::Line(node, start, None));
+                let _ = ears.send(DirectorInput::Line(node, start, None));
             });
         }
         own.child = Some(child);
@@ -349,8 +349,8 @@ impl<'a> Director<'a> {
     }
 
     /// Kills a node, if it runs.
-    fn kill(&mut self, lead: usize, kill: Kill) {
-        let Kill { who, back, lost } = kill;
+    fn kill(&mut self, lead: usize, kill: NodeKill) {
+        let NodeKill { who, back, lost } = kill;
         let node = who.unwrap_or(lead);
         let Some(mut child) = self.nodes[node].child.take() else {
             return;
@@ -362,14 +362,14 @@ impl<'a> Director<'a> {
         own.cpu = (own.cpu.0 + used.unwrap_or(own.cpu.1), 0.0);
         own.gone = back.is_none();
         own.finished = false;
-        let stop = Stopped {
+        let stop = StoppedNode {
             silo: self.names[node].clone(),
             at,
             back: None,
         };
         self.stops.push((node, stop));
         if let Some(back) = back {
-            self.schedule(Instant::now() + back, Action::Start(node, lost));
+            self.schedule(Instant::now() + back, DeployAction::Start(node, lost));
         }
     }
 
@@ -427,7 +427,7 @@ impl<'a> Director<'a> {
                 if let Some(lead) = place(&lead)
                     && self.final_rounds.insert(round)
                 {
-                    let mark = Mark {
+                    let mark = RoundMark {
                         lead,
                         sent: self.ground.sent(),
                         cpu: self.cpu(),
@@ -490,7 +490,7 @@ impl<'a> Director<'a> {
     }
 }
 
-impl Drop for Director<'_> {
+impl Drop for DeployDirector<'_> {
     fn drop(&mut self) {
         self.stop();
     }
@@ -512,7 +512,7 @@ fn phase(name: &str) -> Option<Phase> {
 /// Tells of SIGINT and SIGTERM for as long as what it returns is kept, so that nodes and networks can be
 /// removed.
 #[cfg(unix)]
-fn interrupts(ears: &Sender<Heard>) -> Option<tokio::runtime::Runtime> {
+fn interrupts(ears: &Sender<DirectorInput>) -> Option<tokio::runtime::Runtime> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -526,11 +526,11 @@ fn interrupts(ears: &Sender<Heard>) -> Option<tokio::runtime::Runtime> {
         let mut signal = signal(kind).ok()?;
         runtime.spawn(async move {
             signal.recv().await;
-            let _ = ears.send(Heard::Interrupt);
+            let _ = ears.send(DirectorInput::Interrupt);
         });
     }
     Some(runtime)
 }
 
 #[cfg(not(unix))]
-fn interrupts(_: &Sender<Heard>) {}
+fn interrupts(_: &Sender<DirectorInput>) {}

@@ -3,19 +3,19 @@
 use std::time::Duration;
 
 use simulations::Moment;
-use simulations::scenario::{Fault, When, Who};
+use simulations::scenario::{Fault, FaultTime, KillTarget};
 
 use super::DeployError;
 use super::hosting::NetworkKind;
 
 /// A fault that can be carried out, with nodes by their position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Planned {
+pub(super) enum PlannedFault {
     /// A node is killed.
     Kill {
         /// Which; `None`: the lead of that moment.
         who: Option<usize>,
-        when: Moments,
+        when: KillMoment,
         back: Option<Duration>,
         journal_lost: bool,
     },
@@ -30,7 +30,7 @@ pub(super) enum Planned {
 
 /// When a node is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moments {
+pub(super) enum KillMoment {
     /// This long after the start.
     At(Duration),
     /// When a lead reaches this moment of a round for the first time.
@@ -51,7 +51,7 @@ pub(super) fn check(
     faults: &[Fault],
     names: &[String],
     nodes: Where,
-) -> Result<Vec<Planned>, DeployError> {
+) -> Result<Vec<PlannedFault>, DeployError> {
     let numbered = faults.iter().zip(1..);
     let checked = numbered.map(|(fault, nth)| {
         let planned = planned(fault, names, nodes);
@@ -60,7 +60,7 @@ pub(super) fn check(
     checked.collect()
 }
 
-fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<Planned, String> {
+fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<PlannedFault, String> {
     let position = |name: &String| {
         let named = names.iter().position(|known| known == name);
         let counted = name.parse().ok().filter(|&at: &usize| at < names.len());
@@ -76,13 +76,13 @@ fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<Planned, Str
             journal_lost,
         } => {
             let who = match who {
-                Who::Lead => None,
-                Who::Silo(name) => Some(position(name)?),
+                KillTarget::Lead => None,
+                KillTarget::Silo(name) => Some(position(name)?),
             };
             let when = match *when {
-                When::At(at) => Moments::At(at),
-                When::Round { round, moment } => Moments::Round(round, moment),
-                When::Commit { .. } => {
+                FaultTime::At(at) => KillMoment::At(at),
+                FaultTime::Round { round, moment } => KillMoment::Round(round, moment),
+                FaultTime::Commit { .. } => {
                     return Err(
                         "a kill at a commit of the journal (`commit`, `cut`) is possible in \
                          simulations only: a process cannot be stopped there from outside; use `at`, \
@@ -91,7 +91,7 @@ fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<Planned, Str
                     );
                 }
             };
-            Ok(Planned::Kill {
+            Ok(PlannedFault::Kill {
                 who,
                 when,
                 back: *restart_after,
@@ -114,7 +114,7 @@ fn planned(fault: &Fault, names: &[String], nodes: Where) -> Result<Planned, Str
                 return Err(what.into());
             }
             let apart = members.iter().map(position).collect::<Result<_, _>>()?;
-            Ok(Planned::Split {
+            Ok(PlannedFault::Split {
                 apart,
                 at: *at,
                 lasts: *lasts,

@@ -8,7 +8,7 @@ use agreement::Span;
 use simulations::network::LinkConfig;
 
 use super::DeployError;
-use crate::demo::{Member, Places};
+use crate::demo::{DemoMember, NodePlaces};
 
 /// How nodes on this machine reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +35,9 @@ pub(super) struct Facts {
 /// The surroundings of the nodes of one run. What it made is removed when it is dropped.
 pub(super) trait Hosting {
     /// Where the nodes listen, and reach each other.
-    fn places(&self) -> &Places;
+    fn places(&self) -> &NodePlaces;
     /// Brings the files of all nodes to where they run.
-    fn install(&mut self, files: &Path, members: &[Member]) -> Result<(), DeployError>;
+    fn install(&mut self, files: &Path, members: &[DemoMember]) -> Result<(), DeployError>;
     /// The command that runs a node, whose JSON lines are its standard output; `lost`: its journal is
     /// lost.
     fn command(&self, node: usize, lost: bool) -> Command;

@@ -12,8 +12,8 @@ use std::time::SystemTime;
 use mesh::Transport;
 
 use super::hosting::{Facts, Hosting};
-use super::{DeployError, Plan, output};
-use crate::demo::{Member, Places};
+use super::{DeployError, DeploymentPlan, output};
+use crate::demo::{DemoMember, NodePlaces};
 
 /// A machine to run nodes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,14 +92,14 @@ struct Machine {
 }
 
 /// The connections to all hosts. What was copied there is removed when this is dropped.
-struct Links {
+struct HostConnections {
     config: Option<PathBuf>,
     /// Sockets of the connections, which are kept open.
     sockets: tempfile::TempDir,
     machines: Vec<Machine>,
 }
 
-impl Links {
+impl HostConnections {
     /// `ssh` to a destination.
     fn ssh(&self, destination: &str) -> Command {
         let mut command = Command::new("ssh");
@@ -204,7 +204,7 @@ impl Links {
     }
 }
 
-impl Drop for Links {
+impl Drop for HostConnections {
     fn drop(&mut self) {
         for machine in &self.machines {
             self.clear(machine);
@@ -217,20 +217,20 @@ impl Drop for Links {
 
 /// Hosts that are ready to run nodes.
 pub(super) struct Remote {
-    links: Arc<Links>,
+    links: Arc<HostConnections>,
     nodes: usize,
     base_port: u16,
 }
 
 impl Remote {
     /// Copies the program to all hosts.
-    pub(super) fn new(plan: &Plan<'_>, nodes: usize) -> Result<Self, DeployError> {
+    pub(super) fn new(plan: &DeploymentPlan<'_>, nodes: usize) -> Result<Self, DeployError> {
         let sockets = tempfile::Builder::new().prefix("rota-ssh-").tempdir();
         let sockets = sockets.map_err(|reason| DeployError::Write {
             path: std::env::temp_dir(),
             reason,
         })?;
-        let mut links = Links {
+        let mut links = HostConnections {
             config: plan.ssh_config.clone(),
             sockets,
             machines: Vec::new(),
@@ -250,7 +250,7 @@ impl Remote {
     pub(super) fn ground(&self) -> Result<Hosts, DeployError> {
         let machines = &self.links.machines;
         let port = |node: usize| u16::try_from(usize::from(self.base_port) + node);
-        let mut places = Places {
+        let mut places = NodePlaces {
             listen: Vec::new(),
             reach: Vec::new(),
         };
@@ -305,8 +305,8 @@ fn different(machines: &[Machine]) -> usize {
 
 /// The nodes of one run on these hosts.
 pub(super) struct Hosts {
-    links: Arc<Links>,
-    places: Places,
+    links: Arc<HostConnections>,
+    places: NodePlaces,
     /// The folder of each node on its host.
     folders: Vec<String>,
 }
@@ -325,11 +325,11 @@ impl Hosts {
 }
 
 impl Hosting for Hosts {
-    fn places(&self) -> &Places {
+    fn places(&self) -> &NodePlaces {
         &self.places
     }
 
-    fn install(&mut self, files: &Path, members: &[Member]) -> Result<(), DeployError> {
+    fn install(&mut self, files: &Path, members: &[DemoMember]) -> Result<(), DeployError> {
         for machine in &self.links.machines {
             let run = format!("{}/run", machine.folder);
             let line = format!("rm -rf {run} && mkdir {run}");

@@ -11,7 +11,7 @@ use simulations::Scenario;
 use super::DeployError;
 use super::hosting::{Facts, Hosting, links};
 use super::proxy::Proxy;
-use crate::demo::{Member, Places, ports};
+use crate::demo::{DemoMember, NodePlaces, ports};
 use node::institution::cpu_seconds;
 
 /// The processes of one run, on any network of this machine.
@@ -28,7 +28,7 @@ impl Processes {
         }
     }
 
-    pub(super) fn install(&mut self, members: &[Member]) {
+    pub(super) fn install(&mut self, members: &[DemoMember]) {
         self.configs = members.iter().map(|member| member.config.clone()).collect();
     }
 
@@ -78,14 +78,14 @@ pub(super) fn terminate(child: &Child) {
 }
 
 /// Nodes over 127.0.0.1.
-pub(super) struct Loopback {
+pub(super) struct LoopbackNodes {
     processes: Processes,
-    places: Places,
+    places: NodePlaces,
     proxy: Proxy,
     words: String,
 }
 
-impl Loopback {
+impl LoopbackNodes {
     pub(super) fn new(program: &Path, scenario: &Scenario, n: usize) -> Result<Self, DeployError> {
         let own = ports(None, n)?;
         let address = |port: u16| Transport::Quic.addresses("127.0.0.1", port);
@@ -96,7 +96,7 @@ impl Loopback {
         })?;
         let doors = proxy.doors.iter();
         let reach = doors.map(|doors| doors.iter().map(|&port| address(port)).collect());
-        let places = Places {
+        let places = NodePlaces {
             listen: own.iter().map(|&port| address(port)).collect(),
             reach: reach.collect(),
         };
@@ -109,12 +109,12 @@ impl Loopback {
     }
 }
 
-impl Hosting for Loopback {
-    fn places(&self) -> &Places {
+impl Hosting for LoopbackNodes {
+    fn places(&self) -> &NodePlaces {
         &self.places
     }
 
-    fn install(&mut self, _: &Path, members: &[Member]) -> Result<(), DeployError> {
+    fn install(&mut self, _: &Path, members: &[DemoMember]) -> Result<(), DeployError> {
         self.processes.install(members);
         Ok(())
     }

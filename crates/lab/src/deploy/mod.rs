@@ -28,19 +28,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::rotation::{self, Deployment, Experiment, Findings, LabOptions, Laboratory, Trial};
+use crate::rotation::{
+    self, Deployment, Findings, LabOptions, Laboratory, RotationExperiment, RotationRun,
+};
 use learn::Study;
 use protocol::charter::Rotation;
 use simulations::{RunError, Scenario};
 use task::data::DataError;
 
 use crate::demo::{self, DemoError};
-use crate::history::LogError;
+use crate::history::HistoryError;
 use formatting::numbers;
 
-use director::Director;
+use director::DeployDirector;
 use hosting::Hosting;
-use prepared::Prepared;
+use prepared::PreparedHosting;
 
 pub use hosting::NetworkKind;
 pub use hosts::{Host, HostsError, parse as parse_hosts};
@@ -52,9 +54,9 @@ pub const MOST: usize = 16;
 const STARTING: Duration = Duration::from_secs(20);
 
 /// A deployment.
-pub struct Plan<'a> {
+pub struct DeploymentPlan<'a> {
     /// The experiment; its limit of time counts from the start of the processes.
-    pub experiment: &'a Experiment,
+    pub experiment: &'a RotationExperiment,
     /// The network, on this machine; `None`: namespaces if all that the scenario asks of links can be
     /// done there, otherwise loopback.
     pub network: Option<NetworkKind>,
@@ -88,7 +90,7 @@ pub enum DeployError {
     Files(#[from] DemoError),
     /// The lines of the nodes.
     #[error(transparent)]
-    Lines(#[from] LogError),
+    Lines(#[from] HistoryError),
     /// A file or folder.
     #[error("cannot write {}: {reason}", path.display())]
     Write {
@@ -141,7 +143,7 @@ impl DeployError {
 /// # Errors
 /// [`DeployError`]: the scenario asks for what processes cannot do, a program that is needed fails, or
 /// a node ends by itself. A federation that does not finish is no error: that is what is measured.
-pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
+pub fn rotation(mut plan: DeploymentPlan<'_>) -> Result<Laboratory, DeployError> {
     let experiment = plan.experiment;
     let scenario = &experiment.scenario;
     let study = silos(scenario, plan.data.as_deref())?;
@@ -156,7 +158,7 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
         },
     )?;
     let limit = Duration::from_secs_f64(simulated.limit_seconds) + STARTING;
-    let prepared = Prepared::new(&plan, scenario, names.len())?;
+    let prepared = PreparedHosting::new(&plan, scenario, names.len())?;
     let runs = experiment.seeds * experiment.policies.len();
     (plan.say)(&format!(
         "{}; {}, each at most {}",
@@ -164,7 +166,7 @@ pub fn rotation(mut plan: Plan<'_>) -> Result<Laboratory, DeployError> {
         numbers::plural(runs, "run"),
         numbers::seconds(limit.as_secs_f64()),
     ));
-    let mut trials: Vec<Vec<Trial>> = vec![Vec::new(); experiment.policies.len()];
+    let mut trials: Vec<Vec<RotationRun>> = vec![Vec::new(); experiment.policies.len()];
     let mut network = None;
     for seed in 0..experiment.seeds as u64 {
         for (nth, &policy) in experiment.policies.iter().enumerate() {
@@ -237,7 +239,10 @@ fn silos(scenario: &Scenario, data: Option<&Path>) -> Result<Study, DeployError>
 }
 
 /// The faults of the experiment, where the nodes of these names can have them.
-fn planned(plan: &Plan<'_>, names: &[String]) -> Result<Vec<faults::Planned>, DeployError> {
+fn planned(
+    plan: &DeploymentPlan<'_>,
+    names: &[String],
+) -> Result<Vec<faults::PlannedFault>, DeployError> {
     let faults = plan.experiment.faults(names.len());
     let nodes = faults::Where {
         on_hosts: !plan.hosts.is_empty(),
@@ -248,13 +253,13 @@ fn planned(plan: &Plan<'_>, names: &[String]) -> Result<Vec<faults::Planned>, De
 
 /// One run: a rotation and a seed.
 fn run(
-    plan: &mut Plan<'_>,
+    plan: &mut DeploymentPlan<'_>,
     scenario: &Scenario,
     policy: Rotation,
     ground: &mut dyn Hosting,
-    faults: &[faults::Planned],
+    faults: &[faults::PlannedFault],
     (folder, limit): (&Path, Duration),
-) -> Result<Trial, DeployError> {
+) -> Result<RotationRun, DeployError> {
     let work = |reason| DeployError::Write {
         path: folder.into(),
         reason,
@@ -269,7 +274,7 @@ fn run(
         without_serving(&member.config)?;
     }
     ground.install(files.path(), &members)?;
-    let mut director = Director::new(ground, &members, folder, policy)?;
+    let mut director = DeployDirector::new(ground, &members, folder, policy)?;
     let ran = director.run(faults, limit, scenario.rounds);
     let logs = director.end();
     trial::trial(scenario, &ran?, &logs?)

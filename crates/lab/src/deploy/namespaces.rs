@@ -16,7 +16,7 @@ use simulations::network::{LinkConfig, latencies};
 use super::hosting::{Facts, Hosting, links};
 use super::local::{Processes, cpu, terminate};
 use super::{DeployError, output};
-use crate::demo::{Member, Places};
+use crate::demo::{DemoMember, NodePlaces};
 
 /// The port of every node.
 const PORT: u16 = 4001;
@@ -107,7 +107,7 @@ impl Drop for Deleted {
 /// The namespaces of one run.
 pub(super) struct Namespaces {
     processes: Processes,
-    places: Places,
+    places: NodePlaces,
     hub: String,
     /// By node.
     names: Vec<String>,
@@ -159,7 +159,7 @@ impl Namespaces {
         let listen = (0..n).map(|node| Transport::Quic.addresses(&address(node), PORT));
         Ok(Self {
             processes: Processes::new(program),
-            places: Places::open(listen.collect()),
+            places: NodePlaces::open(listen.collect()),
             hub,
             names,
             cut: vec![0; n],
@@ -205,11 +205,11 @@ fn sending(shaping: Shaping, config: &LinkConfig, latency: Duration) -> Option<V
 }
 
 impl Hosting for Namespaces {
-    fn places(&self) -> &Places {
+    fn places(&self) -> &NodePlaces {
         &self.places
     }
 
-    fn install(&mut self, _: &Path, members: &[Member]) -> Result<(), DeployError> {
+    fn install(&mut self, _: &Path, members: &[DemoMember]) -> Result<(), DeployError> {
         self.processes.install(members);
         Ok(())
     }

@@ -6,12 +6,12 @@ use simulations::Scenario;
 
 use super::hosting::{Hosting, NetworkKind};
 use super::hosts::Remote;
-use super::local::Loopback;
+use super::local::LoopbackNodes;
 use super::namespaces::{Namespaces, Shaping};
-use super::{DeployError, Plan};
+use super::{DeployError, DeploymentPlan};
 
 /// A ground that was chosen and found possible.
-pub(super) enum Prepared {
+pub(super) enum PreparedHosting {
     Loopback {
         program: PathBuf,
         why: Option<String>,
@@ -23,9 +23,13 @@ pub(super) enum Prepared {
     Hosts(Box<Remote>),
 }
 
-impl Prepared {
+impl PreparedHosting {
     /// Chooses as `plan` says, or what is possible here.
-    pub(super) fn new(plan: &Plan<'_>, scenario: &Scenario, n: usize) -> Result<Self, DeployError> {
+    pub(super) fn new(
+        plan: &DeploymentPlan<'_>,
+        scenario: &Scenario,
+        n: usize,
+    ) -> Result<Self, DeployError> {
         let program = plan.program.clone();
         if !plan.hosts.is_empty() {
             let remote = Remote::new(plan, n)?;
@@ -69,7 +73,7 @@ impl Prepared {
         n: usize,
     ) -> Result<Box<dyn Hosting>, DeployError> {
         Ok(match self {
-            Self::Loopback { program, .. } => Box::new(Loopback::new(program, scenario, n)?),
+            Self::Loopback { program, .. } => Box::new(LoopbackNodes::new(program, scenario, n)?),
             Self::Namespaces { program, shaping } => {
                 Box::new(Namespaces::new(program, *shaping, scenario, n)?)
             }

@@ -27,19 +27,19 @@ const QUEUE: Duration = Duration::from_secs(1);
 pub(super) struct Proxy {
     /// The port at which each node reaches each other one, by sender and receiver; 0 for itself.
     pub(super) doors: Vec<Vec<u16>>,
-    links: Arc<Links>,
+    links: Arc<ProxyLinks>,
     /// Runs until this is dropped.
     _runtime: Runtime,
 }
 
-struct Links {
+struct ProxyLinks {
     config: LinkConfig,
     latency: Vec<Vec<Duration>>,
     sent: Vec<AtomicU64>,
-    changing: Mutex<Changing>,
+    changing: Mutex<ProxyState>,
 }
 
-struct Changing {
+struct ProxyState {
     /// When the line of each sender is free.
     free: Vec<Instant>,
     /// Links that are cut, by how many faults.
@@ -58,11 +58,11 @@ impl Proxy {
             .enable_all()
             .build()?;
         let n = nodes.len();
-        let links = Arc::new(Links {
+        let links = Arc::new(ProxyLinks {
             config: config.clone(),
             latency: latencies(config, n, seed),
             sent: (0..n).map(|_| AtomicU64::new(0)).collect(),
-            changing: Mutex::new(Changing {
+            changing: Mutex::new(ProxyState {
                 free: vec![Instant::now(); n],
                 cut: BTreeMap::new(),
                 random: seed,
@@ -108,7 +108,11 @@ impl Proxy {
 }
 
 /// Opens the door for one node to another, which listens at `port`.
-async fn open(links: &Arc<Links>, (from, to): (usize, usize), port: u16) -> io::Result<SocketAddr> {
+async fn open(
+    links: &Arc<ProxyLinks>,
+    (from, to): (usize, usize),
+    port: u16,
+) -> io::Result<SocketAddr> {
     let door = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?);
     let back = Arc::new(UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?);
     let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -149,8 +153,8 @@ fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Links {
-    fn changing(&self) -> MutexGuard<'_, Changing> {
+impl ProxyLinks {
+    fn changing(&self) -> MutexGuard<'_, ProxyState> {
         locked(&self.changing)
     }
 
@@ -196,7 +200,7 @@ impl Links {
     }
 }
 
-impl Changing {
+impl ProxyState {
     /// A pseudorandom number from 0 to 1, by SplitMix64.
     fn uniform(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -3,16 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::rotation::{Point, Seen, Trial};
+use crate::rotation::{MetricPoint, RotationRun, SeenAuthors};
 use simulations::Scenario;
 
 use super::DeployError;
 use super::director::{Logs, Ran};
-use crate::history::{self, History, Known};
+use crate::history::{self, History, StopsAndClocks};
 
 /// The trial of a run.
-pub(super) fn trial(scenario: &Scenario, ran: &Ran, logs: &Logs) -> Result<Trial, DeployError> {
-    let known = Known {
+pub(super) fn trial(
+    scenario: &Scenario,
+    ran: &Ran,
+    logs: &Logs,
+) -> Result<RotationRun, DeployError> {
+    let known = StopsAndClocks {
         stops: Some(ran.stops.clone()),
         ahead: logs.ahead.clone(),
     };
@@ -25,7 +29,7 @@ pub(super) fn trial(scenario: &Scenario, ran: &Ran, logs: &Logs) -> Result<Trial
     };
     let n = logs.names.len();
     let metrics = metrics(&history);
-    let curve = history.rounds.iter().map(|round| Point {
+    let curve = history.rounds.iter().map(|round| MetricPoint {
         round: round.round,
         seconds: round.at,
         metric: metrics.get(&round.round).copied(),
@@ -59,7 +63,7 @@ pub(super) fn trial(scenario: &Scenario, ran: &Ran, logs: &Logs) -> Result<Trial
     stops
         .iter_mut()
         .for_each(|stop| stop.member = place(stop.member));
-    Ok(Trial {
+    Ok(RotationRun {
         seed: scenario.seed,
         trace: String::new(),
         rounds: history.rounds.len() as u64,
@@ -80,14 +84,14 @@ pub(super) fn trial(scenario: &Scenario, ran: &Ran, logs: &Logs) -> Result<Trial
 }
 
 /// What curious leads have seen after every final round: its lead has the contributions in it.
-fn seen(history: &History, n: usize) -> Vec<Seen> {
+fn seen(history: &History, n: usize) -> Vec<SeenAuthors> {
     let mut authors = vec![BTreeSet::<usize>::new(); history.silos.len()];
     let others = n.saturating_sub(1).max(1) as f64;
-    let after = |round: &history::Round| {
+    let after = |round: &history::HistoryRound| {
         let own = &mut authors[round.lead];
         own.extend(round.contributors.iter().filter(|by| **by != round.lead));
         let shares = authors.iter().map(|seen| seen.len() as f64 / others);
-        Seen {
+        SeenAuthors {
             round: round.round,
             mean: shares.clone().sum::<f64>() / n as f64,
             most: shares.fold(0.0, f64::max),

@@ -8,7 +8,7 @@ use node::events::{self, NodeEvent};
 
 /// Why logs cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum LogError {
+pub enum HistoryError {
     /// A file cannot be read.
     #[error("cannot read {}: {reason}", file.display())]
     File {
@@ -43,7 +43,7 @@ pub enum LogError {
 }
 
 /// One event of a node.
-pub(super) struct Line {
+pub(super) struct EventLine {
     /// Seconds since 1970.
     pub(super) at: f64,
     /// The same as the node wrote it.
@@ -51,7 +51,7 @@ pub(super) struct Line {
     pub(super) event: NodeEvent,
 }
 
-impl Line {
+impl EventLine {
     pub(super) fn is_start(&self) -> bool {
         matches!(self.event, NodeEvent::Start { .. })
     }
@@ -61,12 +61,12 @@ impl Line {
 pub(super) struct NodeLog {
     pub(super) log: Log,
     pub(super) federation: String,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<EventLine>,
 }
 
 /// The lines of a file; `ahead` are the seconds by which the clock of its machine is ahead.
-pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
-    let bytes = std::fs::read(file).map_err(|reason| LogError::File {
+pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
+    let bytes = std::fs::read(file).map_err(|reason| HistoryError::File {
         file: file.to_owned(),
         reason,
     })?;
@@ -79,7 +79,7 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
             None => (after_a_cut(text), false),
         };
         skipped += usize::from(!whole);
-        lines.extend(found.map(|line| Line {
+        lines.extend(found.map(|line| EventLine {
             at: line.at - ahead,
             ..line
         }));
@@ -93,8 +93,8 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, LogError> {
     let Some((silo, federation)) = starts.next() else {
         let file = file.to_owned();
         return Err(match bytes_are_text(&bytes) {
-            true => LogError::Text(file),
-            false => LogError::Empty(file),
+            true => HistoryError::Text(file),
+            false => HistoryError::Empty(file),
         });
     };
     let log = Log {
@@ -125,13 +125,13 @@ fn bytes_are_text(bytes: &[u8]) -> bool {
 
 /// The event that follows a line which was cut off when its node was killed: the next start is written
 /// behind it.
-fn after_a_cut(text: &str) -> Option<Line> {
+fn after_a_cut(text: &str) -> Option<EventLine> {
     let mut begins = text.match_indices("{\"").skip(1);
     begins.find_map(|(at, _)| line(&text[at..]))
 }
 
 /// The CPU time that a node says that it used, over all its starts.
-fn cpu_seconds(lines: &[Line]) -> Option<f64> {
+fn cpu_seconds(lines: &[EventLine]) -> Option<f64> {
     let (mut before, mut now) = (0.0, None);
     for line in lines {
         match line.event {
@@ -145,11 +145,11 @@ fn cpu_seconds(lines: &[Line]) -> Option<f64> {
 }
 
 /// An event with a time, if the text is one.
-fn line(text: &str) -> Option<Line> {
+fn line(text: &str) -> Option<EventLine> {
     let events::Line { event, time, .. } = serde_json::from_str(text).ok()?;
     let since = humantime::parse_rfc3339_weak(&time).ok()?;
     let at = since.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
-    Some(Line { at, time, event })
+    Some(EventLine { at, time, event })
 }
 
 #[cfg(test)]

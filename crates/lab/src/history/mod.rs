@@ -8,12 +8,12 @@ mod lines;
 mod read;
 mod stops;
 
-use crate::rotation::{Lost, TakeOver, View};
+use crate::rotation::{StoppedMember, TakeOver, TimelineView};
 use serde::Serialize;
 
-pub use lines::LogError;
-pub use read::{Known, read, read_known};
-pub use stops::Stopped;
+pub use lines::HistoryError;
+pub use read::{StopsAndClocks, read, read_known};
+pub use stops::StoppedNode;
 
 /// What the logs of a federation say together. Seconds count from the first line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,15 +29,15 @@ pub struct History {
     /// The logs that were read.
     pub logs: Vec<Log>,
     /// Final rounds.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<HistoryRound>,
     /// Every view.
-    pub views: Vec<View>,
+    pub views: Vec<TimelineView>,
     /// Nodes that stopped.
-    pub stops: Vec<Lost>,
+    pub stops: Vec<StoppedMember>,
     /// What followed when a node stopped that led.
     pub take_overs: Vec<TakeOver>,
     /// Held-out metrics that nodes printed, by silo.
-    pub metrics: Vec<Metric>,
+    pub metrics: Vec<MetricValue>,
 }
 
 /// One log.
@@ -60,7 +60,7 @@ pub struct Log {
 
 /// A final round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Round {
+pub struct HistoryRound {
     /// Its number.
     pub round: u64,
     /// The view of its block.
@@ -77,7 +77,7 @@ pub struct Round {
 
 /// A held-out metric at a silo after a round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Metric {
+pub struct MetricValue {
     /// The silo, by position.
     pub silo: usize,
     /// The round.

@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use crate::rotation::{Event, Lost, View, take_overs};
+use crate::rotation::{MemberEvent, StoppedMember, TimelineView, take_overs};
 
-use super::lines::{LogError, NodeLog, node};
-use super::stops::{Stopped, given, stops};
-use super::{History, Metric, Round};
+use super::lines::{HistoryError, NodeLog, node};
+use super::stops::{StoppedNode, given, stops};
+use super::{History, HistoryRound, MetricValue};
 use node::events::NodeEvent;
-use node::status::document::HeldOut;
+use node::status::document::HeldOutMetrics;
 
 /// What is known of the nodes besides their logs.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct StopsAndClocks {
     /// When nodes stopped; `None`: what the logs say.
-    pub stops: Option<Vec<Stopped>>,
+    pub stops: Option<Vec<StoppedNode>>,
     /// For each log, the seconds by which the clock of its machine is ahead; 0 for those beyond the
     /// end.
     pub ahead: Vec<f64>,
@@ -24,16 +24,16 @@ pub struct Known {
 /// The history in these files, at least one.
 ///
 /// # Errors
-/// [`LogError`]: a file that cannot be read or holds no lines of a node, or several federations.
-pub fn read(files: &[PathBuf]) -> Result<History, LogError> {
-    read_known(files, &Known::default())
+/// [`HistoryError`]: a file that cannot be read or holds no lines of a node, or several federations.
+pub fn read(files: &[PathBuf]) -> Result<History, HistoryError> {
+    read_known(files, &StopsAndClocks::default())
 }
 
 /// The same, where more is known than the files say.
 ///
 /// # Errors
-/// [`LogError`], as for [`read`].
-pub fn read_known(files: &[PathBuf], known: &Known) -> Result<History, LogError> {
+/// [`HistoryError`], as for [`read`].
+pub fn read_known(files: &[PathBuf], known: &StopsAndClocks) -> Result<History, HistoryError> {
     let ahead = known.ahead.iter().copied().chain(std::iter::repeat(0.0));
     let nodes: Vec<NodeLog> = files
         .iter()
@@ -43,7 +43,7 @@ pub fn read_known(files: &[PathBuf], known: &Known) -> Result<History, LogError>
     let expected = nodes.first().map_or("", |node| node.federation.as_str());
     for (node, file) in nodes.iter().zip(files) {
         if node.federation != expected {
-            return Err(LogError::Federation {
+            return Err(HistoryError::Federation {
                 file: file.clone(),
                 found: node.federation.clone(),
                 expected: expected.to_owned(),
@@ -53,7 +53,7 @@ pub fn read_known(files: &[PathBuf], known: &Known) -> Result<History, LogError>
     Ok(together(&nodes, known.stops.as_deref()))
 }
 
-fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
+fn together(nodes: &[NodeLog], stopped: Option<&[StoppedNode]>) -> History {
     let lines = || {
         nodes
             .iter()
@@ -77,23 +77,23 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
             .collect(),
         None => stops(nodes, ended, &place),
     };
-    let mut found = Found::default();
+    let mut found = MergedLogs::default();
     for (node, line) in lines() {
         found.take(node, &line.event, line.at - began, &place);
     }
-    let Found {
+    let MergedLogs {
         mut events,
         rounds,
         nullified,
         metrics,
     } = found;
     for stop in &stops {
-        events.push(Event::Stopped {
+        events.push(MemberEvent::Stopped {
             at: stop.at - began,
             member: stop.member,
         });
     }
-    let moved = |stop: Lost| Lost {
+    let moved = |stop: StoppedMember| StoppedMember {
         at: stop.at - began,
         back: stop.back.map(|back| back - began),
         ..stop
@@ -118,16 +118,16 @@ fn together(nodes: &[NodeLog], stopped: Option<&[Stopped]>) -> History {
 
 /// What the lines of all nodes say together.
 #[derive(Default)]
-struct Found {
-    events: Vec<Event>,
+struct MergedLogs {
+    events: Vec<MemberEvent>,
     /// The rounds that became final.
-    rounds: BTreeMap<u64, Round>,
+    rounds: BTreeMap<u64, HistoryRound>,
     /// The views that were nullified.
     nullified: BTreeSet<u64>,
-    metrics: Vec<Metric>,
+    metrics: Vec<MetricValue>,
 }
 
-impl Found {
+impl MergedLogs {
     /// Takes an event of a node, so many seconds after the first of all. `place` gives a silo's position.
     fn take(
         &mut self,
@@ -138,12 +138,13 @@ impl Found {
     ) {
         match event {
             NodeEvent::View { view, lead, round } => {
-                self.events.extend(place(lead).map(|lead| Event::Entered {
-                    at,
-                    view: *view,
-                    lead,
-                    round: *round,
-                }));
+                self.events
+                    .extend(place(lead).map(|lead| MemberEvent::Entered {
+                        at,
+                        view: *view,
+                        lead,
+                        round: *round,
+                    }));
             }
             NodeEvent::Nullified { view, .. } => {
                 self.nullified.insert(*view);
@@ -158,14 +159,14 @@ impl Found {
             } => {
                 let (view, round) = (*view, *round);
                 let Some(lead) = place(lead) else { return };
-                self.events.push(Event::Final {
+                self.events.push(MemberEvent::Final {
                     at,
                     round,
                     view,
                     lead,
                 });
                 let contributors = contributors.iter().filter_map(|name| place(name));
-                let known = self.rounds.entry(round).or_insert(Round {
+                let known = self.rounds.entry(round).or_insert(HistoryRound {
                     round,
                     view,
                     lead,
@@ -202,8 +203,8 @@ fn named(event: &NodeEvent) -> impl Iterator<Item = &str> {
 }
 
 /// The metric that reports compare, of a model on a silo's own held-out rows.
-fn metric(held_out: &HeldOut, silo: Option<usize>, round: u64) -> Option<Metric> {
-    Some(Metric {
+fn metric(held_out: &HeldOutMetrics, silo: Option<usize>, round: u64) -> Option<MetricValue> {
+    Some(MetricValue {
         silo: silo?,
         round,
         name: held_out.metric.clone(),
@@ -213,14 +214,14 @@ fn metric(held_out: &HeldOut, silo: Option<usize>, round: u64) -> Option<Metric>
 
 /// The views, by what nodes said when they entered them and how they ended.
 fn views(
-    events: &[Event],
-    rounds: &BTreeMap<u64, Round>,
+    events: &[MemberEvent],
+    rounds: &BTreeMap<u64, HistoryRound>,
     nullified: &BTreeSet<u64>,
     end: f64,
-) -> Vec<View> {
-    let mut views = BTreeMap::<u64, View>::new();
+) -> Vec<TimelineView> {
+    let mut views = BTreeMap::<u64, TimelineView>::new();
     for event in events {
-        let Event::Entered {
+        let MemberEvent::Entered {
             at,
             view,
             lead,
@@ -229,7 +230,7 @@ fn views(
         else {
             continue;
         };
-        let known = views.entry(view).or_insert_with(|| View {
+        let known = views.entry(view).or_insert_with(|| TimelineView {
             view,
             lead,
             from: at,
@@ -248,7 +249,7 @@ fn views(
         .map(|round| (round.view, round.lead))
         .collect();
     let starts: Vec<f64> = views.values().map(|view| view.from).collect();
-    let mut views: Vec<View> = views.into_values().collect();
+    let mut views: Vec<TimelineView> = views.into_values().collect();
     for (view, next) in views.iter_mut().zip(starts.into_iter().skip(1)) {
         view.to = next.max(view.from);
     }
@@ -369,7 +370,7 @@ mod tests {
         assert_eq!(results, [(0, "final"), (0, "nullified"), (1, "final")]);
         // It stopped ten seconds before the other lost the connection, and was back after half a minute.
         // The second time it did not say that it leaves, and the other left later.
-        let stop = |at, back| Lost {
+        let stop = |at, back| StoppedMember {
             at,
             member: 0,
             back,

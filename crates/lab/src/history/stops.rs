@@ -2,9 +2,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::rotation::Lost;
+use crate::rotation::StoppedMember;
 
-use super::lines::{Line, NodeLog};
+use super::lines::{EventLine, NodeLog};
 use node::events::NodeEvent;
 
 /// Seconds without a line, at the end of the logs, after which a node counts as stopped.
@@ -14,7 +14,7 @@ const NOTICED: f64 = 10.0;
 
 /// A node that stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StoppedNode {
     /// Its institution.
     pub silo: String,
     /// When.
@@ -24,12 +24,15 @@ pub struct Stopped {
 }
 
 /// A stop that is known, with times since 1970.
-pub(super) fn given(stop: &Stopped, place: &impl Fn(&str) -> Option<usize>) -> Option<Lost> {
+pub(super) fn given(
+    stop: &StoppedNode,
+    place: &impl Fn(&str) -> Option<usize>,
+) -> Option<StoppedMember> {
     let seconds = |time: SystemTime| {
         let since = time.duration_since(UNIX_EPOCH);
         since.map_or(0.0, |since| since.as_secs_f64())
     };
-    Some(Lost {
+    Some(StoppedMember {
         at: seconds(stop.at),
         member: place(&stop.silo)?,
         back: stop.back.map(seconds),
@@ -37,8 +40,8 @@ pub(super) fn given(stop: &Stopped, place: &impl Fn(&str) -> Option<usize>) -> O
 }
 
 /// Whether the node said that it leaves, in the lines of one of its runs.
-fn orderly(run: Option<&[Line]>) -> bool {
-    let leaves = |line: &Line| matches!(line.event, NodeEvent::Leaving { .. });
+fn orderly(run: Option<&[EventLine]>) -> bool {
+    let leaves = |line: &EventLine| matches!(line.event, NodeEvent::Leaving { .. });
     run.is_some_and(|run| run.iter().any(leaves))
 }
 
@@ -52,10 +55,10 @@ pub(super) fn stops(
     nodes: &[NodeLog],
     ended: f64,
     place: &impl Fn(&str) -> Option<usize>,
-) -> Vec<Lost> {
+) -> Vec<StoppedMember> {
     let mut stops = Vec::new();
     let left = |node: &NodeLog| {
-        let last = orderly(node.lines.split(Line::is_start).next_back());
+        let last = orderly(node.lines.split(EventLine::is_start).next_back());
         last.then(|| node.lines.last().map(|last| last.at))
             .flatten()
     };
@@ -67,7 +70,7 @@ pub(super) fn stops(
         let starts = starts.filter(|(_, line)| line.is_start());
         // One that left in order did not stop.
         let before = |nth: usize| {
-            let mut runs = node.lines[..nth].split(Line::is_start);
+            let mut runs = node.lines[..nth].split(EventLine::is_start);
             orderly(runs.next_back())
         };
         let starts = starts.filter(|(nth, _)| !before(*nth));
@@ -90,7 +93,7 @@ pub(super) fn stops(
             if back.is_some() || noticed.is_some() || later || ended - last > SILENT {
                 let noticed = noticed.map_or(last, |noticed| noticed - NOTICED);
                 let at = noticed.max(last);
-                stops.push(Lost { at, member, back });
+                stops.push(StoppedMember { at, member, back });
             }
         }
     }

@@ -10,7 +10,7 @@ use protocol::roster::Silo;
 use simulations::Scenario;
 use task::{TaskConfig, data::DataError};
 
-use node::federation::{First, FirstError, Pace, first, first_of, pace};
+use node::federation::{FederationStart, FirstError, TrainingPace, first, first_of, pace};
 
 /// Members for which a new agreement is at least patient enough.
 const USUAL: usize = 4;
@@ -45,12 +45,12 @@ pub struct New {
     /// needs it beside the agreement.
     pub start: Option<Params>,
     /// How long one training took here, where the `patience` of the agreement follows from it.
-    pub pace: Option<Pace>,
+    pub pace: Option<TrainingPace>,
 }
 
 /// How long one training of the first silo takes here; `None` where the rows are not here, or are those of
 /// a program: its institution's `rota check` measures it.
-fn measured(scenario: &Scenario, first: &First) -> Option<Pace> {
+fn measured(scenario: &Scenario, first: &FederationStart) -> Option<TrainingPace> {
     let TaskConfig::Table(task) = &scenario.task else {
         return None;
     };
@@ -151,7 +151,7 @@ fn start(
     task: &mut TaskConfig,
     scenario: &Scenario,
     names: &[String],
-) -> Result<(First, Option<Params>), NewError> {
+) -> Result<(FederationStart, Option<Params>), NewError> {
     let (strategy, seed) = (&scenario.strategy, scenario.seed);
     let (TaskConfig::External(_), Some(program)) = (&*task, &scenario.learner) else {
         return Ok((first(task, strategy, seed, names)?, None));

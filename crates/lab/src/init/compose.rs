@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use methods::strategy::STRATEGIES;
 use simulations::{Overrides, Scenario, ScenarioError};
-use task::propose::{Proposal, Wishes, propose};
+use task::propose::{SchemaProposal, Wishes, propose};
 use task::schema::MissingRule;
 use task::{TaskConfig, data::DataError};
 use toml::{Table, Value};
@@ -17,7 +17,7 @@ use node::federation::rows_in_words;
 
 /// What is known from the command line.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct InitRequest {
     /// A built-in scenario or a file; its data are not read.
     pub scenario: Option<String>,
     /// Tables of one institution, from which the columns are taken.
@@ -50,7 +50,7 @@ pub struct Composed {
 }
 
 /// Asks a person.
-pub struct Ask<'a> {
+pub struct Prompt<'a> {
     /// Where the answers come from.
     pub input: &'a mut dyn BufRead,
     /// Where the questions go.
@@ -82,7 +82,7 @@ pub enum ComposeError {
     Terminal(#[from] io::Error),
 }
 
-impl Ask<'_> {
+impl Prompt<'_> {
     /// The answer to a question, or `default` if it is empty. Asked again until `check` takes it.
     ///
     /// # Errors
@@ -129,7 +129,10 @@ enum Base {
 ///
 /// # Errors
 /// [`ComposeError`]: something is missing or wrong.
-pub fn compose(wanted: &Wanted, mut ask: Option<&mut Ask<'_>>) -> Result<Composed, ComposeError> {
+pub fn compose(
+    wanted: &InitRequest,
+    mut ask: Option<&mut Prompt<'_>>,
+) -> Result<Composed, ComposeError> {
     let base = match (&wanted.scenario, wanted.tables.as_slice()) {
         (Some(scenario), _) => Base::Scenario(scenario.clone()),
         (None, [_, ..]) => Base::Tables(wanted.tables.clone()),
@@ -170,9 +173,9 @@ pub fn compose(wanted: &Wanted, mut ask: Option<&mut Ask<'_>>) -> Result<Compose
 
 /// From a scenario, in which keys may be missing.
 fn of_scenario(
-    wanted: &Wanted,
+    wanted: &InitRequest,
     name: &str,
-    mut ask: Option<&mut Ask<'_>>,
+    mut ask: Option<&mut Prompt<'_>>,
 ) -> Result<Scenario, ComposeError> {
     let text = task::file::read_text(Path::new(name), task::file::CONFIGURATION);
     let table = text.ok().and_then(|text| text.parse::<Table>().ok());
@@ -245,9 +248,9 @@ fn of_scenario(
 
 /// From the columns of tables.
 fn of_tables(
-    wanted: &Wanted,
+    wanted: &InitRequest,
     files: &[PathBuf],
-    mut ask: Option<&mut Ask<'_>>,
+    mut ask: Option<&mut Prompt<'_>>,
 ) -> Result<Composed, ComposeError> {
     let mut wishes = Wishes {
         alone: true,
@@ -314,10 +317,10 @@ fn of_tables(
 
 /// The column to predict, as a person names it.
 fn target(
-    proposal: &Proposal,
+    proposal: &SchemaProposal,
     files: &[PathBuf],
     wishes: &Wishes,
-    ask: &mut Ask<'_>,
+    ask: &mut Prompt<'_>,
 ) -> io::Result<String> {
     let last = proposal
         .schema
@@ -337,7 +340,7 @@ fn target(
 }
 
 /// Lets features take missing values by this rule, where they refused them.
-fn fill_in(proposal: &mut Proposal, missing: MissingRule) {
+fn fill_in(proposal: &mut SchemaProposal, missing: MissingRule) {
     for feature in &mut proposal.schema.features {
         if feature.missing == MissingRule::Refuse {
             // There is no median of categories.
@@ -350,9 +353,9 @@ fn fill_in(proposal: &mut Proposal, missing: MissingRule) {
 /// Asks for the name, the strategy and the rounds that no option gives, and puts them into the scenario.
 fn ask_what_is_missing(
     table: &mut Table,
-    wanted: &Wanted,
+    wanted: &InitRequest,
     name: &str,
-    ask: &mut Ask<'_>,
+    ask: &mut Prompt<'_>,
 ) -> Result<(), ComposeError> {
     if wanted.name.is_none() {
         let name = ask.ask("Name of the federation", Some(name), text_of)?;
@@ -372,7 +375,7 @@ fn ask_what_is_missing(
 }
 
 /// With the options that replace what a scenario says.
-fn changed(mut scenario: Scenario, wanted: &Wanted) -> Result<Scenario, ComposeError> {
+fn changed(mut scenario: Scenario, wanted: &InitRequest) -> Result<Scenario, ComposeError> {
     if let Some(name) = &wanted.name {
         scenario.name.clone_from(name);
     }
@@ -389,10 +392,10 @@ fn changed(mut scenario: Scenario, wanted: &Wanted) -> Result<Scenario, ComposeE
 /// What is known, or the answer to a question, or an error that names the option.
 fn answer<T>(
     known: Option<T>,
-    ask: &mut Option<&mut Ask<'_>>,
+    ask: &mut Option<&mut Prompt<'_>>,
     what: &'static str,
     option: &'static str,
-    question: impl FnOnce(&mut Ask<'_>) -> io::Result<T>,
+    question: impl FnOnce(&mut Prompt<'_>) -> io::Result<T>,
 ) -> Result<T, ComposeError> {
     match (known, ask.as_deref_mut()) {
         (Some(known), _) => Ok(known),
@@ -489,11 +492,11 @@ name = 'age'
     }
 
     /// What is put together with these answers, and what was asked.
-    fn asked(wanted: &Wanted, answers: &str) -> (Result<Composed, ComposeError>, String) {
+    fn asked(wanted: &InitRequest, answers: &str) -> (Result<Composed, ComposeError>, String) {
         let mut output = Vec::new();
         let mut input = answers.as_bytes();
         let scenario = {
-            let mut ask = Ask {
+            let mut ask = Prompt {
                 input: &mut input,
                 output: &mut output,
             };
@@ -504,10 +507,10 @@ name = 'age'
 
     #[test]
     fn what_a_file_lacks_is_asked_for_and_asked_again_until_it_is_right() {
-        let wanted = Wanted {
+        let wanted = InitRequest {
             scenario: Some(file("schema.toml", SCHEMA)),
             name: Some("stays".into()),
-            ..Wanted::default()
+            ..InitRequest::default()
         };
         let (scenario, said) = asked(&wanted, "none\n7\nfedavgg\n\nforest\nlogistic\n");
         let scenario = scenario.unwrap().scenario;
@@ -517,7 +520,7 @@ name = 'age'
         assert!(said.contains("did you mean \"fedavg\"?"), "{said}");
         assert!(said.contains("\"forest\" is no model"), "{said}");
         // The same with options, and nobody to ask.
-        let options = Wanted {
+        let options = InitRequest {
             rounds: Some(7),
             strategy: Some("fedavg".into()),
             model: Some("logistic".into()),
@@ -554,16 +557,16 @@ name = 'age'
             .collect();
         let table = file("rows.csv", &format!("age,ward,outcome\n{rows}"));
         let (scenario, said) = asked(
-            &Wanted::default(),
+            &InitRequest::default(),
             &format!("nowhere\n{table}\n\nstays\n\n4\n\n"),
         );
         let scenario = scenario.unwrap().scenario;
         assert!(said.contains("there is no file \"nowhere\""), "{said}");
         assert!(said.contains("Column to predict [outcome]"), "{said}");
         assert_eq!((scenario.name.as_str(), scenario.rounds), ("stays", 4));
-        let wanted = Wanted {
+        let wanted = InitRequest {
             tables: vec![table.into()],
-            ..Wanted::default()
+            ..InitRequest::default()
         };
         let alone = compose(&wanted, None).unwrap().scenario;
         assert_eq!((alone.name.as_str(), alone.rounds), ("outcome", 10));
@@ -572,9 +575,11 @@ name = 'age'
 
     #[test]
     fn a_terminal_that_closes_ends_the_questions() {
-        let (scenario, _) = asked(&Wanted::default(), "");
+        let (scenario, _) = asked(&InitRequest::default(), "");
         assert!(matches!(scenario, Err(ComposeError::Terminal(_))));
-        let error = compose(&Wanted::default(), None).unwrap_err().to_string();
+        let error = compose(&InitRequest::default(), None)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("what is learned is missing: give --scenario"),
             "{error}"

@@ -9,17 +9,17 @@ use std::path::{Path, PathBuf};
 
 use task::data::DataError;
 use task::data::Target;
-use task::propose::{Proposal, Wishes, propose};
+use task::propose::{SchemaProposal, Wishes, propose};
 
 pub use agreement::{New, NewError, agreement};
-pub use compose::{Ask, ComposeError, Composed, Wanted, compose};
+pub use compose::{ComposeError, Composed, InitRequest, Prompt, compose};
 pub use text::scenario;
 
 /// A proposed scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
+pub struct ScenarioDraft {
     /// What was found.
-    pub proposal: Proposal,
+    pub proposal: SchemaProposal,
     /// The scenario as TOML.
     pub text: String,
     /// Fewest rows of a silo; smaller ones are left out.
@@ -30,7 +30,11 @@ pub struct Draft {
 ///
 /// # Errors
 /// [`DataError`]: files that cannot be read, or from which no federation can learn.
-pub fn draft(files: &[PathBuf], wishes: &Wishes, scenario: &Path) -> Result<Draft, DataError> {
+pub fn draft(
+    files: &[PathBuf],
+    wishes: &Wishes,
+    scenario: &Path,
+) -> Result<ScenarioDraft, DataError> {
     if let Some(count @ 0..2) = wishes.pretend_silos {
         return Err(DataError::Config(format!(
             "--pretend-silos is {count}, and a federation needs at least 2"
@@ -49,7 +53,7 @@ pub fn draft(files: &[PathBuf], wishes: &Wishes, scenario: &Path) -> Result<Draf
         )));
     }
     let text = text::scenario(&proposal, files, wishes, scenario, small);
-    Ok(Draft {
+    Ok(ScenarioDraft {
         proposal,
         text,
         silo_rows: small,
@@ -57,8 +61,8 @@ pub fn draft(files: &[PathBuf], wishes: &Wishes, scenario: &Path) -> Result<Draf
 }
 
 /// What was found, for people: one line each.
-pub fn findings(draft: &Draft) -> Vec<String> {
-    let Draft { proposal, .. } = draft;
+pub fn findings(draft: &ScenarioDraft) -> Vec<String> {
+    let ScenarioDraft { proposal, .. } = draft;
     let silos = proposal.silos.len();
     let mut rows: Vec<usize> = proposal.silos.iter().map(|(_, rows)| *rows).collect();
     rows.sort_unstable();
@@ -83,7 +87,7 @@ pub fn findings(draft: &Draft) -> Vec<String> {
 
 /// What each column holds and what it is taken for, and which columns are left out and why: one line
 /// each.
-pub fn described(proposal: &Proposal) -> Vec<String> {
+pub fn described(proposal: &SchemaProposal) -> Vec<String> {
     let target = proposal
         .schema
         .target

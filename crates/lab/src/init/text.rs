@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use task::data::{Format, Target};
-use task::propose::{Proposal, Wishes};
+use task::propose::{SchemaProposal, Wishes};
 use task::schema::{ClassValues, ColumnNames, ColumnType, FeatureColumns, Levels, MissingRule};
 
 use node::paths::relative;
@@ -21,7 +21,7 @@ fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 
 /// A scenario that runs, to be kept in the file `scenario`: its paths are relative to that.
 pub fn scenario(
-    proposal: &Proposal,
+    proposal: &SchemaProposal,
     files: &[PathBuf],
     wishes: &Wishes,
     scenario: &Path,
@@ -98,7 +98,7 @@ fn write_head(line: &mut dyn FnMut(&str), scenario: &Path, common: bool) {
 }
 
 /// Writes the model, the metric, and how rows are scaled and split.
-fn write_task(line: &mut dyn FnMut(&str), proposal: &Proposal, common: bool) {
+fn write_task(line: &mut dyn FnMut(&str), proposal: &SchemaProposal, common: bool) {
     line("[task.table]");
     let (model, metric, why) = model(proposal);
     line(&format!("model = {model}   # {why}"));
@@ -119,7 +119,7 @@ fn write_task(line: &mut dyn FnMut(&str), proposal: &Proposal, common: bool) {
 /// Writes the files, each with its format where there are `several` formats.
 fn write_files(
     line: &mut dyn FnMut(&str),
-    proposal: &Proposal,
+    proposal: &SchemaProposal,
     files: &[PathBuf],
     scenario: &Path,
     several: bool,
@@ -150,7 +150,7 @@ fn write_files(
 }
 
 /// Writes the columns that are left out, with the reasons.
-fn write_ignored(line: &mut dyn FnMut(&str), proposal: &Proposal) {
+fn write_ignored(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
     let group = proposal.group.as_ref().map(|(column, _)| column);
     let ignored = proposal
         .left_out
@@ -168,7 +168,7 @@ fn write_ignored(line: &mut dyn FnMut(&str), proposal: &Proposal) {
 }
 
 /// Writes the target, and between which numbers columns lie.
-fn write_target(line: &mut dyn FnMut(&str), proposal: &Proposal) {
+fn write_target(line: &mut dyn FnMut(&str), proposal: &SchemaProposal) {
     line("[task.table.schema.target]");
     let target = &proposal.schema.target;
     line(&format!("name = {}", names(&target.name)));
@@ -200,7 +200,7 @@ fn write_target(line: &mut dyn FnMut(&str), proposal: &Proposal) {
 }
 
 /// Writes a feature.
-fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal: &Proposal) {
+fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal: &SchemaProposal) {
     line("[[task.table.schema.feature]]");
     let first = feature.name.iter().next().unwrap_or_default();
     let what = proposal.columns.iter().find(|(name, _)| name == first);
@@ -237,7 +237,7 @@ fn write_feature(line: &mut dyn FnMut(&str), feature: &FeatureColumns, proposal:
 }
 
 /// The model that one would try first, the metric to compare, and why.
-fn model(proposal: &Proposal) -> (&'static str, &'static str, &'static str) {
+fn model(proposal: &SchemaProposal) -> (&'static str, &'static str, &'static str) {
     match proposal.target() {
         Target::Classes(classes) if classes.len() == 2 => (
             "\"logistic\"",
@@ -261,7 +261,7 @@ fn names(names: &ColumnNames) -> String {
 }
 
 /// The texts that mean another one, as an inline table.
-fn codes(proposal: &Proposal) -> String {
+fn codes(proposal: &SchemaProposal) -> String {
     let pair = |(from, to): (&String, &String)| format!("{} = {}", quoted(from), quoted(to));
     let column = |(name, codes): (&String, &std::collections::BTreeMap<String, String>)| {
         let pairs: Vec<String> = codes.iter().map(pair).collect();

@@ -43,7 +43,7 @@ const MESH_QUEUE: usize = 16;
     "{file}: {what}, which is not possible with real sockets: remove it from the scenario, or \
      run it with --mesh virtual"
 )]
-pub struct Refused {
+pub struct LoopbackRefusal {
     file: String,
     what: &'static str,
 }
@@ -51,8 +51,8 @@ pub struct Refused {
 /// Checks that all faults of a scenario can be carried out over real sockets.
 ///
 /// # Errors
-/// [`Refused`]: the scenario cuts links, or it loses or duplicates messages.
-pub fn check(scenario: &Scenario) -> Result<(), Refused> {
+/// [`LoopbackRefusal`]: the scenario cuts links, or it loses or duplicates messages.
+pub fn check(scenario: &Scenario) -> Result<(), LoopbackRefusal> {
     let what = if scenario.faults.iter().any(cuts) {
         "a [[fault]] cuts links"
     } else if scenario.network.loss > 0.0 {
@@ -63,7 +63,7 @@ pub fn check(scenario: &Scenario) -> Result<(), Refused> {
         return Ok(());
     };
     let file = scenario.file.clone();
-    Err(Refused { file, what })
+    Err(LoopbackRefusal { file, what })
 }
 
 fn cuts(fault: &Fault) -> bool {
@@ -97,11 +97,11 @@ struct MemberState {
     blobs: Vec<Arc<AtomicU64>>,
     /// Its network, until its silo is started for the first time.
     ready: Option<silo::Network>,
-    running: Option<Running>,
+    running: Option<MemberTasks>,
 }
 
 /// The tasks of a running member.
-struct Running {
+struct MemberTasks {
     taps: [JoinHandle<()>; 2],
     /// Ends when the mesh has closed its ports.
     ended: JoinHandle<()>,
@@ -225,7 +225,7 @@ impl Loopback {
             runtime.spawn(tap.incoming(mesh.events, incoming)),
         ];
         let ended = mesh.ended;
-        self.states[me.at()].running = Some(Running { taps, ended });
+        self.states[me.at()].running = Some(MemberTasks { taps, ended });
         Ok(silo::Network { commands, events })
     }
 }

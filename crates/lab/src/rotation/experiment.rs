@@ -9,9 +9,9 @@ use task::data::DataError;
 
 use super::measure::trial;
 use super::plan::usual_faults;
-use super::result::{Laboratory, Trial};
+use super::result::{Laboratory, RotationRun};
 use super::summarise::{Findings, laboratory, metric_of};
-use crate::participation::{Participation, participation};
+use crate::participation::{ParticipatingSilos, participation};
 use crate::summary::MetricInfo;
 use simulations::Federation;
 use simulations::Options;
@@ -22,7 +22,7 @@ use simulations::scenario::{Fault, Scenario};
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub struct Experiment {
+pub struct RotationExperiment {
     /// The federation. Its own rotation is not used.
     pub scenario: Scenario,
     /// The rotations, at least one. The first is the one that the others are compared with.
@@ -36,7 +36,7 @@ pub struct Experiment {
     pub limit: Option<Duration>,
 }
 
-impl Experiment {
+impl RotationExperiment {
     /// The faults of a federation of `n` silos: those that were asked for, or the scenario's, or
     /// [`usual_faults`].
     pub fn faults(&self, n: usize) -> Vec<Fault> {
@@ -88,7 +88,7 @@ impl Default for LabOptions<'_> {
 /// [`RunError`]: data, setup, or a violated property. A federation that does not finish is no error
 /// here: that is what the experiment measures.
 pub fn rotation(
-    experiment: &Experiment,
+    experiment: &RotationExperiment,
     mut options: LabOptions<'_>,
 ) -> Result<Laboratory, RunError> {
     let threads = Threads::new(options.threads);
@@ -140,22 +140,22 @@ pub fn rotation(
 }
 
 /// An experiment under way.
-struct Running {
+struct RunningExperiment {
     faults: Vec<Fault>,
     limit: Duration,
     silos: Vec<String>,
     metric: MetricInfo,
     /// By policy, then by seed.
-    trials: Vec<Vec<Trial>>,
+    trials: Vec<Vec<RotationRun>>,
 }
 
 /// Chooses faults and limit.
 fn begin(
-    experiment: &Experiment,
+    experiment: &RotationExperiment,
     scenario: &Scenario,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
     threads: &Arc<Threads>,
-) -> Result<Running, RunError> {
+) -> Result<RunningExperiment, RunError> {
     let study = &participation.study;
     let n = study.silos.len();
     let faults = experiment.faults(n);
@@ -176,7 +176,7 @@ fn begin(
             Duration::from_secs_f64(2.0 * calm.seconds) + pauses.sum::<Duration>()
         }
     };
-    Ok(Running {
+    Ok(RunningExperiment {
         faults,
         limit,
         silos: study.silos.iter().map(|silo| silo.name.clone()).collect(),
@@ -188,12 +188,12 @@ fn begin(
 /// One run.
 fn run(
     scenario: &Scenario,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
     policy: Rotation,
     faults: &[Fault],
     limit: Option<Duration>,
     threads: &Arc<Threads>,
-) -> Result<Trial, RunError> {
+) -> Result<RotationRun, RunError> {
     let mut scenario = scenario.clone();
     scenario.charter.rotation.0 = policy;
     let study = &participation.study;

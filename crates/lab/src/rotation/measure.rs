@@ -8,8 +8,8 @@ use methods::learner::Split;
 use protocol::{MemberIndex, Report};
 use silo::Notice;
 
-use super::result::{Lost, Point, Seen, Trial};
-use super::takeover::{Event, take_overs};
+use super::result::{MetricPoint, RotationRun, SeenAuthors, StoppedMember};
+use super::takeover::{MemberEvent, take_overs};
 use super::timeline::timeline;
 use crate::summary::{AdoptedModel, adopted_models};
 use simulations::Federation;
@@ -28,7 +28,7 @@ pub(super) fn trial(
     study: &Study,
     recorded: &RunRecord,
     threads: &Arc<Threads>,
-) -> Result<Trial, RunError> {
+) -> Result<RotationRun, RunError> {
     let n = study.silos.len();
     let protocol = protocol(recorded);
     let end = protocol.ended.elapsed().as_secs_f64();
@@ -43,10 +43,10 @@ pub(super) fn trial(
     };
     let views = timeline(reports(), end);
     let stops = stops(protocol, end);
-    let mut events: Vec<Event> = reports()
+    let mut events: Vec<MemberEvent> = reports()
         .filter_map(|(at, _, report)| event(at.elapsed().as_secs_f64(), report))
         .collect();
-    events.extend(stops.iter().map(|stop| Event::Stopped {
+    events.extend(stops.iter().map(|stop| MemberEvent::Stopped {
         at: stop.at,
         member: stop.member,
     }));
@@ -64,12 +64,12 @@ pub(super) fn trial(
         before = (bytes, work);
     }
     let metrics = metrics(federation, study, &recorded.notices, threads)?;
-    let curve = protocol.marks.iter().map(|mark| Point {
+    let curve = protocol.marks.iter().map(|mark| MetricPoint {
         round: mark.round,
         seconds: mark.at.as_secs_f64(),
         metric: metrics.get(&mark.round).copied(),
     });
-    Ok(Trial {
+    Ok(RotationRun {
         seed: federation.seed,
         trace: protocol.trace.clone(),
         rounds: protocol.marks.len() as u64,
@@ -100,14 +100,14 @@ pub(super) fn trial(
 }
 
 /// When members stopped, and when they were back before the end.
-fn stops(protocol: &ProtocolRecord, end: f64) -> Vec<Lost> {
+fn stops(protocol: &ProtocolRecord, end: f64) -> Vec<StoppedMember> {
     protocol
         .stops
         .iter()
         .map(|stop| {
             let at = stop.at.as_secs_f64();
             let back = stop.back.map(|after| at + after.as_secs_f64());
-            Lost {
+            StoppedMember {
                 at,
                 member: stop.member.at(),
                 back: back.filter(|&back| back < end),
@@ -116,9 +116,9 @@ fn stops(protocol: &ProtocolRecord, end: f64) -> Vec<Lost> {
         .collect()
 }
 
-fn event(at: f64, report: &Report) -> Option<Event> {
+fn event(at: f64, report: &Report) -> Option<MemberEvent> {
     match report {
-        Report::Entered { view, lead, round } => Some(Event::Entered {
+        Report::Entered { view, lead, round } => Some(MemberEvent::Entered {
             at,
             view: *view,
             lead: lead.at(),
@@ -126,7 +126,7 @@ fn event(at: f64, report: &Report) -> Option<Event> {
         }),
         Report::Final {
             round, view, lead, ..
-        } => Some(Event::Final {
+        } => Some(MemberEvent::Final {
             at,
             round: *round,
             view: *view,
@@ -143,7 +143,7 @@ fn protocol(recorded: &RunRecord) -> &ProtocolRecord {
 }
 
 /// What curious members have seen after every final round.
-fn seen(protocol: &ProtocolRecord, n: usize) -> Vec<Seen> {
+fn seen(protocol: &ProtocolRecord, n: usize) -> Vec<SeenAuthors> {
     let mut authors = vec![BTreeSet::<MemberIndex>::new(); n];
     let mut sightings = protocol.sightings.iter().peekable();
     let others = n.saturating_sub(1).max(1) as f64;
@@ -155,7 +155,7 @@ fn seen(protocol: &ProtocolRecord, n: usize) -> Vec<Seen> {
             }
         }
         let shares = authors.iter().map(|seen| seen.len() as f64 / others);
-        all.push(Seen {
+        all.push(SeenAuthors {
             round: mark.round,
             mean: shares.clone().sum::<f64>() / n as f64,
             most: shares.fold(0.0, f64::max),

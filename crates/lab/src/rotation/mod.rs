@@ -1,11 +1,11 @@
 //! The laboratory of rotating leads: the same federation, faults and seeds under several rotations,
 //! in virtual time.
 //!
-//! [`rotation`] runs a [`Experiment`] and gives a [`Laboratory`], the document that tables, pages and
+//! [`rotation`] runs a [`RotationExperiment`] and gives a [`Laboratory`], the document that tables, pages and
 //! JSON are made from. Everything that is random follows from a seed, and every policy gets the same
 //! seeds: the same rows, first model, latencies and faults. So policies can be compared seed by seed.
 //!
-//! Runs elsewhere, such as of real processes, become the same document: a [`Trial`] each, put together by
+//! Runs elsewhere, such as of real processes, become the same document: a [`RotationRun`] each, put together by
 //! [`laboratory`], with a [`Deployment`].
 
 mod experiment;
@@ -18,12 +18,14 @@ mod takeover;
 mod tests;
 mod timeline;
 
-pub use experiment::{Experiment, LabOptions, LabProgress, rotation};
+pub use experiment::{LabOptions, LabProgress, RotationExperiment, rotation};
 pub use plan::{policies, usual_faults, words};
-pub use result::{Deployment, Laboratory, Lost, Point, PolicyResult, Seen, Trial};
+pub use result::{
+    Deployment, Laboratory, MetricPoint, PolicyResult, RotationRun, SeenAuthors, StoppedMember,
+};
 pub use summarise::{Findings, laboratory, metric_of};
-pub use takeover::{Event, TakeOver, take_overs};
-pub use timeline::{View, timeline};
+pub use takeover::{MemberEvent, TakeOver, take_overs};
+pub use timeline::{TimelineView, timeline};
 
 /// The built-in scenario that is used where none is named.
 pub const SCENARIO: &str = "rotation";

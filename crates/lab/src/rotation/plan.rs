@@ -6,7 +6,7 @@ use protocol::charter::Rotation;
 use protocol::message::Phase;
 
 use simulations::Moment;
-use simulations::scenario::{Fault, When, Who};
+use simulations::scenario::{Fault, FaultTime, KillTarget};
 
 /// K of `every-k`, where no number is given.
 const K: u32 = 5;
@@ -59,8 +59,8 @@ pub fn usual_faults(n: usize, rounds: u64) -> Vec<Fault> {
         tolerated -= usize::from(for_good);
         if round < rounds {
             faults.push(Fault::Kill {
-                who: Who::Lead,
-                when: When::Round { round, moment },
+                who: KillTarget::Lead,
+                when: FaultTime::Round { round, moment },
                 restart_after: (!for_good).then_some(BACK),
                 journal_lost: false,
             });
@@ -79,13 +79,15 @@ pub fn words(fault: &Fault) -> String {
             journal_lost,
         } => {
             let who = match who {
-                Who::Lead => "the lead".to_owned(),
-                Who::Silo(name) => format!("silo {name}"),
+                KillTarget::Lead => "the lead".to_owned(),
+                KillTarget::Silo(name) => format!("silo {name}"),
             };
             let when = match when {
-                When::At(at) => format!(", {} s after the start", at.as_secs_f64()),
-                When::Round { round, moment } => format!(" in round {round}, {}", phase(*moment)),
-                When::Commit { nth, .. } => format!(" at commit {nth} of its journal"),
+                FaultTime::At(at) => format!(", {} s after the start", at.as_secs_f64()),
+                FaultTime::Round { round, moment } => {
+                    format!(" in round {round}, {}", phase(*moment))
+                }
+                FaultTime::Commit { nth, .. } => format!(" at commit {nth} of its journal"),
             };
             let back = match restart_after {
                 None => "for good".to_owned(),
@@ -166,8 +168,8 @@ mod tests {
             "the lead stops for good in round 10, while it decides"
         );
         let at = Fault::Kill {
-            who: Who::Silo("north".into()),
-            when: When::At(Duration::from_secs(2)),
+            who: KillTarget::Silo("north".into()),
+            when: FaultTime::At(Duration::from_secs(2)),
             restart_after: Some(Duration::from_secs(1)),
             journal_lost: true,
         };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::takeover::TakeOver;
-use super::timeline::View;
+use super::timeline::TimelineView;
 use crate::compare::Spread;
 use crate::summary::MetricInfo;
 
@@ -105,12 +105,12 @@ pub struct PolicyResult {
     /// By how much that differs from the first policy, seed by seed.
     pub metric_more: Option<Spread>,
     /// Every run.
-    pub trials: Vec<Trial>,
+    pub trials: Vec<RotationRun>,
 }
 
 /// One run: a policy and a seed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trial {
+pub struct RotationRun {
     /// The seed.
     pub seed: u64,
     /// Hash over all events in order; the same at every run of the same program.
@@ -126,7 +126,7 @@ pub struct Trial {
     /// What followed when leads stopped.
     pub take_overs: Vec<TakeOver>,
     /// Members that stopped.
-    pub stops: Vec<Lost>,
+    pub stops: Vec<StoppedMember>,
     /// Bytes that every member sent, in roster order.
     pub bytes: Vec<u64>,
     /// Seconds of work besides training of every member, in roster order.
@@ -138,16 +138,16 @@ pub struct Trial {
     /// Rounds that every member led, in roster order.
     pub led: Vec<u64>,
     /// After each final round: what a curious member has seen.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<SeenAuthors>,
     /// After each final round: the metric.
-    pub curve: Vec<Point>,
+    pub curve: Vec<MetricPoint>,
     /// Every view.
-    pub views: Vec<View>,
+    pub views: Vec<TimelineView>,
 }
 
 /// A member that stopped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Lost {
+pub struct StoppedMember {
     /// When, in seconds.
     pub at: f64,
     /// Which, by position in the roster.
@@ -158,7 +158,7 @@ pub struct Lost {
 
 /// How many authors curious members have seen: members that sent them a contribution to a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Seen {
+pub struct SeenAuthors {
     /// The round.
     pub round: u64,
     /// Mean over members of the share of the others that they have seen.
@@ -169,7 +169,7 @@ pub struct Seen {
 
 /// The metric after a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub struct MetricPoint {
     /// The round.
     pub round: u64,
     /// When it was final, in seconds.

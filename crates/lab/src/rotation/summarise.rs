@@ -6,7 +6,7 @@ use learn::Study;
 use protocol::charter::Rotation;
 
 use super::plan::words;
-use super::result::{Laboratory, PolicyResult, Trial, gini};
+use super::result::{Laboratory, PolicyResult, RotationRun, gini};
 use crate::compare::Spread;
 use crate::summary::MetricInfo;
 use simulations::scenario::{Fault, Scenario};
@@ -26,7 +26,7 @@ pub struct Findings<'a> {
     /// The metric of the models.
     pub metric: MetricInfo,
     /// By policy, then by seed: as many for each policy.
-    pub trials: Vec<Vec<Trial>>,
+    pub trials: Vec<Vec<RotationRun>>,
 }
 
 /// What these runs say.
@@ -65,10 +65,15 @@ pub fn metric_of(study: &Study) -> MetricInfo {
 }
 
 /// What the trials of a policy say, beside those of the first policy with the same seeds.
-fn summarise(policy: Rotation, rounds: u64, trials: Vec<Trial>, first: &[Trial]) -> PolicyResult {
+fn summarise(
+    policy: Rotation,
+    rounds: u64,
+    trials: Vec<RotationRun>,
+    first: &[RotationRun],
+) -> PolicyResult {
     const NONE: Spread = Spread { mean: 0.0, sd: 0.0 };
-    let mean = |of: &dyn Fn(&Trial) -> f64| Spread::of(trials.iter().map(of)).unwrap_or(NONE);
-    let per_round = |amount: f64, trial: &Trial| amount / trial.rounds.max(1) as f64;
+    let mean = |of: &dyn Fn(&RotationRun) -> f64| Spread::of(trials.iter().map(of)).unwrap_or(NONE);
+    let per_round = |amount: f64, trial: &RotationRun| amount / trial.rounds.max(1) as f64;
     let taken: Vec<_> = trials.iter().flat_map(|trial| &trial.take_overs).collect();
     let infinite = |span: Option<f64>| span.unwrap_or(f64::INFINITY);
     let mut spans: Vec<f64> = taken.iter().map(|one| infinite(one.seconds)).collect();
@@ -79,12 +84,12 @@ fn summarise(policy: Rotation, rounds: u64, trials: Vec<Trial>, first: &[Trial])
         .fold(0.0, f64::max);
     let finite = |span: f64| Some(span).filter(|span| span.is_finite());
     let complete = trials.iter().filter(|trial| trial.rounds == rounds);
-    let last = |trial: &Trial| trial.curve.iter().rev().find_map(|point| point.metric);
+    let last = |trial: &RotationRun| trial.curve.iter().rev().find_map(|point| point.metric);
     let pairs = || trials.iter().zip(first);
     let both = pairs().filter(|(one, other)| one.rounds == rounds && other.rounds == rounds);
     let metrics = pairs().filter_map(|(one, other)| Some(last(one)? - last(other)?));
-    let end = |of: &dyn Fn(&super::result::Seen) -> f64| {
-        mean(&|trial: &Trial| trial.seen.last().map_or(0.0, of))
+    let end = |of: &dyn Fn(&super::result::SeenAuthors) -> f64| {
+        mean(&|trial: &RotationRun| trial.seen.last().map_or(0.0, of))
     };
     PolicyResult {
         policy: policy.to_string(),

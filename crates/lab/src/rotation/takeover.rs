@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Something that members report, with its time in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event {
+pub enum MemberEvent {
     /// A member entered a view with this lead.
     Entered {
         /// When.
@@ -38,7 +38,7 @@ pub enum Event {
     },
 }
 
-impl Event {
+impl MemberEvent {
     fn at(&self) -> f64 {
         match self {
             Self::Entered { at, .. } | Self::Final { at, .. } | Self::Stopped { at, .. } => *at,
@@ -68,28 +68,28 @@ pub struct TakeOver {
 /// A member that stopped counts if it led the newest view that any member had entered. Its successor
 /// is the lead of the first final round whose view began after that moment: so a lead that takes over
 /// and fails as well is no successor, and a member may succeed itself after a restart.
-pub fn take_overs(events: &[Event]) -> Vec<TakeOver> {
+pub fn take_overs(events: &[MemberEvent]) -> Vec<TakeOver> {
     let mut events = events.to_vec();
     events.sort_by(|a, b| a.at().total_cmp(&b.at()));
     // A member that comes back learns of old rounds, which were final long before.
     let mut known = BTreeSet::new();
     events.retain(|event| match event {
-        Event::Final { round, .. } => known.insert(*round),
+        MemberEvent::Final { round, .. } => known.insert(*round),
         _ => true,
     });
     let mut found = Vec::new();
     let (mut newest, mut done) = ((0, 0, None), 0);
     for (nth, event) in events.iter().enumerate() {
         match *event {
-            Event::Entered {
+            MemberEvent::Entered {
                 view, lead, round, ..
             } => {
                 if (view, round) >= (newest.0, newest.1) {
                     newest = (view, round, Some(lead));
                 }
             }
-            Event::Final { round, .. } => done = done.max(round),
-            Event::Stopped { at, member } => {
+            MemberEvent::Final { round, .. } => done = done.max(round),
+            MemberEvent::Stopped { at, member } => {
                 if newest.2 == Some(member) {
                     // Members may have entered the view before they knew that a round was final.
                     let round = newest.1.max(done + 1);
@@ -102,11 +102,11 @@ pub fn take_overs(events: &[Event]) -> Vec<TakeOver> {
 }
 
 /// What follows after the lead of a round stopped.
-fn after(later: &[Event], at: f64, lead: usize, round: u64) -> TakeOver {
+fn after(later: &[MemberEvent], at: f64, lead: usize, round: u64) -> TakeOver {
     let mut next = None;
     let mut stalled = None;
     for event in later {
-        let Event::Final {
+        let MemberEvent::Final {
             at: end,
             round: done,
             view,
@@ -119,7 +119,7 @@ fn after(later: &[Event], at: f64, lead: usize, round: u64) -> TakeOver {
             stalled = Some(end - at);
         }
         let began = later.iter().find_map(|event| match *event {
-            Event::Entered {
+            MemberEvent::Entered {
                 at,
                 view: entered,
                 lead,
@@ -146,8 +146,8 @@ fn after(later: &[Event], at: f64, lead: usize, round: u64) -> TakeOver {
 mod tests {
     use super::*;
 
-    fn entered(at: f64, view: u64, lead: usize, round: u64) -> Event {
-        Event::Entered {
+    fn entered(at: f64, view: u64, lead: usize, round: u64) -> MemberEvent {
+        MemberEvent::Entered {
             at,
             view,
             lead,
@@ -155,8 +155,8 @@ mod tests {
         }
     }
 
-    fn last(at: f64, round: u64, view: u64, lead: usize) -> Event {
-        Event::Final {
+    fn last(at: f64, round: u64, view: u64, lead: usize) -> MemberEvent {
+        MemberEvent::Final {
             at,
             round,
             view,
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn the_successor_is_the_lead_of_the_first_round_whose_view_began_later() {
-        let stopped = Event::Stopped {
+        let stopped = MemberEvent::Stopped {
             at: 10.0,
             member: 0,
         };
@@ -193,7 +193,7 @@ mod tests {
     fn a_block_that_was_voted_on_already_is_no_take_over() {
         let events = [
             entered(5.0, 1, 0, 1),
-            Event::Stopped {
+            MemberEvent::Stopped {
                 at: 10.0,
                 member: 0,
             },
@@ -213,8 +213,8 @@ mod tests {
     fn a_member_that_does_not_lead_is_no_lead_and_a_federation_that_ends_has_no_successor() {
         let events = [
             entered(5.0, 1, 0, 1),
-            Event::Stopped { at: 9.0, member: 1 },
-            Event::Stopped {
+            MemberEvent::Stopped { at: 9.0, member: 1 },
+            MemberEvent::Stopped {
                 at: 10.0,
                 member: 0,
             },

@@ -6,12 +6,12 @@ use protocol::charter::Rotation;
 use super::*;
 use simulations::scenario::{Overrides, Scenario};
 
-fn experiment(policies: &[Rotation]) -> Experiment {
+fn experiment(policies: &[Rotation]) -> RotationExperiment {
     let overrides = Overrides {
         rounds: Some(12),
         ..Overrides::default()
     };
-    Experiment {
+    RotationExperiment {
         scenario: Scenario::load(SCENARIO).unwrap().with(&overrides).unwrap(),
         policies: policies.to_vec(),
         seeds: 1,

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// One view and its lead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct View {
+pub struct TimelineView {
     /// The view.
     pub view: u64,
     /// Its lead, by position in the roster.
@@ -27,14 +27,14 @@ pub struct View {
 pub fn timeline<'a>(
     reports: impl Iterator<Item = (Time, MemberIndex, &'a Report)>,
     end: f64,
-) -> Vec<View> {
-    let mut views = BTreeMap::<u64, View>::new();
+) -> Vec<TimelineView> {
+    let mut views = BTreeMap::<u64, TimelineView>::new();
     let mut results = BTreeMap::<u64, (&'static str, Option<MemberIndex>)>::new();
     let mut finals = BTreeMap::<u64, u64>::new();
     for (at, _, report) in reports {
         match report {
             Report::Entered { view, lead, round } => {
-                let entered = views.entry(*view).or_insert_with(|| View {
+                let entered = views.entry(*view).or_insert_with(|| TimelineView {
                     view: *view,
                     lead: lead.at(),
                     from: at.elapsed().as_secs_f64(),
@@ -80,7 +80,7 @@ pub fn timeline<'a>(
         view.round = next.map_or(view.round, |(_, round)| *round);
     }
     let starts: Vec<f64> = views.values().map(|view| view.from).collect();
-    let mut all: Vec<View> = views.into_values().collect();
+    let mut all: Vec<TimelineView> = views.into_values().collect();
     for (view, next) in all.iter_mut().zip(starts.into_iter().skip(1)) {
         view.to = next;
     }

@@ -14,10 +14,10 @@ use protocol::{MemberIndex, Report};
 use serde_json::Value;
 use silo::Notice;
 
-use crate::participation::Participation;
+use crate::participation::ParticipatingSilos;
 use crate::reference::References;
 use simulations::Federation;
-use simulations::Linkage;
+use simulations::LinkageResult;
 use simulations::Mesh;
 use simulations::RoundRecord;
 use simulations::RunError;
@@ -33,8 +33,8 @@ use super::newcomers::newcomers;
 use super::results::{Settings, TrainingFailed};
 use super::silos::silo_results;
 use super::{
-    Curve, FaultInfo, Lead, LeftOut, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
-    Summary,
+    Curve, FaultInfo, LeftOutMembers, MetricInfo, Nullified, Refused, RoundInfo, SiloTraffic,
+    Summary, ViewLead,
 };
 
 /// About how many points of curves are measured: in longer or larger federations not every round is.
@@ -48,7 +48,7 @@ fn every(adopted: usize) -> u64 {
 pub(crate) fn build(
     scenario: &Scenario,
     study: &Study,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
     federation: &Federation,
     recorded: &RunRecord,
     references: &References,
@@ -166,7 +166,7 @@ fn notes(
             .protocol
             .as_ref()
             .and_then(|run| run.linkage.as_ref())
-            .and_then(Linkage::sentence),
+            .and_then(LinkageResult::sentence),
     );
     notes.extend(heavy_note(&reports.recorded.notices, reports.federation));
     notes.extend(reports.late());
@@ -491,7 +491,7 @@ impl Reports<'_> {
             .collect()
     }
 
-    fn left_out(&self) -> Vec<LeftOut> {
+    fn left_out(&self) -> Vec<LeftOutMembers> {
         let reports = self.reports().map(|(_, by, report)| (by, report));
         left_out(reports, &self.federation.epoch.roster)
     }
@@ -518,13 +518,13 @@ impl Reports<'_> {
         votes
     }
 
-    fn timeline(&self, rounds: &[RoundInfo]) -> Vec<Lead> {
+    fn timeline(&self, rounds: &[RoundInfo]) -> Vec<ViewLead> {
         let protocol = self.recorded.protocol.as_ref();
         let ended = protocol.map_or(0.0, |run| run.ended.elapsed().as_secs_f64());
-        let mut views = BTreeMap::<u64, Lead>::new();
+        let mut views = BTreeMap::<u64, ViewLead>::new();
         for (at, _, report) in self.reports() {
             if let Report::Entered { view, lead, round } = report {
-                let entered = views.entry(*view).or_insert_with(|| Lead {
+                let entered = views.entry(*view).or_insert_with(|| ViewLead {
                     view: *view,
                     lead: self.name(*lead),
                     from: at,

@@ -9,8 +9,8 @@ use methods::serving::{Candidate, Tuned};
 use task::{metrics::Metric, metrics::MetricName};
 
 use super::classes::class_results;
-use super::gains::{Compared as Comparing, gains};
-use super::measured::{Constant, Measured, constants, why_unusable};
+use super::gains::{GainSettings as Comparing, gains};
+use super::measured::{Constant, HeldOutResults, constants, why_unusable};
 use super::results::{
     Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Tuning, Unusable,
 };
@@ -22,7 +22,7 @@ use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
 /// The compared silos, and what follows for the federation.
-pub(super) struct Compared {
+pub(super) struct ComparedSilos {
     pub(super) silos: Vec<SiloInfo>,
     pub(super) second_metric: Option<MetricInfo>,
     pub(super) gains: Vec<MeanGain>,
@@ -40,7 +40,7 @@ pub(super) fn compare(
     trainings: impl Fn(usize) -> usize,
     mut results: Vec<SiloResult>,
     threads: &Arc<Threads>,
-) -> Result<Compared, RunError> {
+) -> Result<ComparedSilos, RunError> {
     let metric = &study.metric;
     let second_metric = second(metric, study.classes.len(), &results);
     let second = second_metric.as_ref().map(|second| second.name.as_str());
@@ -86,7 +86,7 @@ pub(super) fn compare(
         let trained = result.member.map_or(0, &trainings);
         info(result, gains, trained, (metric.name.key(), second))
     });
-    Ok(Compared {
+    Ok(ComparedSilos {
         silos: infos.collect(),
         second_metric,
         gains: gains.means,
@@ -106,7 +106,7 @@ fn add_constants(results: &mut [SiloResult], constants: &[Option<Constant>]) {
         for (result, constant) in results.iter_mut().zip(constants) {
             let measured = constant
                 .as_ref()
-                .map(|one| Ok(Measured::of_metrics(one.metrics.clone())));
+                .map(|one| Ok(HeldOutResults::of_metrics(one.metrics.clone())));
             result
                 .models
                 .extend(measured.map(|one| (ModelKind::Constant, one)));
@@ -273,7 +273,7 @@ fn no_use(
     over_all: &BTreeMap<String, f64>,
 ) -> Vec<(ModelKind, String)> {
     let baseline = |key: &str| constant?.lenient(over_all, key);
-    let why = |(kind, model): (&ModelKind, &Result<Measured, String>)| {
+    let why = |(kind, model): (&ModelKind, &Result<HeldOutResults, String>)| {
         let reason = match model {
             Ok(measured) => why_unusable(&measured.metrics, metric, baseline)?,
             Err(error) => error.clone(),

@@ -39,7 +39,7 @@ const PAIRS: [(ModelKind, ModelKind); 6] = [
 ];
 
 /// Row results of a silo's models.
-pub(super) type Models = BTreeMap<ModelKind, Arc<RowResults>>;
+pub(super) type ModelResults = BTreeMap<ModelKind, Arc<RowResults>>;
 
 /// The gains of every silo, and the mean gains of the first `members` of them.
 pub(super) struct Gains {
@@ -49,7 +49,7 @@ pub(super) struct Gains {
 
 /// What is compared.
 #[derive(Clone, Copy)]
-pub(super) struct Compared {
+pub(super) struct GainSettings {
     pub(super) metric: &'static str,
     pub(super) higher_is_better: bool,
     pub(super) seed: u64,
@@ -58,7 +58,7 @@ pub(super) struct Compared {
 }
 
 /// A metric of one model on the measured rows and on each draw.
-struct Drawn {
+struct DrawnMetric {
     rows: usize,
     /// What is drawn: groups, or rows.
     units: usize,
@@ -67,15 +67,15 @@ struct Drawn {
 }
 
 /// The metrics of the models of one silo.
-type DrawnModels = BTreeMap<ModelKind, Drawn>;
+type DrawnModels = BTreeMap<ModelKind, DrawnMetric>;
 
 /// Computes the gains.
 ///
 /// # Errors
 /// The text of a panic.
 pub(super) fn gains(
-    what: Compared,
-    silos: &[Models],
+    what: GainSettings,
+    silos: &[ModelResults],
     threads: &Arc<Threads>,
 ) -> Result<Gains, String> {
     // Silos with the same targets hold out the same rows.
@@ -101,7 +101,7 @@ pub(super) fn gains(
     let draws = (ROWS / rows.max(1)).clamp(FEWEST, DRAWS);
     // Many silos with the same rows are divided among threads, each of which makes the same draws.
     let parts = groups.iter().flat_map(|(rows, group)| {
-        let part = |part: &[usize]| -> Vec<(usize, Models)> {
+        let part = |part: &[usize]| -> Vec<(usize, ModelResults)> {
             part.iter().map(|&at| (at, silos[at].clone())).collect()
         };
         group.chunks(PART).map(move |silos| (*rows, part(silos)))
@@ -116,7 +116,7 @@ pub(super) fn gains(
     let sign = if what.higher_is_better { 1.0 } else { -1.0 };
     let each = |models: &DrawnModels| -> Vec<Gain> {
         let gain = |&(model, over): &(ModelKind, ModelKind)| {
-            let difference = Difference::of(sign, models.get(&model)?, models.get(&over)?)?;
+            let difference = GainDifference::of(sign, models.get(&model)?, models.get(&over)?)?;
             let interval = difference.at_one_silo()?;
             Some(Gain {
                 model,
@@ -128,9 +128,9 @@ pub(super) fn gains(
     };
     let members = &all[..what.members.min(all.len())];
     let mean = |&(model, over): &(ModelKind, ModelKind)| {
-        let differences: Vec<Difference> = members
+        let differences: Vec<GainDifference> = members
             .iter()
-            .filter_map(|models| Difference::of(sign, models.get(&model)?, models.get(&over)?))
+            .filter_map(|models| GainDifference::of(sign, models.get(&model)?, models.get(&over)?))
             .collect();
         Some(MeanGain {
             model,
@@ -148,9 +148,9 @@ pub(super) fn gains(
 
 /// The metrics of models of silos that hold out the same rows.
 fn drawn(
-    what: Compared,
+    what: GainSettings,
     rows: &[u8; 32],
-    silos: &[(usize, Models)],
+    silos: &[(usize, ModelResults)],
     draws: usize,
 ) -> Vec<(usize, DrawnModels)> {
     let Some(results) = silos.first().and_then(|(_, models)| models.values().next()) else {
@@ -168,9 +168,9 @@ fn drawn(
             }
         }
     }
-    let mut all: Vec<Drawn> = statistics
+    let mut all: Vec<DrawnMetric> = statistics
         .iter()
-        .map(|statistic| Drawn {
+        .map(|statistic| DrawnMetric {
             rows: count,
             units: units.len(),
             measured: statistic.measured(),
@@ -200,15 +200,15 @@ fn drawn(
 
 /// How much better one model is than another at one silo: as measured, and on each draw, whose
 /// distance from that is widened to that of new rows.
-struct Difference {
+struct GainDifference {
     rows: usize,
     units: usize,
     measured: f64,
     draws: Vec<f64>,
 }
 
-impl Difference {
-    fn of(sign: f64, model: &Drawn, over: &Drawn) -> Option<Self> {
+impl GainDifference {
+    fn of(sign: f64, model: &DrawnMetric, over: &DrawnMetric) -> Option<Self> {
         let measured = sign * (model.measured - over.measured);
         if !measured.is_finite() || model.units < 2 {
             return None;
@@ -242,9 +242,12 @@ impl Difference {
 }
 
 /// The weighted mean of differences.
-fn weighted(differences: &[Difference], weight: impl Fn(&Difference) -> f64) -> Option<Interval> {
+fn weighted(
+    differences: &[GainDifference],
+    weight: impl Fn(&GainDifference) -> f64,
+) -> Option<Interval> {
     let draws = differences.first()?.draws.len();
-    let mean = |of: &dyn Fn(&Difference) -> f64| {
+    let mean = |of: &dyn Fn(&GainDifference) -> f64| {
         let (mut sum, mut weights) = (0.0, 0.0);
         for difference in differences {
             let value = of(difference);
@@ -275,8 +278,8 @@ mod tests {
     use super::*;
     use ModelKind::{Coalition, Local};
 
-    fn compared(metric: &'static str, members: usize) -> Compared {
-        Compared {
+    fn compared(metric: &'static str, members: usize) -> GainSettings {
+        GainSettings {
             metric,
             higher_is_better: metric == "roc-auc",
             seed: 1,
@@ -284,7 +287,7 @@ mod tests {
         }
     }
 
-    fn models(each: &[(ModelKind, Vec<f64>)], targets: u32) -> Models {
+    fn models(each: &[(ModelKind, Vec<f64>)], targets: u32) -> ModelResults {
         let of = |(kind, values): &(ModelKind, Vec<f64>)| {
             let results = RowResults {
                 targets: (0..values.len() as u32)
@@ -304,7 +307,7 @@ mod tests {
         (0..rows).map(|_| random.uniform()).collect()
     }
 
-    fn run(silos: &[Models]) -> Gains {
+    fn run(silos: &[ModelResults]) -> Gains {
         gains(compared("mae", silos.len()), silos, &Threads::new(2)).unwrap()
     }
 
@@ -448,7 +451,7 @@ mod tests {
                 ..RowResults::default()
             })
         };
-        let silo: Models = [(Local, ranked(false)), (Coalition, ranked(true))].into();
+        let silo: ModelResults = [(Local, ranked(false)), (Coalition, ranked(true))].into();
         let found = gains(compared("roc-auc", 1), &[silo], &Threads::new(1)).unwrap();
         assert_eq!(found.silos[0][0].interval.by, 0.5);
         assert!(found.silos[0][0].interval.is_clear());

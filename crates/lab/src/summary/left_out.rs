@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use protocol::roster::Roster;
 use protocol::{MemberIndex, Report};
 
-use super::LeftOut;
+use super::LeftOutMembers;
 
 /// Why a round is without a member that its lead did not name: it closed before the member's model was there.
 const CLOSED: &str = "its model came after the lead had closed the round, or the lead did not wait for it \
@@ -15,7 +15,7 @@ const CLOSED: &str = "its model came after the lead had closed the round, or the
 pub(super) fn left_out<'a>(
     reports: impl Iterator<Item = (MemberIndex, &'a Report)>,
     roster: &Roster,
-) -> Vec<LeftOut> {
+) -> Vec<LeftOutMembers> {
     let name = |member: MemberIndex| roster.name(member).to_owned();
     let mut finals = BTreeMap::new();
     let (mut named, mut late) = (Vec::new(), Vec::new());
@@ -32,7 +32,7 @@ pub(super) fn left_out<'a>(
                 round,
                 members,
                 reason,
-            } => named.push(LeftOut {
+            } => named.push(LeftOutMembers {
                 round: *round,
                 view: *view,
                 lead: name(by),
@@ -55,7 +55,7 @@ pub(super) fn left_out<'a>(
     }
     let unnamed = closed.into_iter().filter_map(|(round, members)| {
         let &(view, lead) = finals.get(&round)?;
-        Some(LeftOut {
+        Some(LeftOutMembers {
             round,
             view,
             lead: name(lead),
@@ -63,7 +63,7 @@ pub(super) fn left_out<'a>(
             reason: CLOSED.into(),
         })
     });
-    let mut all: Vec<LeftOut> = unnamed.collect();
+    let mut all: Vec<LeftOutMembers> = unnamed.collect();
     all.splice(0..0, named);
     all.sort_by_key(|left| left.round);
     all

@@ -16,7 +16,7 @@ const FAR_WORSE: f64 = 10.0;
 
 /// A model's results on held-out rows.
 #[derive(Clone, Default)]
-pub(crate) struct Measured {
+pub(crate) struct HeldOutResults {
     /// All metrics by name.
     pub(crate) metrics: BTreeMap<String, f64>,
     /// Outputs of the model per row; 0 where they are not known.
@@ -25,7 +25,7 @@ pub(crate) struct Measured {
     pub(crate) rows: Option<Arc<RowResults>>,
 }
 
-impl Measured {
+impl HeldOutResults {
     /// Metrics without rows.
     pub(super) fn of_metrics(metrics: BTreeMap<String, f64>) -> Self {
         Self {
@@ -40,13 +40,13 @@ impl Measured {
 pub(crate) fn measured(
     learner: &Arc<dyn Learner>,
     (model, personal): &OwnModel,
-) -> Result<Measured, String> {
+) -> Result<HeldOutResults, String> {
     let test = Split::Test;
     let Ok(outputs) = learner.outputs() else {
         let metrics = learner.evaluate(model, personal, test);
         return metrics
             .map_err(|error| error.to_string())
-            .map(|metrics| Measured {
+            .map(|metrics| HeldOutResults {
                 metrics: metrics.values,
                 width: 0,
                 rows: None,
@@ -64,10 +64,10 @@ fn of_outputs(
     outputs: &dyn Outputs,
     (model, personal): (&Params, &Params),
     values: &[f64],
-) -> Result<Measured, LearnError> {
+) -> Result<HeldOutResults, LearnError> {
     let rows = outputs.row_results(model, personal, values, Split::Test)?;
     let metrics = outputs.measure(model, personal, values, Split::Test)?;
-    Ok(Measured {
+    Ok(HeldOutResults {
         metrics: metrics.values,
         width: values.len() / rows.len().max(1),
         rows: Some(Arc::new(rows)),
@@ -91,7 +91,7 @@ impl TrainingTargets {
     pub(crate) fn of(
         learner: &Arc<dyn Learner>,
         (model, personal): &OwnModel,
-        measured: &Measured,
+        measured: &HeldOutResults,
     ) -> Option<Self> {
         let outputs = learner.outputs().ok()?;
         let width = match measured.width {
@@ -112,7 +112,7 @@ impl TrainingTargets {
     }
 
     /// What a prediction of this mean for every row gives on the held-out rows.
-    pub(crate) fn measured(&self, mean: &[f64]) -> Option<Measured> {
+    pub(crate) fn measured(&self, mean: &[f64]) -> Option<HeldOutResults> {
         constant_measured(&self.learner, &self.model, self.rows, mean)
     }
 }
@@ -124,7 +124,7 @@ pub(crate) fn constant_measured(
     (model, personal): &OwnModel,
     rows: usize,
     mean: &[f64],
-) -> Option<Measured> {
+) -> Option<HeldOutResults> {
     let outputs = learner.outputs().ok()?;
     let values = outputs.constant(mean).repeat(rows);
     of_outputs(outputs, (model, personal), &values).ok()

@@ -24,7 +24,7 @@ use serde_json::Value;
 use silo::Totals;
 
 use simulations::Led;
-use simulations::Linkage;
+use simulations::LinkageResult;
 use simulations::Mesh;
 use simulations::network::Traffic;
 
@@ -32,7 +32,7 @@ pub use crate::statistic::Interval;
 
 pub(crate) use build::build;
 pub(crate) use measured::{
-    Constant, Measured, TrainingTargets, constant_measured, constants, mean_target, measured,
+    Constant, HeldOutResults, TrainingTargets, constant_measured, constants, mean_target, measured,
     why_unusable,
 };
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
@@ -108,7 +108,7 @@ pub struct Summary {
     pub tuning: Option<Tuning>,
     /// How often the authors of models could be recognised from one round to the next; `None` where
     /// the charter shows names, or no author was in two rounds in a row.
-    pub linkage: Option<Linkage>,
+    pub linkage: Option<LinkageResult>,
     /// What was noticed about the data before the first round, and what was scaled: one sentence
     /// each, without a full stop.
     pub notes: Vec<String>,
@@ -131,14 +131,14 @@ pub struct Summary {
     /// Proven misbehaviour.
     pub faults: Vec<FaultInfo>,
     /// Members that a lead left out of a round.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutMembers>,
     /// Votes against views.
     pub nullified: Vec<Nullified>,
     /// Training loss and held-out metric by silo and round.
     pub curves: Vec<Curve>,
     /// All views with their leads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub timeline: Vec<Lead>,
+    pub timeline: Vec<ViewLead>,
     /// Bytes sent by every silo.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<SiloTraffic>,
@@ -272,7 +272,7 @@ pub struct FaultInfo {
 
 /// Members that a round was finished without, although they contributed or were training.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
+pub struct LeftOutMembers {
     /// The round.
     pub round: u64,
     /// The view.
@@ -313,7 +313,7 @@ pub struct Curve {
 
 /// One view and its lead.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Lead {
+pub struct ViewLead {
     /// The view.
     pub view: u64,
     /// Its lead.

@@ -13,7 +13,7 @@ use methods::{Learner, State, Strategy};
 use protocol::MemberIndex;
 use serde::Serialize;
 
-use crate::participation::Participation;
+use crate::participation::ParticipatingSilos;
 use simulations::Federation;
 use simulations::RunError;
 use simulations::pool::Threads;
@@ -62,7 +62,7 @@ pub(crate) fn given_model(
 pub(super) fn newcomers(
     scenario: &Scenario,
     study: &Study,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
     federation: &Federation,
     adopted: &[AdoptedModel],
     threads: &Arc<Threads>,

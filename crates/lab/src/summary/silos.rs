@@ -9,14 +9,14 @@ use learn::{RowCounts, Study};
 use methods::learner::Task;
 use methods::robust::Radius;
 use methods::serving::{
-    Alone, Comparison, Effort, Local, TUNING_FOLDS, Tuned, alone_start, mean_of_coalitions,
-    members_of, model_of_all_rows,
+    Alone, CandidateComparison, Effort, LocalModels, TUNING_FOLDS, Tuned, alone_start,
+    mean_of_coalitions, members_of, model_of_all_rows,
 };
 use methods::strategy::WeightRule;
 use methods::{Learner, Params};
 use protocol::{Hash, MemberIndex};
 
-use crate::participation::Participation;
+use crate::participation::ParticipatingSilos;
 use crate::reference::{Reached, References};
 use simulations::Federation;
 use simulations::RunError;
@@ -25,8 +25,8 @@ use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 
 use super::ServedInfo;
-use super::gains::Models;
-use super::measured::{Measured, TrainingTargets, measured};
+use super::gains::ModelResults;
+use super::measured::{HeldOutResults, TrainingTargets, measured};
 use super::metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 use super::newcomers::given_model;
 use super::results::ModelKind;
@@ -40,7 +40,7 @@ pub(super) struct SiloResult {
     pub(super) coalition_index: Option<u32>,
     pub(super) model: Option<Hash>,
     /// Its models, each measured, or the error because of which there is none or it could not be.
-    pub(super) models: BTreeMap<ModelKind, Result<Measured, String>>,
+    pub(super) models: BTreeMap<ModelKind, Result<HeldOutResults, String>>,
     /// Its training targets, where they have a mean.
     pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
@@ -56,7 +56,7 @@ impl SiloResult {
     }
 
     /// The row results of its models, for comparisons; models that are of no use are left out.
-    pub(super) fn rows(&self, unusable: &[ModelKind]) -> Models {
+    pub(super) fn rows(&self, unusable: &[ModelKind]) -> ModelResults {
         let usable = self
             .models
             .iter()
@@ -87,7 +87,7 @@ struct Context {
 pub(super) fn silo_results(
     scenario: &Scenario,
     study: &Study,
-    participation: &Participation,
+    participation: &ParticipatingSilos,
     federation: &Federation,
     recorded: &RunRecord,
     references: &References,
@@ -193,7 +193,7 @@ fn averages(
 }
 
 impl Average {
-    fn measured(self, context: &Context, seed: u64) -> (ModelKind, Result<Measured, String>) {
+    fn measured(self, context: &Context, seed: u64) -> (ModelKind, Result<HeldOutResults, String>) {
         let model = match self.personal {
             Some(personal) => Ok((self.model, personal)),
             None => context
@@ -214,7 +214,7 @@ impl Context {
     fn new(
         scenario: &Scenario,
         study: &Study,
-        participation: &Participation,
+        participation: &ParticipatingSilos,
         federation: &Federation,
         references: &References,
         newest: Option<&AdoptedModel>,
@@ -288,7 +288,7 @@ impl Context {
         };
         // A silo that only tests has no model of its own.
         let reference = self.reference && rows.train > 0;
-        let local = reference.then(|| Local::tune(&**plain, &alone, folds, self.effort));
+        let local = reference.then(|| LocalModels::tune(&**plain, &alone, folds, self.effort));
         let local = match local {
             Some(Err(error)) => {
                 models.insert(ModelKind::Local, Err(error.to_string()));
@@ -348,14 +348,14 @@ impl Context {
         &self,
         (plain, equipped): (&Arc<dyn Learner>, &Arc<dyn Learner>),
         alone: &Alone,
-        local: &Local,
+        local: &LocalModels,
         (coalition, members): (&OwnModel, usize),
-    ) -> (ServedInfo, Result<Measured, String>) {
+    ) -> (ServedInfo, Result<HeldOutResults, String>) {
         let global = self
             .last
             .as_ref()
             .and_then(|last| mean_of_coalitions(&last.state.models, &last.assignment));
-        let comparison = Comparison {
+        let comparison = CandidateComparison {
             plain: &**plain,
             equipped: &**equipped,
             alone,

@@ -28,12 +28,12 @@ beat = "1s"
 patience = 6
 "#;
 
-struct Toy {
+struct ToyRun {
     result: Result<Summary, RunError>,
     learners: Vec<Arc<QuadraticLearner>>,
 }
 
-fn play(faults: &str, threads: usize, seed: u64) -> Toy {
+fn play(faults: &str, threads: usize, seed: u64) -> ToyRun {
     let options = Options {
         threads,
         ..Options::default()
@@ -41,7 +41,7 @@ fn play(faults: &str, threads: usize, seed: u64) -> Toy {
     play_with(faults, seed, options)
 }
 
-fn play_with(faults: &str, seed: u64, options: Options<'_>) -> Toy {
+fn play_with(faults: &str, seed: u64, options: Options<'_>) -> ToyRun {
     let scenario = Scenario::parse("toy.toml", &format!("{TOY}{faults}")).unwrap();
     let overrides = Overrides {
         seed: Some(seed),
@@ -55,7 +55,7 @@ fn play_with(faults: &str, seed: u64, options: Options<'_>) -> Toy {
         references: false,
         ..options
     };
-    Toy {
+    ToyRun {
         result: run_study(&scenario, &study, options),
         learners,
     }

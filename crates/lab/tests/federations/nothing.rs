@@ -21,14 +21,14 @@ enum How {
     Late,
 }
 
-struct Own {
+struct NothingLearner {
     how: How,
     /// How long a training takes, in virtual seconds.
     seconds: u64,
     inner: QuadraticLearner,
 }
 
-impl Learner for Own {
+impl Learner for NothingLearner {
     fn layout(&self) -> Arc<Layout> {
         self.inner.layout()
     }
@@ -96,7 +96,7 @@ fn long(last: How, rounds: u64, [others, own]: [u64; 2]) -> Summary {
         } else {
             (How::Well, others)
         };
-        silo.learner = Arc::new(Own {
+        silo.learner = Arc::new(NothingLearner {
             how,
             seconds,
             inner: (*learners[at]).clone(),

@@ -41,7 +41,7 @@ fn every_fault_of_the_table_is_played_in_bare_worlds_and_in_simulations() {
     for row in rows {
         let text = written(&row[1]);
         assert!(row[2] == "yes" && row[3] == "yes", "{row:?}");
-        let mut options = bare::Options::new(4, Faults::none());
+        let mut options = bare::BareOptions::new(4, Faults::none());
         options.script = faults("faults.toml", &text).unwrap();
         let ended = bare::run(1, &options).unwrap_or_else(|failure| panic!("{text}: {failure}"));
         assert!(ended.faults > 1, "{text}: {ended:?}");

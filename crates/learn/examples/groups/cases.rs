@@ -12,7 +12,7 @@ use methods::robust::synthetic::{Hospitals, Targets};
 use task::TaskConfig;
 
 /// Silos, and what is known of them.
-pub(crate) struct Case {
+pub(crate) struct ExampleCase {
     /// What they learn with.
     pub(crate) silos: Vec<Arc<dyn Learner>>,
     /// The true group of every silo, where it is known.
@@ -36,7 +36,7 @@ pub(crate) const NAMES: [&str; 8] = [
 ];
 
 /// The case of that name.
-pub(crate) fn case(name: &str, seed: u64) -> Result<Case, Box<dyn Error>> {
+pub(crate) fn case(name: &str, seed: u64) -> Result<ExampleCase, Box<dyn Error>> {
     match name {
         "linear" => hospitals(Targets::Numbers { noise: 0.5 }, seed),
         "logistic" => hospitals(Targets::Labels { threshold: 0.5 }, seed),
@@ -51,7 +51,7 @@ pub(crate) fn case(name: &str, seed: u64) -> Result<Case, Box<dyn Error>> {
 }
 
 /// CS-RCFL's synthetic experiment: 20 hospitals, 4 true models; half of the rows are held out.
-fn hospitals(targets: Targets, seed: u64) -> Result<Case, Box<dyn Error>> {
+fn hospitals(targets: Targets, seed: u64) -> Result<ExampleCase, Box<dyn Error>> {
     let config = Hospitals {
         targets,
         rows: (200, 400),
@@ -75,7 +75,7 @@ fn hospitals(targets: Targets, seed: u64) -> Result<Case, Box<dyn Error>> {
             "log-loss",
         ),
     };
-    Ok(Case {
+    Ok(ExampleCase {
         silos: silos(&tables.collect::<Vec<_>>(), model, target, 0.5, seed)?,
         truth: Some(drawn.iter().map(|one| one.coalition as u32).collect()),
         metric,
@@ -84,13 +84,13 @@ fn hospitals(targets: Targets, seed: u64) -> Result<Case, Box<dyn Error>> {
 }
 
 /// The diabetes study in 8 groups of patients.
-fn diabetes(seed: u64) -> Result<Case, Box<dyn Error>> {
+fn diabetes(seed: u64) -> Result<ExampleCase, Box<dyn Error>> {
     let task: TaskConfig = toml::from_str(
         "[table]\ndata = 'diabetes'\nstandardise = 'federation'\n\
          split = { validation = 0.0, test = 0.3 }\nmodel = { linear = { loss = 'absolute' } }",
     )?;
     let study = task.study(Some(8), None, seed)?;
-    Ok(Case {
+    Ok(ExampleCase {
         silos: study
             .silos
             .into_iter()
@@ -110,7 +110,7 @@ fn digits(
     kinds: &[usize],
     standardise: &str,
     seed: u64,
-) -> Result<Case, Box<dyn Error>> {
+) -> Result<ExampleCase, Box<dyn Error>> {
     let rows = read_digits()?;
     let order = shuffled(rows.len(), seed);
     let each = (rows.len() / count).min(120);
@@ -125,7 +125,7 @@ fn digits(
     };
     let tables: Vec<Vec<(Vec<f64>, String)>> = (0..count).map(table).collect();
     let classes = "classes = ['0','1','2','3','4','5','6','7','8','9']";
-    Ok(Case {
+    Ok(ExampleCase {
         silos: silos(
             &tables,
             &format!("model.mlp.hidden = [32]\nstandardise = '{standardise}'"),

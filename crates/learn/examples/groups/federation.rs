@@ -8,7 +8,7 @@ use methods::strategy::{OwnRadius, Participant, Scored, StrategyConfig, build};
 use methods::{Learner, ModelEntry, Params, Scores, Sheet, Split, State, Strategy};
 
 /// Silos that all take part in every round.
-pub(crate) struct Federation {
+pub(crate) struct ExampleFederation {
     strategy: Box<dyn Strategy>,
     learners: Vec<Arc<dyn Learner>>,
     personal: Vec<Params>,
@@ -22,7 +22,7 @@ pub(crate) struct Federation {
     pub(crate) changes: u64,
 }
 
-impl Federation {
+impl ExampleFederation {
     /// Before the first round; every silo has this radius.
     pub(crate) fn new(
         config: &StrategyConfig,

@@ -12,11 +12,11 @@ use methods::strategy::StrategyConfig;
 use serde_json::{Value, json};
 
 use self::cases::case;
-use self::federation::{Federation, same_groups};
-use self::tables::{TABLES, Table};
+use self::federation::{ExampleFederation, same_groups};
+use self::tables::{MethodTable, TABLES};
 
 /// What one run came to.
-struct Run {
+struct ExampleRun {
     last: f64,
     best: f64,
     groups: usize,
@@ -78,7 +78,12 @@ fn attempt() -> Result<(), Box<dyn Error>> {
 }
 
 /// One method on one case, a run for every seed.
-fn runs(table: &Table, name: &str, method: &str, seeds: u64) -> Result<Vec<Run>, Box<dyn Error>> {
+fn runs(
+    table: &MethodTable,
+    name: &str,
+    method: &str,
+    seeds: u64,
+) -> Result<Vec<ExampleRun>, Box<dyn Error>> {
     let all: Vec<u64> = (1..=seeds).collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let each = all.len().div_ceil(threads).max(1);
@@ -86,7 +91,7 @@ fn runs(table: &Table, name: &str, method: &str, seeds: u64) -> Result<Vec<Run>,
         let parts: Vec<_> = all
             .chunks(each)
             .map(|seeds| {
-                let some = || -> Result<Vec<Run>, String> {
+                let some = || -> Result<Vec<ExampleRun>, String> {
                     let one = |&seed: &u64| run(table, name, method, seed);
                     seeds
                         .iter()
@@ -105,7 +110,12 @@ fn runs(table: &Table, name: &str, method: &str, seeds: u64) -> Result<Vec<Run>,
     })
 }
 
-fn run(table: &Table, name: &str, method: &str, seed: u64) -> Result<Run, Box<dyn Error>> {
+fn run(
+    table: &MethodTable,
+    name: &str,
+    method: &str,
+    seed: u64,
+) -> Result<ExampleRun, Box<dyn Error>> {
     let case = case(name, seed)?;
     let mut method: Value = serde_json::from_str(method)?;
     let own =
@@ -119,7 +129,7 @@ fn run(table: &Table, name: &str, method: &str, seed: u64) -> Result<Run, Box<dy
     };
     let mut config: StrategyConfig = serde_json::from_value(method)?;
     config.standardise = case.standardise;
-    let mut federation = Federation::new(&config, &case.silos, radius.unwrap_or(0.0), seed)?;
+    let mut federation = ExampleFederation::new(&config, &case.silos, radius.unwrap_or(0.0), seed)?;
     let down = case.metric != "accuracy";
     let mut best = f64::NAN;
     for round in 1..=rounds + u64::from(case.standardise) {
@@ -133,7 +143,7 @@ fn run(table: &Table, name: &str, method: &str, seed: u64) -> Result<Run, Box<dy
     let mut groups = coalitions.clone();
     groups.sort_unstable();
     groups.dedup();
-    Ok(Run {
+    Ok(ExampleRun {
         last: federation.measure(case.metric)?,
         best,
         groups: groups.len(),
@@ -145,12 +155,13 @@ fn run(table: &Table, name: &str, method: &str, seed: u64) -> Result<Run, Box<dy
     })
 }
 
-fn optimiser(table: &Table) -> Value {
+fn optimiser(table: &MethodTable) -> Value {
     json!({ "name": "sgd", "rate": table.rate, "momentum": 0.9 })
 }
 
-fn print(label: &str, runs: &[Run]) {
-    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+fn print(label: &str, runs: &[ExampleRun]) {
+    let mean =
+        |of: &dyn Fn(&ExampleRun) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let last = mean(&|run| run.last);
     let variance =
         mean(&|run| (run.last - last).powi(2)) * runs.len() as f64 / (runs.len().max(2) - 1) as f64;

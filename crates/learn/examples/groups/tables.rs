@@ -1,7 +1,7 @@
 //! What is compared: the tables of this example.
 
 /// Methods side by side on some cases.
-pub(crate) struct Table {
+pub(crate) struct MethodTable {
     pub(crate) name: &'static str,
     pub(crate) cases: &'static [&'static str],
     pub(crate) rounds: u64,
@@ -13,8 +13,8 @@ pub(crate) struct Table {
     pub(crate) methods: &'static [(&'static str, &'static str)],
 }
 
-pub(crate) const TABLES: &[Table] = &[
-    Table {
+pub(crate) const TABLES: &[MethodTable] = &[
+    MethodTable {
         name: "auto-linear",
         cases: &["linear", "logistic", "diabetes"],
         rounds: 9,
@@ -51,7 +51,7 @@ pub(crate) const TABLES: &[Table] = &[
             ),
         ],
     },
-    Table {
+    MethodTable {
         name: "auto-digits",
         cases: &["digits", "digits-iid", "digits-own"],
         rounds: 20,
@@ -76,7 +76,7 @@ pub(crate) const TABLES: &[Table] = &[
             ),
         ],
     },
-    Table {
+    MethodTable {
         name: "hcct",
         cases: &["digits", "digits-iid", "digits-own"],
         rounds: 20,
@@ -153,7 +153,7 @@ pub(crate) const TABLES: &[Table] = &[
             ),
         ],
     },
-    Table {
+    MethodTable {
         name: "radius",
         cases: &["digits-scaled"],
         rounds: 12,
@@ -191,7 +191,7 @@ pub(crate) const TABLES: &[Table] = &[
             ),
         ],
     },
-    Table {
+    MethodTable {
         name: "fedcollab",
         cases: &["linear", "logistic", "digits", "digits-iid", "digits-own"],
         rounds: 9,

@@ -8,7 +8,7 @@ use super::{DeviceError, DeviceName, default_slots};
 /// A device, and whether it can be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Listed {
+pub struct ListedDevice {
     /// Its name, as configurations write it.
     pub name: DeviceName,
     /// What computes, in a few words.
@@ -22,7 +22,7 @@ pub struct Listed {
     pub slots: usize,
 }
 
-impl Listed {
+impl ListedDevice {
     fn new(name: DeviceName) -> Self {
         let why_not = available(name).err().map(|error| error.to_string());
         Self {
@@ -36,10 +36,10 @@ impl Listed {
 }
 
 /// All devices: those that this program can use on this machine, and the others with the reason.
-pub fn devices() -> Vec<Listed> {
+pub fn devices() -> Vec<ListedDevice> {
     let mut names = vec![DeviceName::Cpu, DeviceName::TchCpu];
     names.extend((0..cuda_devices().max(1)).map(DeviceName::TchCuda));
-    names.into_iter().map(Listed::new).collect()
+    names.into_iter().map(ListedDevice::new).collect()
 }
 
 /// Whether this program can use the device on this machine.

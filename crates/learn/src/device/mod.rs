@@ -21,10 +21,10 @@ use std::sync::LazyLock;
 use burn_core::tensor::Device as Tensors;
 use serde::{Deserialize, Serialize};
 
-pub use list::{Listed, devices};
+pub use list::{ListedDevice, devices};
 pub use name::DeviceName;
 
-pub(crate) use slots::Slot;
+pub(crate) use slots::DeviceSlot;
 
 /// Why a device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -123,8 +123,8 @@ impl Device {
     }
 
     /// Waits for a free slot, and holds it. What computes on the device holds one.
-    pub(crate) fn slot(&self) -> Slot {
-        let slot = Slot::take(self.name, self.slots);
+    pub(crate) fn slot(&self) -> DeviceSlot {
+        let slot = DeviceSlot::take(self.name, self.slots);
         // LibTorch would otherwise start a thread for every core in every silo.
         #[cfg(feature = "tch")]
         if self.name == DeviceName::TchCpu {

@@ -23,12 +23,12 @@ thread_local! {
 }
 
 /// A slot of a device, until it is dropped, on the thread that took it.
-pub(crate) struct Slot {
+pub(crate) struct DeviceSlot {
     device: DeviceName,
     here: PhantomData<*const ()>,
 }
 
-impl Slot {
+impl DeviceSlot {
     /// Waits until fewer than `most` threads of this process compute on the device.
     pub(super) fn take(device: DeviceName, most: NonZero<usize>) -> Self {
         let depth = HELD.with_borrow_mut(|held| {
@@ -51,7 +51,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for DeviceSlot {
     fn drop(&mut self) {
         let device = self.device;
         let depth = HELD.with_borrow_mut(|held| {
@@ -89,9 +89,9 @@ mod tests {
             for _ in 0..6 {
                 scope.spawn(|| {
                     for _ in 0..200 {
-                        let slot = Slot::take(OWN, most);
+                        let slot = DeviceSlot::take(OWN, most);
                         // A thread with a slot does not wait for itself.
-                        let again = [Slot::take(OWN, most), Slot::take(OWN, most)];
+                        let again = [DeviceSlot::take(OWN, most), DeviceSlot::take(OWN, most)];
                         highest.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         thread::yield_now();
                         now.fetch_sub(1, Ordering::SeqCst);

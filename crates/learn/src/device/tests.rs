@@ -4,7 +4,7 @@ use super::*;
 /// Every device that this program can use on this machine. The suite of the learner runs on each.
 pub(crate) fn every() -> Vec<Device> {
     let usable = devices().into_iter().filter(|device| device.available);
-    let open = |device: Listed| DeviceChoice {
+    let open = |device: ListedDevice| DeviceChoice {
         name: device.name,
         slots: None,
     };

@@ -8,7 +8,7 @@ use methods::serving::{Candidate, Measured};
 use serde::{Deserialize, Serialize};
 
 use super::error::ExportError;
-use super::fit::Fitted;
+use super::fit::FittedFamily;
 use super::threshold::Threshold;
 use crate::data::{Preparation, Standardise, Target};
 use crate::learners::column_scale;
@@ -35,7 +35,7 @@ pub struct Card {
     /// What it was trained for: schema and model family.
     pub task: CardTask,
     /// The numbers of a row in order, with what stands for missing ones and how they are scaled.
-    pub columns: Vec<Column>,
+    pub columns: Vec<CardColumn>,
     /// What comes out.
     pub output: Output,
     /// How good it is on rows that it was not trained on; `None` where nobody measured it.
@@ -117,7 +117,7 @@ pub struct Coalition {
 /// One number of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Column {
+pub struct CardColumn {
     /// Its name: that of the column, `column=level`, or `column is missing`.
     pub name: String,
     /// What stands for a missing value.
@@ -200,7 +200,7 @@ impl HeldOut {
 }
 
 /// What a card is made from.
-pub struct Parts<'a> {
+pub struct CardParts<'a> {
     /// The agreed task.
     pub task: &'a TableTask,
     /// How the silo's rows become what its models take.
@@ -218,8 +218,8 @@ impl Card {
     ///
     /// # Errors
     /// [`ExportError`]: no schema, or a model or preparation of another task.
-    pub fn new(parts: Parts<'_>) -> Result<Self, ExportError> {
-        let Parts {
+    pub fn new(parts: CardParts<'_>) -> Result<Self, ExportError> {
+        let CardParts {
             task,
             preparation,
             model,
@@ -230,7 +230,7 @@ impl Card {
         let scaling = task.scaling();
         let common = scaling == Standardise::Federation;
         let scale = |column: usize| column_scale(model, column).filter(|_| common);
-        Fitted::new(&schema, &task.model, scaling, model)?;
+        FittedFamily::new(&schema, &task.model, scaling, model)?;
         let encoded = schema.encoded();
         if encoded.len() != preparation.fills.len() {
             return Err(ExportError::Columns {
@@ -242,7 +242,7 @@ impl Card {
         let columns = encoded.into_iter().enumerate().map(|(at, column)| {
             let own = (preparation.means[at], preparation.deviations[at]);
             let (mean, deviation) = scale(at).unwrap_or(own);
-            Column {
+            CardColumn {
                 name: column.name,
                 fill: preparation.fills[at],
                 mean,

@@ -14,13 +14,13 @@ use crate::study::family;
 use task::ModelConfig;
 
 /// A model family with its loss, and a model of it.
-pub(super) struct Fitted {
+pub(super) struct FittedFamily {
     pub(super) family: Box<dyn Model>,
     pub(super) loss: Loss,
     pub(super) params: Params,
 }
 
-impl Fitted {
+impl FittedFamily {
     /// A model of this family.
     ///
     /// # Errors

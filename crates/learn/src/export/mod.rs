@@ -19,7 +19,7 @@ mod predictor;
 mod rows;
 mod threshold;
 
-pub use card::{Card, CardTask, Coalition, Column, HeldOut, Origin, Output, Parts};
+pub use card::{Card, CardColumn, CardParts, CardTask, Coalition, HeldOut, Origin, Output};
 pub use error::ExportError;
 pub use file::{read, safetensors, start_model, tensors_of};
 pub use markdown::markdown;

@@ -6,7 +6,7 @@ use super::card::{Card, Output};
 use super::error::ExportError;
 use super::predictor::Predictor;
 use crate::models::Loss;
-use crate::onnx::{Attribute, Graph, Value};
+use crate::onnx::{Attribute, OnnxGraph, Value};
 
 /// A model and its card as an ONNX file of opset 17.
 ///
@@ -22,7 +22,7 @@ use crate::onnx::{Attribute, Graph, Value};
 pub fn onnx(card: &Card, model: &Params) -> Result<Vec<u8>, ExportError> {
     let predictor = Predictor::new(card.clone(), model)?;
     let (family, loss) = predictor.family();
-    let mut graph = Graph::new(&card.origin.federation);
+    let mut graph = OnnxGraph::new(&card.origin.federation);
     let names: Vec<&str> = card
         .columns
         .iter()
@@ -89,9 +89,9 @@ pub fn onnx(card: &Card, model: &Params) -> Result<Vec<u8>, ExportError> {
 }
 
 /// The features as the model takes them, scaled in double precision, as in the federation.
-fn prepared(graph: &mut Graph, card: &Card, input: &Value) -> Value {
+fn prepared(graph: &mut OnnxGraph, card: &Card, input: &Value) -> Value {
     let width = card.columns.len();
-    let all = |of: fn(&super::Column) -> f64| card.columns.iter().map(of).collect::<Vec<f64>>();
+    let all = |of: fn(&super::CardColumn) -> f64| card.columns.iter().map(of).collect::<Vec<f64>>();
     let fills = graph.doubles("features.fill", &[1, width], &all(|column| column.fill));
     let missing = graph.node("IsNaN", &[input], &[]);
     let mut value = graph.node("Where", &[&missing, &fills, input], &[]);

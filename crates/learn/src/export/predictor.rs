@@ -2,16 +2,16 @@
 
 use methods::Params;
 
-use super::card::{Card, Column, Output};
+use super::card::{Card, CardColumn, Output};
 use super::error::ExportError;
-use super::fit::Fitted;
+use super::fit::FittedFamily;
 use crate::data::Rows;
 use crate::models::{Loss, Model};
 
 /// Predicts rows with a model and its card.
 pub struct Predictor {
     card: Card,
-    fitted: Fitted,
+    fitted: FittedFamily,
 }
 
 impl Predictor {
@@ -21,7 +21,7 @@ impl Predictor {
     /// [`ExportError`]: tensors other than those that the card describes.
     pub fn new(card: Card, model: &Params) -> Result<Self, ExportError> {
         let task = &card.task;
-        let fitted = Fitted::new(&task.schema, &task.model, task.standardise, model)?;
+        let fitted = FittedFamily::new(&task.schema, &task.model, task.standardise, model)?;
         let (expected, found) = (task.schema.encoded().len(), card.columns.len());
         match expected == found {
             true => Ok(Self { card, fitted }),
@@ -93,7 +93,7 @@ impl Predictor {
 }
 
 /// A number as the model takes it: the same bits as in the federation.
-fn scaled(column: &Column, value: f64) -> f32 {
+fn scaled(column: &CardColumn, value: f64) -> f32 {
     let value = if value.is_nan() { column.fill } else { value };
     ((value - column.mean) / column.deviation) as f32
 }

@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use task::external::ExternalTask;
 
-use super::learner::Absent;
+use super::learner::AbsentLearner;
 use crate::data::DataError;
 use crate::metrics::Metric;
-use crate::study::{RowCounts, Silo, Study};
+use crate::study::{RowCounts, Study, StudySilo};
 
 /// Stand-ins for silos whose programs are elsewhere.
 ///
@@ -16,9 +16,9 @@ use crate::study::{RowCounts, Silo, Study};
 pub(crate) fn absent(task: &ExternalTask, names: &[String]) -> Result<Study, DataError> {
     let layout = task.layout()?;
     let task = Arc::new(task.clone());
-    let silo = |name: &String| Silo {
+    let silo = |name: &String| StudySilo {
         name: name.clone(),
-        learner: Arc::new(Absent {
+        learner: Arc::new(AbsentLearner {
             task: task.clone(),
             layout: layout.clone(),
             initial: OnceLock::new(),

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use super::config::LearnerConfig;
 use super::kin::Kin;
 use super::locked;
-use super::said::Said;
-use super::wire::{PROTOCOL, Reply, Request, receive, send};
+use super::said::ProgramStderr;
+use super::wire::{PROTOCOL, ProgramRequest, Reply, receive, send};
 
 /// How long a program whose output has ended gets to end itself.
 const ENDING: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub(super) struct Child {
     into: Option<Sender<Vec<u8>>>,
     replies: Receiver<Result<Reply, String>>,
     /// What it writes to its standard error; none of a connection.
-    said: Option<Arc<Mutex<Said>>>,
+    said: Option<Arc<Mutex<ProgramStderr>>>,
     /// Closed when it cannot write there any more.
     silent: Receiver<()>,
 }
@@ -52,7 +52,7 @@ impl Child {
             None => Self::spawn(config)?,
         };
         started(child.ender.clone());
-        let hello = Request::Hello {
+        let hello = ProgramRequest::Hello {
             protocol: PROTOCOL,
             program: concat!("rota ", env!("CARGO_PKG_VERSION")),
             folder,
@@ -95,7 +95,7 @@ impl Child {
             .spawn()
             .map_err(|error| format!("{program:?} cannot be started: {error}"))?;
         kin.started(process.id());
-        let said = Arc::new(Mutex::new(Said::new(Instant::now())));
+        let said = Arc::new(Mutex::new(ProgramStderr::new(Instant::now())));
         let (stdin, stdout, stderr) = (
             process.stdin.take().ok_or("it has no standard input")?,
             process.stdout.take().ok_or("it has no standard output")?,
@@ -156,7 +156,7 @@ impl Child {
     ///
     /// # Errors
     /// A clause: the program has ended, or the request is too large.
-    pub(super) fn send(&mut self, request: &Request<'_>) -> Result<(), String> {
+    pub(super) fn send(&mut self, request: &ProgramRequest<'_>) -> Result<(), String> {
         let mut frame = Vec::new();
         send(&mut frame, request).map_err(|error| error.to_string())?;
         let sent = self.into.as_ref().map(|into| into.send(frame).is_ok());
@@ -340,7 +340,7 @@ fn wait(process: &Mutex<Process>, at_most: Duration) -> bool {
 }
 
 /// Passes a program's standard error on, as far as it is not too much, and keeps its end.
-fn listen(mut stderr: impl Read, said: &Mutex<Said>) {
+fn listen(mut stderr: impl Read, said: &Mutex<ProgramStderr>) {
     let mut block = [0; 1 << 14];
     // Nobody may be listening.
     let pass = |bytes: Vec<u8>| drop(std::io::stderr().write_all(&bytes));

@@ -13,8 +13,8 @@ const TIMEOUT: u64 = 600;
 /// The program that learns in place of Rota. In TOML: `learner = ["python3", "learner.py"]`, or a
 /// table `[learner]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(from = "Written", into = "Program")]
-#[schemars(with = "Written")]
+#[serde(from = "WrittenCommand", into = "ProgramTable")]
+#[schemars(with = "WrittenCommand")]
 pub struct LearnerConfig {
     /// Program and arguments; empty where a socket is given.
     pub command: Vec<String>,
@@ -36,17 +36,17 @@ pub struct LearnerConfig {
     untagged,
     expecting = "a list such as [\"python3\", \"learner.py\"], or a table with `command` or `socket`, is needed"
 )]
-enum Written {
+enum WrittenCommand {
     /// Program and arguments.
     Command(Vec<String>),
     /// With more about it.
-    Program(Program),
+    Program(ProgramTable),
 }
 
 /// The program that learns, with more about it.
 #[derive(Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Program {
+struct ProgramTable {
     /// Program and arguments. It runs in the folder of this file and speaks the learner protocol on
     /// its standard input and output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,11 +82,11 @@ fn timeout() -> u64 {
     TIMEOUT
 }
 
-impl From<Written> for LearnerConfig {
-    fn from(written: Written) -> Self {
+impl From<WrittenCommand> for LearnerConfig {
+    fn from(written: WrittenCommand) -> Self {
         match written {
-            Written::Command(command) => Self::command(command),
-            Written::Program(program) => Self {
+            WrittenCommand::Command(command) => Self::command(command),
+            WrittenCommand::Program(program) => Self {
                 programs: program
                     .programs
                     .unwrap_or(programs(program.socket.as_ref())),
@@ -100,7 +100,7 @@ impl From<Written> for LearnerConfig {
     }
 }
 
-impl From<LearnerConfig> for Program {
+impl From<LearnerConfig> for ProgramTable {
     fn from(config: LearnerConfig) -> Self {
         Self {
             command: config.command,

@@ -7,7 +7,7 @@ use methods::learner::Split;
 use super::config::LearnerConfig;
 use super::frozen::Frozen;
 use super::programs::Programs;
-use super::session::{GRADIENTS, INITIAL, Session, Silo};
+use super::session::{GRADIENTS, INITIAL, ProgramSilo, Session};
 use super::wire::PartsOf;
 use crate::data::DataError;
 use crate::metrics::MetricName;
@@ -48,7 +48,7 @@ impl Described {
     /// # Errors
     /// [`DataError::Config`]: it cannot be started, or what it says makes no model.
     pub fn ask(config: &LearnerConfig, name: &str) -> Result<Self, DataError> {
-        let silo = Silo {
+        let silo = ProgramSilo {
             place: 0,
             name: name.to_owned(),
             of: 1,

@@ -13,14 +13,14 @@ const PREFIX: &str = "rota-learner-";
 const LOCK: &str = "lock";
 
 /// A folder for files that a silo and its program exchange.
-pub(super) struct Folder {
+pub(super) struct ExchangeFolder {
     folder: TempDir,
     files: AtomicU64,
     /// Locked until the folder is dropped, or the process ends.
     _lock: File,
 }
 
-impl Folder {
+impl ExchangeFolder {
     /// A new folder in the system's one for temporary files. Removes those of processes that were
     /// killed and could not remove theirs.
     ///
@@ -110,13 +110,13 @@ mod tests {
     #[test]
     fn what_a_killed_process_left_is_removed_and_what_is_in_use_is_not() {
         let parent = tempfile::tempdir().unwrap();
-        let left = Folder::inside(parent.path()).unwrap();
+        let left = ExchangeFolder::inside(parent.path()).unwrap();
         let (left_path, file) = (left.path().to_owned(), left.file("model"));
         fs::write(&file.0, "weights").unwrap();
-        let used = Folder::inside(parent.path()).unwrap();
+        let used = ExchangeFolder::inside(parent.path()).unwrap();
         assert!(file.0.exists(), "in use");
         // As after SIGKILL: the lock is gone, the folder is not.
-        let Folder { folder, _lock, .. } = left;
+        let ExchangeFolder { folder, _lock, .. } = left;
         let _ = folder.keep();
         drop(_lock);
         std::mem::forget(file);
@@ -132,7 +132,7 @@ mod tests {
         // Not of this program, whatever it is called.
         let other = parent.path().join("rota-learner-notes");
         fs::create_dir(&other).unwrap();
-        let new = Folder::inside(parent.path()).unwrap();
+        let new = ExchangeFolder::inside(parent.path()).unwrap();
         assert!(!left_path.exists());
         assert!(used.path().exists() && new.path().exists() && other.exists());
         let path = used.path().to_owned();
@@ -145,7 +145,7 @@ mod tests {
     fn nobody_else_can_look_into_it() {
         use std::os::unix::fs::PermissionsExt;
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::inside(parent.path()).unwrap();
+        let folder = ExchangeFolder::inside(parent.path()).unwrap();
         let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn names_are_new_and_files_go_away() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = Folder::inside(parent.path()).unwrap();
+        let folder = ExchangeFolder::inside(parent.path()).unwrap();
         let (one, two) = (folder.file("model"), folder.file("model"));
         assert_ne!(one.0, two.0);
         fs::write(&one.0, "weights").unwrap();

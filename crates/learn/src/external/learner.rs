@@ -10,7 +10,7 @@ use super::agreed::{Agreed, Begins};
 use super::frozen::Frozen;
 use super::locked;
 use super::programs::Programs;
-use super::session::{Session, Silo};
+use super::session::{ProgramSilo, Session};
 use crate::data::{DataError, Rows};
 use crate::learners::fits;
 use crate::study::RowCounts;
@@ -22,7 +22,7 @@ pub struct ExternalLearner {
     pub(super) session: Session,
     task: Arc<ExternalTask>,
     layout: Arc<Layout>,
-    start: Start,
+    start: InitialSource,
     /// What the program computes for a made-up batch; `None` where it makes up none.
     trial: Option<Trial>,
     /// What could not be compared.
@@ -62,7 +62,7 @@ impl Doubt {
 }
 
 /// Where the initial model comes from.
-enum Start {
+enum InitialSource {
     /// The agreement describes it.
     Tensors,
     /// It is this one with every seed.
@@ -96,7 +96,7 @@ impl ExternalLearner {
         (own, start): (u64, u64),
     ) -> Result<Self, DataError> {
         let layout = task.layout()?;
-        let silo = Silo {
+        let silo = ProgramSilo {
             place,
             name: name.to_owned(),
             of,
@@ -114,11 +114,11 @@ impl ExternalLearner {
             given.map_err(|error| DataError::Config(error.to_string()))
         };
         let begins = match agreed.begins {
-            Begins::Tensors => Start::Tensors,
-            Begins::Own => Start::Own(Mutex::new((start, held()?))),
-            Begins::Copy(model) => Start::Given(model),
-            Begins::First(_) if session.gives_start() => Start::Given(held()?),
-            Begins::First(false) => Start::Tensors,
+            Begins::Tensors => InitialSource::Tensors,
+            Begins::Own => InitialSource::Own(Mutex::new((start, held()?))),
+            Begins::Copy(model) => InitialSource::Given(model),
+            Begins::First(_) if session.gives_start() => InitialSource::Given(held()?),
+            Begins::First(false) => InitialSource::Tensors,
             Begins::First(true) => {
                 return Err(wrong(
                     "its program gives no model to start from, and `start = \"proposer\"` takes the start \
@@ -126,7 +126,7 @@ impl ExternalLearner {
                 ));
             }
         };
-        if let (Start::Given(model), Some(agreed)) = (&begins, &task.model) {
+        if let (InitialSource::Given(model), Some(agreed)) = (&begins, &task.model) {
             let found = hex(&model.hash());
             if found != *agreed {
                 return Err(wrong(&format!(
@@ -175,9 +175,9 @@ impl ExternalLearner {
         Agreed {
             frozen: Frozen::Like(frozen, session.held().clone()),
             begins: match &self.start {
-                Start::Tensors => Begins::Tensors,
-                Start::Given(model) => Begins::Copy(model.clone()),
-                Start::Own(_) => Begins::Own,
+                InitialSource::Tensors => Begins::Tensors,
+                InitialSource::Given(model) => Begins::Copy(model.clone()),
+                InitialSource::Own(_) => Begins::Own,
             },
             columns: match self.task.columns.is_empty() {
                 true => session.columns().to_vec(),
@@ -235,9 +235,9 @@ impl Learner for ExternalLearner {
 
     fn initial(&self, seed: u64) -> Params {
         let given = match &self.start {
-            Start::Tensors => return self.task.initial(&self.layout, seed),
-            Start::Given(model) => return model.clone(),
-            Start::Own(given) => given,
+            InitialSource::Tensors => return self.task.initial(&self.layout, seed),
+            InitialSource::Given(model) => return model.clone(),
+            InitialSource::Own(given) => given,
         };
         let mut given = locked(given);
         if given.0 == seed {
@@ -324,13 +324,13 @@ pub(super) fn hex(hash: &[u8]) -> String {
 
 /// A stand-in for a silo whose program is elsewhere: layout and initial model are right, and
 /// nothing can be trained or measured.
-pub(super) struct Absent {
+pub(super) struct AbsentLearner {
     pub(super) task: Arc<ExternalTask>,
     pub(super) layout: Arc<Layout>,
     pub(super) initial: OnceLock<(u64, Params)>,
 }
 
-impl Learner for Absent {
+impl Learner for AbsentLearner {
     fn layout(&self) -> Arc<Layout> {
         self.layout.clone()
     }

@@ -7,11 +7,11 @@ use methods::learner::Split;
 
 use crate::data::DataError;
 use crate::metrics::MetricName;
-use crate::study::Silo;
+use crate::study::StudySilo;
 
 /// The metrics that a silo's learner gives for the model before the first round, where the agreed one is not
 /// among them; `None` where it is, or where nothing can be measured yet, for which there are other errors.
-fn lacking(silo: &Silo, metric: MetricName, seed: u64) -> Option<Vec<String>> {
+fn lacking(silo: &StudySilo, metric: MetricName, seed: u64) -> Option<Vec<String>> {
     let learner = &*silo.learner;
     let (model, personal) = (learner.initial(seed), learner.initial_personal(seed));
     let parts = [Split::Test, Split::Validation];
@@ -35,7 +35,7 @@ fn lacking(silo: &Silo, metric: MetricName, seed: u64) -> Option<Vec<String>> {
 /// # Errors
 /// [`DataError::Config`]: what the first one measures, and what to do.
 pub(super) fn measured_somewhere(
-    silos: &[Silo],
+    silos: &[StudySilo],
     metric: MetricName,
     seed: u64,
 ) -> Result<(), DataError> {
@@ -65,7 +65,11 @@ pub(super) fn measured_somewhere(
 ///
 /// # Errors
 /// [`DataError::Config`]: what it measures, and what to do.
-pub(super) fn measured_here(silo: &Silo, metric: MetricName, seed: u64) -> Result<(), DataError> {
+pub(super) fn measured_here(
+    silo: &StudySilo,
+    metric: MetricName,
+    seed: u64,
+) -> Result<(), DataError> {
     let Some(found) = lacking(silo, metric, seed) else {
         return Ok(());
     };

@@ -8,7 +8,7 @@ use methods::{Layout, LearnError, Learner, Params, TensorSpec};
 
 use super::metric::measured_here;
 use crate::data::DataError;
-use crate::study::{RowCounts, Silo};
+use crate::study::{RowCounts, StudySilo};
 use task::TaskConfig;
 use task::external::StartFrom;
 
@@ -21,10 +21,10 @@ use task::external::StartFrom;
 /// the initial model on its held-out rows.
 pub fn own_silo(
     task: &TaskConfig,
-    silo: &Silo,
+    silo: &StudySilo,
     learner: Arc<dyn Learner>,
     seed: u64,
-) -> Result<Silo, DataError> {
+) -> Result<StudySilo, DataError> {
     let agreed = silo.learner.layout();
     if let Some(what) = difference(&agreed, &learner.layout()) {
         return Err(DataError::Config(format!(
@@ -33,7 +33,7 @@ pub fn own_silo(
         )));
     }
     let TaskConfig::External(external) = task else {
-        return Ok(Silo {
+        return Ok(StudySilo {
             learner,
             ..silo.clone()
         });
@@ -54,7 +54,7 @@ pub fn own_silo(
         validation: rows(Split::Validation)?,
         test: rows(Split::Test)?,
     };
-    let silo = Silo {
+    let silo = StudySilo {
         learner,
         rows,
         ..silo.clone()

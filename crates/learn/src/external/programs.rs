@@ -14,23 +14,23 @@ use safetensors::tensor::Dtype;
 
 use super::child::{Child, Ender, silent};
 use super::config::LearnerConfig;
-use super::folder::{Exchanged, Folder};
+use super::folder::{ExchangeFolder, Exchanged};
 use super::locked;
-use super::wire::{Reply, Request};
+use super::wire::{ProgramRequest, Reply};
 use crate::data::DataError;
 
 /// The running programs of a process. Each serves several silos, one request at a time; a silo
 /// always has the same one.
 pub struct Programs {
     config: LearnerConfig,
-    folder: Folder,
-    places: Vec<Mutex<Place>>,
-    running: Mutex<Running>,
+    folder: ExchangeFolder,
+    places: Vec<Mutex<ProgramSlot>>,
+    running: Mutex<RunningPrograms>,
 }
 
 /// What [ends](Programs::end) the programs.
 #[derive(Default)]
-struct Running {
+struct RunningPrograms {
     /// By place, of those that run.
     enders: Vec<Option<Ender>>,
     /// Whether none may be started any more.
@@ -39,7 +39,7 @@ struct Running {
 
 /// One program, if it runs, and the silos that it knows.
 #[derive(Default)]
-struct Place {
+struct ProgramSlot {
     child: Option<Child>,
     opened: BTreeSet<usize>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    pub(super) fn send(&mut self, request: &Request<'_>) -> Result<(), Trouble> {
+    pub(super) fn send(&mut self, request: &ProgramRequest<'_>) -> Result<(), Trouble> {
         self.child.send(request).map_err(Trouble::Broken)
     }
 
@@ -77,7 +77,11 @@ impl Talk<'_> {
     }
 
     /// Sends a request and waits for the one answer.
-    pub(super) fn ask(&mut self, request: &Request<'_>, when: &str) -> Result<Reply, Trouble> {
+    pub(super) fn ask(
+        &mut self,
+        request: &ProgramRequest<'_>,
+        when: &str,
+    ) -> Result<Reply, Trouble> {
         self.send(request)?;
         let reply = self.receive(self.timeout)?;
         reply.ok_or_else(|| Trouble::Broken(silent(self.timeout, when)))
@@ -97,7 +101,7 @@ impl Programs {
     /// [`DataError::Config`]: a wrong configuration, or no folder for the files.
     pub fn new(config: &LearnerConfig, silos: usize) -> Result<Arc<Self>, DataError> {
         config.check()?;
-        let folder = Folder::new().map_err(|error| {
+        let folder = ExchangeFolder::new().map_err(|error| {
             DataError::Config(format!(
                 "`learner` needs a folder for files in {}: {error}",
                 std::env::temp_dir().display()
@@ -107,7 +111,7 @@ impl Programs {
         Ok(Arc::new(Self {
             folder,
             places: (0..places).map(|_| Mutex::default()).collect(),
-            running: Mutex::new(Running {
+            running: Mutex::new(RunningPrograms {
                 enders: vec![None; places],
                 over: false,
             }),
@@ -133,7 +137,7 @@ impl Programs {
         if place.child.as_mut().is_some_and(Child::is_over) {
             place.end();
         }
-        let Place { child, opened } = &mut *place;
+        let ProgramSlot { child, opened } = &mut *place;
         let child = match child {
             Some(child) => child,
             None => child.insert(self.start(at)?),
@@ -217,7 +221,7 @@ impl Programs {
     }
 }
 
-impl Place {
+impl ProgramSlot {
     fn end(&mut self) {
         self.opened.clear();
         if let Some(child) = self.child.take() {

@@ -18,7 +18,7 @@ const MOST: u64 = 16 << 20;
 const SECOND: u128 = 1_000_000_000;
 
 /// The standard error of one program.
-pub(super) struct Said {
+pub(super) struct ProgramStderr {
     /// Its last bytes.
     end: Vec<u8>,
     /// The line that it has begun, up to [`LINE`].
@@ -37,7 +37,7 @@ pub(super) struct Said {
     over: bool,
 }
 
-impl Said {
+impl ProgramStderr {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             end: Vec::new(),
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn whole_lines_are_passed_on_as_they_are() {
         let now = Instant::now();
-        let mut said = Said::new(now);
+        let mut said = ProgramStderr::new(now);
         assert_eq!(text(said.hear(now, b"Epoch 1\nEpo")), "Epoch 1\n");
         assert_eq!(text(said.hear(now, b"ch 2\n\n50 %\r")), "Epoch 2\n\n50 %\r");
         assert_eq!(text(said.hear(now, b"the end")), "");
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut_and_the_rest_is_counted() {
         let now = Instant::now();
-        let mut said = Said::new(now);
+        let mut said = ProgramStderr::new(now);
         let long = [vec![b'x'; LINE + 7], b"\nnext\n".to_vec()].concat();
         let expected = format!(
             "{} … (7 more bytes of this line are left out)\nnext\n",
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_flood_is_left_out_and_counted_and_the_next_line_after_it_is_passed_on() {
         let mut now = Instant::now();
-        let mut said = Said::new(now);
+        let mut said = ProgramStderr::new(now);
         let line = [b'z'; 100];
         let mut passed = 0;
         for _ in 0..100_000 {
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn the_rate_and_the_amount_are_bounded_over_any_time() {
         let began = Instant::now();
-        let mut said = Said::new(began);
+        let mut said = ProgramStderr::new(began);
         let mut passed = 0;
         let flood = b"0123456789012345678\n".repeat(50);
         // A thousand bytes every tenth of a second, for an hour.

@@ -13,7 +13,9 @@ use super::folder::Exchanged;
 use super::frozen::Frozen;
 use super::programs::{Programs, Talk, Trouble, read, unexpected};
 use super::results::{outputs_in, trial_in};
-use super::wire::{Modifier, Open, Opened, OutputsOf, PartsOf, Reply, Request, RowsOf};
+use super::wire::{
+    Modifier, OpenSilo, OpenedSilo, OutputsOf, PartsOf, ProgramRequest, Reply, RowsOf,
+};
 use crate::data::DataError;
 use task::external::Trial;
 use task::external::{TensorConfig, layout_of};
@@ -38,7 +40,7 @@ const BEGINNING: Progress = Progress {
 
 /// A silo as its program knows it.
 #[derive(Clone)]
-pub(super) struct Silo {
+pub(super) struct ProgramSilo {
     /// Its position in the federation.
     pub(super) place: usize,
     /// Its name.
@@ -62,8 +64,8 @@ pub(super) struct Silo {
 /// A silo's side of the conversation with its program.
 pub(super) struct Session {
     programs: Arc<Programs>,
-    silo: Silo,
-    pub(super) opened: Opened,
+    silo: ProgramSilo,
+    pub(super) opened: OpenedSilo,
     /// What travels between the two.
     pub(super) layout: Arc<Layout>,
     pub(super) personal: Arc<Layout>,
@@ -77,7 +79,11 @@ impl Session {
     /// # Errors
     /// [`DataError::Config`]: the program cannot be started, does not have the agreed model, or gives
     /// no personal state to begin with.
-    pub(super) fn open(programs: Arc<Programs>, silo: Silo, start: u64) -> Result<Self, DataError> {
+    pub(super) fn open(
+        programs: Arc<Programs>,
+        silo: ProgramSilo,
+        start: u64,
+    ) -> Result<Self, DataError> {
         let mut opened = None;
         let introduced = programs.with(
             silo.place,
@@ -219,7 +225,7 @@ impl Session {
         }
         self.twice(|talk| {
             let into = self.programs.file("personal");
-            let request = Request::Initial {
+            let request = ProgramRequest::Initial {
                 silo: self.silo.place,
                 seed,
                 into: None,
@@ -234,7 +240,7 @@ impl Session {
     pub(super) fn initial(&self, seed: u64) -> Result<Params, LearnError> {
         self.twice(|talk| {
             let into = self.programs.file("initial");
-            let request = Request::Initial {
+            let request = ProgramRequest::Initial {
                 silo: self.silo.place,
                 seed,
                 into: Some(&into.0),
@@ -254,7 +260,7 @@ impl Session {
         self.twice(|talk| {
             let model = self.programs.write("model", model)?;
             let into = self.programs.file("tried");
-            let request = Request::Try {
+            let request = ProgramRequest::Try {
                 silo: self.silo.place,
                 model: &model.0,
                 into: &into.0,
@@ -301,7 +307,7 @@ impl Session {
                         .collect(),
                 }
             });
-            talk.send(&Request::Train {
+            talk.send(&ProgramRequest::Train {
                 silo: self.silo.place,
                 rows,
                 start: &start.0,
@@ -345,7 +351,7 @@ impl Session {
         self.twice(|talk| {
             let model = self.programs.write("model", model)?;
             let own = self.personal_file(personal)?;
-            let request = Request::Evaluate {
+            let request = ProgramRequest::Evaluate {
                 silo: self.silo.place,
                 rows,
                 model: &model.0,
@@ -371,7 +377,7 @@ impl Session {
             let model = self.programs.write("model", model)?;
             let own = self.personal_file(personal)?;
             let into = self.programs.file("outputs");
-            let request = Request::Outputs {
+            let request = ProgramRequest::Outputs {
                 silo: self.silo.place,
                 model: &model.0,
                 personal: own.as_ref().map(|own| &own.0),
@@ -385,8 +391,8 @@ impl Session {
 }
 
 /// Introduces a silo, and checks that the program has the agreed model.
-fn introduce(talk: &mut Talk<'_>, silo: &Silo) -> Result<Opened, Trouble> {
-    let request = Request::Open(Open {
+fn introduce(talk: &mut Talk<'_>, silo: &ProgramSilo) -> Result<OpenedSilo, Trouble> {
+    let request = ProgramRequest::Open(OpenSilo {
         silo: silo.place,
         name: &silo.name,
         silos: silo.of,
@@ -516,7 +522,7 @@ fn follow(
 
 /// Stops a training, and says whether the program did.
 fn stop(talk: &mut Talk<'_>) -> Trouble {
-    if talk.send(&Request::Stop).is_err() {
+    if talk.send(&ProgramRequest::Stop).is_err() {
         return Trouble::Stuck;
     }
     let until = Instant::now() + STOPPING;

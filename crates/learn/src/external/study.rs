@@ -16,7 +16,7 @@ use super::proposed::Proposed;
 use super::table::TableByProgram;
 use crate::data::DataError;
 use crate::of_task::TaskStudy;
-use crate::study::{SILOS, Silo, Study};
+use crate::study::{SILOS, Study, StudySilo};
 
 /// Most frozen tensors whose digests an agreement names one by one.
 pub const MOST_HELD: usize = 300;
@@ -107,11 +107,11 @@ pub fn external_study(
 /// with another model or other frozen tensors.
 pub fn external_silo(
     task: &TaskConfig,
-    silo: &Silo,
+    silo: &StudySilo,
     programs: &Arc<Programs>,
     place: (usize, usize),
     seeds: (u64, u64),
-) -> Result<Silo, DataError> {
+) -> Result<StudySilo, DataError> {
     let TaskConfig::External(task) = task else {
         return of_table(silo, programs, place, seeds);
     };
@@ -129,16 +129,16 @@ pub fn external_silo(
 fn of_program(
     task: &ExternalTask,
     agreed: Agreed,
-    silo: &Silo,
+    silo: &StudySilo,
     programs: &Arc<Programs>,
     (place, of): (usize, usize),
     seeds: (u64, u64),
-) -> Result<(Silo, Arc<ExternalLearner>), DataError> {
+) -> Result<(StudySilo, Arc<ExternalLearner>), DataError> {
     let whose = (place, of, silo.name.as_str());
     let task = Arc::new(task.clone());
     let learner = ExternalLearner::with(&task, agreed, programs.clone(), whose, seeds)?;
     let learner = Arc::new(learner);
-    let silo = Silo {
+    let silo = StudySilo {
         rows: learner.rows(),
         learner: learner.clone(),
         ..silo.clone()
@@ -148,11 +148,11 @@ fn of_program(
 
 /// A silo of a table with a program that trains.
 fn of_table(
-    silo: &Silo,
+    silo: &StudySilo,
     programs: &Arc<Programs>,
     (place, of): (usize, usize),
     seeds: (u64, u64),
-) -> Result<Silo, DataError> {
+) -> Result<StudySilo, DataError> {
     let Some(table) = &silo.table else {
         return Err(DataError::Config(
             "`learner` goes with [task.external] or [task.table]".into(),
@@ -160,7 +160,7 @@ fn of_table(
     };
     let whose = (place, of, silo.name.as_str());
     let learner = TableByProgram::open(table, programs.clone(), whose, seeds)?;
-    Ok(Silo {
+    Ok(StudySilo {
         learner: Arc::new(learner),
         ..silo.clone()
     })
@@ -193,7 +193,7 @@ fn names(silos: usize) -> Vec<String> {
 }
 
 /// Positions of the silos with these names or positions; of all where there are none.
-fn chosen(silos: &[Silo], names: &[String]) -> Result<Vec<usize>, DataError> {
+fn chosen(silos: &[StudySilo], names: &[String]) -> Result<Vec<usize>, DataError> {
     if names.is_empty() {
         return Ok((0..silos.len()).collect());
     }

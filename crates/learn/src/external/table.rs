@@ -13,7 +13,7 @@ use super::folder::Exchanged;
 use super::frozen::Frozen;
 use super::locked;
 use super::programs::Programs;
-use super::session::{Session, Silo};
+use super::session::{ProgramSilo, Session};
 use super::wire::RowsOf;
 use crate::data::{DataError, Rows};
 use crate::learners::{TableLearner, fits};
@@ -50,7 +50,7 @@ impl TableByProgram {
         let whole = table.layout();
         let is_scale = |tensor: &&TensorSpec| SCALE.contains(&tensor.name.as_str());
         let seen = whole.select(|tensor| !is_scale(tensor));
-        let silo = Silo {
+        let silo = ProgramSilo {
             place,
             name: name.to_owned(),
             of,

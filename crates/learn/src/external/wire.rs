@@ -22,7 +22,7 @@ pub(super) const LARGEST: u32 = 16 << 20;
 /// What the silo asks.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum Request<'a> {
+pub(super) enum ProgramRequest<'a> {
     /// The first message. The answer is `hello`.
     Hello {
         protocol: u32,
@@ -31,7 +31,7 @@ pub(super) enum Request<'a> {
         folder: &'a Path,
     },
     /// Introduces a silo, by a number that later requests name. The answer is `opened`.
-    Open(Open<'a>),
+    Open(OpenSilo<'a>),
     /// Asks for the initial model, or personal state, of a seed. The answer is `done`.
     Initial {
         silo: usize,
@@ -80,7 +80,7 @@ pub(super) enum Request<'a> {
 
 /// A silo that is introduced to the program.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Open<'a> {
+pub(super) struct OpenSilo<'a> {
     /// Its number in later requests: its position in the federation, from 0.
     pub(super) silo: usize,
     /// Its name.
@@ -135,7 +135,7 @@ pub(super) enum Reply {
         name: String,
     },
     /// To `open`.
-    Opened(Box<Opened>),
+    Opened(Box<OpenedSilo>),
     /// During a training.
     Progress {
         step: u64,
@@ -164,7 +164,7 @@ pub(super) enum Reply {
 /// What the program says of a silo.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Opened {
+pub(super) struct OpenedSilo {
     /// Tensors of the program's model.
     pub(super) layout: Vec<TensorConfig>,
     /// Tensors of the silo's personal state, such as the optimiser's; none by default.
@@ -195,7 +195,7 @@ pub(super) struct Opened {
     pub(super) classes: Vec<String>,
 }
 
-impl Opened {
+impl OpenedSilo {
     /// Whether it says that it can do this.
     pub(super) fn can(&self, what: &str) -> bool {
         self.capabilities.iter().any(|name| name == what)
@@ -243,7 +243,7 @@ pub(super) enum OutputsOf {
 ///
 /// # Errors
 /// Those of the writer; a message that is larger than a frame may be.
-pub(super) fn send(into: &mut dyn Write, request: &Request<'_>) -> io::Result<()> {
+pub(super) fn send(into: &mut dyn Write, request: &ProgramRequest<'_>) -> io::Result<()> {
     let json = serde_json::to_vec(request).map_err(io::Error::other)?;
     let len = u32::try_from(json.len()).ok().filter(|&len| len <= LARGEST);
     let len = len.ok_or_else(|| io::Error::other("the message is larger than a frame may be"))?;
@@ -332,7 +332,7 @@ mod tests {
             r#"{"epochs": 2, "batch": 8, "optimiser": {"name": "sgd", "rate": 0.5}}"#,
         )
         .unwrap();
-        let request = Request::Train {
+        let request = ProgramRequest::Train {
             silo: 3,
             rows: None,
             start: &start,

@@ -13,7 +13,7 @@ pub use constant::ConstantLearner;
 pub use table::TableLearner;
 
 pub(crate) use scale::column_scale;
-pub(crate) use table::{Script, family_layout};
+pub(crate) use table::{TrainingScript, family_layout};
 
 /// Refuses a model of another layout.
 pub(crate) fn fits(layout: &Arc<Layout>, model: &Params) -> Result<(), LearnError> {

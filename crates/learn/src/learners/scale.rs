@@ -10,7 +10,7 @@ use crate::data::{Moments, Rows, effective};
 
 /// Which columns the federation scales.
 #[derive(Clone)]
-pub(crate) struct Scale {
+pub(crate) struct ColumnScaling {
     features: usize,
     /// Whether the target is scaled, too: one number or several on one scale.
     target: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Scale {
     summary: Arc<Layout>,
 }
 
-impl Scale {
+impl ColumnScaling {
     pub(crate) fn new(features: usize, target: bool) -> Self {
         let columns = features + usize::from(target);
         let tensor = |name, len| TensorSpec::new(name, [len], Role::Buffer);

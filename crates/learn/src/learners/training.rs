@@ -7,14 +7,14 @@ use methods::{LearnError, Progress, Training};
 use rand_chacha::ChaCha8Rng;
 
 use crate::data::Rows;
-use crate::models::Fit;
+use crate::models::ModelFit;
 use crate::random::{shuffle, stream};
 
 /// Steps between reports within an epoch.
 const REPORT: u64 = 256;
 
 /// The order of rows in an epoch.
-pub(crate) enum Order<'a> {
+pub(crate) enum EpochOrder<'a> {
     /// Shuffled for every epoch, from a seed.
     Seeded(u64),
     /// Given, the same in every epoch.
@@ -24,18 +24,18 @@ pub(crate) enum Order<'a> {
 }
 
 /// The order of all epochs of a training.
-struct Passes {
+struct EpochOrders {
     numbers: Vec<u32>,
     rng: Option<ChaCha8Rng>,
 }
 
-impl Passes {
-    fn new(rows: usize, order: Order<'_>) -> Self {
+impl EpochOrders {
+    fn new(rows: usize, order: EpochOrder<'_>) -> Self {
         let all = || (0..rows as u32).collect();
         let (numbers, rng) = match order {
-            Order::Given(order) => (order.to_vec(), None),
-            Order::Standing => (all(), None),
-            Order::Seeded(seed) => (all(), Some(stream(seed, "row order"))),
+            EpochOrder::Given(order) => (order.to_vec(), None),
+            EpochOrder::Standing => (all(), None),
+            EpochOrder::Seeded(seed) => (all(), Some(stream(seed, "row order"))),
         };
         Self { numbers, rng }
     }
@@ -64,12 +64,12 @@ fn batch(rows: &Rows, training: &Training) -> usize {
 pub(crate) fn batches(
     rows: &Rows,
     training: &Training,
-    order: Order<'_>,
+    order: EpochOrder<'_>,
 ) -> Result<Vec<Vec<u32>>, LearnError> {
     if rows.is_empty() {
         return Err(LearnError::NoRows("training"));
     }
-    let mut passes = Passes::new(rows.len(), order);
+    let mut passes = EpochOrders::new(rows.len(), order);
     let mut all = Vec::new();
     for _ in 0..training.epochs {
         let batches = passes.next().chunks(batch(rows, training));
@@ -83,10 +83,10 @@ pub(crate) fn batches(
 /// # Errors
 /// [`LearnError`]: no rows, no epochs, a loss that is not finite, stopped by `progress`.
 pub(crate) fn train(
-    fit: &mut dyn Fit,
+    fit: &mut dyn ModelFit,
     rows: &Rows,
     training: &Training,
-    order: Order<'_>,
+    order: EpochOrder<'_>,
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<f64, LearnError> {
     if rows.is_empty() {
@@ -99,7 +99,7 @@ pub(crate) fn train(
     }
     let batch = batch(rows, training);
     let steps = training.steps(rows.len() as u64);
-    let mut passes = Passes::new(rows.len(), order);
+    let mut passes = EpochOrders::new(rows.len(), order);
     let (mut step, mut last) = (0, f64::NAN);
     for epoch in 0..training.epochs {
         let numbers = passes.next();

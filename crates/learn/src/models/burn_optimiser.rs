@@ -13,11 +13,11 @@ use methods::learner::{ADAM, GradientModifier, Optimiser};
 /// How a training moves tensors: those that are decayed, and those that are not.
 pub(super) struct BurnOptimiser {
     rate: f64,
-    decayed: Kind,
-    plain: Kind,
+    decayed: OptimiserKind,
+    plain: OptimiserKind,
 }
 
-enum Kind {
+enum OptimiserKind {
     Sgd(Sgd),
     Adam(Adam),
 }
@@ -27,7 +27,7 @@ enum Kind {
     clippy::large_enum_variant,
     reason = "there is one for every tensor, and tensors are larger"
 )]
-pub(super) enum Memory<const D: usize> {
+pub(super) enum OptimiserMemory<const D: usize> {
     /// No step was taken yet, or the optimiser keeps nothing.
     Empty,
     Sgd(<Sgd as Optimizer>::State<D>),
@@ -50,7 +50,7 @@ impl BurnOptimiser {
                             nesterov: false,
                         }))
                         .with_weight_decay(penalty(decay));
-                    Kind::Sgd(config.build())
+                    OptimiserKind::Sgd(config.build())
                 };
                 Self {
                     rate,
@@ -65,7 +65,7 @@ impl BurnOptimiser {
                         .with_beta_2(ADAM.1 as f32)
                         .with_epsilon(ADAM.2 as f32)
                         .with_weight_decay(penalty(decay));
-                    Kind::Adam(config.build())
+                    OptimiserKind::Adam(config.build())
                 };
                 Self {
                     rate,
@@ -82,28 +82,34 @@ impl BurnOptimiser {
         decayed: bool,
         tensor: &mut Tensor<D>,
         gradient: Tensor<D>,
-        memory: &mut Memory<D>,
+        memory: &mut OptimiserMemory<D>,
     ) {
         // Handing over the only reference lets burn work in place.
         let value = std::mem::replace(tensor, Tensor::empty([0; D], &gradient.device()));
         let kind = if decayed { &self.decayed } else { &self.plain };
-        let past = std::mem::replace(memory, Memory::Empty);
+        let past = std::mem::replace(memory, OptimiserMemory::Empty);
         (*tensor, *memory) = match kind {
-            Kind::Sgd(rule) => {
+            OptimiserKind::Sgd(rule) => {
                 let past = match past {
-                    Memory::Sgd(past) => Some(past),
+                    OptimiserMemory::Sgd(past) => Some(past),
                     _ => None,
                 };
                 let (value, next) = rule.step(self.rate, value, gradient, past);
-                (value, next.map_or(Memory::Empty, Memory::Sgd))
+                (
+                    value,
+                    next.map_or(OptimiserMemory::Empty, OptimiserMemory::Sgd),
+                )
             }
-            Kind::Adam(rule) => {
+            OptimiserKind::Adam(rule) => {
                 let past = match past {
-                    Memory::Adam(past) => Some(past),
+                    OptimiserMemory::Adam(past) => Some(past),
                     _ => None,
                 };
                 let (value, next) = rule.step(self.rate, value, gradient, past);
-                (value, next.map_or(Memory::Empty, Memory::Adam))
+                (
+                    value,
+                    next.map_or(OptimiserMemory::Empty, OptimiserMemory::Adam),
+                )
             }
         };
     }
@@ -114,14 +120,14 @@ fn penalty(decay: f64) -> Option<WeightDecayConfig> {
 }
 
 /// The part of a [`GradientModifier`] that concerns one tensor.
-pub(super) struct Modification<const D: usize> {
+pub(super) struct TensorModification<const D: usize> {
     mu: f64,
     anchor: Option<Tensor<D>>,
     shift: Option<Tensor<D>>,
     pub(super) frozen: bool,
 }
 
-impl<const D: usize> Modification<D> {
+impl<const D: usize> TensorModification<D> {
     pub(super) fn new(
         modifier: &GradientModifier<'_>,
         name: &str,

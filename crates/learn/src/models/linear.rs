@@ -6,10 +6,10 @@ use methods::learner::{GradientModifier, Optimiser, OptimiserState};
 use methods::robust::LinearModel;
 use methods::{Params, Role, TensorSpec};
 
-use super::{Fit, Loss, Model, Named};
+use super::{Loss, Model, ModelFit, NamedValues};
 use crate::data::Rows;
 use crate::device::Device;
-use crate::onnx::{Attribute, Graph, Value};
+use crate::onnx::{Attribute, OnnxGraph, Value};
 
 /// `weight·x + bias`, with `weight` `[1, features]` and `bias` `[1]`. The initial model is
 /// zero; with a convex loss the start does not matter.
@@ -36,7 +36,7 @@ impl Linear {
     }
 
     /// The tensors of a model given by its numbers.
-    pub(crate) fn tensors_of(&self, model: &LinearModel) -> Named {
+    pub(crate) fn tensors_of(&self, model: &LinearModel) -> NamedValues {
         let line: Vec<f64> = [&model.weights[..], &[model.intercept]].concat();
         named(&line)
     }
@@ -50,7 +50,7 @@ impl Model for Linear {
         ]
     }
 
-    fn initial(&self, _seed: u64) -> Named {
+    fn initial(&self, _seed: u64) -> NamedValues {
         Vec::new()
     }
 
@@ -61,7 +61,7 @@ impl Model for Linear {
             .collect()
     }
 
-    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+    fn graph(&self, graph: &mut OnnxGraph, model: &Params, features: &Value) -> Value {
         let known = "the learner checked the layout";
         let weight = model.tensor("weight").expect(known);
         let weight = graph.floats("weight", &[1, self.features], weight);
@@ -91,7 +91,7 @@ impl Model for Linear {
         optimiser: &Optimiser,
         modifier: Option<&GradientModifier<'_>>,
         _seed: u64,
-    ) -> Box<dyn Fit> {
+    ) -> Box<dyn ModelFit> {
         let line = load(start);
         // Weights first, the bias last and not decayed.
         let mut decayed = vec![true; self.features];
@@ -117,7 +117,7 @@ struct LinearFit {
     optimiser: OptimiserState,
 }
 
-impl Fit for LinearFit {
+impl ModelFit for LinearFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         self.gradient.fill(0.0);
         let mut total = 0.0;
@@ -138,13 +138,13 @@ impl Fit for LinearFit {
         total / count
     }
 
-    fn finish(self: Box<Self>) -> Named {
+    fn finish(self: Box<Self>) -> NamedValues {
         named(&self.line)
     }
 }
 
 /// The tensors of weights, then bias.
-fn named(line: &[f64]) -> Named {
+fn named(line: &[f64]) -> NamedValues {
     let mut weight: Vec<f32> = line.iter().map(|&value| value as f32).collect();
     let bias = weight.split_off(weight.len() - 1);
     vec![("weight".into(), weight), ("bias".into(), bias)]

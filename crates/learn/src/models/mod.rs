@@ -1,13 +1,13 @@
 //! Model families: linear, logistic, multi-layer perceptron, and networks of layers.
 //!
-//! A family names its tensors, computes outputs, and opens a [`Fit`] that takes steps. On what it
+//! A family names its tensors, computes outputs, and opens a [`ModelFit`] that takes steps. On what it
 //! computes was decided by measurement (`step_costs` in `mlp/tests.rs`;
 //! release build, one core). A step of a logistic model with 13 features on 16 rows takes 0.5 µs
 //! in plain loops and 5 µs as calls on burn tensors without autodiff: linear and logistic models
 //! use plain loops. A step of a 64-128-10 perceptron on 32 rows takes 38 µs on burn with gradients
 //! written out, nearly all of it matrix products, and 77 µs for autodiff's gradients alone: the
 //! perceptron runs on burn, with gradients written out (a test keeps them equal to autodiff's).
-//! Everything else, convolutional networks first of all, is a list of layers that [`Network`]
+//! Everything else, convolutional networks first of all, is a list of layers that [`NetworkModel`]
 //! interprets on burn with autodiff; it keeps its weights on the device between steps.
 
 mod burn_optimiser;
@@ -23,16 +23,16 @@ use methods::{Matrix, Params, TensorSpec};
 
 pub(crate) use linear::Linear;
 pub(crate) use mlp::Mlp;
-pub(crate) use network::{Head, Network};
+pub(crate) use network::{LastLayer, NetworkModel};
 pub(crate) use stochastic::Encoder;
 pub(crate) use task::loss::{Loss, RegressionLoss};
 
 use crate::data::Rows;
 use crate::device::Device;
-use crate::onnx::{Graph, Value};
+use crate::onnx::{OnnxGraph, Value};
 
 /// Values by tensor name.
-pub(crate) type Named = Vec<(String, Vec<f32>)>;
+pub(crate) type NamedValues = Vec<(String, Vec<f32>)>;
 
 /// A model family: what stands between named tensors and data.
 pub(crate) trait Model: Send + Sync {
@@ -40,14 +40,14 @@ pub(crate) trait Model: Send + Sync {
     fn tensors(&self) -> Vec<TensorSpec>;
 
     /// Values to start from: a function of the seed alone. Tensors left out are zero.
-    fn initial(&self, seed: u64) -> Named;
+    fn initial(&self, seed: u64) -> NamedValues;
 
     /// Outputs for all rows, rows × k, row-major.
     fn outputs(&self, model: &Params, rows: &Rows) -> Vec<f64>;
 
     /// Adds the outputs for `features`, rows × features, to a graph: the same numbers as
     /// [`outputs`](Self::outputs), rows × k.
-    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value;
+    fn graph(&self, graph: &mut OnnxGraph, model: &Params, features: &Value) -> Value;
 
     /// Linear models, where the family consists of these.
     fn linear(&self) -> Option<&Linear> {
@@ -89,7 +89,7 @@ pub(crate) trait Model: Send + Sync {
         optimiser: &Optimiser,
         modifier: Option<&GradientModifier<'_>>,
         seed: u64,
-    ) -> Box<dyn Fit>;
+    ) -> Box<dyn ModelFit>;
 
     /// A step of plain descent of these parts of `rows` together, as
     /// [`RowAccess::joint_step`](methods::learner::RowAccess::joint_step) explains it. `None` where
@@ -101,18 +101,18 @@ pub(crate) trait Model: Send + Sync {
         _loss: Loss,
         _rate: f64,
         _seed: u64,
-    ) -> Option<(Vec<Named>, f64)> {
+    ) -> Option<(Vec<NamedValues>, f64)> {
         None
     }
 }
 
 /// A training under way.
-pub(crate) trait Fit {
+pub(crate) trait ModelFit {
     /// One step on the rows numbered `batch`; their mean loss before it.
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64;
 
     /// The trained tensors, and the buffers.
-    fn finish(self: Box<Self>) -> Named;
+    fn finish(self: Box<Self>) -> NamedValues;
 }
 
 #[cfg(test)]

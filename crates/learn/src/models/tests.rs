@@ -87,7 +87,7 @@ fn families(test: &mut dyn FnMut(&dyn Model, Loss, usize)) {
             LayerConfig::Relu,
         ]))
     };
-    let network = |outputs| Network::new(&images, 4, Head::Dense(outputs)).unwrap();
+    let network = |outputs| NetworkModel::new(&images, 4, LastLayer::Dense(outputs)).unwrap();
     let cases: [(&dyn Model, Loss, usize); 8] = [
         (&line, absolute, 5),
         (&line, squared, 5),
@@ -198,7 +198,7 @@ fn weights(optimiser: &Optimiser, model: &dyn Model) -> Vec<(f64, f64)> {
 
 fn assert_path(optimiser: Optimiser, expected: [(f64, f64); 3]) {
     let nothing = NetworkConfig::new(LayersConfig::Listed(Vec::new()));
-    let network = Network::new(&nothing, 1, Head::Dense(1)).unwrap();
+    let network = NetworkModel::new(&nothing, 1, LastLayer::Dense(1)).unwrap();
     let families = [
         &Linear { features: 1 } as &dyn Model,
         &Mlp::new(1, &[], 1),

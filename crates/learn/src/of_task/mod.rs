@@ -16,7 +16,7 @@ use crate::external::absent::absent;
 use crate::learners::ConstantLearner;
 use crate::metrics::{Metric, MetricName};
 use crate::propose::noticed;
-use crate::study::{RowCounts, SILOS, Silo, Study, digits_study, study_of};
+use crate::study::{RowCounts, SILOS, Study, StudySilo, digits_study, study_of};
 
 /// Makes the learners of a task.
 pub trait TaskStudy {
@@ -64,7 +64,7 @@ impl TaskStudy for TaskConfig {
             }
             Self::Constant { parameters } => {
                 let learner: Arc<dyn Learner> = Arc::new(ConstantLearner::new(*parameters));
-                let silo = |number: usize| Silo {
+                let silo = |number: usize| StudySilo {
                     name: format!("silo {number}"),
                     learner: learner.clone(),
                     rows: RowCounts {

@@ -27,12 +27,12 @@ pub(crate) enum Attribute<'a> {
 
 /// A graph under construction. Its rows are the first dimension of every value.
 #[derive(Default)]
-pub(crate) struct Graph {
+pub(crate) struct OnnxGraph {
     proto: GraphProto,
     values: usize,
 }
 
-impl Graph {
+impl OnnxGraph {
     /// A graph of that name.
     pub(crate) fn new(name: &str) -> Self {
         let mut graph = Self::default();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use methods::robust::TransportCost;
 
 use super::table::counts;
-use super::{Silo, Study};
+use super::{Study, StudySilo};
 use crate::data::{Digits, Preparation, Prepared, Standardise, Target};
-use crate::learners::{Script, TableLearner};
+use crate::learners::{TableLearner, TrainingScript};
 use crate::metrics::{Metric, MetricName};
 use crate::models::{Loss, Mlp};
 
@@ -48,13 +48,13 @@ pub(crate) fn digits_study(files: Digits) -> Study {
                 let cost = TransportCost::default();
                 let learner =
                     TableLearner::new(data, model, Loss::Softmax, Standardise::None, cost).follow(
-                        Script {
+                        TrainingScript {
                             start: start.clone(),
                             orders,
                         },
                     );
                 let learner = Arc::new(learner);
-                Silo {
+                StudySilo {
                     name: format!("silo {}", index + 1),
                     learner: learner.clone(),
                     rows,

@@ -3,7 +3,7 @@
 use task::ModelConfig;
 
 use crate::data::{DataError, Target};
-use crate::models::{Head, Linear, Loss, Mlp, Model, Network};
+use crate::models::{LastLayer, Linear, Loss, Mlp, Model, NetworkModel};
 
 /// The family for this many features and this target.
 pub(crate) fn family(
@@ -51,12 +51,13 @@ pub(crate) fn family(
         }
         (ModelConfig::Network(config), target) => {
             let (head, loss) = match target {
-                Target::Number { .. } => (Head::Dense(1), None),
-                Target::Numbers { count, .. } => (Head::Dense(*count), None),
-                Target::Classes(classes) => (Head::Dense(classes.len()), Some(Loss::Softmax)),
-                Target::Mask { pixels } => {
-                    (Head::Pixels(*pixels), Some(Loss::Dice { pixels: *pixels }))
-                }
+                Target::Number { .. } => (LastLayer::Dense(1), None),
+                Target::Numbers { count, .. } => (LastLayer::Dense(*count), None),
+                Target::Classes(classes) => (LastLayer::Dense(classes.len()), Some(Loss::Softmax)),
+                Target::Mask { pixels } => (
+                    LastLayer::Pixels(*pixels),
+                    Some(Loss::Dice { pixels: *pixels }),
+                ),
             };
             if loss.is_some() && config.loss.is_some() {
                 return fail(
@@ -64,7 +65,7 @@ pub(crate) fn family(
                 );
             }
             let loss = loss.unwrap_or(Loss::Regression(config.loss.unwrap_or_default()));
-            let network = Network::new(config, features, head)
+            let network = NetworkModel::new(config, features, head)
                 .map_err(|error| DataError::Config(format!("network: {error}")))?;
             Ok((Box::new(network), loss))
         }

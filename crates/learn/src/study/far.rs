@@ -15,13 +15,13 @@ const RATIO: f64 = 8.0;
 
 /// Rows, mean and deviation of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Spread {
+struct ColumnSpread {
     rows: f64,
     mean: f64,
     deviation: f64,
 }
 
-impl Spread {
+impl ColumnSpread {
     /// Whether a silo with this column is far from other silos: its mean from all their rows
     /// together, or its deviation from that within most of them.
     fn is_far_from(self, others: Self, within: &[f64]) -> bool {
@@ -68,12 +68,12 @@ pub(crate) fn far_silos(column: usize, silos: &[Moments]) -> Vec<(usize, FarColu
         let apart = (all.1 - sum) / rest;
         let square = (all.2 - squares) / rest - apart * apart;
         let mean = centre + apart;
-        let others = Spread {
+        let others = ColumnSpread {
             rows: rest,
             mean,
             deviation: square.max(0.0).sqrt(),
         };
-        let own = Spread {
+        let own = ColumnSpread {
             rows,
             mean: one.mean,
             deviation: (one.squares / rows).sqrt(),
@@ -114,7 +114,7 @@ pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarC
         Some((column, (f64::from(sum) + rest, square), scale))
     });
     let far = |(column, (sum, square), (all, deviation)): (usize, (f64, f32), (f64, f64))| {
-        let own = Spread {
+        let own = ColumnSpread {
             rows,
             mean: sum / rows,
             deviation: (f64::from(square) / rows).sqrt(),
@@ -131,7 +131,7 @@ pub fn far_columns(summary: &Params, model: &Params, members: usize) -> Vec<FarC
             0.0
         };
         let within = variance - apart - share * own.deviation.powi(2);
-        let others = Spread {
+        let others = ColumnSpread {
             rows: rows * others,
             mean: rest,
             deviation: (within / (1.0 - share)).max(least).sqrt(),

@@ -55,9 +55,9 @@ pub(super) fn classes(
 
 /// Columns to note, each with the number of silos where it is to be noted.
 #[derive(Default)]
-pub(super) struct Columns(Vec<(String, usize)>);
+pub(super) struct NotedColumns(Vec<(String, usize)>);
 
-impl Columns {
+impl NotedColumns {
     pub(super) fn add(&mut self, columns: &[String]) {
         for column in columns {
             match self.0.iter_mut().find(|(name, _)| name == column) {

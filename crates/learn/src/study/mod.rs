@@ -27,7 +27,7 @@ pub(crate) const SILOS: usize = task::SILOS;
 
 /// A silo and its learner.
 #[derive(Clone)]
-pub struct Silo {
+pub struct StudySilo {
     /// Its name.
     pub name: String,
     /// Its data and model.
@@ -68,12 +68,12 @@ impl RowCounts {
 #[derive(Clone)]
 pub struct Study {
     /// The silos, in the source's order; all learners have one layout.
-    pub silos: Vec<Silo>,
+    pub silos: Vec<StudySilo>,
     /// The primary metric.
     pub metric: Metric,
     /// Makes a learner with the training rows of several silos, by their positions, for a centralised
     /// reference model. `None` if rows cannot be pooled.
-    pub pooled: Option<Pool>,
+    pub pooled: Option<PoolRows>,
     /// What was noticed about the data, for the user: one sentence each, without a full stop.
     pub notes: Vec<String>,
     /// What the federation starts from and agrees on where programs train its models; `None` in other
@@ -87,7 +87,7 @@ pub struct Study {
     pub subgroups: Vec<String>,
 }
 
-impl Silo {
+impl StudySilo {
     /// Whether Rota trains its model, from its table of rows. Programs and benchmarks without rows
     /// train elsewhere.
     fn trains_here(&self) -> Option<&Arc<TableLearner>> {
@@ -133,10 +133,10 @@ impl Study {
 }
 
 /// Puts the training rows of silos together.
-pub type Pool = Arc<dyn Fn(&[usize]) -> Arc<dyn Learner> + Send + Sync>;
+pub type PoolRows = Arc<dyn Fn(&[usize]) -> Arc<dyn Learner> + Send + Sync>;
 
 /// The pool of these silos' learners.
-fn pool(learners: Vec<Arc<TableLearner>>) -> Option<Pool> {
+fn pool(learners: Vec<Arc<TableLearner>>) -> Option<PoolRows> {
     Some(Arc::new(move |places: &[usize]| {
         let chosen: Vec<_> = places.iter().map(|&at| &*learners[at]).collect();
         Arc::new(TableLearner::pooled(&chosen))

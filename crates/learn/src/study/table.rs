@@ -5,7 +5,7 @@ use std::sync::Arc;
 use task::{Source, TableTask};
 
 use super::family::family;
-use super::{RowCounts, Silo, Study, findings, pool};
+use super::{RowCounts, Study, StudySilo, findings, pool};
 use crate::data::{DataError, DataSet, Prepared, Rows, Standardise, Target};
 use crate::learners::TableLearner;
 
@@ -27,7 +27,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
     let silos = tables.len();
     let (mut built, mut learners) = (Vec::with_capacity(silos), Vec::new());
     findings::classes(&target, &tables, &mut notes)?;
-    let (mut constant, mut absent) = <(findings::Columns, findings::Columns)>::default();
+    let (mut constant, mut absent) = <(findings::NotedColumns, findings::NotedColumns)>::default();
     let mut far = findings::Far::default();
     for (place, (name, table)) in tables.into_iter().enumerate() {
         let domain = task.domain(place, silos)?.or_else(|| table.domain());
@@ -45,7 +45,7 @@ pub fn study_of(task: &TableTask, data: DataSet, seed: u64) -> Result<Study, Dat
         let learner = TableLearner::new(data, model, loss, scaling, task.robust);
         let learner = Arc::new(learner.within(domain));
         learners.push(learner.clone());
-        built.push(Silo {
+        built.push(StudySilo {
             name,
             learner: learner.clone(),
             rows,

@@ -13,7 +13,7 @@ use super::tree::Tree;
 
 /// State of a blob.
 #[derive(Debug)]
-enum State {
+enum BlobState {
     /// Its length and tree are unknown. `requested`: a holder is being asked for it.
     Unknown { requested: bool },
     /// Its chunks are being fetched.
@@ -33,7 +33,7 @@ pub(crate) struct Batch {
     wishes: Vec<BlobRequest>,
     /// Where large blobs go.
     spool: Option<Arc<dyn Spool>>,
-    states: Mutex<Vec<State>>,
+    states: Mutex<Vec<BlobState>>,
     /// Notified when a blob is complete, or when a further holder can be asked.
     pub(crate) changed: Notify,
 }
@@ -45,8 +45,9 @@ impl Batch {
         spool: Option<Arc<dyn Spool>>,
         mut started: impl FnMut(&BlobRequest) -> Option<ChunkMap>,
     ) -> Self {
-        let state =
-            |wish| started(wish).map_or(State::Unknown { requested: false }, State::Started);
+        let state = |wish| {
+            started(wish).map_or(BlobState::Unknown { requested: false }, BlobState::Started)
+        };
         let states = wishes.iter().map(state).collect();
         Self {
             states: Mutex::new(states),
@@ -60,7 +61,7 @@ impl Batch {
         self.wishes[blob]
     }
 
-    fn states(&self) -> MutexGuard<'_, Vec<State>> {
+    fn states(&self) -> MutexGuard<'_, Vec<BlobState>> {
         self.states
             .lock()
             .expect("no code panics while it holds this lock")
@@ -70,10 +71,10 @@ impl Batch {
     /// asked: unknown blobs that no holder is asked for, and started blobs of which more than
     /// `share` chunks per running holder are missing.
     pub(crate) fn open(&self, running: usize, share: usize) -> Vec<usize> {
-        let open = |state: &State| match state {
-            State::Unknown { requested } => !requested,
-            State::Started(board) => board.missing() > running * share,
-            State::Finishing | State::Complete(_) | State::Delivered => false,
+        let open = |state: &BlobState| match state {
+            BlobState::Unknown { requested } => !requested,
+            BlobState::Started(board) => board.missing() > running * share,
+            BlobState::Finishing | BlobState::Complete(_) | BlobState::Delivered => false,
         };
         let states = self.states();
         (0..states.len())
@@ -83,7 +84,7 @@ impl Batch {
 
     /// Notes whether a holder is being asked for a blob that is still unknown.
     pub(crate) fn set_requested(&self, blob: usize, is_requested: bool) {
-        if let State::Unknown { requested } = &mut self.states()[blob] {
+        if let BlobState::Unknown { requested } = &mut self.states()[blob] {
             *requested = is_requested;
         }
     }
@@ -98,14 +99,14 @@ impl Batch {
     pub(crate) fn start(&self, blob: usize, tree: Tree) -> bool {
         let mut states = self.states();
         match &states[blob] {
-            State::Unknown { .. } => {
+            BlobState::Unknown { .. } => {
                 let place = self.place_for(tree.length());
-                states[blob] = State::Started(ChunkMap::new(Arc::new(tree), place));
+                states[blob] = BlobState::Started(ChunkMap::new(Arc::new(tree), place));
                 self.changed.notify_one();
                 true
             }
-            State::Started(board) => **board.tree() == tree,
-            State::Finishing | State::Complete(_) | State::Delivered => true,
+            BlobState::Started(board) => **board.tree() == tree,
+            BlobState::Finishing | BlobState::Complete(_) | BlobState::Delivered => true,
         }
     }
 
@@ -132,17 +133,17 @@ impl Batch {
     /// one. Returns that place if the blob is now to be finished there.
     pub(crate) fn store(&self, blob: usize, chunk: u32, piece: BytesMut) -> Option<Arc<dyn Place>> {
         let mut states = self.states();
-        let State::Started(board) = &mut states[blob] else {
+        let BlobState::Started(board) = &mut states[blob] else {
             return None;
         };
         match board.store(chunk, piece)? {
             Whole::InMemory(bytes) => {
-                states[blob] = State::Complete(bytes);
+                states[blob] = BlobState::Complete(bytes);
                 self.changed.notify_one();
                 None
             }
             Whole::Placed(place) => {
-                states[blob] = State::Finishing;
+                states[blob] = BlobState::Finishing;
                 Some(place)
             }
         }
@@ -150,7 +151,7 @@ impl Batch {
 
     /// A blob could not be finished: nothing of it is here.
     pub(crate) fn lose(&self, blob: usize) {
-        self.states()[blob] = State::Unknown { requested: false };
+        self.states()[blob] = BlobState::Unknown { requested: false };
     }
 
     /// Returns a claimed chunk that did not arrive.
@@ -161,8 +162,8 @@ impl Batch {
     /// Completes a blob that arrived in one piece and was verified, or was finished.
     pub(crate) fn complete(&self, blob: usize, bytes: Bytes) {
         let state = &mut self.states()[blob];
-        if !matches!(state, State::Delivered) {
-            *state = State::Complete(bytes);
+        if !matches!(state, BlobState::Delivered) {
+            *state = BlobState::Complete(bytes);
         }
         self.changed.notify_one();
     }
@@ -171,9 +172,9 @@ impl Batch {
     pub(crate) fn take_complete(&self) -> Vec<(Hash, Bytes)> {
         let mut complete = Vec::new();
         for (wish, state) in self.wishes.iter().zip(&mut *self.states()) {
-            if let State::Complete(bytes) = state {
+            if let BlobState::Complete(bytes) = state {
                 complete.push((wish.hash, std::mem::take(bytes)));
-                *state = State::Delivered;
+                *state = BlobState::Delivered;
             }
         }
         complete
@@ -183,12 +184,13 @@ impl Batch {
     pub(crate) fn is_delivered(&self) -> bool {
         self.states()
             .iter()
-            .all(|state| matches!(state, State::Delivered))
+            .all(|state| matches!(state, BlobState::Delivered))
     }
 
     /// Whether chunks of an incomplete blob are present.
     pub(crate) fn is_started(&self) -> bool {
-        let started = |state: &State| matches!(state, State::Started(board) if board.present() > 0);
+        let started =
+            |state: &BlobState| matches!(state, BlobState::Started(board) if board.present() > 0);
         self.states().iter().any(started)
     }
 
@@ -196,10 +198,10 @@ impl Batch {
     pub(crate) fn end(&self) -> (Vec<Hash>, Vec<ChunkMap>) {
         let (mut missing, mut boards) = (Vec::new(), Vec::new());
         for (wish, state) in self.wishes.iter().zip(&mut *self.states()) {
-            match std::mem::replace(state, State::Delivered) {
-                State::Delivered => continue,
-                State::Started(board) => boards.push(board),
-                State::Unknown { .. } | State::Finishing | State::Complete(_) => {}
+            match std::mem::replace(state, BlobState::Delivered) {
+                BlobState::Delivered => continue,
+                BlobState::Started(board) => boards.push(board),
+                BlobState::Unknown { .. } | BlobState::Finishing | BlobState::Complete(_) => {}
             }
             missing.push(wish.hash);
         }
@@ -208,7 +210,7 @@ impl Batch {
 
     fn board<T>(&self, blob: usize, work: impl FnOnce(&mut ChunkMap) -> T) -> Option<T> {
         match &mut self.states()[blob] {
-            State::Started(board) => Some(work(board)),
+            BlobState::Started(board) => Some(work(board)),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ const PLACES: usize = 8;
 
 /// The state of a chunk, with its part of the blob's memory; empty for a blob in a place of its own.
 #[derive(Debug)]
-enum Slot {
+enum ChunkState {
     Missing(BytesMut),
     Claimed,
     Present(BytesMut),
@@ -30,7 +30,7 @@ pub(crate) struct ChunkMap {
     place: Option<Arc<dyn Place>>,
     /// Memory of chunks that were written to the place, for the next ones.
     spare: Vec<BytesMut>,
-    slots: Vec<Slot>,
+    slots: Vec<ChunkState>,
     /// No chunk before this one is missing.
     cursor: usize,
     present: usize,
@@ -45,7 +45,7 @@ impl ChunkMap {
             None => BytesMut::zeroed(tree.length() as usize),
         };
         let count = chunks(tree.length()) as usize;
-        let cut = |_| Slot::Missing(memory.split_to(CHUNK.min(memory.len())));
+        let cut = |_| ChunkState::Missing(memory.split_to(CHUNK.min(memory.len())));
         let slots: Vec<_> = (0..count).map(cut).collect();
         Self {
             tree,
@@ -81,19 +81,19 @@ impl ChunkMap {
     /// Claims up to `most` consecutive missing chunks: the number of the first, and the memory to
     /// read them into.
     pub(crate) fn claim(&mut self, most: usize) -> Option<(u32, Vec<BytesMut>)> {
-        let missing = |slot: &Slot| matches!(slot, Slot::Missing(_));
+        let missing = |slot: &ChunkState| matches!(slot, ChunkState::Missing(_));
         let first = self.cursor + self.slots[self.cursor..].iter().position(missing)?;
         let mut pieces = Vec::new();
         for (chunk, slot) in self.slots.iter_mut().enumerate().skip(first).take(most) {
-            match std::mem::replace(slot, Slot::Claimed) {
-                Slot::Missing(_) if self.place.is_some() => {
+            match std::mem::replace(slot, ChunkState::Claimed) {
+                ChunkState::Missing(_) if self.place.is_some() => {
                     let begin = (chunk * CHUNK) as u64;
                     let length = (self.tree.length() - begin).min(CHUNK as u64) as usize;
                     let mut piece = self.spare.pop().unwrap_or_default();
                     piece.resize(length, 0);
                     pieces.push(piece);
                 }
-                Slot::Missing(piece) => pieces.push(piece),
+                ChunkState::Missing(piece) => pieces.push(piece),
                 other => {
                     *slot = other;
                     break;
@@ -115,7 +115,7 @@ impl ChunkMap {
             }
             None => piece,
         };
-        self.slots[chunk as usize] = Slot::Present(piece);
+        self.slots[chunk as usize] = ChunkState::Present(piece);
         self.present += 1;
         if self.present < self.slots.len() {
             return None;
@@ -125,7 +125,7 @@ impl ChunkMap {
         }
         let mut blob = BytesMut::new();
         for slot in self.slots.drain(..) {
-            if let Slot::Present(piece) = slot {
+            if let ChunkState::Present(piece) = slot {
                 // The pieces are adjacent in memory, so joining them copies nothing.
                 blob.unsplit(piece);
             }
@@ -142,7 +142,7 @@ impl ChunkMap {
             }
             None => piece,
         };
-        self.slots[chunk as usize] = Slot::Missing(piece);
+        self.slots[chunk as usize] = ChunkState::Missing(piece);
         self.cursor = self.cursor.min(chunk as usize);
         self.missing += 1;
     }

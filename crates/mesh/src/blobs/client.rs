@@ -16,11 +16,11 @@ use tokio::time::{sleep, timeout};
 
 use super::batch::Batch;
 use super::chunk_map::Unfinished;
-use super::pull::{Failure, Part, RUN};
+use super::pull::{BatchPart, PullFailure, RUN};
 use super::spool::Spool;
 use super::wire::BLOBS;
 use crate::members::{Members, Peer};
-use crate::streams::{Kind, Opener};
+use crate::streams::{StreamKind, StreamOpener};
 
 /// Holders that are asked for parts of a batch at the same time.
 const HOLDERS: usize = 4;
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     pub(crate) members: Arc<Members>,
-    pub(crate) opener: Opener,
+    pub(crate) opener: StreamOpener,
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) patience: Duration,
     pub(crate) resume: Duration,
@@ -168,14 +168,14 @@ impl Holder {
         mut self,
         batch: Arc<Batch>,
         blobs: Vec<usize>,
-        opener: Opener,
+        opener: StreamOpener,
         patience: Duration,
     ) -> Option<Self> {
         let turn = self.peer.fetching.acquire().await.ok()?;
         let (mut fetched, mut refused) = (0, 0);
-        let ended = match opener.open(self.peer.id, Kind::Blob).await {
+        let ended = match opener.open(self.peer.id, StreamKind::Blob).await {
             Ok(stream) => {
-                let mut part = Part {
+                let mut part = BatchPart {
                     batch: &batch,
                     blobs: &blobs,
                     stream,
@@ -188,22 +188,22 @@ impl Holder {
                 self.unfit.extend(part.unfit);
                 ended
             }
-            Err(error) => Err(Failure::Cut(std::io::Error::other(error))),
+            Err(error) => Err(PullFailure::Cut(std::io::Error::other(error))),
         };
         drop(turn);
         blobs
             .iter()
             .for_each(|&blob| batch.set_requested(blob, false));
         let member = self.peer.member;
-        let cut = matches!(ended, Err(Failure::Cut(_)));
+        let cut = matches!(ended, Err(PullFailure::Cut(_)));
         // Asking again, or others, would fill the disk no less.
-        let full = matches!(ended, Err(Failure::Disk(_)));
+        let full = matches!(ended, Err(PullFailure::Disk(_)));
         match ended {
             Ok(()) => tracing::debug!(%member, fetched, refused, "a holder answered every request"),
-            Err(why @ (Failure::Cut(_) | Failure::Silent(_))) => {
+            Err(why @ (PullFailure::Cut(_) | PullFailure::Silent(_))) => {
                 tracing::debug!(%member, fetched, "fetching from a holder ended: {why}");
             }
-            Err(why @ Failure::Disk(_)) => tracing::warn!(%member, "fetching ended: {why}"),
+            Err(why @ PullFailure::Disk(_)) => tracing::warn!(%member, "fetching ended: {why}"),
             Err(why) => {
                 let hash = self.unfit.last().map(|&blob| batch.wish(blob).hash);
                 tracing::warn!(%member, ?hash, "the holder is not asked for this blob again: {why}");

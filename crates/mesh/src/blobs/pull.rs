@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::batch::Batch;
 use super::spool::Place;
 use super::tree::{CHUNK, Tree};
-use super::wire::{self, Ask, Run};
+use super::wire::{self, Ask, ChunkRun};
 
 /// Most chunks in one request.
 pub(crate) const RUN: usize = 8;
@@ -22,7 +22,7 @@ const AHEAD: usize = 4 * RUN;
 
 /// Why fetching from a holder ended.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum PullFailure {
     /// Its blob is larger than the limit of the request.
     #[error("its blob has {0} bytes, more than the limit of the request")]
     TooLarge(u64),
@@ -42,7 +42,7 @@ pub(crate) enum Failure {
 
 /// The part of a batch that one holder is asked for.
 #[derive(Debug)]
-pub(crate) struct Part<'a, S> {
+pub(crate) struct BatchPart<'a, S> {
     pub(crate) batch: &'a Batch,
     /// The requested blobs, by their position in the batch.
     pub(crate) blobs: &'a [usize],
@@ -62,9 +62,9 @@ struct Requested {
     piece: BytesMut,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> BatchPart<'_, S> {
     /// Fetches from this holder until no chunk is left to claim.
-    pub(crate) async fn pull(&mut self) -> Result<(), Failure> {
+    pub(crate) async fn pull(&mut self) -> Result<(), PullFailure> {
         let large = self.begin().await?;
         let mut requested = VecDeque::new();
         let ended = self.chunks(&large, &mut requested).await;
@@ -76,7 +76,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
 
     /// Requests all blobs; receives the small ones, and the trees of the large ones. Returns the
     /// positions of the large ones on the stream and in the batch.
-    async fn begin(&mut self) -> Result<Vec<(u16, usize)>, Failure> {
+    async fn begin(&mut self) -> Result<Vec<(u16, usize)>, PullFailure> {
         let ask = |&blob: &usize| {
             let (wish, tree) = (self.batch.wish(blob), self.batch.tree(blob).is_none());
             Ask {
@@ -97,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
                     continue;
                 }
                 Some(length) if length > ask.limit || usize::try_from(length).is_err() => {
-                    Err(Failure::TooLarge(length))
+                    Err(PullFailure::TooLarge(length))
                 }
                 Some(length) if length <= CHUNK as u64 => self.small(blob, ask.hash, length).await,
                 Some(length) => {
@@ -105,7 +105,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
                     self.tree(blob, ask, length).await
                 }
             };
-            if let Err(Failure::TooLarge(_) | Failure::WrongBytes(_)) = answered {
+            if let Err(PullFailure::TooLarge(_) | PullFailure::WrongBytes(_)) = answered {
                 self.unfit.push(blob);
             }
             answered?;
@@ -115,22 +115,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
         Ok(large)
     }
 
-    async fn small(&mut self, blob: usize, hash: Hash, length: u64) -> Result<(), Failure> {
+    async fn small(&mut self, blob: usize, hash: Hash, length: u64) -> Result<(), PullFailure> {
         let mut bytes = BytesMut::zeroed(length as usize);
         in_time(self.patience, self.stream.read_exact(&mut bytes)).await?;
         if Hash::of(&bytes) != hash {
-            return Err(Failure::WrongBytes("in its only chunk".into()));
+            return Err(PullFailure::WrongBytes("in its only chunk".into()));
         }
         self.fetched += 1;
         self.batch.complete(blob, bytes.freeze());
         Ok(())
     }
 
-    async fn tree(&mut self, blob: usize, ask: &Ask, length: u64) -> Result<(), Failure> {
+    async fn tree(&mut self, blob: usize, ask: &Ask, length: u64) -> Result<(), PullFailure> {
         let agreed = if ask.tree {
             let values = in_time(self.patience, wire::read_values(&mut self.stream, length));
             let tree = Tree::claimed(ask.hash, length, values.await?)
-                .ok_or_else(|| Failure::WrongBytes("the tree of another hash".into()))?;
+                .ok_or_else(|| PullFailure::WrongBytes("the tree of another hash".into()))?;
             self.batch.start(blob, tree)
         } else {
             // If other holders completed the blob meanwhile, its tree is not needed any more.
@@ -140,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
         };
         match agreed {
             true => Ok(()),
-            false => Err(Failure::WrongBytes(
+            false => Err(PullFailure::WrongBytes(
                 "another length than that of another holder".into(),
             )),
         }
@@ -151,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
         &mut self,
         large: &[(u16, usize)],
         requested: &mut VecDeque<Requested>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), PullFailure> {
         loop {
             while requested.len() + RUN <= AHEAD
                 && let Some((run, blob, pieces)) = self.claim(large)
@@ -167,11 +167,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
             let tree = self.batch.tree(next.blob);
             if !tree.is_some_and(|tree| tree.holds(u64::from(next.chunk), &next.piece)) {
                 self.unfit.push(next.blob);
-                return Err(Failure::WrongBytes(format!("in chunk {}", next.chunk)));
+                return Err(PullFailure::WrongBytes(format!("in chunk {}", next.chunk)));
             }
             if let Some(place) = self.batch.place(next.blob) {
                 let at = u64::from(next.chunk) * CHUNK as u64;
-                place.write(at, &next.piece).map_err(Failure::Disk)?;
+                place.write(at, &next.piece).map_err(PullFailure::Disk)?;
             }
             if let Some(Requested { blob, chunk, piece }) = requested.pop_front() {
                 self.fetched += 1;
@@ -182,11 +182,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
         }
     }
 
-    fn claim(&self, large: &[(u16, usize)]) -> Option<(Run, usize, Vec<BytesMut>)> {
+    fn claim(&self, large: &[(u16, usize)]) -> Option<(ChunkRun, usize, Vec<BytesMut>)> {
         large.iter().find_map(|&(position, blob)| {
             let (first, pieces) = self.batch.claim(blob, RUN)?;
             let count = pieces.len() as u32;
-            let run = Run {
+            let run = ChunkRun {
                 blob: position,
                 first,
                 count,
@@ -197,7 +197,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Part<'_, S> {
 }
 
 /// Finishes a blob in its place.
-async fn finish(batch: &Batch, blob: usize, place: Arc<dyn Place>) -> Result<(), Failure> {
+async fn finish(batch: &Batch, blob: usize, place: Arc<dyn Place>) -> Result<(), PullFailure> {
     let finished = tokio::task::spawn_blocking(move || place.finish()).await;
     match finished.map_err(io::Error::from).flatten() {
         Ok(bytes) => {
@@ -206,7 +206,7 @@ async fn finish(batch: &Batch, blob: usize, place: Arc<dyn Place>) -> Result<(),
         }
         Err(error) => {
             batch.lose(blob);
-            Err(Failure::Disk(error))
+            Err(PullFailure::Disk(error))
         }
     }
 }
@@ -214,7 +214,7 @@ async fn finish(batch: &Batch, blob: usize, place: Arc<dyn Place>) -> Result<(),
 async fn in_time<T>(
     patience: Duration,
     work: impl Future<Output = io::Result<T>>,
-) -> Result<T, Failure> {
+) -> Result<T, PullFailure> {
     let done = timeout(patience, work).await;
-    Ok(done.map_err(|_| Failure::Silent(patience))??)
+    Ok(done.map_err(|_| PullFailure::Silent(patience))??)
 }

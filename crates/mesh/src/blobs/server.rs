@@ -26,20 +26,20 @@ const IDLE: Duration = Duration::from_secs(60);
 const TREES: usize = 64;
 
 /// A tree that is computed or being computed.
-type Shared = Arc<OnceCell<Arc<Tree>>>;
+type SharedTree = Arc<OnceCell<Arc<Tree>>>;
 
 /// Serves blobs, and holds the questions that wait for the silo's answers.
 #[derive(Debug)]
 pub(crate) struct BlobServer {
     events: mpsc::Sender<Event>,
-    waiting: Mutex<Waiting>,
-    trees: Mutex<VecDeque<(Hash, Shared)>>,
+    waiting: Mutex<PendingAnswers>,
+    trees: Mutex<VecDeque<(Hash, SharedTree)>>,
     /// Number of bytes of blobs that were sent.
     pub(crate) served: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingAnswers {
     last: u64,
     answers: BTreeMap<u64, oneshot::Sender<Vec<Option<Bytes>>>>,
 }
@@ -146,7 +146,7 @@ impl BlobServer {
         computed.await.cloned()
     }
 
-    fn shared(&self, hash: Hash) -> Shared {
+    fn shared(&self, hash: Hash) -> SharedTree {
         let mut trees = self
             .trees
             .lock()
@@ -154,7 +154,7 @@ impl BlobServer {
         if let Some((_, known)) = trees.iter().find(|(known, _)| *known == hash) {
             return known.clone();
         }
-        let new = Shared::default();
+        let new = SharedTree::default();
         trees.push_back((hash, new.clone()));
         if trees.len() > TREES {
             trees.pop_front();
@@ -170,7 +170,7 @@ impl BlobServer {
         trees.retain(|(known, _)| *known != hash);
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, PendingAnswers> {
         self.waiting
             .lock()
             .expect("no code panics while it holds this lock")

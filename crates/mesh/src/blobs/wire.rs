@@ -37,13 +37,13 @@ pub(crate) struct Ask {
 
 /// Consecutive chunks of one of the requested blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct ChunkRun {
     pub(crate) blob: u16,
     pub(crate) first: u32,
     pub(crate) count: u32,
 }
 
-impl Run {
+impl ChunkRun {
     /// The range of its bytes in a blob of this length; `None` if it goes beyond the end.
     pub(crate) fn within(self, length: usize) -> Option<std::ops::Range<usize>> {
         let first = self.first as usize * CHUNK;
@@ -136,7 +136,7 @@ pub(crate) async fn read_values(
     Ok(values)
 }
 
-pub(crate) async fn write_run(to: &mut (impl AsyncWrite + Unpin), run: Run) -> io::Result<()> {
+pub(crate) async fn write_run(to: &mut (impl AsyncWrite + Unpin), run: ChunkRun) -> io::Result<()> {
     let mut bytes = [0; 10];
     bytes[..2].copy_from_slice(&run.blob.to_be_bytes());
     bytes[2..6].copy_from_slice(&run.first.to_be_bytes());
@@ -146,7 +146,7 @@ pub(crate) async fn write_run(to: &mut (impl AsyncWrite + Unpin), run: Run) -> i
 }
 
 /// Reads the next run; `None` at the end of the stream.
-pub(crate) async fn read_run(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Run>> {
+pub(crate) async fn read_run(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<ChunkRun>> {
     let (mut blob, mut first, mut count) = ([0; 2], [0; 4], [0; 4]);
     match from.read_exact(&mut blob).await {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -154,7 +154,7 @@ pub(crate) async fn read_run(from: &mut (impl AsyncRead + Unpin)) -> io::Result<
     }
     from.read_exact(&mut first).await?;
     from.read_exact(&mut count).await?;
-    Ok(Some(Run {
+    Ok(Some(ChunkRun {
         blob: u16::from_be_bytes(blob),
         first: u32::from_be_bytes(first),
         count: u32::from_be_bytes(count),
@@ -169,7 +169,7 @@ mod tests {
     fn a_run_beyond_the_end_of_the_blob_has_no_range() {
         let at = |first, count, length| {
             let blob = 0;
-            Run { blob, first, count }.within(length)
+            ChunkRun { blob, first, count }.within(length)
         };
         assert_eq!(at(0, 1, 5), Some(0..5));
         assert_eq!(at(1, 2, 3 * CHUNK), Some(CHUNK..3 * CHUNK));

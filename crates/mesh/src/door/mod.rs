@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::config::{is_relayed, socket};
-use room::{Room, Source};
+use room::{ConnectionSource, Room};
 
 /// How long a connection may take to prove its key: a few round trips, also over a satellite.
 const HANDSHAKE: Duration = Duration::from_secs(5);
@@ -93,10 +93,10 @@ impl Door {
     }
 
     /// A connection comes in from this address, and gets a place.
-    fn knock(&self, address: &Multiaddr) -> (Place, AbortRegistration) {
+    fn knock(&self, address: &Multiaddr) -> (ConnectionPlace, AbortRegistration) {
         let source = match socket(address) {
-            Some((ip, ..)) if !is_relayed(address) => Source::of(ip),
-            _ => Source::Relayed,
+            Some((ip, ..)) if !is_relayed(address) => ConnectionSource::of(ip),
+            _ => ConnectionSource::Relayed,
         };
         let mut inside = self.inside();
         let given = inside.room.knock(source);
@@ -109,13 +109,13 @@ impl Door {
         let (handle, registration) = AbortHandle::new_pair();
         inside.under_way.insert(given.number, handle);
         let (door, number) = (self.clone(), given.number);
-        (Place { door, number }, registration)
+        (ConnectionPlace { door, number }, registration)
     }
 }
 
 impl Inside {
     /// Counts a connection that was turned away, and reports its net when there were many.
-    fn turn_away(&mut self, from: Source) {
+    fn turn_away(&mut self, from: ConnectionSource) {
         let now = Instant::now();
         if now - self.since >= SPAN {
             self.since = now;
@@ -138,12 +138,12 @@ impl Inside {
 }
 
 /// The place of a connection, which is free again when this is dropped.
-struct Place {
+struct ConnectionPlace {
     door: Door,
     number: u64,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut inside = self.door.inside();
         inside.room.leave(self.number);
@@ -219,12 +219,15 @@ type Proving<O> = Pin<Box<Abortable<Upgrade<O>>>>;
 
 /// A connection that has a place and proves its key.
 pub(crate) struct Entering<O> {
-    proving: Option<(Proving<O>, Place)>,
+    proving: Option<(Proving<O>, ConnectionPlace)>,
     late: Pin<Box<Sleep>>,
 }
 
 impl<O> Entering<O> {
-    fn new(upgrade: Upgrade<O>, (place, registration): (Place, AbortRegistration)) -> Self {
+    fn new(
+        upgrade: Upgrade<O>,
+        (place, registration): (ConnectionPlace, AbortRegistration),
+    ) -> Self {
         let proving = Box::pin(Abortable::new(upgrade, registration));
         Self {
             proving: Some((proving, place)),
@@ -312,7 +315,7 @@ mod tests {
         let (door, _crowds) = Door::new(3);
         door.know(MemberIndex(1), &from("/ip4/192.0.2.7/tcp/4400"));
         let ip: IpAddr = "192.0.2.7".parse().expect("an address");
-        let name = door.inside().room.name(Source::of(ip));
+        let name = door.inside().room.name(ConnectionSource::of(ip));
         assert_eq!(name.as_deref(), Some("192.0.2.7"));
     }
 }

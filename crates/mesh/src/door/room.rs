@@ -15,14 +15,14 @@ const KNOWN: usize = 8;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
+pub(super) enum ConnectionSource {
     /// An address, as it is counted: of IPv6 the net that one machine has.
     Address(IpAddr),
     /// Through a member that relays.
     Relayed,
 }
 
-impl Source {
+impl ConnectionSource {
     /// IPv4 addresses count as they are. Of an IPv6 address the first 64 bits count, because a machine
     /// gives itself any of the others.
     pub(super) fn of(ip: IpAddr) -> Self {
@@ -52,11 +52,11 @@ fn masked(address: u128, bits: u32) -> IpAddr {
 
 /// A place that was given, and the one that was taken away for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Given {
+pub(super) struct GrantedPlace {
     /// Its number.
     pub(super) number: u64,
     /// The number of the other one, and where its connection came from.
-    pub(super) instead: Option<(u64, Source)>,
+    pub(super) instead: Option<(u64, ConnectionSource)>,
 }
 
 /// All places.
@@ -67,9 +67,9 @@ pub(super) struct Room {
     all: usize,
     last: u64,
     /// Who has the places. Later numbers are younger.
-    taken: BTreeMap<u64, Source>,
+    taken: BTreeMap<u64, ConnectionSource>,
     /// Addresses of members, newest last.
-    known: BTreeMap<MemberIndex, VecDeque<Source>>,
+    known: BTreeMap<MemberIndex, VecDeque<ConnectionSource>>,
 }
 
 impl Room {
@@ -86,7 +86,7 @@ impl Room {
 
     /// A member has this address, or came from it.
     pub(super) fn know(&mut self, member: MemberIndex, ip: IpAddr) {
-        let source = Source::of(ip);
+        let source = ConnectionSource::of(ip);
         let known = self.known.entry(member).or_default();
         known.retain(|other| *other != source);
         known.push_back(source);
@@ -96,41 +96,41 @@ impl Room {
     }
 
     /// Whether it is the address of a member, or the way through one.
-    fn is_known(&self, source: Source) -> bool {
+    fn is_known(&self, source: ConnectionSource) -> bool {
         let mut known = self.known.values().flatten();
-        source == Source::Relayed || known.any(|known| *known == source)
+        source == ConnectionSource::Relayed || known.any(|known| *known == source)
     }
 
     /// What an operator is told about where it is: an address of a member, or a net.
-    pub(super) fn name(&self, source: Source) -> Option<String> {
+    pub(super) fn name(&self, source: ConnectionSource) -> Option<String> {
         match source {
-            Source::Address(ip) if self.is_known(source) => Some(ip.to_string()),
+            ConnectionSource::Address(ip) if self.is_known(source) => Some(ip.to_string()),
             _ => source.net().map(|(net, bits)| format!("{net}/{bits}")),
         }
     }
 
     /// A connection comes in, and gets a place until [`leave`](Self::leave).
-    pub(super) fn knock(&mut self, source: Source) -> Given {
+    pub(super) fn knock(&mut self, source: ConnectionSource) -> GrantedPlace {
         let instead = self.gives_way(source);
         if let Some((old, _)) = instead {
             self.taken.remove(&old);
         }
         self.last += 1;
         self.taken.insert(self.last, source);
-        Given {
+        GrantedPlace {
             number: self.last,
             instead,
         }
     }
 
     /// The connection that gives way to one from here, if one has to.
-    fn gives_way(&self, source: Source) -> Option<(u64, Source)> {
+    fn gives_way(&self, source: ConnectionSource) -> Option<(u64, ConnectionSource)> {
         let taken = || self.taken.iter().map(|(number, from)| (*number, *from));
         // The oldest of these, if they have all their places.
         fn oldest(
-            mut those: impl Iterator<Item = (u64, Source)>,
+            mut those: impl Iterator<Item = (u64, ConnectionSource)>,
             places: usize,
-        ) -> Option<(u64, Source)> {
+        ) -> Option<(u64, ConnectionSource)> {
             let oldest = those.next();
             oldest.filter(|_| 1 + those.count() >= places)
         }
@@ -179,8 +179,8 @@ impl Room {
 mod tests {
     use super::*;
 
-    fn at(address: &str) -> Source {
-        Source::of(address.parse().expect("an IP address"))
+    fn at(address: &str) -> ConnectionSource {
+        ConnectionSource::of(address.parse().expect("an IP address"))
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let from = at("192.0.2.7");
         for number in 1..=ADDRESS as u64 {
             let instead = None;
-            assert_eq!(room.knock(from), Given { number, instead });
+            assert_eq!(room.knock(from), GrantedPlace { number, instead });
         }
         assert_eq!(room.knock(from).instead, Some((1, from)));
         // Its neighbours have as much again, together.
@@ -220,8 +220,8 @@ mod tests {
         let first = room.knock(member).number;
         for knock in 0..10_000u32 {
             let [_, a, b, c] = knock.to_be_bytes();
-            room.knock(Source::of(IpAddr::from([10 + a, b, c, 1])));
-            room.knock(Source::of(IpAddr::from([10, a, b, c])));
+            room.knock(ConnectionSource::of(IpAddr::from([10 + a, b, c, 1])));
+            room.knock(ConnectionSource::of(IpAddr::from([10, a, b, c])));
         }
         assert_eq!(room.taken.get(&first), Some(&member));
         for _ in 1..room.address {
@@ -277,7 +277,7 @@ mod tests {
         let mut room = Room::new(3);
         let ip = |host: usize| IpAddr::from([192, 0, 2, host as u8]);
         (0..=KNOWN).for_each(|host| room.know(MemberIndex(2), ip(host)));
-        assert!(!room.is_known(Source::of(ip(0))));
-        assert!((1..=KNOWN).all(|host| room.is_known(Source::of(ip(host)))));
+        assert!(!room.is_known(ConnectionSource::of(ip(0))));
+        assert!((1..=KNOWN).all(|host| room.is_known(ConnectionSource::of(ip(host)))));
     }
 }

@@ -11,14 +11,14 @@ use protocol::Hash;
 use protocol::net::{Acceptance, Event};
 use tokio::time::Instant;
 
-use super::judging::Waiting;
-use super::{Link, Node};
-use crate::behaviour::BehaviourEvent;
+use super::judging::WaitingFrame;
+use super::{MemberLink, Node};
+use crate::behaviour::MeshBehaviourEvent;
 use crate::dial;
-use crate::gossip::Origin;
+use crate::gossip::FrameOrigin;
 use crate::members::Peer;
 use crate::relaying;
-use crate::streams::{Inbound, Kind};
+use crate::streams::{Inbound, StreamKind};
 
 /// Two members that dial each other at the same time make both connections within this time.
 const SIMULTANEOUS: Duration = Duration::from_secs(1);
@@ -26,19 +26,21 @@ const SIMULTANEOUS: Duration = Duration::from_secs(1);
 const UNANSWERED: u32 = 2;
 
 impl Node {
-    pub(super) fn swarm_event(&mut self, event: SwarmEvent<BehaviourEvent>) {
+    pub(super) fn swarm_event(&mut self, event: SwarmEvent<MeshBehaviourEvent>) {
         match event {
-            SwarmEvent::Behaviour(BehaviourEvent::Streams(inbound)) => self.accept(inbound),
-            SwarmEvent::Behaviour(BehaviourEvent::Gossip(event)) => self.gossip_event(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Ping(event)) => self.ping_event(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Discovery(mdns::Event::Discovered(found))) => {
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Streams(inbound)) => self.accept(inbound),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Gossip(event)) => self.gossip_event(event),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Ping(event)) => self.ping_event(event),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Discovery(mdns::Event::Discovered(
+                found,
+            ))) => {
                 found
                     .into_iter()
                     .for_each(|(id, address)| self.found(id, address));
             }
-            SwarmEvent::Behaviour(BehaviourEvent::Through(event)) => self.through_event(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Relay(event)) => self.relay_event(event),
-            SwarmEvent::Behaviour(BehaviourEvent::Upgrade(event)) => self.upgrade_event(event),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Through(event)) => self.through_event(event),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Relay(event)) => self.relay_event(event),
+            SwarmEvent::Behaviour(MeshBehaviourEvent::Upgrade(event)) => self.upgrade_event(event),
             SwarmEvent::ConnectionEstablished {
                 peer_id, endpoint, ..
             } => self.established(peer_id, &endpoint),
@@ -169,7 +171,7 @@ impl Node {
     }
 
     fn accept(&mut self, inbound: Inbound) {
-        if inbound.kind == Kind::Hello {
+        if inbound.kind == StreamKind::Hello {
             return self.answer(inbound);
         }
         let Inbound {
@@ -187,13 +189,13 @@ impl Node {
             return;
         }
         match kind {
-            Kind::Frames | Kind::Between => {
+            StreamKind::Frames | StreamKind::Between => {
                 let reader = self.readers.get(&member);
                 if reader.is_none_or(|reader| reader.try_send(stream).is_err()) {
                     tracing::debug!(%member, "one more stream of frames is closed");
                 }
             }
-            Kind::Blob => {
+            StreamKind::Blob => {
                 let Ok(permit) = peer.serving.clone().try_acquire_owned() else {
                     if peer.pace.may_warn() {
                         tracing::warn!(%member, "requests for blobs are refused: too many at the same time");
@@ -208,16 +210,16 @@ impl Node {
                     }
                 });
             }
-            Kind::Address => {
+            StreamKind::Address => {
                 self.tasks.spawn(relaying::tell_address(stream, remote));
             }
-            Kind::Question => {
+            StreamKind::Question => {
                 if let Some(answer) = self.answers.answer(member, stream) {
                     self.tasks.spawn(answer);
                 }
             }
             // Answered above.
-            Kind::Hello => {}
+            StreamKind::Hello => {}
         }
     }
 
@@ -244,14 +246,14 @@ impl Node {
                 .seen
                 .lock()
                 .expect("no code panics while it holds this lock");
-            seen.first(hash, Origin::Gossip)
+            seen.first(hash, FrameOrigin::Gossip)
         };
         if !new {
             // The silo has had this frame directly, and judged it for itself only.
             return self.report(&message_id, &source, MessageAcceptance::Ignore);
         }
         let (ticket, dropped) = self.judging.ask(message_id, source, hash);
-        if let Some(Waiting { id, source, .. }) = dropped {
+        if let Some(WaitingFrame { id, source, .. }) = dropped {
             self.report(&id, &source, MessageAcceptance::Ignore);
         }
         self.outbox.push_back(Event::Received {
@@ -263,7 +265,7 @@ impl Node {
 
     /// Takes the verdict of the silo: gossip passes the frame on, or drops it.
     pub(super) fn judged(&mut self, ticket: u64, verdict: Acceptance) {
-        let Some(Waiting {
+        let Some(WaitingFrame {
             id, source, frame, ..
         }) = self.judging.answer(ticket)
         else {
@@ -378,7 +380,7 @@ impl Node {
     }
 }
 
-impl Link {
+impl MemberLink {
     /// Takes a measured round trip. Returns the smoothed one if it should be reported to the silo.
     fn measured(&mut self, now: Duration) -> Option<Duration> {
         let renewed = std::mem::take(&mut self.renewed);
@@ -402,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_is_reported_first_and_after_reconnecting_and_after_large_changes() {
-        let mut link = Link::default();
+        let mut link = MemberLink::default();
         let ms = Duration::from_millis;
         assert_eq!(link.measured(ms(20)), Some(ms(20)));
         assert_eq!(link.measured(ms(25)), None);

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// with the key for checks: the process that answers there says its number, and learns that of this
 /// one. A process with a copied key, wherever it runs, so finds the one at the address, and is found by
 /// it.
-pub(super) struct OwnKey {
+pub(super) struct OwnKeySearch {
     secret: [u8; 32],
     /// The key for checks.
     pub(super) probe: Option<PeerId>,
@@ -41,7 +41,7 @@ pub(super) struct OwnKey {
     told: bool,
 }
 
-impl OwnKey {
+impl OwnKeySearch {
     pub(super) fn new(secret: [u8; 32], addresses: Vec<String>, every: Duration) -> Self {
         let key = SecretKey::from_bytes(&hello::probe_key(&secret)).public();
         Self {

@@ -13,7 +13,7 @@ const WAITING: usize = 2048;
 
 /// A frame that waits for its verdict.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingFrame {
     pub(super) id: MessageId,
     pub(super) source: PeerId,
     pub(super) frame: Hash,
@@ -22,19 +22,19 @@ pub(super) struct Waiting {
 
 /// All waiting frames, by ticket.
 #[derive(Debug, Default)]
-pub(super) struct Judging {
+pub(super) struct WaitingFrames {
     last: u64,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, WaitingFrame>,
 }
 
-impl Judging {
+impl WaitingFrames {
     /// Adds a frame. Returns its ticket, and a frame that was dropped for it.
     pub(super) fn ask(
         &mut self,
         id: MessageId,
         source: PeerId,
         frame: Hash,
-    ) -> (u64, Option<Waiting>) {
+    ) -> (u64, Option<WaitingFrame>) {
         let since = Instant::now();
         // Gossip has dropped these already.
         while let Some(oldest) = self.waiting.first_entry()
@@ -45,7 +45,7 @@ impl Judging {
         let full = self.waiting.len() >= WAITING;
         let dropped = full.then(|| self.waiting.pop_first()).flatten();
         self.last += 1;
-        let waiting = Waiting {
+        let waiting = WaitingFrame {
             id,
             source,
             frame,
@@ -56,7 +56,7 @@ impl Judging {
     }
 
     /// The frame of a ticket, unless the verdict comes too late.
-    pub(super) fn answer(&mut self, ticket: u64) -> Option<Waiting> {
+    pub(super) fn answer(&mut self, ticket: u64) -> Option<WaitingFrame> {
         let waiting = self.waiting.remove(&ticket)?;
         (waiting.since.elapsed() <= JUDGED).then_some(waiting)
     }
@@ -72,8 +72,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn waiting_for_a_verdict_is_bounded_in_time_and_number() {
-        let mut judging = Judging::default();
-        let ask = |judging: &mut Judging, number: u64| {
+        let mut judging = WaitingFrames::default();
+        let ask = |judging: &mut WaitingFrames, number: u64| {
             let frame = Hash::of(&number.to_le_bytes());
             judging.ask(MessageId::from(frame.0.to_vec()), PeerId::random(), frame)
         };

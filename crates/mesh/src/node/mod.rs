@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::asking::{Answerer, Asker};
-use crate::behaviour::Behaviour;
+use crate::behaviour::MeshBehaviour;
 use crate::blobs::{BlobServer, Fetcher};
 use crate::config::{Transport, is_relayed, socket};
 use crate::dial::{self, Dialer, Resolved};
@@ -43,11 +43,11 @@ use crate::notices::{Notice, NoticeFilter};
 use crate::peers::Peers;
 use crate::queue::Addressed;
 use crate::relaying::Slots;
-use crate::streams::Opener;
+use crate::streams::StreamOpener;
 use crate::twins::Twins;
 
-use greeting::OwnKey;
-use judging::Judging;
+use greeting::OwnKeySearch;
+use judging::WaitingFrames;
 use outside::Awaited;
 
 /// Fetches that are under way at the same time; more are answered with `Missing`.
@@ -72,7 +72,7 @@ pub(crate) struct Ends {
 
 /// State of a connected member.
 #[derive(Debug, Default)]
-struct Link {
+struct MemberLink {
     /// Its round trip: smoothed, and as last reported to the silo.
     round_trip: Option<(Duration, Duration)>,
     /// Pings in a row without an answer.
@@ -87,7 +87,7 @@ struct Link {
 pub(crate) struct Node {
     me: MemberIndex,
     members: Arc<Members>,
-    swarm: Swarm<Behaviour>,
+    swarm: Swarm<MeshBehaviour>,
     transport: Transport,
     /// Largest frame, in bytes.
     frame: usize,
@@ -96,7 +96,7 @@ pub(crate) struct Node {
     outbox: VecDeque<Event>,
     topic: IdentTopic,
     seen: Arc<Mutex<PublishedFrames>>,
-    links: BTreeMap<MemberIndex, Link>,
+    links: BTreeMap<MemberIndex, MemberLink>,
     /// Streams of frames that members opened, on their way to the readers.
     readers: BTreeMap<MemberIndex, mpsc::Sender<Stream>>,
     dialer: Dialer,
@@ -107,7 +107,7 @@ pub(crate) struct Node {
     fetches: JoinSet<()>,
     /// Readers and writers of frames, and blobs being served.
     tasks: JoinSet<()>,
-    opener: Opener,
+    opener: StreamOpener,
     /// Greetings under way.
     greetings: JoinSet<Option<Greeted>>,
     /// What this node says in greetings.
@@ -126,8 +126,8 @@ pub(crate) struct Node {
     twins: Twins,
     witnesses: usize,
     /// What this node does to find another process with its own key.
-    own_key: OwnKey,
-    judging: Judging,
+    own_key: OwnKeySearch,
+    judging: WaitingFrames,
     /// Whether no other node can dial this one.
     dials_only: bool,
     /// Members with a known address, which may relay.

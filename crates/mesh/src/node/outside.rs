@@ -11,7 +11,7 @@ use protocol::net::Event;
 use tokio::time::Instant;
 
 use super::Node;
-use crate::guests::Turn;
+use crate::guests::GuestChange;
 use crate::members::id_of;
 
 /// Keys that are awaited at the same time; more are not.
@@ -79,8 +79,8 @@ impl Node {
             tracing::debug!(%guest, ?turn, "a former member");
             let admitted = &mut self.swarm.behaviour_mut().members;
             match turn {
-                Turn::Leave => admitted.disallow_peer(guest),
-                Turn::Return => admitted.allow_peer(guest),
+                GuestChange::Leave => admitted.disallow_peer(guest),
+                GuestChange::Return => admitted.allow_peer(guest),
             };
         }
     }

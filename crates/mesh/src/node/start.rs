@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::greeting::OwnKey;
-use super::judging::Judging;
+use super::greeting::OwnKeySearch;
+use super::judging::WaitingFrames;
 use super::outside::Awaited;
 use super::{Ends, Node};
 use crate::asking::{Answerer, Asker};
@@ -34,7 +34,7 @@ use crate::notices::NoticeFilter;
 use crate::peers::Peers;
 use crate::queue::{QueueReceiver, queue};
 use crate::relaying::Slots;
-use crate::streams::Opener;
+use crate::streams::StreamOpener;
 use crate::twins::Twins;
 
 /// How long the operating system may take to give an address.
@@ -44,7 +44,7 @@ const LISTEN: Duration = Duration::from_secs(5);
 type Queues = BTreeMap<MemberIndex, QueueReceiver>;
 
 /// Members and their addresses that this node's transport uses.
-type Targets = Vec<(MemberIndex, Vec<Multiaddr>)>;
+type DialTargets = Vec<(MemberIndex, Vec<Multiaddr>)>;
 
 impl Node {
     pub(crate) async fn start(
@@ -72,7 +72,7 @@ impl Node {
         let key = Keypair::ed25519_from_bytes(secret)
             .map_err(|error| MeshError::Start(format!("its key: {error}")))?;
         let (own, others) = places(roster, own_key(&key)?)?;
-        let own_key = OwnKey::new(secret, own.addresses.clone(), config.look);
+        let own_key = OwnKeySearch::new(secret, own.addresses.clone(), config.look);
         let targets = targets(config, &others)?;
         let addressed = targets.iter().filter(|(_, used)| !used.is_empty());
         let addressed = addressed.map(|(member, _)| *member).collect();
@@ -131,7 +131,7 @@ impl Node {
             twins: Twins::default(),
             witnesses: config.witnesses,
             own_key,
-            judging: Judging::default(),
+            judging: WaitingFrames::default(),
             dials_only: config.dials_only,
             addressed,
             slots: Slots::default(),
@@ -246,7 +246,7 @@ fn places(roster: &[Contact], own: PublicKey) -> Result<(&Contact, Vec<&Contact>
 ///
 /// # Errors
 /// [`MeshError`]: an address that is none.
-fn targets(config: &Config, others: &[&Contact]) -> Result<Targets, MeshError> {
+fn targets(config: &Config, others: &[&Contact]) -> Result<DialTargets, MeshError> {
     let mut targets = Vec::new();
     for contact in others {
         let parsed: Result<Vec<_>, _> = contact.addresses.iter().map(|a| parse(a)).collect();
@@ -294,7 +294,7 @@ fn members(
 fn fetcher(
     config: &Config,
     members: &Arc<Members>,
-    opener: &Opener,
+    opener: &StreamOpener,
     events: &mpsc::Sender<Event>,
 ) -> Fetcher {
     Fetcher {

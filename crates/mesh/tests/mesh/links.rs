@@ -298,12 +298,12 @@ async fn bytes_that_are_not_a_handshake_are_harmless() {
 
 /// The log of this thread. Waits for lines with given words.
 #[derive(Clone, Default)]
-struct Log {
+struct ThreadLog {
     text: Arc<Mutex<String>>,
     grown: Arc<Notify>,
 }
 
-impl Log {
+impl ThreadLog {
     /// Records the log until the guard is dropped.
     fn listen(&self) -> tracing::subscriber::DefaultGuard {
         let log = self.clone();
@@ -332,7 +332,7 @@ impl Log {
     }
 }
 
-impl std::io::Write for Log {
+impl std::io::Write for ThreadLog {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         self.text.lock().unwrap().push_str(&text);
@@ -348,7 +348,7 @@ impl std::io::Write for Log {
 // One thread, so that the log of all nodes is recorded.
 #[tokio::test]
 async fn problems_with_a_peer_or_its_address_are_logged() {
-    let log = Log::default();
+    let log = ThreadLog::default();
     let _guard = log.listen();
     for transport in [Transport::Quic, Transport::Tcp] {
         log.text.lock().unwrap().clear();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::network::{Cell, LANES, Network, Row};
+use super::network::{LANES, LaneRow, SortableCell, SortingNetwork};
 
 /// Values per piece of work for one thread; a multiple of [`LANES`].
 const BLOCK: usize = LANES << 6;
@@ -18,17 +18,17 @@ const PARALLEL: usize = 1 << 17;
 /// `rows` has one slice per model, each as long as `into`. The column of values at every position is
 /// sorted as far as the positions `wanted` of the column need it; `finish` computes one value from
 /// each of [`LANES`] sorted columns.
-pub(super) fn by_value<T: Cell>(
+pub(super) fn by_value<T: SortableCell>(
     into: &mut [f32],
     rows: &[&[f32]],
     wanted: Range<usize>,
-    finish: impl Fn(&[Row<T>]) -> Row<f32> + Sync,
+    finish: impl Fn(&[LaneRow<T>]) -> LaneRow<f32> + Sync,
 ) {
-    let network = Network::new(rows.len(), wanted);
+    let network = SortingNetwork::new(rows.len(), wanted);
     let work = into.len() * rows.len();
     let columns = || vec![[T::default(); LANES]; rows.len()];
     // Columns are independent of each other, so the number of threads does not change the result.
-    let fill = |columns: &mut Vec<Row<T>>, (block, into): (usize, &mut [f32])| {
+    let fill = |columns: &mut Vec<LaneRow<T>>, (block, into): (usize, &mut [f32])| {
         for (part, into) in into.chunks_mut(LANES).enumerate() {
             load(columns, rows, block * BLOCK + part * LANES);
             network.sort(columns);
@@ -49,7 +49,7 @@ pub(super) fn by_value<T: Cell>(
 
 /// Loads the columns from `start` on, padded with zeros.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn load<T: Cell>(columns: &mut [Row<T>], rows: &[&[f32]], start: usize) {
+fn load<T: SortableCell>(columns: &mut [LaneRow<T>], rows: &[&[f32]], start: usize) {
     for (model, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
         let values = &row[start..];
         match values.first_chunk() {
@@ -65,7 +65,7 @@ fn load<T: Cell>(columns: &mut [Row<T>], rows: &[&[f32]], start: usize) {
 
 /// A separate loop of constant length, so that the compiler vectorises it.
 #[inline(always)]
-fn load_row<T: Cell>(column: &mut Row<T>, values: &Row<f32>, model: usize) {
+fn load_row<T: SortableCell>(column: &mut LaneRow<T>, values: &LaneRow<f32>, model: usize) {
     for (cell, value) in column.iter_mut().zip(values) {
         *cell = T::of(*value, model);
     }

@@ -3,7 +3,7 @@
 use super::buffers::with_buffers;
 use super::columns::by_value;
 use super::models::Models;
-use super::network::{Row, value, value_and_model};
+use super::network::{LaneRow, value, value_and_model};
 use crate::params::Params;
 
 /// The weighted median of every coordinate over the models.
@@ -22,14 +22,14 @@ fn median_into(into: &mut [f32], models: &Models, start: usize) {
     let count = rows.len();
     if models.are_equally_weighted() {
         let (low, high) = ((count - 1) / 2, count / 2);
-        by_value(into, &rows, low..high + 1, |columns: &[Row<i32>]| {
+        by_value(into, &rows, low..high + 1, |columns: &[LaneRow<i32>]| {
             std::array::from_fn(|lane| {
                 middle(value(columns[low][lane]), value(columns[high][lane]))
             })
         });
     } else {
         let (weights, total) = (models.weights(), models.total());
-        by_value(into, &rows, 0..count, |columns: &[Row<i64>]| {
+        by_value(into, &rows, 0..count, |columns: &[LaneRow<i64>]| {
             std::array::from_fn(|lane| {
                 let column = columns.iter().map(|column| value_and_model(column[lane]));
                 let column = column.map(|(value, model)| (value, weights[model]));

@@ -139,7 +139,7 @@ pub enum Aggregation {
     },
     /// The mean of the updates, each weighted by its cosine with a trusted update and scaled to the
     /// length of that (FLTrust, Cao et al. 2021). Any number of models may be arbitrary: the result
-    /// is at most as far from the start model as the trusted model is. Needs both in [`References`].
+    /// is at most as far from the start model as the trusted model is. Needs both in [`ReferenceModels`].
     /// No strategy offers it yet: a federation has no trusted data.
     #[schemars(skip)]
     TrustWeighted,
@@ -157,7 +157,7 @@ pub enum Aggregation {
 
 /// Reference models that some rules compare the others with.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct References<'a> {
+pub struct ReferenceModels<'a> {
     /// The model that all training started from.
     pub start: Option<&'a Params>,
     /// A model trained from `start` in the same way, on data that everybody trusts.
@@ -299,7 +299,7 @@ impl Aggregation {
     pub fn combine(
         &self,
         models: &[(&Params, f64)],
-        references: References<'_>,
+        references: ReferenceModels<'_>,
     ) -> Result<Params, AggregationError> {
         self.validate()?;
         let models = Models::new(models)?;
@@ -310,7 +310,7 @@ impl Aggregation {
     fn applied(
         &self,
         models: &Models,
-        references: References<'_>,
+        references: ReferenceModels<'_>,
     ) -> Result<Params, AggregationError> {
         match self {
             Self::Mean => {

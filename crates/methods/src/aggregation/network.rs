@@ -14,24 +14,24 @@ use multiversion::multiversion;
 pub(super) const LANES: usize = 32;
 
 /// One value of every column.
-pub(super) type Row<T> = [T; LANES];
+pub(super) type LaneRow<T> = [T; LANES];
 
 /// An element of a column: an integer that sorts as the value does. Integers have a total order, so
 /// the result does not depend on the order of the models, even between zeros of different sign.
-pub(super) trait Cell: Ord + Copy + Default + Send {
+pub(super) trait SortableCell: Ord + Copy + Default + Send {
     /// The cell for a value of model number `model`.
     fn of(value: f32, model: usize) -> Self;
 }
 
 /// The value alone.
-impl Cell for i32 {
+impl SortableCell for i32 {
     fn of(value: f32, _: usize) -> Self {
         key(value)
     }
 }
 
 /// The value in the upper half, the number of the model in the lower half.
-impl Cell for i64 {
+impl SortableCell for i64 {
     fn of(value: f32, model: usize) -> Self {
         Self::from(key(value)) << 32 | model as Self
     }
@@ -58,11 +58,11 @@ fn flip(bits: i32) -> i32 {
 }
 
 /// A sequence of compare-exchange steps that sorts the wanted positions of a column.
-pub(super) struct Network {
+pub(super) struct SortingNetwork {
     pairs: Vec<(u32, u32)>,
 }
 
-impl Network {
+impl SortingNetwork {
     /// A network for columns of `len` values: the positions `wanted` end with the values that they
     /// would have in the sorted column.
     ///
@@ -90,7 +90,7 @@ impl Network {
     }
 
     /// Applies all compare-exchange steps to all columns.
-    pub(super) fn sort<T: Cell>(&self, rows: &mut [Row<T>]) {
+    pub(super) fn sort<T: SortableCell>(&self, rows: &mut [LaneRow<T>]) {
         exchange_all(rows, &self.pairs);
     }
 }
@@ -118,7 +118,7 @@ fn merge_exchange(len: usize) -> Vec<(u32, u32)> {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn exchange_all<T: Cell>(rows: &mut [Row<T>], pairs: &[(u32, u32)]) {
+fn exchange_all<T: SortableCell>(rows: &mut [LaneRow<T>], pairs: &[(u32, u32)]) {
     for &(low, high) in pairs {
         let (before, from) = rows.split_at_mut(high as usize);
         exchange(&mut before[low as usize], &mut from[0]);
@@ -127,7 +127,7 @@ fn exchange_all<T: Cell>(rows: &mut [Row<T>], pairs: &[(u32, u32)]) {
 
 /// In every column, moves the smaller of two values to `low` and the larger to `high`.
 #[inline(always)]
-fn exchange<T: Cell>(low: &mut Row<T>, high: &mut Row<T>) {
+fn exchange<T: SortableCell>(low: &mut LaneRow<T>, high: &mut LaneRow<T>) {
     for (low, high) in low.iter_mut().zip(high) {
         (*low, *high) = ((*low).min(*high), (*low).max(*high));
     }
@@ -149,10 +149,10 @@ mod tests {
                 len.saturating_sub(1) / 2..len / 2 + usize::from(len > 0),
             ];
             for wanted in halves {
-                let network = Network::new(len, wanted.clone());
+                let network = SortingNetwork::new(len, wanted.clone());
                 for pattern in 0..1u32 << len {
                     let bit = |position: usize| (pattern >> position & 1) as i32;
-                    let mut rows: Vec<Row<i32>> = (0..len).map(|p| [bit(p); LANES]).collect();
+                    let mut rows: Vec<LaneRow<i32>> = (0..len).map(|p| [bit(p); LANES]).collect();
                     network.sort(&mut rows);
                     let zeros = len - pattern.count_ones() as usize;
                     for position in wanted.clone() {
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_median_needs_fewer_comparisons_than_a_sort() {
-        let count = |wanted| Network::new(100, wanted).pairs.len();
+        let count = |wanted| SortingNetwork::new(100, wanted).pairs.len();
         assert_eq!(count(0..0), 0);
         assert!(
             count(49..51) < count(0..100) * 9 / 10,
@@ -175,7 +175,7 @@ mod tests {
         );
     }
 
-    fn cells<T: Cell>(columns: &[Vec<f32>]) -> Vec<Row<T>> {
+    fn cells<T: SortableCell>(columns: &[Vec<f32>]) -> Vec<LaneRow<T>> {
         (0..columns[0].len())
             .map(|row| std::array::from_fn(|lane| T::of(columns[lane][row], row)))
             .collect()
@@ -189,9 +189,9 @@ mod tests {
             }),
         ) {
             let len = columns[0].len();
-            let network = Network::new(len, 0..len);
-            let mut keys: Vec<Row<i32>> = cells(&columns);
-            let mut pairs: Vec<Row<i64>> = cells(&columns);
+            let network = SortingNetwork::new(len, 0..len);
+            let mut keys: Vec<LaneRow<i32>> = cells(&columns);
+            let mut pairs: Vec<LaneRow<i64>> = cells(&columns);
             network.sort(&mut keys);
             network.sort(&mut pairs);
             for (lane, column) in columns.iter().enumerate() {

@@ -4,7 +4,7 @@ use multiversion::multiversion;
 
 use super::columns::by_value;
 use super::models::Models;
-use super::network::{Row, value, value_and_model};
+use super::network::{LaneRow, value, value_and_model};
 use crate::params::Params;
 
 /// The weighted mean of every coordinate without its `⌊share·n⌋` smallest and `⌊share·n⌋` largest
@@ -17,11 +17,11 @@ pub(super) fn trimmed_mean(models: &Models, share: f64) -> Params {
     let weights = models.weights();
     Params::build(models.layout(), |into| {
         if models.are_equally_weighted() {
-            by_value(into, &rows, kept.clone(), |columns: &[Row<i32>]| {
+            by_value(into, &rows, kept.clone(), |columns: &[LaneRow<i32>]| {
                 mean(&columns[kept.clone()])
             });
         } else {
-            by_value(into, &rows, kept.clone(), |columns: &[Row<i64>]| {
+            by_value(into, &rows, kept.clone(), |columns: &[LaneRow<i64>]| {
                 weighted_mean(&columns[kept.clone()], weights)
             });
         }
@@ -35,7 +35,7 @@ pub(super) fn left_out_at_each_end(share: f64, count: usize) -> usize {
 
 /// The mean of every column, summed from the smallest value on.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-fn mean(columns: &[Row<i32>]) -> Row<f32> {
+fn mean(columns: &[LaneRow<i32>]) -> LaneRow<f32> {
     // Start from the first value, not from zero, so that −0 stays −0.
     let mut sums = columns[0].map(|cell| f64::from(value(cell)));
     for column in &columns[1..] {
@@ -47,7 +47,7 @@ fn mean(columns: &[Row<i32>]) -> Row<f32> {
 }
 
 /// The weighted mean of every column, summed from the smallest value on.
-fn weighted_mean(columns: &[Row<i64>], weights: &[f64]) -> Row<f32> {
+fn weighted_mean(columns: &[LaneRow<i64>], weights: &[f64]) -> LaneRow<f32> {
     std::array::from_fn(|lane| {
         let terms = columns.iter().map(|column| {
             let (value, model) = value_and_model(column[lane]);

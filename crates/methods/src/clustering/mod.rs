@@ -12,9 +12,9 @@ pub mod groups;
 pub mod ifca;
 pub mod kmeans;
 
-pub use cfl::Cfl;
+pub use cfl::CflRule;
 pub use error::ClusteringError;
-pub use fedcollab::FedCollab;
+pub use fedcollab::FedCollabBound;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A cheap lower bound of the coalition program that needs no grouping.
 
-use super::Program;
+use super::CoalitionProgram;
 
 /// A lower bound of the cost of every grouping into exactly `K` coalitions.
 ///
@@ -8,7 +8,7 @@ use super::Program;
 /// cheapest others, over `s`. Sizes satisfy `Σ_i 1/s_i = K`. Dropping all other
 /// constraints and relaxing this one with a multiplier μ leaves `Σ_i min_s (g_i(s) + μ/s) − μK`, a
 /// bound for every μ. It is concave in μ, so the best μ is found by bisection on its slope.
-pub(super) fn lower_bound(program: &Program) -> f64 {
+pub(super) fn lower_bound(program: &CoalitionProgram) -> f64 {
     let (n, coalitions) = (program.n, program.coalitions as f64);
     let largest = n + 1 - program.coalitions;
     let payments: Vec<Vec<f64>> = (0..n)

@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::relaxation::{Fixed, Iterate, Until, relax};
-use super::{Program, search};
+use super::relaxation::{FixedPairs, Iterate, RelaxationLimit, relax};
+use super::{CoalitionProgram, search};
 use crate::Matrix;
 
 /// Number of nodes processed in parallel.
@@ -23,7 +23,7 @@ const ROOT_ITERATIONS: usize = 2000;
 const NODE_ITERATIONS: usize = 200;
 
 /// Result of a search.
-pub(super) struct Progress {
+pub(super) struct SearchProgress {
     /// The best assignment.
     pub(super) best: Vec<u32>,
     /// A lower bound of the cost of every grouping.
@@ -35,22 +35,22 @@ pub(super) struct Progress {
 ///
 /// `best` is a good assignment and `bound` a lower bound, from elsewhere.
 pub(super) fn search(
-    program: &Program,
+    program: &CoalitionProgram,
     best: Vec<u32>,
     bound: f64,
     nodes: u64,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Progress {
-    let mut search = Search {
+) -> SearchProgress {
+    let mut search = BranchSearch {
         program,
         cost: program.cost(&best),
         best,
         stop,
     };
-    let root = Node {
+    let root = BranchNode {
         bound,
         number: 0,
-        fixed: Fixed::nothing(program.n),
+        fixed: FixedPairs::nothing(program.n),
         from: Iterate::start(program),
     };
     let mut open = BinaryHeap::from([root]);
@@ -61,9 +61,9 @@ pub(super) fn search(
         if program.closes(search.cost, bound) || numbers > nodes || stop() {
             break;
         }
-        let batch: Vec<Node> = (0..BATCH).map_while(|_| open.pop()).collect();
+        let batch: Vec<BranchNode> = (0..BATCH).map_while(|_| open.pop()).collect();
         let known = search.cost;
-        let results: Vec<Opened> = batch
+        let results: Vec<BranchResult> = batch
             .into_par_iter()
             .map(|node| search.open(node, known))
             .collect();
@@ -73,7 +73,7 @@ pub(super) fn search(
                 closed = closed.min(opened.bound);
             }
             for child in opened.children {
-                open.push(Node {
+                open.push(BranchNode {
                     number: numbers,
                     ..child
                 });
@@ -83,37 +83,37 @@ pub(super) fn search(
     }
     let left = open.peek().map_or(f64::INFINITY, |node| node.bound);
     let bound = left.min(closed).min(search.cost).max(bound);
-    Progress {
+    SearchProgress {
         best: search.best,
         bound,
     }
 }
 
-struct Search<'a> {
-    program: &'a Program,
+struct BranchSearch<'a> {
+    program: &'a CoalitionProgram,
     best: Vec<u32>,
     cost: f64,
     stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A node: a part of the space of groupings.
-struct Node {
+struct BranchNode {
     bound: f64,
     /// Order of creation.
     number: u64,
-    fixed: Fixed,
+    fixed: FixedPairs,
     from: Iterate,
 }
 
 /// Result of processing a node.
-struct Opened {
+struct BranchResult {
     bound: f64,
     found: Vec<u32>,
     /// Both halves of the node; empty if it contains nothing better, or a single grouping.
-    children: Vec<Node>,
+    children: Vec<BranchNode>,
 }
 
-impl Search<'_> {
+impl BranchSearch<'_> {
     fn keep_better(&mut self, found: Vec<u32>) {
         let cost = self.program.cost(&found);
         if cost < self.cost {
@@ -121,8 +121,8 @@ impl Search<'_> {
         }
     }
 
-    fn open(&self, node: Node, known: f64) -> Opened {
-        let Node {
+    fn open(&self, node: BranchNode, known: f64) -> BranchResult {
+        let BranchNode {
             bound,
             fixed,
             from,
@@ -132,13 +132,13 @@ impl Search<'_> {
             let bound = only
                 .as_ref()
                 .map_or(f64::INFINITY, |only| self.program.cost(only));
-            return Opened {
+            return BranchResult {
                 bound,
                 found: only.unwrap_or_else(|| self.best.clone()),
                 children: Vec::new(),
             };
         }
-        let until = Until {
+        let until = RelaxationLimit {
             bound: self.program.closing_bound(known),
             iterations: if number == 0 {
                 ROOT_ITERATIONS
@@ -156,7 +156,7 @@ impl Search<'_> {
         } else {
             halves(&fixed, &iterate, bound)
         };
-        Opened {
+        BranchResult {
             bound,
             found,
             children,
@@ -168,7 +168,7 @@ impl Search<'_> {
         clippy::option_option,
         reason = "None: not a leaf; Some(None): a leaf without a grouping; Some(Some(_)): with one"
     )]
-    fn leaf(&self, fixed: &Fixed) -> Option<Option<Vec<u32>>> {
+    fn leaf(&self, fixed: &FixedPairs) -> Option<Option<Vec<u32>>> {
         let blocks = fixed.blocks.len();
         let decided = fixed.apart.len() == blocks * (blocks - 1) / 2;
         if blocks > self.program.coalitions && !decided {
@@ -187,7 +187,7 @@ impl Search<'_> {
 }
 
 /// Rounds a point of the relaxation to a grouping and improves it by local search.
-pub(super) fn round(program: &Program, point: &Matrix) -> Vec<u32> {
+pub(super) fn round(program: &CoalitionProgram, point: &Matrix) -> Vec<u32> {
     let mut far = point.clone();
     for value in far.values_mut() {
         *value = -*value;
@@ -198,9 +198,9 @@ pub(super) fn round(program: &Program, point: &Matrix) -> Vec<u32> {
 }
 
 /// Branches on the pair of blocks that the point is least decided about: together, and apart.
-fn halves(fixed: &Fixed, iterate: &Iterate, bound: f64) -> Vec<Node> {
+fn halves(fixed: &FixedPairs, iterate: &Iterate, bound: f64) -> Vec<BranchNode> {
     let (a, b) = undecided(fixed, &iterate.point);
-    let child = |fixed| Node {
+    let child = |fixed| BranchNode {
         bound,
         number: 0,
         fixed,
@@ -212,7 +212,7 @@ fn halves(fixed: &Fixed, iterate: &Iterate, bound: f64) -> Vec<Node> {
 }
 
 /// `fixed` with blocks `a < b` joined into `a`.
-fn together(fixed: &Fixed, a: usize, b: usize) -> Fixed {
+fn together(fixed: &FixedPairs, a: usize, b: usize) -> FixedPairs {
     let mut blocks = fixed.blocks.clone();
     let joined = blocks.remove(b);
     blocks[a].extend(joined);
@@ -229,12 +229,12 @@ fn together(fixed: &Fixed, a: usize, b: usize) -> Fixed {
         .collect();
     apart.sort_unstable();
     apart.dedup();
-    Fixed { blocks, apart }
+    FixedPairs { blocks, apart }
 }
 
 /// The pair of blocks, not yet apart, for which both the shared entry and the difference of the rows
 /// are large: in a grouping one of the two is 0. Ties go to the first.
-fn undecided(fixed: &Fixed, point: &Matrix) -> (usize, usize) {
+fn undecided(fixed: &FixedPairs, point: &Matrix) -> (usize, usize) {
     let mut best = (f64::NEG_INFINITY, (0, 1));
     for (b, second) in fixed.blocks.iter().enumerate() {
         for (a, first) in fixed.blocks[..b].iter().enumerate() {
@@ -253,21 +253,21 @@ fn undecided(fixed: &Fixed, point: &Matrix) -> (usize, usize) {
     best.1
 }
 
-impl PartialEq for Node {
+impl PartialEq for BranchNode {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Node {}
+impl Eq for BranchNode {}
 
-impl PartialOrd for Node {
+impl PartialOrd for BranchNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Node {
+impl Ord for BranchNode {
     /// The heap pops its maximum: the node with the least bound, in ties the newest.
     fn cmp(&self, other: &Self) -> Ordering {
         other

@@ -1,7 +1,7 @@
 //! A lower bound constructed from a grouping, which can prove that grouping optimal.
 
 use super::relaxation::Dual;
-use super::{Program, relaxation};
+use super::{CoalitionProgram, relaxation};
 use crate::Matrix;
 
 /// A lower bound of the cost of every grouping, constructed from `assignment`. The better the
@@ -12,12 +12,12 @@ use crate::Matrix;
 /// built from the assignment. Dual prices within coalitions are 0; between two coalitions they are
 /// chosen such that the reduced costs are `ρ + s_i + s_j`, where `s` equalises the row sums within
 /// each coalition, and `ρ` is the largest value without a negative price.
-pub(super) fn bound(program: &Program, assignment: &[u32]) -> f64 {
+pub(super) fn bound(program: &CoalitionProgram, assignment: &[u32]) -> f64 {
     relaxation::bound_of(reduced(program, assignment), program.coalitions)
 }
 
 /// The same dual point as prices.
-pub(super) fn dual(program: &Program, assignment: &[u32]) -> Dual {
+pub(super) fn dual(program: &CoalitionProgram, assignment: &[u32]) -> Dual {
     let reduced = reduced(program, assignment);
     Dual {
         prices: Matrix::from_fn(program.n, program.n, |i, j| {
@@ -28,7 +28,7 @@ pub(super) fn dual(program: &Program, assignment: &[u32]) -> Dual {
 }
 
 /// The reduced costs of the dual point: costs minus prices.
-fn reduced(program: &Program, assignment: &[u32]) -> Matrix {
+fn reduced(program: &CoalitionProgram, assignment: &[u32]) -> Matrix {
     let members: Vec<Vec<usize>> = (0..program.coalitions as u32)
         .map(|own| {
             let entries = assignment.iter().enumerate();

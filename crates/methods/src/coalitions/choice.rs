@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::{Program, ProgramError, Solution};
+use super::{CoalitionProgram, ProgramError, Solution};
 use crate::strategy::Scores;
 
 /// How many numbers of coalitions are tried in parallel.
@@ -15,10 +15,10 @@ const ABREAST: usize = 8;
 
 /// The best grouping found for one number of coalitions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct GroupingCandidate {
     /// Number of coalitions.
     pub coalitions: usize,
-    /// The grouping, from [`Program::solve`].
+    /// The grouping, from [`CoalitionProgram::solve`].
     pub solution: Solution,
     /// Its loss on held-out data, as measured by the caller.
     pub held_out: f64,
@@ -42,11 +42,11 @@ pub fn candidates(
     seed: u64,
     held_out: impl Fn(&[u32]) -> f64 + Sync,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<Candidate>, ProgramError> {
+) -> Result<Vec<GroupingCandidate>, ProgramError> {
     let candidate = |coalitions: usize| {
-        let solution = Program::new(scores, coalitions)?.solve_until(seed, stop);
+        let solution = CoalitionProgram::new(scores, coalitions)?.solve_until(seed, stop);
         let held_out = held_out(&solution.assignment);
-        Ok(Candidate {
+        Ok(GroupingCandidate {
             coalitions,
             solution,
             held_out,
@@ -70,7 +70,7 @@ pub fn candidates(
 
 /// The candidate with the least held-out loss; ties (up to rounding) go to the fewest coalitions,
 /// which have the most data each.
-pub fn best(candidates: &[Candidate]) -> Option<&Candidate> {
+pub fn best(candidates: &[GroupingCandidate]) -> Option<&GroupingCandidate> {
     let losses: Vec<f64> = candidates.iter().map(|one| one.held_out).collect();
     least(&losses).map(|at| &candidates[at])
 }
@@ -88,7 +88,7 @@ pub fn least(losses: &[f64]) -> Option<usize> {
 /// # Panics
 /// If `assignment` has another length than `losses`, or a number beyond its entries.
 pub fn transfer(losses: &Scores, assignment: &[u32]) -> f64 {
-    Program::new(losses, 1)
+    CoalitionProgram::new(losses, 1)
         .expect("losses of at least one entry")
         .objective(assignment)
 }
@@ -100,7 +100,7 @@ pub fn own_is_best(scores: &Scores) -> bool {
     (0..n).all(|i| (0..n).all(|j| scores.at(i, i) <= scores.at(i, j)))
 }
 
-/// The best grouping into at most `most` coalitions, by [`Program::prove`] for each number; the lower
+/// The best grouping into at most `most` coalitions, by [`CoalitionProgram::prove`] for each number; the lower
 /// bound holds for all numbers.
 ///
 /// # Errors
@@ -111,13 +111,13 @@ pub fn prove_at_most(
     seed: u64,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Solution, ProgramError> {
-    let program = Program::new(scores, most)?;
+    let program = CoalitionProgram::new(scores, most)?;
     if own_is_best(scores) {
         return Ok(program.prove(seed, stop));
     }
     let mut best = program.prove(seed, stop);
     for fewer in (1..most).rev() {
-        let other = Program::new(scores, fewer)?.prove(seed, stop);
+        let other = CoalitionProgram::new(scores, fewer)?.prove(seed, stop);
         let lower_bound = best.lower_bound.min(other.lower_bound);
         let stopped = best.stopped || other.stopped;
         if other.objective < best.objective {
@@ -201,12 +201,17 @@ mod tests {
         assert!(!own_is_best(&scores(&rows)) && own_is_best(&scores(&two_kinds(0.1))));
         let solution = prove_at_most(&scores(&rows), 5, 1, &|| false).unwrap();
         let least = (1..=5)
-            .map(|k| Program::new(&scores(&rows), k).unwrap().solve(1).objective)
+            .map(|k| {
+                CoalitionProgram::new(&scores(&rows), k)
+                    .unwrap()
+                    .solve(1)
+                    .objective
+            })
             .fold(f64::INFINITY, f64::min);
         assert!((solution.objective - least).abs() < 1e-12 && solution.optimal);
         assert_eq!(solution.assignment, [0, 1, 0, 1, 0, 1]);
         let in_sample = scores(&two_kinds(0.1));
-        let exactly = Program::new(&in_sample, 4).unwrap().solve(1);
+        let exactly = CoalitionProgram::new(&in_sample, 4).unwrap().solve(1);
         assert_eq!(prove_at_most(&in_sample, 4, 1, &|| false).unwrap(), exactly);
     }
 }

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::Program;
+use super::CoalitionProgram;
 
 /// Entries up to which it takes milliseconds. The work grows as `3ⁿ·K`.
 pub const LARGEST: usize = 15;
@@ -14,7 +14,10 @@ pub(super) const LARGEST_WITH_PATIENCE: usize = 20;
 const STRETCH: usize = 1 << 10;
 
 /// An optimal assignment; `None` if it was stopped.
-pub(super) fn solve(program: &Program, stop: &(dyn Fn() -> bool + Sync)) -> Option<Vec<u32>> {
+pub(super) fn solve(
+    program: &CoalitionProgram,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<u32>> {
     divide(program.n, program.coalitions, subset_costs(program), stop)
 }
 
@@ -91,7 +94,7 @@ fn best_split(set: usize, cost: &[f64], below: &[f64]) -> (f64, usize) {
 }
 
 /// `(1/|T|) Σ_{i,j ∈ T} c_ij` for every subset; infinite for the empty set.
-fn subset_costs(program: &Program) -> Vec<f64> {
+fn subset_costs(program: &CoalitionProgram) -> Vec<f64> {
     let mut sums = vec![0f64; 1 << program.n];
     for set in 1..sums.len() {
         let last = set.ilog2() as usize;

@@ -5,8 +5,8 @@
 //! losses of the coalitions' mean models (Theorem 1 there). With in-sample losses merging never
 //! lowers the objective, so `K` must be given.
 //!
-//! [`Program::solve`] is fast enough for a round: exact for up to [`EXACT_UP_TO`] entries, by local
-//! search beyond. [`Program::prove`] continues until optimality is proven or it is stopped. Both
+//! [`CoalitionProgram::solve`] is fast enough for a round: exact for up to [`EXACT_UP_TO`] entries, by local
+//! search beyond. [`CoalitionProgram::prove`] continues until optimality is proven or it is stopped. Both
 //! return a lower bound, so the distance from the optimum is known.
 //!
 //! One file per algorithm: `exact`, dynamic programming over subsets; `search`, local search;
@@ -79,7 +79,7 @@ pub struct Proven {
     pub solution: Solution,
     /// What others can check; `None` up to [`EXACT_UP_TO`] entries, where they solve the program.
     pub proof: Option<Proof>,
-    /// See [`Program::gap`].
+    /// See [`CoalitionProgram::gap`].
     pub gap: f64,
 }
 
@@ -90,7 +90,7 @@ pub struct Proven {
 /// every row is subtracted: costs are at least 0, and a row of huge numbers does not cause
 /// cancellation in the others.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct CoalitionProgram {
     n: usize,
     coalitions: usize,
     /// Symmetric, at least 0, `n × n`.
@@ -101,7 +101,7 @@ pub struct Program {
     size: f64,
 }
 
-impl Program {
+impl CoalitionProgram {
     /// The program for exactly `coalitions` coalitions of the scored entries.
     ///
     /// # Errors
@@ -206,7 +206,7 @@ impl Program {
             relative_gap(cost, bound) <= proof::CLOSED
         };
         if !closed(self.cost(&best), &proven) {
-            let until = relaxation::Until {
+            let until = relaxation::RelaxationLimit {
                 bound: self.closing_bound(self.cost(&best)),
                 iterations: PROOF_ITERATIONS.min(PROOF_WORK / self.n.pow(3)),
                 stop: &never,

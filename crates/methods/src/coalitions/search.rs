@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::Program;
+use super::CoalitionProgram;
 use crate::Matrix;
 
 /// Number of starts of one search: one by merging, the others random.
@@ -17,7 +17,11 @@ const PASSES: usize = 1000;
 const STEP: f64 = 1e-12;
 
 /// The best assignment over all starts; unless stopped early, a function of the program and `seed`.
-pub(super) fn solve(program: &Program, seed: u64, stop: &(dyn Fn() -> bool + Sync)) -> Vec<u32> {
+pub(super) fn solve(
+    program: &CoalitionProgram,
+    seed: u64,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Vec<u32> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut best = merged(&program.costs, program.coalitions);
     descend(program, &mut best);
@@ -37,7 +41,7 @@ pub(super) fn solve(program: &Program, seed: u64, stop: &(dyn Fn() -> bool + Syn
 }
 
 /// The end of one descent from a random start.
-pub(super) fn from_one_start(program: &Program, seed: u64) -> Vec<u32> {
+pub(super) fn from_one_start(program: &CoalitionProgram, seed: u64) -> Vec<u32> {
     let mut assignment = scattered(program, &mut ChaCha8Rng::seed_from_u64(seed));
     descend(program, &mut assignment);
     assignment
@@ -45,8 +49,8 @@ pub(super) fn from_one_start(program: &Program, seed: u64) -> Vec<u32> {
 
 /// Moves and swaps entries between coalitions as long as that lowers the cost. Coalitions never
 /// become empty.
-pub(super) fn descend(program: &Program, assignment: &mut [u32]) {
-    let mut state = State::new(program, assignment);
+pub(super) fn descend(program: &CoalitionProgram, assignment: &mut [u32]) {
+    let mut state = SearchState::new(program, assignment);
     for _ in 0..PASSES {
         let mut improved = false;
         for i in 0..program.n {
@@ -102,7 +106,7 @@ pub(super) fn merged(costs: &Matrix, coalitions: usize) -> Vec<u32> {
 }
 
 /// A random assignment in which no coalition is empty.
-fn scattered(program: &Program, random: &mut ChaCha8Rng) -> Vec<u32> {
+fn scattered(program: &CoalitionProgram, random: &mut ChaCha8Rng) -> Vec<u32> {
     let coalitions = program.coalitions as u64;
     // The remainder's bias is below 2⁻⁵⁰ and does not matter to a heuristic.
     let mut assignment: Vec<u32> =
@@ -114,8 +118,8 @@ fn scattered(program: &Program, random: &mut ChaCha8Rng) -> Vec<u32> {
 }
 
 /// An assignment with the sums from which the effect of a step is computed quickly.
-struct State<'a> {
-    program: &'a Program,
+struct SearchState<'a> {
+    program: &'a CoalitionProgram,
     assignment: &'a mut [u32],
     sizes: Vec<f64>,
     /// Cost within every coalition: all ordered pairs and the diagonal.
@@ -124,8 +128,8 @@ struct State<'a> {
     links: Vec<f64>,
 }
 
-impl<'a> State<'a> {
-    fn new(program: &'a Program, assignment: &'a mut [u32]) -> Self {
+impl<'a> SearchState<'a> {
+    fn new(program: &'a CoalitionProgram, assignment: &'a mut [u32]) -> Self {
         let k = program.coalitions;
         let mut sizes = vec![0f64; k];
         let mut within = vec![0f64; k];

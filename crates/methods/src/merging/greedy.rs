@@ -81,7 +81,7 @@ impl Utility {
             Until::Groups(groups) if (1..=clients).contains(&groups) => groups,
             Until::Groups(groups) => return Err(GroupsError { groups, clients }),
         };
-        let mut groups = Groups::alone(self);
+        let mut groups = MergingGroups::alone(self);
         let mut assignment: Vec<u32> = (0..clients as u32).collect();
         let mut merges = Vec::new();
         while groups.alive.len() > fewest {
@@ -104,7 +104,7 @@ impl Utility {
 }
 
 /// The current groups, each named by its first member.
-struct Groups {
+struct MergingGroups {
     /// Ascending.
     alive: Vec<usize>,
     volumes: Vec<Volume>,
@@ -122,7 +122,7 @@ struct Groups {
     partners: Vec<usize>,
 }
 
-impl Groups {
+impl MergingGroups {
     fn alone(utility: &Utility) -> Self {
         let n = utility.len();
         let (pulls, cosines) = (&utility.pulls, &utility.cosines);

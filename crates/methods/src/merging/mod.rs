@@ -26,7 +26,7 @@ mod utility;
 
 pub use admission::Admission;
 pub use greedy::{GroupsError, Merge, Merged, Until};
-pub use layers::{OneLayer, Spread, SpreadError, Statistic, choose_layer, spreads};
+pub use layers::{LayerSpread, LayerStatistic, OneLayer, SpreadError, choose_layer, spreads};
 pub use utility::{Alpha, Grouping, Utility, UtilityError};
 
 #[cfg(test)]

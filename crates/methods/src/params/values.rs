@@ -61,7 +61,7 @@ impl Params {
         let mut buffer = vec![0f32; head + layout.len()];
         bytemuck::cast_slice_mut::<f32, u8>(&mut buffer[..head]).copy_from_slice(layout.header());
         fill(&mut buffer[head..]);
-        Self::from_document(layout.clone(), Bytes::from_owner(Owner(buffer)))
+        Self::from_document(layout.clone(), Bytes::from_owner(FloatOwner(buffer)))
     }
 
     /// From values in file order.
@@ -170,9 +170,9 @@ impl Params {
 }
 
 /// A buffer of floats, viewed as bytes.
-struct Owner(Vec<f32>);
+struct FloatOwner(Vec<f32>);
 
-impl AsRef<[u8]> for Owner {
+impl AsRef<[u8]> for FloatOwner {
     fn as_ref(&self) -> &[u8] {
         bytemuck::cast_slice(&self.0)
     }

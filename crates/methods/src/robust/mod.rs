@@ -67,7 +67,7 @@ use serde::{Deserialize, Serialize};
 /// The loss on one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Loss {
+pub enum RowLoss {
     /// `|y − output|`; features and target may both move (see [`linear()`]).
     Absolute,
     /// `log(1 + exp(−y · output))` for labels `y` ±1; features move, and a label may change (see
@@ -75,7 +75,7 @@ pub enum Loss {
     Logistic,
 }
 
-impl Loss {
+impl RowLoss {
     /// The robust loss of `model` on valid rows.
     fn score(
         self,
@@ -120,7 +120,7 @@ pub fn robust_loss(
     rows: &Samples,
     model: &LinearModel,
     radius: f64,
-    loss: Loss,
+    loss: RowLoss,
     cost: TransportCost,
 ) -> Result<RobustLoss, RobustError> {
     validate_radius(radius)?;

@@ -1,8 +1,8 @@
 //! Compares the models that a silo could serve.
 
 use super::alone::Alone;
-use super::folds::{Losses, by_groups, loss, measured, with_more_rows, without_folds};
-use super::local::{FoldLosses, Local};
+use super::folds::{CandidateLosses, by_groups, loss, measured, with_more_rows, without_folds};
+use super::local::{FoldLosses, LocalModels};
 use super::{Candidate, ComparedOn, Served, choose};
 use crate::learner::{LearnError, Learner, Split, Task};
 use crate::params::Params;
@@ -12,7 +12,7 @@ pub const VALIDATION_ROWS: usize = 20;
 
 /// The candidates of a silo, and the settings of the comparison.
 #[derive(Clone, Copy)]
-pub struct Comparison<'a> {
+pub struct CandidateComparison<'a> {
     /// The silo without a strategy.
     pub plain: &'a dyn Learner,
     /// The silo as the strategy equips it.
@@ -20,7 +20,7 @@ pub struct Comparison<'a> {
     /// How it trains alone.
     pub alone: &'a Alone,
     /// The models that it trained alone.
-    pub local: &'a Local,
+    pub local: &'a LocalModels,
     /// The model of its coalition, and the personal state.
     pub coalition: &'a (Params, Params),
     /// How many silos share that model. By cross-validation, one that no other shares is not
@@ -66,7 +66,7 @@ fn row_losses(
     finite.then(|| by_groups(&losses, &results))
 }
 
-impl Comparison<'_> {
+impl CandidateComparison<'_> {
     /// Compares, and chooses. A candidate that cannot be trained or measured is left out.
     pub fn serve(&self) -> Served {
         let global = self.global.and_then(|(model, _)| {
@@ -74,7 +74,7 @@ impl Comparison<'_> {
             around.ok()
         });
         let tuned = self.tune(self.equipped, self.coalition).ok();
-        let models = Models {
+        let models = RowModels {
             global: global.as_ref(),
             tuned: tuned.as_ref(),
         };
@@ -108,7 +108,7 @@ impl Comparison<'_> {
 
     /// Losses on every validation row, or the mean of every group of them, which no model has seen, and the
     /// rows of each; `None` where there are too few.
-    fn by_rows(&self, models: Models<'_>) -> Option<(Vec<Losses>, Vec<f64>)> {
+    fn by_rows(&self, models: RowModels<'_>) -> Option<(Vec<CandidateLosses>, Vec<f64>)> {
         let (local, sizes) = row_losses(self.plain, &self.local.model)?;
         if local.len() < VALIDATION_ROWS {
             return None;
@@ -128,7 +128,7 @@ impl Comparison<'_> {
             .into_iter()
             .filter_map(|(one, losses)| Some((one, losses?.0)));
         let all = [(Candidate::Local, local)].into_iter().chain(others);
-        let all = all.map(|(candidate, losses)| Losses {
+        let all = all.map(|(candidate, losses)| CandidateLosses {
             candidate,
             losses,
             seen: Vec::new(),
@@ -137,7 +137,7 @@ impl Comparison<'_> {
     }
 
     /// Losses by fold of the training rows.
-    fn by_folds(&self, models: Models<'_>, folds: &FoldLosses) -> Vec<Losses> {
+    fn by_folds(&self, models: RowModels<'_>, folds: &FoldLosses) -> Vec<CandidateLosses> {
         let without = without_folds(self.equipped, self.folds, self.alone.seed);
         let count: f64 = folds.rows.iter().sum();
         let each = |measure: &dyn Fn(&dyn Learner) -> Result<f64, LearnError>| {
@@ -164,12 +164,12 @@ impl Comparison<'_> {
             })
         };
         let shared = (self.members > 1).then_some(&self.coalition.0);
-        let mut all = vec![Losses {
+        let mut all = vec![CandidateLosses {
             candidate: Candidate::Local,
             losses: folds.best.clone(),
             seen: Vec::new(),
         }];
-        all.extend(self.local.robust.iter().map(|fitted| Losses {
+        all.extend(self.local.robust.iter().map(|fitted| CandidateLosses {
             candidate: Candidate::Robust,
             losses: fitted.losses.clone(),
             seen: Vec::new(),
@@ -190,7 +190,7 @@ impl Comparison<'_> {
             others
                 .into_iter()
                 .filter_map(|(candidate, losses, members)| {
-                    Some(Losses {
+                    Some(CandidateLosses {
                         candidate,
                         losses: losses?,
                         seen: seen(members)?,
@@ -217,7 +217,7 @@ impl Comparison<'_> {
 
 /// The models of all rows that the comparison makes.
 #[derive(Clone, Copy)]
-struct Models<'a> {
+struct RowModels<'a> {
     global: Option<&'a (Params, Params)>,
     tuned: Option<&'a (Params, Params)>,
 }

@@ -112,7 +112,7 @@ pub(super) fn mean_and_error(values: &[f64], rows: &[f64]) -> (f64, f64) {
 }
 
 /// Losses of a candidate by fold, or by validation row.
-pub(super) struct Losses {
+pub(super) struct CandidateLosses {
     pub(super) candidate: Candidate,
     /// As measured.
     pub(super) losses: Vec<f64>,
@@ -121,8 +121,8 @@ pub(super) struct Losses {
 }
 
 /// Mean loss, advantage over the first and its standard error, of every candidate.
-pub(super) fn measured(all: &[Losses], rows: &[f64]) -> Vec<Measured> {
-    let honest = |one: &Losses| -> Vec<f64> {
+pub(super) fn measured(all: &[CandidateLosses], rows: &[f64]) -> Vec<Measured> {
+    let honest = |one: &CandidateLosses| -> Vec<f64> {
         let seen = one.seen.iter().copied().chain(std::iter::repeat(0.0));
         one.losses
             .iter()
@@ -133,7 +133,7 @@ pub(super) fn measured(all: &[Losses], rows: &[f64]) -> Vec<Measured> {
     let Some(local) = all.first().map(honest) else {
         return Vec::new();
     };
-    let measure = |one: &Losses| {
+    let measure = |one: &CandidateLosses| {
         let own = honest(one);
         let ahead: Vec<f64> = local.iter().zip(&own).map(|(a, b)| a - b).collect();
         let (advantage, error) = mean_and_error(&ahead, rows);
@@ -156,15 +156,15 @@ mod tests {
     use super::*;
     use crate::serving::choose;
 
-    fn of(candidate: Candidate, losses: [f64; 4]) -> Losses {
-        Losses {
+    fn of(candidate: Candidate, losses: [f64; 4]) -> CandidateLosses {
+        CandidateLosses {
             candidate,
             losses: losses.to_vec(),
             seen: Vec::new(),
         }
     }
 
-    fn chosen(others: Vec<Losses>) -> Candidate {
+    fn chosen(others: Vec<CandidateLosses>) -> Candidate {
         let mut all = vec![of(Candidate::Local, [1.0, 2.0, 3.0, 4.0])];
         all.extend(others);
         choose(&measured(&all, &[5.0; 4]))
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_advantage_that_only_comes_from_having_seen_the_rows_is_none() {
-        let seen = |by: f64| Losses {
+        let seen = |by: f64| CandidateLosses {
             seen: vec![by; 4],
             ..of(Candidate::Coalition, [0.8, 1.8, 2.8, 3.8])
         };
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn advantages_are_weighted_by_rows_with_the_standard_error_of_their_mean() {
-        let two = |candidate, losses: [f64; 2], seen: &[f64]| Losses {
+        let two = |candidate, losses: [f64; 2], seen: &[f64]| CandidateLosses {
             candidate,
             losses: losses.to_vec(),
             seen: seen.to_vec(),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
 use super::folds::{has_classes, loss, mean, without_folds};
-use super::rule::{Tried, Way, least, least_on_others, plausible_ridge};
+use super::rule::{TriedWay, Way, least, least_on_others, plausible_ridge};
 use crate::learner::{ExactFit, Job, LearnError, Learner, Optimiser, Split, Task, Training, Work};
 use crate::params::Params;
 use crate::robust::Ridge;
@@ -97,7 +97,7 @@ pub struct Fitted {
 
 /// The models that a silo made alone.
 #[derive(Debug, Clone)]
-pub struct Local {
+pub struct LocalModels {
     /// The best one, and the personal state.
     pub model: (Params, Params),
     /// How it was chosen; `None` where the rows cannot be divided into folds, and it is trained as the
@@ -120,7 +120,7 @@ pub(super) struct FoldLosses {
     pub(super) seen: Vec<f64>,
 }
 
-impl Local {
+impl LocalModels {
     /// Trains alone, in the best of several ways.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Local {
         folds: usize,
         effort: Effort,
     ) -> Result<Self, LearnError> {
-        let search = Search::new(learner, alone, folds);
+        let search = LocalSearch::new(learner, alone, folds);
         let found = search.and_then(|search| search.run(effort));
         match found {
             Some(local) => Ok(local),
@@ -145,7 +145,7 @@ impl Local {
     }
 }
 
-struct Search<'a> {
+struct LocalSearch<'a> {
     learner: &'a dyn Learner,
     alone: &'a Alone,
     training: &'a Training,
@@ -157,7 +157,7 @@ struct Search<'a> {
     spent: (u64, u64),
 }
 
-impl<'a> Search<'a> {
+impl<'a> LocalSearch<'a> {
     fn new(learner: &'a dyn Learner, alone: &'a Alone, folds: usize) -> Option<Self> {
         let (training, epochs) = alone.training()?;
         let without = without_folds(learner, folds, alone.seed)?;
@@ -173,14 +173,14 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn run(mut self, effort: Effort) -> Option<Local> {
+    fn run(mut self, effort: Effort) -> Option<LocalModels> {
         let (rate, decay) = rate_and_decay(&self.training.optimiser);
         let own = self.path(rate, decay, usize::MAX);
         let untuned = own
             .last()
             .filter(|one| matches!(one.way, Way::Training { epochs, .. } if epochs == self.epochs))
             .map(|one| one.losses.clone());
-        let exact: Vec<Tried> = RIDGES
+        let exact: Vec<TriedWay> = RIDGES
             .iter()
             .filter_map(|&ridge| self.fits(0.0, ridge))
             .collect();
@@ -208,7 +208,7 @@ impl<'a> Search<'a> {
             let losses = least_on_others(&all, &self.rows);
             let best = least(&all, &self.rows)?;
             let (way, own) = (best.way, best.losses.clone());
-            (Tried { way, losses: own }, losses, robust)
+            (TriedWay { way, losses: own }, losses, robust)
         };
         let (way, loss) = (best.way, mean(&best.losses, &self.rows));
         let model = self.make(self.learner, way)?;
@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
             trainings: self.spent.0 as f64 / self.epochs.max(1) as f64,
             fits: self.spent.1,
         };
-        Some(Local {
+        Some(LocalModels {
             model,
             tuned: Some(tuned),
             robust,
@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
 
     /// Tries learning rates around that of the federation, and further out in the direction where the
     /// best is at the edge. Returns the best of all.
-    fn rates(&mut self, rate: f64, decay: f64, all: &mut Vec<Tried>) -> f64 {
+    fn rates(&mut self, rate: f64, decay: f64, all: &mut Vec<TriedWay>) -> f64 {
         let (mut low, mut high) = (rate, rate);
         let mut best = rate;
         for nth in 1..RATES {
@@ -257,7 +257,7 @@ impl<'a> Search<'a> {
     }
 
     /// The loss on every fold of a fit without it, with the ridge that the other folds make plausible.
-    fn plausible_on_others(&mut self, exact: &[Tried]) -> Option<Vec<f64>> {
+    fn plausible_on_others(&mut self, exact: &[TriedWay]) -> Option<Vec<f64>> {
         let without = self.without.clone();
         let each = without.iter().enumerate().map(|(fold, learner)| {
             let ridge = plausible_ridge(exact, &self.rows, Some(fold))?;
@@ -269,7 +269,7 @@ impl<'a> Search<'a> {
 
     /// The best robust fit, with this ridge penalty.
     fn robust(&mut self, ridge: f64) -> Option<Fitted> {
-        let tried: Vec<Tried> = RADII
+        let tried: Vec<TriedWay> = RADII
             .iter()
             .filter_map(|&radius| self.fits(radius, ridge))
             .collect();
@@ -283,7 +283,7 @@ impl<'a> Search<'a> {
 
     /// A training without each fold, measured after 1, 2, 4, … epochs. It ends where it diverges, or
     /// after `patience` checkpoints in a row without a smaller loss.
-    fn path(&mut self, rate: f64, weight_decay: f64, patience: usize) -> Vec<Tried> {
+    fn path(&mut self, rate: f64, weight_decay: f64, patience: usize) -> Vec<TriedWay> {
         let mut tried = Vec::new();
         let initial = (
             self.alone.start.clone(),
@@ -315,7 +315,7 @@ impl<'a> Search<'a> {
                 weight_decay,
                 epochs,
             };
-            tried.push(Tried { way, losses });
+            tried.push(TriedWay { way, losses });
             if waited >= patience {
                 break;
             }
@@ -345,14 +345,14 @@ impl<'a> Search<'a> {
     }
 
     /// An exact fit without each fold; `None` where there is none, or for too many rows.
-    fn fits(&mut self, radius: f64, ridge: f64) -> Option<Tried> {
+    fn fits(&mut self, radius: f64, ridge: f64) -> Option<TriedWay> {
         let way = Way::Fit { radius, ridge };
         let mut losses = Vec::new();
         for learner in self.without.clone() {
             let model = self.make(&*learner, way)?;
             losses.push(loss(&*learner, &model, self.count()).ok()?);
         }
-        Some(Tried { way, losses })
+        Some(TriedWay { way, losses })
     }
 
     /// The model that a way leads to.

@@ -31,8 +31,8 @@ use crate::params::Params;
 pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
-pub use comparison::{Comparison, VALIDATION_ROWS, comparable};
-pub use local::{Effort, FIT_ROWS, Fitted, Local, TUNING_FOLDS, Tuned, WORK};
+pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
+pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
 pub use rule::Way;
 
 /// How a silo chooses the model that it serves at the end, on its own rows.

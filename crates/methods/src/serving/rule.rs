@@ -31,28 +31,32 @@ pub enum Way {
 }
 
 /// A way with its losses by fold.
-pub(super) struct Tried {
+pub(super) struct TriedWay {
     pub(super) way: Way,
     pub(super) losses: Vec<f64>,
 }
 
 /// The way of least loss; of equals the first. `None` where there is none. `rows` are those of every fold.
-pub(super) fn least<'a>(all: &'a [Tried], rows: &[f64]) -> Option<&'a Tried> {
+pub(super) fn least<'a>(all: &'a [TriedWay], rows: &[f64]) -> Option<&'a TriedWay> {
     least_without(all, rows, None)
 }
 
 /// The loss on every fold of the way that is best on the others. The least of many losses is smaller than
 /// what the way is worth on new rows; no fold has a say in what it measures here.
-pub(super) fn least_on_others(all: &[Tried], rows: &[f64]) -> Vec<f64> {
+pub(super) fn least_on_others(all: &[TriedWay], rows: &[f64]) -> Vec<f64> {
     let fold = |fold| least_without(all, rows, Some(fold));
     (0..rows.len())
         .map(|at| fold(at).map_or(f64::NAN, |one| one.losses[at]))
         .collect()
 }
 
-fn least_without<'a>(all: &'a [Tried], rows: &[f64], fold: Option<usize>) -> Option<&'a Tried> {
+fn least_without<'a>(
+    all: &'a [TriedWay],
+    rows: &[f64],
+    fold: Option<usize>,
+) -> Option<&'a TriedWay> {
     let rows = kept(rows, fold);
-    let loss = |one: &Tried| mean(&kept(&one.losses, fold), &rows);
+    let loss = |one: &TriedWay| mean(&kept(&one.losses, fold), &rows);
     all.iter().min_by(|a, b| loss(a).total_cmp(&loss(b)))
 }
 
@@ -64,7 +68,7 @@ fn least_without<'a>(all: &'a [Tried], rows: &[f64], fold: Option<usize>) -> Opt
 /// With few rows the least of the losses is the luckiest one, and mostly of too weak a ridge; the strongest
 /// of those near it, as in the one-standard-error rule, is too strong where features tell much. A mean is
 /// wrong by little in both cases. The half stands for folds whose models share most of their rows.
-pub(super) fn plausible_ridge(fits: &[Tried], rows: &[f64], fold: Option<usize>) -> Option<f64> {
+pub(super) fn plausible_ridge(fits: &[TriedWay], rows: &[f64], fold: Option<usize>) -> Option<f64> {
     let rows = kept(rows, fold);
     let count: f64 = rows.iter().sum();
     let strengths = fits.iter().filter_map(|one| match one.way {
@@ -93,8 +97,8 @@ fn kept(values: &[f64], fold: Option<usize>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn tried(ridge: f64, losses: &[f64]) -> Tried {
-        Tried {
+    fn tried(ridge: f64, losses: &[f64]) -> TriedWay {
+        TriedWay {
             way: Way::Fit { radius: 0.0, ridge },
             losses: losses.to_vec(),
         }
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn ridges_that_chance_does_not_tell_apart_are_averaged_and_a_clear_one_is_taken() {
-        let ridge = |all: &[Tried], rows: f64| {
+        let ridge = |all: &[TriedWay], rows: f64| {
             plausible_ridge(all, &[rows; 4], None).map(|ridge| (1e6 * ridge).round() / 1e6)
         };
         let alike = vec![tried(0.01, &[0.5; 4]), tried(1.0, &[0.5; 4])];

@@ -2,7 +2,7 @@
 //!
 //! From models to similarities (Ma et al. 2024, Topology-aware Federated Learning, section 3.2): an
 //! [`Embedding`] selects the values of a model that are compared and returns [`Vectors`], views
-//! without copies; a [`Metric`] computes a similarity matrix from them; [`min_max`] normalises it to
+//! without copies; a [`SimilarityMetric`] computes a similarity matrix from them; [`min_max`] normalises it to
 //! `[0, 1]`, so that one threshold suits all metrics.
 //!
 //! No result depends on the number of threads. Functions ending in `_f64` compute in `f64`
@@ -33,7 +33,7 @@ mod vectors;
 pub use distance::{squared_distances, squared_distances_f64};
 pub use embedding::{Embedding, EmbeddingError, Part};
 pub use gram::{gram, gram_f64};
-pub use metric::Metric;
+pub use metric::SimilarityMetric;
 pub use normalise::{NormaliseError, min_max};
 pub use sketch::Sketch;
 pub use vectors::{CompareError, Vectors, VectorsError};

@@ -7,10 +7,10 @@ use super::Vectors;
 use super::blocks;
 
 /// A pair of rows.
-pub(super) type Pair = (u32, u32);
+pub(super) type RowPair = (u32, u32);
 
 /// Writes one sum for every pair; the rows are dense, `depth` values each.
-pub(super) type Kernel = fn(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mut [f64]);
+pub(super) type PairKernel = fn(values: &[Lanes], rows: usize, pairs: &[RowPair], sums: &mut [f64]);
 
 /// Target number of values of a block.
 const BLOCK_VALUES: usize = 1 << 18;
@@ -32,7 +32,7 @@ type Lanes = [f64; LANES];
 
 /// All pairs `(i, j)` with `j ≤ i < n`. Ordered so that a few rows stay in the level-1 cache
 /// while a tile of rows is read from the level-2 cache.
-pub(super) fn all(n: usize) -> Vec<Pair> {
+pub(super) fn all(n: usize) -> Vec<RowPair> {
     let n = n as u32;
     let mut pairs = Vec::with_capacity((n as usize) * (n as usize + 1) / 2);
     for top in (0..n).step_by(TILE) {
@@ -47,7 +47,7 @@ pub(super) fn all(n: usize) -> Vec<Pair> {
 }
 
 /// The kernel's sum over all columns for every pair.
-pub(super) fn sums<T>(rows: &Vectors<'_, T>, pairs: &[Pair], kernel: Kernel) -> Vec<f64>
+pub(super) fn sums<T>(rows: &Vectors<'_, T>, pairs: &[RowPair], kernel: PairKernel) -> Vec<f64>
 where
     T: Copy + Into<f64> + Sync,
 {
@@ -77,19 +77,19 @@ where
 
 /// `Σ a·b`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-pub(super) fn products(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mut [f64]) {
+pub(super) fn products(values: &[Lanes], rows: usize, pairs: &[RowPair], sums: &mut [f64]) {
     each(values, rows, pairs, sums, |a, b| a * b);
 }
 
 /// `Σ (a − b)²`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-pub(super) fn squares(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mut [f64]) {
+pub(super) fn squares(values: &[Lanes], rows: usize, pairs: &[RowPair], sums: &mut [f64]) {
     each(values, rows, pairs, sums, |a, b| (a - b) * (a - b));
 }
 
 /// `Σ |a − b|`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq+avx512bw", "x86_64+avx+avx2"))]
-pub(super) fn distances(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mut [f64]) {
+pub(super) fn distances(values: &[Lanes], rows: usize, pairs: &[RowPair], sums: &mut [f64]) {
     each(values, rows, pairs, sums, |a, b| (a - b).abs());
 }
 
@@ -98,7 +98,7 @@ pub(super) fn distances(values: &[Lanes], rows: usize, pairs: &[Pair], sums: &mu
 fn each(
     values: &[Lanes],
     rows: usize,
-    pairs: &[Pair],
+    pairs: &[RowPair],
     sums: &mut [f64],
     term: impl Fn(f64, f64) -> f64,
 ) {

@@ -70,7 +70,7 @@ pub use server::groups::flsc::Flsc;
 pub use server::groups::hcct::{Hcct, HcctE, Regroup, When};
 pub use server::groups::ifca::Ifca;
 pub use server::groups::local::{Local, LocalOptions};
-pub use server::groups::multi_model::{First, Start};
+pub use server::groups::multi_model::{First, InitialModels};
 pub use server::groups::pfedgraph::{PFedGraph, Since};
 pub use server::one_model::afl::Afl;
 pub use server::one_model::client_sampling::{Losses, Participants};

@@ -6,7 +6,7 @@ use crate::strategy::Strategy;
 
 /// What a method is built from, besides its own options.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct MethodSetting {
     /// What a member does in a round.
     pub(crate) training: Training,
     /// How the models of a coalition become one.

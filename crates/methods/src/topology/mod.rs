@@ -71,7 +71,7 @@ use crate::Matrix;
 /// Options of learning a topology.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Options {
+pub struct TopologyOptions {
     /// ε: the normalised similarity, from 0 to 1, from which two clients are neighbours. Default
     /// 0.4, the paper's.
     pub epsilon: f64,
@@ -83,7 +83,7 @@ pub struct Options {
     pub lengths: Lengths,
 }
 
-impl Default for Options {
+impl Default for TopologyOptions {
     fn default() -> Self {
         Self {
             epsilon: 0.4,
@@ -115,7 +115,7 @@ impl Topology {
     ///
     /// # Errors
     /// [`GraphError`]: invalid similarities or threshold.
-    pub fn learn(similarity: &Matrix, options: &Options) -> Result<Self, GraphError> {
+    pub fn learn(similarity: &Matrix, options: &TopologyOptions) -> Result<Self, GraphError> {
         let graph = epsilon_graph(similarity, options.epsilon)?;
         let centrality = options
             .centrality

@@ -29,7 +29,7 @@ fn path() -> Matrix {
 
 #[test]
 fn a_path_of_five() {
-    let topology = Topology::learn(&path(), &Options::default()).unwrap();
+    let topology = Topology::learn(&path(), &TopologyOptions::default()).unwrap();
     let known = matrix([
         [0.0, 1.0, 0.0, 0.0, 0.0],
         [1.0, 0.0, 1.0, 0.0, 0.0],
@@ -52,9 +52,9 @@ fn a_path_of_five() {
     assert_eq!(topology.components, [0; 5]);
     assert!(topology.isolated.is_empty());
 
-    let raw = Options {
+    let raw = TopologyOptions {
         scale: Scale::Raw,
-        ..Options::default()
+        ..TopologyOptions::default()
     };
     let prior = [
         0.010333864010783306,
@@ -76,9 +76,9 @@ fn a_cycle_with_a_tail_and_an_isolated_client() {
         [0.0, 0.1, 0.2, 0.5, 0.0, 0.4],
         [0.2, 0.1, 0.0, 0.3, 0.4, 0.0],
     ]);
-    let options = Options {
+    let options = TopologyOptions {
         epsilon: 0.5,
-        ..Options::default()
+        ..TopologyOptions::default()
     };
     let topology = Topology::learn(&similarity, &options).unwrap();
     let known = matrix([
@@ -132,7 +132,7 @@ fn all_metrics_find_the_same_central_client() {
             [r02, r12, 0.0, r23],
             [r03, r13, r23, 0.0],
         ]);
-        let topology = Topology::learn(&similarity, &Options::default()).unwrap();
+        let topology = Topology::learn(&similarity, &TopologyOptions::default()).unwrap();
         let known = matrix([
             [0.0, 1.0, 1.0, 0.0],
             [1.0, 0.0, 1.0, 0.0],
@@ -151,14 +151,14 @@ fn empty_complete_and_small_graphs_give_a_uniform_prior() {
     for clients in 1..8 {
         for similarity in [0.0, 1.0] {
             let similarity = Matrix::from_fn(clients, clients, |_, _| similarity);
-            let topology = Topology::learn(&similarity, &Options::default()).unwrap();
+            let topology = Topology::learn(&similarity, &TopologyOptions::default()).unwrap();
             assert_close(&topology.prior, &uniform(clients));
             let alone = topology.isolated.len();
             assert!(alone == 0 && clients > 1 || alone == clients);
         }
     }
     let pair = matrix([[0.0, 1.0], [1.0, 0.0]]);
-    let topology = Topology::learn(&pair, &Options::default()).unwrap();
+    let topology = Topology::learn(&pair, &TopologyOptions::default()).unwrap();
     assert_eq!(topology.prior, [0.5, 0.5]);
 }
 
@@ -194,7 +194,8 @@ fn a_flipped_model_is_isolated_and_has_the_smallest_prior() {
         [0.1, 0.9, 0.6],
         [0.5, 0.6, 0.4],
     ];
-    let honest = Topology::learn(&normalised_cosines(&models), &Options::default()).unwrap();
+    let honest =
+        Topology::learn(&normalised_cosines(&models), &TopologyOptions::default()).unwrap();
     assert!(honest.isolated.is_empty());
     models[4] = models[4].map(|weight| -weight);
     for centrality in [
@@ -202,9 +203,9 @@ fn a_flipped_model_is_isolated_and_has_the_smallest_prior() {
         Centrality::Closeness,
         Centrality::Eigenvector,
     ] {
-        let options = Options {
+        let options = TopologyOptions {
             centrality,
-            ..Options::default()
+            ..TopologyOptions::default()
         };
         let topology = Topology::learn(&normalised_cosines(&models), &options).unwrap();
         assert_eq!(topology.isolated, [4]);
@@ -219,9 +220,9 @@ fn a_flipped_model_is_isolated_and_has_the_smallest_prior() {
 #[test]
 fn invalid_similarities_are_refused() {
     let learn = |similarity: &Matrix, epsilon: f64| {
-        let options = Options {
+        let options = TopologyOptions {
             epsilon,
-            ..Options::default()
+            ..TopologyOptions::default()
         };
         Topology::learn(similarity, &options).unwrap_err()
     };
@@ -259,23 +260,26 @@ fn invalid_similarities_are_refused() {
     // The diagonal is not read.
     let mut similarity = path();
     similarity[(2, 2)] = f64::NAN;
-    assert!(Topology::learn(&similarity, &Options::default()).is_ok());
+    assert!(Topology::learn(&similarity, &TopologyOptions::default()).is_ok());
 }
 
 #[test]
 fn options_have_defaults_and_names() {
-    let options: Options = serde_json::from_str("{}").unwrap();
-    assert_eq!(options, Options::default());
+    let options: TopologyOptions = serde_json::from_str("{}").unwrap();
+    assert_eq!(options, TopologyOptions::default());
     let text =
         r#"{"epsilon": 0.5, "centrality": "degree", "scale": "raw", "lengths": "reciprocal"}"#;
-    let known = Options {
+    let known = TopologyOptions {
         epsilon: 0.5,
         centrality: Centrality::Degree,
         scale: Scale::Raw,
         lengths: Lengths::Reciprocal,
     };
-    assert_eq!(serde_json::from_str::<Options>(text).unwrap(), known);
-    assert!(serde_json::from_str::<Options>(r#"{"eps": 0.5}"#).is_err());
+    assert_eq!(
+        serde_json::from_str::<TopologyOptions>(text).unwrap(),
+        known
+    );
+    assert!(serde_json::from_str::<TopologyOptions>(r#"{"eps": 0.5}"#).is_err());
 }
 
 proptest! {
@@ -289,8 +293,8 @@ proptest! {
         let mut order: Vec<usize> = (0..clients).collect();
         order.sort_by_key(|&client| keys[client]);
         let shuffled = Matrix::from_fn(clients, clients, |a, b| similarity[(order[a], order[b])]);
-        let before = Topology::learn(&similarity, &Options::default()).unwrap();
-        let after = Topology::learn(&shuffled, &Options::default()).unwrap();
+        let before = Topology::learn(&similarity, &TopologyOptions::default()).unwrap();
+        let after = Topology::learn(&shuffled, &TopologyOptions::default()).unwrap();
         let (old, new) = (adjacency(&before.graph), adjacency(&after.graph));
         for (at, &client) in order.iter().enumerate() {
             prop_assert!((after.prior[at] - before.prior[client]).abs() < 1e-12);

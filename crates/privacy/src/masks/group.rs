@@ -6,14 +6,14 @@ use curve25519_dalek::ristretto::CompressedRistretto;
 use curve25519_dalek::traits::{Identity, VartimeMultiscalarMul};
 use curve25519_dalek::{RistrettoPoint, Scalar};
 
-use super::dleq::Group;
+use super::dleq::PrimeGroup;
 
 /// Bytes of a point and of a scalar.
 pub const ENCODED: usize = 32;
 
 /// Why bytes are no point or no scalar that may travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum EncodingError {
+pub enum PointError {
     /// No point, or not in its one encoding.
     #[error("these 32 bytes are not the canonical encoding of a point of ristretto255")]
     Point,
@@ -38,11 +38,11 @@ impl Point {
     /// # Errors
     ///
     /// If the bytes are not the canonical encoding of a point, or that of the identity.
-    pub fn decode(bytes: [u8; ENCODED]) -> Result<Self, EncodingError> {
+    pub fn decode(bytes: [u8; ENCODED]) -> Result<Self, PointError> {
         let compressed = CompressedRistretto(bytes);
-        let point = compressed.decompress().ok_or(EncodingError::Point)?;
+        let point = compressed.decompress().ok_or(PointError::Point)?;
         if compressed == CompressedRistretto::identity() {
-            return Err(EncodingError::Identity);
+            return Err(PointError::Identity);
         }
         Ok(Self { point, bytes })
     }
@@ -80,9 +80,9 @@ impl fmt::Debug for Point {
 }
 
 /// Reads a scalar.
-pub(crate) fn decode_scalar(bytes: [u8; ENCODED]) -> Result<Scalar, EncodingError> {
+pub(crate) fn decode_scalar(bytes: [u8; ENCODED]) -> Result<Scalar, PointError> {
     let scalar: Option<Scalar> = Scalar::from_canonical_bytes(bytes).into();
-    scalar.ok_or(EncodingError::Scalar)
+    scalar.ok_or(PointError::Scalar)
 }
 
 /// The sum of multiples of public points by public scalars. Its time depends on the values.
@@ -94,7 +94,7 @@ pub(crate) fn combination(scalars: &[Scalar], points: &[RistrettoPoint]) -> Rist
 #[derive(Debug)]
 pub(crate) enum Ristretto {}
 
-impl Group for Ristretto {
+impl PrimeGroup for Ristretto {
     type Scalar = Scalar;
     type Element = Point;
 
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn the_identity_is_refused() {
-        assert_eq!(Point::decode([0; 32]), Err(EncodingError::Identity));
+        assert_eq!(Point::decode([0; 32]), Err(PointError::Identity));
         let identity = RistrettoPoint::identity().compress().to_bytes();
-        assert_eq!(Point::decode(identity), Err(EncodingError::Identity));
+        assert_eq!(Point::decode(identity), Err(PointError::Identity));
     }
 
     #[test]
@@ -144,11 +144,7 @@ mod tests {
         let mut high = generator().bytes();
         high[31] |= 0x80;
         for bytes in [modulus, negative, high, [0xff; 32]] {
-            assert_eq!(
-                Point::decode(bytes),
-                Err(EncodingError::Point),
-                "{bytes:x?}"
-            );
+            assert_eq!(Point::decode(bytes), Err(PointError::Point), "{bytes:x?}");
         }
         let point = Point::decode(generator().bytes()).unwrap();
         assert_eq!(point, generator());
@@ -156,8 +152,8 @@ mod tests {
 
     #[test]
     fn scalars_that_are_not_canonical_are_refused() {
-        assert_eq!(decode_scalar(ORDER), Err(EncodingError::Scalar));
-        assert_eq!(decode_scalar([0xff; 32]), Err(EncodingError::Scalar));
+        assert_eq!(decode_scalar(ORDER), Err(PointError::Scalar));
+        assert_eq!(decode_scalar([0xff; 32]), Err(PointError::Scalar));
         let mut below = ORDER;
         below[0] -= 1;
         assert_eq!(decode_scalar(below), Ok(-Scalar::ONE));

@@ -47,25 +47,25 @@ impl From<ZeroScalar> for KeysError {
 
 /// The keys of one member for one epoch and round.
 #[derive(Clone)]
-pub struct Keys {
+pub struct MemberKeys {
     position: u16,
     secret: Secret,
     /// a and β.
     exchange: Zeroizing<Scalar>,
     share: Zeroizing<Scalar>,
-    public: PublicKeys,
+    public: PublicPoints,
 }
 
 /// The two keys that a member's Contribution carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PublicKeys {
+pub struct PublicPoints {
     /// A = a·G: two authors derive the key of their common stream from it.
     pub exchange: Point,
     /// B = β·G: authors give the member its share under it.
     pub share: Point,
 }
 
-impl Keys {
+impl MemberKeys {
     /// a = KDF(dh; secret, epoch, round, position) and β = KDF(share; the same).
     ///
     /// `epoch` is the epoch's id and `position` the member's place in the roster, from 0.
@@ -89,7 +89,7 @@ impl Keys {
         };
         let exchange = scalar(Label::Dh)?;
         let share = scalar(Label::Share)?;
-        let public = PublicKeys {
+        let public = PublicPoints {
             exchange: Point::new(RistrettoPoint::mul_base(&exchange)),
             share: Point::new(RistrettoPoint::mul_base(&share)),
         };
@@ -108,7 +108,7 @@ impl Keys {
     }
 
     /// What the Contribution carries.
-    pub fn public(&self) -> &PublicKeys {
+    pub fn public(&self) -> &PublicPoints {
         &self.public
     }
 
@@ -135,7 +135,7 @@ impl Keys {
     }
 }
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for MemberKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys")
             .field("position", &self.position)
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn no_secret_is_shown_by_debug() {
-        let keys = Keys::derive(Secret::new([7; 32]), &[1; 32], 3, 2).unwrap();
+        let keys = MemberKeys::derive(Secret::new([7; 32]), &[1; 32], 3, 2).unwrap();
         let shown = format!("{keys:?} {:?}", keys.secret);
         let digits = |bytes: &[u8]| data_encoding::HEXLOWER.encode(bytes);
         for secret in [&[7; 32], keys.exchange.as_bytes(), keys.share.as_bytes()] {
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn keys_differ_by_secret_epoch_round_and_position() {
         let derive = |secret, epoch, round, position| {
-            let keys = Keys::derive(Secret::new([secret; 32]), &[epoch; 32], round, position);
+            let keys = MemberKeys::derive(Secret::new([secret; 32]), &[epoch; 32], round, position);
             *keys.unwrap().public()
         };
         let all = [

@@ -10,10 +10,10 @@ use curve25519_dalek::RistrettoPoint;
 use zeroize::Zeroizing;
 
 use super::kdf::{Kdf, Label};
-use super::keys::Keys;
-use super::ready::{OwnKeysError, Ready, Root};
+use super::keys::MemberKeys;
+use super::ready::{OwnKeysError, ReadyList, Root};
 use super::stream::{self, StreamError, StreamKey};
-use super::sum::Sum;
+use super::sum::SumAuthors;
 use super::transcript::{DealError, coefficient};
 use super::words::{Sign, Word};
 
@@ -41,7 +41,11 @@ impl Mask {
     /// # Errors
     ///
     /// If the list does not have the own keys, or the sum does not have the own position.
-    pub fn derive(ready: &Ready, keys: &Keys, sum: &Sum) -> Result<Self, MaskError> {
+    pub fn derive(
+        ready: &ReadyList,
+        keys: &MemberKeys,
+        sum: &SumAuthors,
+    ) -> Result<Self, MaskError> {
         ready.own(keys)?;
         let own = keys.position();
         if !sum.authors().contains(&own) {

@@ -23,8 +23,8 @@
 //!
 //! | step | who | here |
 //! |---|---|---|
-//! | draw a secret, derive two public keys | every member | [`Keys::derive`] |
-//! | read the list of the ready, refuse bad keys | every member | [`Ready::new`] |
+//! | draw a secret, derive two public keys | every member | [`MemberKeys::derive`] |
+//! | read the list of the ready, refuse bad keys | every member | [`ReadyList::new`] |
 //! | lock a share for every ready member, and prove that they fit together | author | [`Transcript::deal`] |
 //! | mask the vector | author | [`Mask::derive`], [`Mask::vector`] |
 //! | check every author's transcript | every member | [`Transcript::check`] |
@@ -185,15 +185,15 @@ pub(crate) mod testing;
 mod tests;
 
 pub use dleq::{BatchError, MOST_CONTEXT, MOST_PAIRS};
-pub use group::{ENCODED, EncodingError, Point};
-pub use keys::{Keys, KeysError, PublicKeys, Secret};
+pub use group::{ENCODED, Point, PointError};
+pub use keys::{KeysError, MemberKeys, PublicPoints, Secret};
 pub use mask::{Mask, MaskError};
 pub use numbers::{CHECKS, EncodeError, Fixed, FixedError, Reach, ReachError};
 pub use opening::{BlockHash, Opening, OpeningError, UnlockError};
-pub use ready::{Listed, MOST_MEMBERS, OwnKeysError, Ready, ReadyError, Root};
+pub use ready::{Listed, MOST_MEMBERS, OwnKeysError, ReadyError, ReadyList, Root};
 pub use seeds::{Seeds, SeedsError, UnmaskError};
 pub use stream::{MOST_BYTES, StreamError};
-pub use sum::{Sum, SumError};
+pub use sum::{SumAuthors, SumError};
 pub use transcript::{DealError, Transcript, TranscriptError, Transcripts, TranscriptsError};
-pub use vector::{CombineError, Masked, Opened, Shape, ShapeError, VectorError, Void};
+pub use vector::{CombineError, MaskedWords, OpenedSum, Shape, ShapeError, VectorError, Void};
 pub use words::{Width, Word};

@@ -8,11 +8,11 @@ use curve25519_dalek::Scalar;
 use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
-use super::dleq::{self, BatchError, Proof, Statement};
-use super::group::{ENCODED, EncodingError, Point, Ristretto, decode_scalar, generator};
+use super::dleq::{self, BatchError, DleqProof, Statement};
+use super::group::{ENCODED, Point, PointError, Ristretto, decode_scalar, generator};
 use super::kdf::{Kdf, Label, ZeroScalar};
-use super::keys::Keys;
-use super::ready::{OwnKeysError, Ready, Root};
+use super::keys::MemberKeys;
+use super::ready::{OwnKeysError, ReadyList, Root};
 use super::transcript::Transcripts;
 
 /// The hash of the final block of a masked round.
@@ -73,7 +73,7 @@ pub enum OpeningError {
         /// Whose mask it opens.
         author: u16,
         /// What is wrong with it.
-        why: EncodingError,
+        why: PointError,
     },
     /// A scalar of the proof that is no scalar.
     #[error("a scalar of the proof is not below the group's order")]
@@ -114,8 +114,8 @@ impl Opening {
     ///
     /// If the list does not have the own keys, or the transcripts are those of another list.
     pub fn unlock(
-        ready: &Ready,
-        keys: &Keys,
+        ready: &ReadyList,
+        keys: &MemberKeys,
         transcripts: &Transcripts,
         block: BlockHash,
     ) -> Result<Vec<u8>, UnlockError> {
@@ -151,7 +151,7 @@ impl Opening {
     /// If the sender is not on the list, the length is another, a point or scalar is not canonical, a
     /// share is the identity, or the proof does not hold for this block.
     pub fn check(
-        ready: &Ready,
+        ready: &ReadyList,
         transcripts: &Transcripts,
         block: BlockHash,
         from: u16,
@@ -173,7 +173,7 @@ impl Opening {
         let (encoded, _) = bytes.as_chunks::<ENCODED>();
         let (points, scalars) = encoded.split_at(authors);
         let scalar = |bytes| decode_scalar(bytes).map_err(|_| OpeningError::Scalar);
-        let proof = Proof {
+        let proof = DleqProof {
             challenge: scalar(scalars[0])?,
             response: scalar(scalars[1])?,
         };
@@ -217,7 +217,7 @@ impl Opening {
     }
 
     /// Whether it unlocks shares of these transcripts, for this list.
-    pub(crate) fn unlocks(&self, ready: &Ready, transcripts: &Transcripts) -> bool {
+    pub(crate) fn unlocks(&self, ready: &ReadyList, transcripts: &Transcripts) -> bool {
         self.root == ready.root() && self.transcripts == *transcripts.id()
     }
 
@@ -233,7 +233,7 @@ impl Opening {
 }
 
 /// Whether the transcripts are those of a list.
-fn of(ready: &Ready, transcripts: &Transcripts) -> bool {
+fn of(ready: &ReadyList, transcripts: &Transcripts) -> bool {
     let all = transcripts.all();
     all.iter()
         .all(|transcript| transcript.root() == ready.root())
@@ -264,7 +264,7 @@ fn statement<'a>(
 /// SHA-512(root, block, x, B, all (x of the author, D, Y)): it binds every weight of the batch to all
 /// shares. Without it a member could look for false shares whose errors cancel.
 fn hash(
-    ready: &Ready,
+    ready: &ReadyList,
     index: usize,
     transcripts: &Transcripts,
     block: BlockHash,

@@ -2,8 +2,8 @@
 
 use curve25519_dalek::Scalar;
 
-use super::group::{ENCODED, EncodingError, Point};
-use super::keys::{Keys, PublicKeys};
+use super::group::{ENCODED, Point, PointError};
+use super::keys::{MemberKeys, PublicPoints};
 use super::polynomial::place;
 
 /// Members of a federation with masked rounds, at most. Work grows with the square of it.
@@ -78,7 +78,7 @@ pub enum ReadyError {
         /// The member's position.
         position: u16,
         /// What is wrong with the key.
-        why: EncodingError,
+        why: PointError,
     },
 }
 
@@ -97,22 +97,22 @@ pub enum OwnKeysError {
 
 /// One ready member, with its keys read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Member {
+pub(crate) struct ReadyMember {
     pub(crate) position: u16,
-    pub(crate) keys: PublicKeys,
+    pub(crate) keys: PublicPoints,
     /// x, where its share lies.
     pub(crate) place: Scalar,
 }
 
 /// The list of a round, checked: the ready members in ascending order.
 #[derive(Debug, Clone)]
-pub struct Ready {
+pub struct ReadyList {
     root: Root,
-    members: Vec<Member>,
+    members: Vec<ReadyMember>,
     threshold: usize,
 }
 
-impl Ready {
+impl ReadyList {
     /// Reads the list with this root, in a roster of `members` of which `quorum` agree.
     ///
     /// # Errors
@@ -142,9 +142,9 @@ impl Ready {
         let read = |listed: &Listed| {
             let position = listed.position;
             let key = |bytes| Point::decode(bytes).map_err(|why| ReadyError::Key { position, why });
-            Ok(Member {
+            Ok(ReadyMember {
                 position,
-                keys: PublicKeys {
+                keys: PublicPoints {
                     exchange: key(listed.exchange)?,
                     share: key(listed.share)?,
                 },
@@ -183,7 +183,7 @@ impl Ready {
         ENCODED * (self.count() + self.threshold + 1)
     }
 
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(crate) fn members(&self) -> &[ReadyMember] {
         &self.members
     }
 
@@ -196,7 +196,7 @@ impl Ready {
     }
 
     /// The place of the owner of `keys` on the list.
-    pub(crate) fn own(&self, keys: &Keys) -> Result<usize, OwnKeysError> {
+    pub(crate) fn own(&self, keys: &MemberKeys) -> Result<usize, OwnKeysError> {
         let position = keys.position();
         let index = self.index(position).ok_or(OwnKeysError::Absent(position))?;
         if self.members[index].keys != *keys.public() {

@@ -8,9 +8,9 @@ use super::group::combination;
 use super::mask::own_key;
 use super::opening::Opening;
 use super::polynomial::lagrange_at_zero;
-use super::ready::Ready;
+use super::ready::ReadyList;
 use super::stream::{self, StreamError, StreamKey};
-use super::sum::Sum;
+use super::sum::SumAuthors;
 use super::transcript::Transcripts;
 use super::words::{Sign, Word};
 
@@ -54,7 +54,7 @@ impl Seeds {
     ///
     /// If fewer than t different members opened, or the openings do not belong together.
     pub fn recover(
-        ready: &Ready,
+        ready: &ReadyList,
         transcripts: &Transcripts,
         openings: &[&Opening],
     ) -> Result<Self, SeedsError> {
@@ -89,7 +89,12 @@ impl Seeds {
     /// # Errors
     ///
     /// If an author has no transcript, or the words go beyond the end of the streams.
-    pub fn unmask<W: Word>(&self, sum: &Sum, at: u64, words: &mut [W]) -> Result<(), UnmaskError> {
+    pub fn unmask<W: Word>(
+        &self,
+        sum: &SumAuthors,
+        at: u64,
+        words: &mut [W],
+    ) -> Result<(), UnmaskError> {
         let key = |author: &u16| {
             let found = self.0.binary_search_by_key(author, |(author, _)| *author);
             let found = found.map_err(|_| UnmaskError::Author(*author))?;

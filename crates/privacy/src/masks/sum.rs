@@ -1,6 +1,6 @@
 //! Which authors a sum is over.
 
-use super::ready::Ready;
+use super::ready::ReadyList;
 
 /// Why members do not make a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -18,15 +18,15 @@ pub enum SumError {
 
 /// The authors of one sum, ascending. In a round there may be several sums without common authors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sum(Vec<u16>);
+pub struct SumAuthors(Vec<u16>);
 
-impl Sum {
+impl SumAuthors {
     /// A sum over the members at these positions of the roster.
     ///
     /// # Errors
     ///
     /// If there are fewer than two, they do not ascend, or one is not on the list.
-    pub fn new(ready: &Ready, authors: &[u16]) -> Result<Self, SumError> {
+    pub fn new(ready: &ReadyList, authors: &[u16]) -> Result<Self, SumError> {
         if authors.len() < 2 {
             return Err(SumError::Alone(authors.len()));
         }

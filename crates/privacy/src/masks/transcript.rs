@@ -13,11 +13,11 @@
 use curve25519_dalek::{RistrettoPoint, Scalar};
 use zeroize::Zeroizing;
 
-use super::group::{ENCODED, EncodingError, Point, combination, decode_scalar};
+use super::group::{ENCODED, Point, PointError, combination, decode_scalar};
 use super::kdf::{Kdf, Label, ZeroScalar};
-use super::keys::Keys;
+use super::keys::MemberKeys;
 use super::polynomial::{Secrets, value};
-use super::ready::{OwnKeysError, Ready, Root};
+use super::ready::{OwnKeysError, ReadyList, Root};
 
 /// Why a member cannot make its transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +66,7 @@ pub enum TranscriptError {
         /// Whose share it is.
         position: u16,
         /// What is wrong with it.
-        why: EncodingError,
+        why: PointError,
     },
     /// e or a coefficient of u that is no scalar.
     #[error(
@@ -96,7 +96,7 @@ impl Transcript {
     /// # Errors
     ///
     /// If the list does not have the own keys, or a derived number is zero.
-    pub fn deal(ready: &Ready, keys: &Keys) -> Result<Vec<u8>, DealError> {
+    pub fn deal(ready: &ReadyList, keys: &MemberKeys) -> Result<Vec<u8>, DealError> {
         ready.own(keys)?;
         let polynomial = coefficients(ready, |k| coefficient(keys, ready.root(), k))?;
         let shares = locked(ready, &polynomial);
@@ -132,7 +132,7 @@ impl Transcript {
     ///
     /// If the author is not on the list, the length is another, a point or scalar is not canonical, a
     /// share is the identity, or the proof does not hold.
-    pub fn check(ready: &Ready, author: u16, bytes: &[u8]) -> Result<Self, TranscriptError> {
+    pub fn check(ready: &ReadyList, author: u16, bytes: &[u8]) -> Result<Self, TranscriptError> {
         if ready.index(author).is_none() {
             return Err(TranscriptError::Author(author));
         }
@@ -189,7 +189,7 @@ impl Transcript {
 
 /// p_k = KDF(poly; secret, root, k).
 pub(crate) fn coefficient(
-    keys: &Keys,
+    keys: &MemberKeys,
     root: Root,
     k: u64,
 ) -> Result<Zeroizing<Scalar>, ZeroScalar> {
@@ -202,7 +202,7 @@ pub(crate) fn coefficient(
 
 /// The t coefficients of a secret polynomial.
 fn coefficients(
-    ready: &Ready,
+    ready: &ReadyList,
     scalar: impl Fn(u64) -> Result<Zeroizing<Scalar>, ZeroScalar>,
 ) -> Result<Secrets, ZeroScalar> {
     let mut all = Secrets::with_capacity(ready.threshold());
@@ -213,7 +213,7 @@ fn coefficients(
 }
 
 /// The values of a secret polynomial at every member's place, times that member's key.
-fn locked(ready: &Ready, polynomial: &Secrets) -> Vec<Point> {
+fn locked(ready: &ReadyList, polynomial: &Secrets) -> Vec<Point> {
     let members = ready.members().iter();
     let locked = members.map(|member| {
         let value = value(polynomial.all(), &member.place);
@@ -224,12 +224,12 @@ fn locked(ready: &Ready, polynomial: &Secrets) -> Vec<Point> {
 
 /// W = u(x)·B − e·Y for every member: what the author has committed to.
 pub(crate) fn commitments(
-    ready: &Ready,
+    ready: &ReadyList,
     shares: &[Point],
     challenge: &Scalar,
     response: &[Scalar],
 ) -> Vec<Point> {
-    let commitment = |(member, share): (&super::ready::Member, &Point)| {
+    let commitment = |(member, share): (&super::ready::ReadyMember, &Point)| {
         let scalars = [*value(response, &member.place), -challenge];
         let points: [RistrettoPoint; 2] = [*member.keys.share.point(), *share.point()];
         Point::new(combination(&scalars, &points))
@@ -239,7 +239,7 @@ pub(crate) fn commitments(
 
 /// e = KDF(transcript; root, author, t, all (x, B, Y, W)).
 fn challenge(
-    ready: &Ready,
+    ready: &ReadyList,
     author: u16,
     shares: &[Point],
     commitments: &[Point],
@@ -292,7 +292,7 @@ impl Transcripts {
     /// # Errors
     ///
     /// If there are none, they do not ascend, or one belongs to another list.
-    pub fn new(ready: &Ready, transcripts: Vec<Transcript>) -> Result<Self, TranscriptsError> {
+    pub fn new(ready: &ReadyList, transcripts: Vec<Transcript>) -> Result<Self, TranscriptsError> {
         if transcripts.is_empty() {
             return Err(TranscriptsError::Empty);
         }

@@ -7,7 +7,7 @@ use super::mask::Mask;
 use super::numbers::{CHECKS, EncodeError, Fixed, Reach};
 use super::seeds::{Seeds, UnmaskError};
 use super::stream::{MOST_BYTES, StreamError};
-use super::sum::Sum;
+use super::sum::SumAuthors;
 use super::words::{Width, Word};
 
 /// Words that are handled at a time: what is read and written of them stays in the cache.
@@ -128,7 +128,7 @@ pub enum VectorError {
 
 /// A masked vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Masked<W> {
+pub struct MaskedWords<W> {
     /// The words that are sent.
     pub words: Vec<W>,
     /// How many coordinates were clipped.
@@ -148,7 +148,7 @@ impl Mask {
         weight: u64,
         start: &[f32],
         model: &[f32],
-    ) -> Result<Masked<W>, VectorError> {
+    ) -> Result<MaskedWords<W>, VectorError> {
         check_width::<W>(shape)?;
         let expected = shape.coordinates;
         let other = [start, model]
@@ -161,7 +161,7 @@ impl Mask {
         let mut words = vec![W::default(); shape.words()];
         let clipped = fixed.encode(weight, start, model, &mut words[..expected])?;
         self.apply(0, &mut words)?;
-        Ok(Masked { words, clipped })
+        Ok(MaskedWords { words, clipped })
     }
 }
 
@@ -219,7 +219,7 @@ pub enum CombineError {
 
 /// An opened sum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened<W> {
+pub struct OpenedSum<W> {
     /// The sum of the weighted inputs, then the checks.
     pub words: Vec<W>,
     /// Why it tells nothing, if it does not.
@@ -236,9 +236,9 @@ impl Seeds {
     pub fn combine<W: Word>(
         &self,
         shape: Shape,
-        sum: &Sum,
+        sum: &SumAuthors,
         vectors: &[&[u8]],
-    ) -> Result<Opened<W>, CombineError> {
+    ) -> Result<OpenedSum<W>, CombineError> {
         check_vectors::<W>(shape, sum, vectors, shape.bytes())?;
         let mut words = vec![W::default(); shape.words()];
         let mut void = None;
@@ -251,7 +251,7 @@ impl Seeds {
             let parts: Vec<_> = parts.collect();
             void = void.or(self.combine_chunk(shape, sum, at, &parts, words)?);
         }
-        Ok(Opened { words, void })
+        Ok(OpenedSum { words, void })
     }
 
     /// The same for a part of the vectors, so that vectors larger than memory can be added: `vectors`
@@ -265,7 +265,7 @@ impl Seeds {
     pub fn combine_chunk<W: Word>(
         &self,
         shape: Shape,
-        sum: &Sum,
+        sum: &SumAuthors,
         at: usize,
         vectors: &[&[u8]],
         words: &mut [W],
@@ -292,7 +292,7 @@ impl Seeds {
 /// One vector of the right width and size for each author of a sum.
 fn check_vectors<W: Word>(
     shape: Shape,
-    sum: &Sum,
+    sum: &SumAuthors,
     vectors: &[&[u8]],
     bytes: usize,
 ) -> Result<(), CombineError> {

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::*;
 
 /// A small generator for the tests' data (SplitMix64).
-struct Random(u64);
+struct TestRandom(u64);
 
-impl Random {
+impl TestRandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -31,7 +31,7 @@ impl Random {
 
 /// How a silo makes integers of its units.
 #[derive(Clone, Copy, PartialEq)]
-enum Rule {
+enum RoundingRule {
     /// As the crate does.
     EachByItself,
     /// Broken: the clipped vectors are added, and the sum is rounded.
@@ -39,16 +39,16 @@ enum Rule {
 }
 
 /// The integers that a silo sends for these units.
-fn integers(rule: Rule, clip: Clip, units: &[Vec<f64>]) -> Vec<i64> {
+fn integers(rule: RoundingRule, clip: Clip, units: &[Vec<f64>]) -> Vec<i64> {
     let dimension = clip.sensitivity().dimension() as usize;
     let mut sum = vec![0; dimension];
     match rule {
-        Rule::EachByItself => {
+        RoundingRule::EachByItself => {
             for unit in units {
                 clip.add(unit, &mut sum).unwrap();
             }
         }
-        Rule::AfterAdding => {
+        RoundingRule::AfterAdding => {
             let mut real = vec![0.0; dimension];
             for unit in units {
                 let norm = unit.iter().map(|number| number * number).sum::<f64>();
@@ -65,7 +65,7 @@ fn integers(rule: Rule, clip: Clip, units: &[Vec<f64>]) -> Vec<i64> {
 }
 
 /// By how much the last unit changes the sum: the square of the norm.
-fn change(rule: Rule, clip: Clip, units: &[Vec<f64>]) -> u128 {
+fn change(rule: RoundingRule, clip: Clip, units: &[Vec<f64>]) -> u128 {
     let with = integers(rule, clip, units);
     let without = integers(rule, clip, &units[..units.len() - 1]);
     let squares = with.iter().zip(&without);
@@ -82,7 +82,7 @@ fn clip(sensitivity: Sensitivity) -> Clip {
 /// A random data set. Its last unit lies near the norm, or far from it, or just above integer steps, or just
 /// above halves of steps; the unit before it just below halves, with the same signs, so that the last
 /// one tips the rounding of every coordinate if the sum is rounded.
-fn data(random: &mut Random, clip: Clip) -> Vec<Vec<f64>> {
+fn data(random: &mut TestRandom, clip: Clip) -> Vec<Vec<f64>> {
     let dimension = clip.sensitivity().dimension() as usize;
     let kind = random.below(4);
     // Truncated, such a vector has about the norm.
@@ -112,8 +112,8 @@ fn data(random: &mut Random, clip: Clip) -> Vec<Vec<f64>> {
 }
 
 /// Whether all of `count` random data sets keep to Δ, and to L.
-fn neighbours(sensitivity: Sensitivity, rule: Rule, count: usize, seed: u64) -> [bool; 2] {
-    let (mut random, clip) = (Random(seed), clip(sensitivity));
+fn neighbours(sensitivity: Sensitivity, rule: RoundingRule, count: usize, seed: u64) -> [bool; 2] {
+    let (mut random, clip) = (TestRandom(seed), clip(sensitivity));
     let steps = sensitivity.steps();
     let mut kept = [true; 2];
     for _ in 0..count {
@@ -131,7 +131,7 @@ const DIMENSIONS: [(u64, usize); 4] = [(1, 1_000_000), (14, 300_000), (31, 150_0
 fn sums_of_random_neighbours_differ_by_delta_at_most() {
     for (dimension, count) in DIMENSIONS {
         let sensitivity = Sensitivity::new(dimension).unwrap();
-        assert!(neighbours(sensitivity, Rule::EachByItself, count, dimension)[0]);
+        assert!(neighbours(sensitivity, RoundingRule::EachByItself, count, dimension)[0]);
     }
 }
 
@@ -140,7 +140,14 @@ fn sums_of_random_neighbours_differ_by_delta_at_most() {
 fn sums_of_a_million_random_neighbours_differ_by_delta_at_most() {
     for (dimension, _) in DIMENSIONS {
         let sensitivity = Sensitivity::new(dimension).unwrap();
-        assert!(neighbours(sensitivity, Rule::EachByItself, 1_000_000, dimension)[0]);
+        assert!(
+            neighbours(
+                sensitivity,
+                RoundingRule::EachByItself,
+                1_000_000,
+                dimension
+            )[0]
+        );
     }
 }
 
@@ -148,17 +155,17 @@ fn sums_of_a_million_random_neighbours_differ_by_delta_at_most() {
 fn the_same_test_fails_where_the_norm_is_claimed_without_the_rounding() {
     for (dimension, count) in [(14, 10_000), (31, 10_000), (1000, 300)] {
         let sensitivity = Sensitivity::new(dimension).unwrap();
-        assert!(!neighbours(sensitivity, Rule::EachByItself, count, dimension)[1]);
+        assert!(!neighbours(sensitivity, RoundingRule::EachByItself, count, dimension)[1]);
     }
 }
 
 #[test]
 fn the_same_test_fails_where_the_sum_is_rounded_in_place_of_the_units() {
     let short = Sensitivity::with_steps(2, 8);
-    assert!(neighbours(short, Rule::EachByItself, 20_000, 1)[0]);
-    assert!(!neighbours(short, Rule::AfterAdding, 20_000, 1)[0]);
+    assert!(neighbours(short, RoundingRule::EachByItself, 20_000, 1)[0]);
+    assert!(!neighbours(short, RoundingRule::AfterAdding, 20_000, 1)[0]);
     let long = Sensitivity::new(1000).unwrap();
-    assert!(!neighbours(long, Rule::AfterAdding, 1_000, 1)[0]);
+    assert!(!neighbours(long, RoundingRule::AfterAdding, 1_000, 1)[0]);
 }
 
 #[test]
@@ -167,11 +174,11 @@ fn a_sum_that_is_rounded_moves_by_9_22_where_8_71_is_claimed() {
     assert_eq!(format!("{:.2}", sensitivity.value()), "8.71");
     let step = clip(sensitivity).step();
     let units = [[0.49, 0.49], [5.02, 6.02]].map(|unit| unit.map(|number| number * step).to_vec());
-    let squares = change(Rule::AfterAdding, clip(sensitivity), &units);
+    let squares = change(RoundingRule::AfterAdding, clip(sensitivity), &units);
     assert_eq!(squares, 6 * 6 + 7 * 7);
     assert_eq!(format!("{:.2}", (squares as f64).sqrt()), "9.22");
     assert!(!sensitivity.holds(squares));
-    let squares = change(Rule::EachByItself, clip(sensitivity), &units);
+    let squares = change(RoundingRule::EachByItself, clip(sensitivity), &units);
     assert_eq!(squares, 5 * 5 + 6 * 6);
 }
 
@@ -195,7 +202,7 @@ fn every_vector_of_a_grid_becomes_integers_within_delta() {
         let clip = Clip::new(steps as f64, sensitivity).unwrap();
         let mut longest = 0;
         grid(dimension as u32, steps as i32 + 2, parts, |vector| {
-            let squares = change(Rule::EachByItself, clip, &[vector.to_vec()]);
+            let squares = change(RoundingRule::EachByItself, clip, &[vector.to_vec()]);
             assert!(sensitivity.holds(squares), "{vector:?} is {squares}");
             longest = longest.max(squares);
         });
@@ -316,7 +323,7 @@ proptest! {
     #[test]
     fn a_unit_has_the_same_integers_alone_and_in_every_batch(seed: u64, dimension in 1_usize..70, place in 0_usize..9) {
         let clip = clip(Sensitivity::new(dimension as u64).unwrap());
-        let mut random = Random(seed);
+        let mut random = TestRandom(seed);
         let mut numbers = |scale: f32| -> Vec<f32> { (0..dimension).map(|_| random.number() as f32 * scale).collect() };
         let mut batch: Vec<_> = (0..8).map(|_| numbers(0.3)).collect();
         let unit = numbers(0.4);
@@ -348,7 +355,7 @@ proptest! {
     #[test]
     fn a_unit_has_the_same_integers_as_f32_and_f64(seed: u64, dimension in 1_usize..70) {
         let clip = clip(Sensitivity::new(dimension as u64).unwrap());
-        let mut random = Random(seed);
+        let mut random = TestRandom(seed);
         let short: Vec<_> = (0..dimension).map(|_| random.number() as f32).collect();
         let long: Vec<_> = short.iter().map(|number| f64::from(*number)).collect();
         let (mut left, mut right) = (vec![0; dimension], vec![0; dimension]);

@@ -15,7 +15,7 @@ use crate::evidence::Evidence;
 use crate::format::Formats;
 use crate::frame::Frame;
 use crate::hash::Hash;
-use crate::identity::{Claim, Verifier};
+use crate::identity::{SignatureClaim, Verifier};
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::verify::Known;
@@ -205,7 +205,7 @@ pub fn contradiction<'a>(
         }
         let key = epoch.roster.key(member);
         let key = key.ok_or(Unproven::Stranger { nth, member })?;
-        let valid = verifier.verify(&Claim {
+        let valid = verifier.verify(&SignatureClaim {
             key,
             message: &statement,
             signature,

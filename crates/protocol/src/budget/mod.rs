@@ -41,7 +41,7 @@ use std::time::Duration;
 use crate::charter::Epoch;
 use crate::envelope::{OpenError, Opened};
 use crate::frame::{Frame, Header};
-use crate::message::{Allowance, Body, Checks, Kind};
+use crate::message::{Allowance, Body, Kind, SignatureChecks};
 use crate::roster::MemberIndex;
 use crate::time::Time;
 
@@ -515,8 +515,10 @@ impl Budget {
 /// The price of a message with this many signatures, in checks.
 fn price(kind: Option<Kind>, signatures: u64) -> u64 {
     let many = match kind.map(Kind::checks) {
-        Some(Checks::Quorum | Checks::MembersAndQuorum | Checks::Held) => true,
-        Some(Checks::One | Checks::Two) | None => false,
+        Some(
+            SignatureChecks::Quorum | SignatureChecks::MembersAndQuorum | SignatureChecks::Held,
+        ) => true,
+        Some(SignatureChecks::One | SignatureChecks::Two) | None => false,
     };
     signatures.max(if many { LEAST } else { 1 })
 }

@@ -16,9 +16,9 @@ use crate::charter::Epoch;
 use crate::codec::{self, CodecError};
 use crate::evidence::{Evidence, EvidenceError};
 use crate::format::Formats;
-use crate::frame::{Frame, Parts, assemble, unsigned};
+use crate::frame::{Frame, FrameParts, assemble, unsigned};
 use crate::hash::Hash;
-use crate::identity::{Claim, SecretKey, Signature, Verifier};
+use crate::identity::{SecretKey, Signature, SignatureClaim, Verifier};
 use crate::message::{Body, Content, Kind, Message, Passage};
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
@@ -287,7 +287,7 @@ pub fn open(
         .key(sender)
         .ok_or(OpenError::Stranger(sender))?;
     let signature = Signature::from_bytes(parts.signature);
-    let valid = verifier.verify(&Claim {
+    let valid = verifier.verify(&SignatureClaim {
         key,
         message: &parts.statement(),
         signature,
@@ -315,7 +315,7 @@ fn open_unsigned(
     verifier: &dyn Verifier,
     known: &Known,
     kind: Kind,
-    parts: &Parts<'_>,
+    parts: &FrameParts<'_>,
 ) -> Result<Opened, OpenError> {
     let (header, body, limit) = (parts.header, parts.body, limit(epoch));
     let unsigned = header.sender.is_none() && *parts.signature == [0; 64];

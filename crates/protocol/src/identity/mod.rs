@@ -119,7 +119,7 @@ impl VerifyingKey {
 
 /// A signature to check.
 #[derive(Debug, Clone, Copy)]
-pub struct Claim<'a> {
+pub struct SignatureClaim<'a> {
     /// The key that is said to have signed.
     pub key: &'a VerifyingKey,
     /// The signed bytes.
@@ -132,10 +132,10 @@ pub struct Claim<'a> {
 /// the bytes.
 pub trait Verifier: Send + Sync {
     /// Whether a signature holds (`verify_strict`: no malleable form is accepted).
-    fn verify(&self, claim: &Claim<'_>) -> bool;
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool;
 
     /// Whether all signatures hold, checked as one batch.
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool;
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool;
 }
 
 /// Checks every signature, every time.
@@ -143,12 +143,12 @@ pub trait Verifier: Send + Sync {
 pub struct Strict;
 
 impl Verifier for Strict {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(&claim.signature.to_bytes());
         claim.key.0.verify_strict(claim.message, &signature).is_ok()
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         if let [claim] = claims {
             return self.verify(claim);
         }
@@ -179,7 +179,7 @@ mod tests {
             let claims: Vec<_> = public
                 .iter()
                 .zip(signatures)
-                .map(|(key, &signature)| Claim {
+                .map(|(key, &signature)| SignatureClaim {
                     key,
                     message: b"yes",
                     signature,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Claim, PublicKey, SecretKey, Signature, Verifier};
+use super::{PublicKey, SecretKey, Signature, SignatureClaim, Verifier};
 
 impl SecretKey {
     /// The same key, with keyed hashes in the place of its signatures. Its public key stays, and with it
@@ -39,12 +39,12 @@ impl FromIterator<SecretKey> for SimulatedKeys {
 
 /// A claim under a key that it does not hold does not hold.
 impl Verifier for SimulatedKeys {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         let key = self.0.get(&claim.key.public());
         key.is_some_and(|key| key.keyed_hash(claim.message) == claim.signature)
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         claims.iter().all(|claim| self.verify(claim))
     }
 }
@@ -66,7 +66,7 @@ mod tests {
         signature: Signature,
     ) -> bool {
         let key = &VerifyingKey::new(&by.public()).unwrap();
-        let claim = Claim {
+        let claim = SignatureClaim {
             key,
             message,
             signature,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::adoption::{Adoption, State};
+use super::adoption::{Adoption, AdoptionState};
 use super::chain::Chain;
 use super::completion::Completion;
 use super::outbox::Outbox;
@@ -13,7 +13,7 @@ use crate::effects::{Effect, FinalRound};
 use crate::refusal::Refusal;
 use crate::work::{Request, WorkError};
 
-use super::round::Plan;
+use super::round::RoundPlan;
 use crate::effects::Report;
 use crate::message::Body;
 use crate::roster::MemberIndex;
@@ -47,10 +47,10 @@ impl Member {
 impl Adopting<'_> {
     /// Adopts what became final.
     pub(super) fn adopt(&mut self) {
-        if self.adoption.state != State::Idle || self.adoption.waiting.is_empty() {
+        if self.adoption.state != AdoptionState::Idle || self.adoption.waiting.is_empty() {
             return;
         }
-        self.adoption.state = State::Running;
+        self.adoption.state = AdoptionState::Running;
         // Voters come first: they have probably computed the outcome themselves. Where not all members
         // do, its lead and auditors have.
         let certified = self
@@ -82,16 +82,16 @@ impl Adopting<'_> {
         let adoption = &mut *self.adoption;
         match result {
             Ok(()) => {
-                adoption.state = State::Idle;
+                adoption.state = AdoptionState::Idle;
                 adoption.applied = adoption.applied.max(round);
                 let stays =
                     |waiting: &FinalRound| waiting.round > round || again && waiting.round == round;
                 adoption.waiting.retain(stays);
                 self.config.ended = self.config.ended.or(ends.then_some(round));
             }
-            Err(WorkError::Unavailable) => adoption.state = State::Stalled,
+            Err(WorkError::Unavailable) => adoption.state = AdoptionState::Stalled,
             Err(WorkError::Refused(reason)) => {
-                adoption.state = State::Stalled;
+                adoption.state = AdoptionState::Stalled;
                 self.out
                     .refuse(self.config.me, round, Refusal::Work(reason));
             }
@@ -108,10 +108,10 @@ impl Adopting<'_> {
         let Some(state) = state.filter(|_| ready) else {
             return;
         };
-        if self.completion.reached || !matches!(self.round.plan, Plan::NotRequested) {
+        if self.completion.reached || !matches!(self.round.plan, RoundPlan::NotRequested) {
             return;
         }
-        self.round.plan = Plan::Requested;
+        self.round.plan = RoundPlan::Requested;
         self.out.push(Effect::Work(Request::Plan {
             round: self.round.number,
             state,
@@ -123,7 +123,7 @@ impl Adopting<'_> {
         if plan.round == self.round.number {
             let all = || self.config.epoch.roster.members().collect();
             let participants = plan.participants.clone().unwrap_or_else(all);
-            self.round.plan = Plan::Known { plan, participants };
+            self.round.plan = RoundPlan::Known { plan, participants };
         }
     }
 

@@ -9,11 +9,11 @@ pub(super) struct Adoption {
     pub(super) waiting: Vec<FinalRound>,
     /// The last round adopted; 0 for none.
     pub(super) applied: u64,
-    pub(super) state: State,
+    pub(super) state: AdoptionState,
 }
 
 #[derive(Default, Clone, Copy, PartialEq)]
-pub(super) enum State {
+pub(super) enum AdoptionState {
     #[default]
     Idle,
     Running,
@@ -24,13 +24,13 @@ pub(super) enum State {
 impl Adoption {
     /// Whether outcomes are being adopted.
     pub(super) fn is_running(&self) -> bool {
-        self.state == State::Running
+        self.state == AdoptionState::Running
     }
 
     /// A beat has passed: an outcome that could not be fetched may be requested again.
     pub(super) fn retry(&mut self) {
-        if self.state == State::Stalled {
-            self.state = State::Idle;
+        if self.state == AdoptionState::Stalled {
+            self.state = AdoptionState::Idle;
         }
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::approvals::{Approvals, KEPT, Word};
+use super::approvals::{ApprovalWord, Approvals, KEPT};
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::stage::Draft;
+use super::stage::BlockDraft;
 use super::{ByMember, Config, Member};
 use crate::change::ChangeError;
 use crate::charter::Checkpoint;
@@ -283,7 +283,7 @@ impl Amending<'_> {
     /// Signs and sends a word about an amendment.
     fn say(&mut self, hash: Hash, number: u64, stands: bool) {
         let (message, _) = self.config.seal(0, 0, approval(hash, number, stands));
-        let word = Word {
+        let word = ApprovalWord {
             number,
             stands,
             signature: message.signature,
@@ -340,7 +340,7 @@ impl Amending<'_> {
     fn approve_alike(&mut self, hash: Hash) {
         let known = &self.amendments.known;
         let text = known.get(&hash).map(|(amendment, _)| &amendment.text);
-        let alike = |(other, word): &(Hash, Word)| {
+        let alike = |(other, word): &(Hash, ApprovalWord)| {
             let other = known.get(other).map(|(amendment, _)| &amendment.text);
             word.stands && other == text
         };
@@ -362,7 +362,7 @@ impl Amending<'_> {
         (number, stands): (u64, bool),
         signature: Signature,
     ) -> Option<Hash> {
-        let word = Word {
+        let word = ApprovalWord {
             number,
             stands,
             signature,
@@ -381,7 +381,7 @@ impl Amending<'_> {
         let (amendment, approvals) = (change.amendment.clone(), change.approvals.clone());
         let hash = amendment.hash();
         for approval in approvals.iter() {
-            let word = Word {
+            let word = ApprovalWord {
                 number: approval.number,
                 stands: true,
                 signature: approval.signature,
@@ -477,12 +477,12 @@ impl Amending<'_> {
     }
 
     /// As lead: drafts the change with the amendment that has enough approvals.
-    pub(super) fn draft(&mut self) -> Option<Draft> {
+    pub(super) fn draft(&mut self) -> Option<BlockDraft> {
         // An approval may have given way to a later one of its member.
         self.choose();
         let (pending, after) = (self.amendments.pending, self.chain.checkpoint());
         let change = pending.and_then(|hash| self.amendments.change(&hash, after))?;
-        Some(Draft {
+        Some(BlockDraft {
             content: Content::Change(Box::new(change)),
             parent: self.chain.tip.hash,
             proof: self.chain.tip.proof.clone(),

@@ -1,7 +1,7 @@
 //! The answers to the work that this member asked for, and what follows from them.
 
 use super::Member;
-use super::own::Training;
+use super::own::TrainingState;
 use crate::work::Answer;
 
 impl Member {
@@ -10,11 +10,11 @@ impl Member {
         match answer {
             Answer::Planned(planned) => self.adopting().planned(planned),
             Answer::Trained { round, result } => {
-                let result = result.map(Training::Finished);
+                let result = result.map(TrainingState::Finished);
                 self.contributing().trained(round, result);
             }
             Answer::Prepared { round, result } => {
-                let result = result.map(Training::Prepared);
+                let result = result.map(TrainingState::Prepared);
                 self.contributing().trained(round, result);
             }
             Answer::KeysChecked {

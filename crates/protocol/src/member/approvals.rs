@@ -14,7 +14,7 @@ pub const KEPT: usize = 4;
 
 /// A member's signed word about an amendment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Word {
+pub(super) struct ApprovalWord {
     /// Counts up with every word about the amendment.
     pub(super) number: u64,
     /// Whether the member approves it.
@@ -28,11 +28,11 @@ const WITHDRAWN: usize = 16;
 /// The last words of members about amendments: of each member the [`KEPT`] newest approvals, and the
 /// [`WITHDRAWN`] newest withdrawals.
 #[derive(Default)]
-pub(super) struct Approvals(ByMember<Words>);
+pub(super) struct Approvals(ByMember<ApprovalWords>);
 
 #[derive(Default)]
-struct Words {
-    last: BTreeMap<Hash, Word>,
+struct ApprovalWords {
+    last: BTreeMap<Hash, ApprovalWord>,
     /// The highest number of a word that was dropped to make room. An older one about an unknown
     /// amendment may have been withdrawn.
     dropped: Option<u64>,
@@ -40,12 +40,12 @@ struct Words {
 
 impl Approvals {
     /// The last word of a member about an amendment.
-    pub(super) fn last(&self, by: MemberIndex, amendment: &Hash) -> Option<Word> {
+    pub(super) fn last(&self, by: MemberIndex, amendment: &Hash) -> Option<ApprovalWord> {
         self.0.get(&by)?.last.get(amendment).copied()
     }
 
     /// All words of a member.
-    pub(super) fn words_of(&self, by: MemberIndex) -> impl Iterator<Item = (Hash, Word)> {
+    pub(super) fn words_of(&self, by: MemberIndex) -> impl Iterator<Item = (Hash, ApprovalWord)> {
         let words = self.0.get(&by).into_iter().flat_map(|words| &words.last);
         words.map(|(hash, word)| (*hash, *word))
     }
@@ -70,7 +70,7 @@ impl Approvals {
     }
 
     /// Keeps a word; false if it is no news: a later one is known, or may have been dropped.
-    pub(super) fn add(&mut self, by: MemberIndex, amendment: Hash, word: Word) -> bool {
+    pub(super) fn add(&mut self, by: MemberIndex, amendment: Hash, word: ApprovalWord) -> bool {
         let words = self.0.entry(by).or_default();
         let old = match words.last.get(&amendment) {
             Some(last) => last.number >= word.number,

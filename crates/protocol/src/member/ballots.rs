@@ -14,7 +14,7 @@ use crate::roster::MemberIndex;
 /// Votes and proposals of views after the last final block.
 #[derive(Default)]
 pub(super) struct Ballots {
-    pub(super) own: BTreeMap<u64, Own>,
+    pub(super) own: BTreeMap<u64, OwnBallots>,
     pub(super) tallies: BTreeMap<u64, Tally>,
     pub(super) outcomes: Outcomes,
 }
@@ -41,14 +41,14 @@ impl Outcomes {
 
 /// What this member signed in a view. Everything here is durable before it is sent.
 #[derive(Default)]
-pub(super) struct Own {
+pub(super) struct OwnBallots {
     pub(super) notarize: Option<(Message, Bytes)>,
     pub(super) finalize: Option<(Message, Bytes)>,
     pub(super) nullify: Option<(Message, Bytes)>,
     pub(super) proposal: Option<(Message, Bytes)>,
 }
 
-impl Own {
+impl OwnBallots {
     /// The field in which a vote or a proposal is kept.
     fn slot(&mut self, body: &Body) -> Option<&mut Option<(Message, Bytes)>> {
         match body {

@@ -26,7 +26,7 @@ pub(super) struct Tip {
 }
 
 /// The last final learning block.
-pub(super) struct Learned {
+pub(super) struct LastLearning {
     pub(super) round: u64,
     /// In the present epoch; 0 if the block is of an earlier one.
     pub(super) view: u64,
@@ -44,7 +44,7 @@ pub(super) struct Learned {
 /// The chain as this member knows it.
 pub(super) struct Chain {
     pub(super) tip: Tip,
-    pub(super) learned: Learned,
+    pub(super) learned: LastLearning,
     /// Who leads the views after the last final learning block, and who led those before it.
     pub(super) turns: Turns,
     before: Turns,
@@ -71,7 +71,7 @@ impl Chain {
                 view: 0,
                 proof: None,
             },
-            learned: Learned {
+            learned: LastLearning {
                 round: epoch.began.round,
                 view: 0,
                 block: epoch.began.block,
@@ -377,7 +377,7 @@ impl Chain {
                         outcome: masked.state,
                     };
                 }
-                self.learned = Learned {
+                self.learned = LastLearning {
                     keepers,
                     round: round.round,
                     view: block.view,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::participation::Participation;
+use super::participation::ParticipationState;
 use super::round::Round;
 use super::{Config, Member, Mutation, View};
 use crate::effects::{Effect, Record, Report};
@@ -17,7 +17,7 @@ use crate::roster::MemberIndex;
 use crate::time::Time;
 use crate::work::{Request, Trained};
 
-use super::own::{Contributed, Lateness, Training};
+use super::own::{Lateness, OwnContribution, TrainingState};
 use crate::evidence::Evidence;
 use crate::refusal::Refusal;
 /// Beats after which a member says again that it has nothing.
@@ -39,7 +39,7 @@ pub(super) struct Contributing<'a> {
     pub(super) chain: &'a Chain,
     pub(super) view: &'a mut View,
     pub(super) round: &'a mut Round,
-    pub(super) participation: &'a Participation,
+    pub(super) participation: &'a ParticipationState,
     /// The last round is adopted here.
     pub(super) complete: bool,
 }
@@ -80,7 +80,7 @@ impl Contributing<'_> {
             Body::Keys(keys) => (keys.id(federation, message.round, message.sender), None),
             _ => return,
         };
-        self.round.own.training = Training::Contributed(Box::new(Contributed {
+        self.round.own.training = TrainingState::Contributed(Box::new(OwnContribution {
             message,
             frame,
             id,
@@ -96,9 +96,9 @@ impl Contributing<'_> {
         };
         let round = plan.round;
         let may_train = !self.complete && !self.participation.lost_journal() && !self.config.paused;
-        let due = matches!(self.round.own.training, Training::Due);
+        let due = matches!(self.round.own.training, TrainingState::Due);
         if due && may_train && self.round.participates(self.config.me) {
-            self.round.own.training = Training::Running;
+            self.round.own.training = TrainingState::Running;
             self.out.push(Effect::Work(match self.config.masked() {
                 Some(_) => Request::Prepare { round },
                 None => Request::Train { round },
@@ -107,8 +107,9 @@ impl Contributing<'_> {
     }
 
     /// Training is over; it gave a model, or in a masked round the keys for its vector.
-    pub(super) fn trained(&mut self, round: u64, result: Result<Training, String>) {
-        if round != self.round.number || !matches!(self.round.own.training, Training::Running) {
+    pub(super) fn trained(&mut self, round: u64, result: Result<TrainingState, String>) {
+        if round != self.round.number || !matches!(self.round.own.training, TrainingState::Running)
+        {
             return;
         }
         self.round.own.training = match result {
@@ -116,7 +117,7 @@ impl Contributing<'_> {
             Err(reason) => {
                 let report = Report::TrainingFailed { round, reason };
                 self.out.push(Effect::Report(report));
-                Training::Failed {
+                TrainingState::Failed {
                     told: false,
                     beats: 0,
                 }
@@ -137,12 +138,12 @@ impl Contributing<'_> {
         }
         let round = self.round.number;
         let (body, blob) = match &self.round.own.training {
-            Training::Finished(trained) => {
+            TrainingState::Finished(trained) => {
                 let contribution = self.contribution(plan, trained.clone());
                 let blob = contribution.fields.blob;
                 (Body::Contribution(contribution), blob)
             }
-            &Training::Prepared(public) => {
+            &TrainingState::Prepared(public) => {
                 let keys = Keys { plan, public };
                 let id = keys.id(&self.config.epoch.federation, round, self.config.me);
                 (Body::Keys(keys), id)
@@ -181,7 +182,7 @@ impl Contributing<'_> {
 
     /// Sends the contribution to the lead of the view, unless the lead has given its receipt.
     pub(super) fn send_contribution(&mut self) {
-        let Training::Contributed(own) = &self.round.own.training else {
+        let TrainingState::Contributed(own) = &self.round.own.training else {
             return;
         };
         let silent = self.participation.listening() || self.complete || !self.chain.settled();
@@ -207,13 +208,13 @@ impl Contributing<'_> {
     /// Tells the others, once, that nothing comes of a training that failed, so that nobody waits for it.
     pub(super) fn say_nothing(&mut self) {
         let silent = self.participation.listening() || self.complete;
-        let told = Training::Failed {
+        let told = TrainingState::Failed {
             told: true,
             beats: 0,
         };
         let untold = matches!(
             self.round.own.training,
-            Training::Failed { told: false, .. }
+            TrainingState::Failed { told: false, .. }
         );
         let known = Kind::Nothing.since() <= self.config.epoch.format;
         if untold && known && !silent && !self.config.broken(Mutation::NothingUnsaid) {
@@ -225,7 +226,7 @@ impl Contributing<'_> {
 
     /// Once per beat: says it again every few beats.
     pub(super) fn repeat_nothing(&mut self) {
-        if let Training::Failed { told: true, beats } = &mut self.round.own.training {
+        if let TrainingState::Failed { told: true, beats } = &mut self.round.own.training {
             *beats += 1;
             if beats.is_multiple_of(AGAIN) {
                 self.send_nothing(&self.config.others());
@@ -235,7 +236,10 @@ impl Contributing<'_> {
 
     /// Says to these members that this one contributes nothing to this round, if that is so.
     pub(super) fn send_nothing(&mut self, members: &[MemberIndex]) {
-        if !matches!(self.round.own.training, Training::Failed { told: true, .. }) {
+        if !matches!(
+            self.round.own.training,
+            TrainingState::Failed { told: true, .. }
+        ) {
             return;
         }
         let (_, frame) = self.config.seal(self.round.number, 0, Body::Nothing);

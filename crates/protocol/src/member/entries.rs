@@ -84,14 +84,14 @@ pub(super) fn check_rows(
 
 /// Whom a round waits for, and until when its entries are enough. Borrows what that depends on.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting<'a> {
+pub(super) struct EntriesAwaited<'a> {
     pub(super) config: &'a Config,
     pub(super) now: Time,
     pub(super) round: &'a Round,
     pub(super) presence: &'a Presence,
 }
 
-impl Waiting<'_> {
+impl EntriesAwaited<'_> {
     /// Whether patience is over: slow participants are not waited for any more.
     pub(super) fn patience_over(&self) -> bool {
         self.now >= self.round.started + self.config.epoch.patience()

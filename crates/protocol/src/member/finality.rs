@@ -3,7 +3,7 @@
 use super::adoption::Adoption;
 use super::ballots::Ballots;
 use super::chain::{Chain, hashes};
-use super::entries::Waiting;
+use super::entries::EntriesAwaited;
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
@@ -240,7 +240,7 @@ impl Extending<'_> {
             return false;
         }
         if next == self.round.number + 1 {
-            let waiting = Waiting {
+            let waiting = EntriesAwaited {
                 config: self.config,
                 now: self.now,
                 round: self.round,

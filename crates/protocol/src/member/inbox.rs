@@ -18,14 +18,14 @@ pub(super) struct Inbox {
     /// Members that sent a contribution to an earlier round.
     pub(super) stale: BTreeSet<MemberIndex>,
     /// How far the contributions are that this member, as lead, looked at.
-    pub(super) admissions: ByMember<Admission>,
+    pub(super) admissions: ByMember<AdmissionState>,
     /// The last scores of each member.
     pub(super) scores: ByMember<Scores>,
 }
 
 /// What became of a contribution.
 #[derive(Clone, PartialEq)]
-pub(super) enum Admission {
+pub(super) enum AdmissionState {
     /// The model is being fetched and checked.
     Pending,
     /// The model could not be fetched; tried again after a beat.
@@ -62,6 +62,6 @@ impl Inbox {
     /// A beat has passed: models that could not be fetched may be requested again.
     pub(super) fn retry(&mut self) {
         self.admissions
-            .retain(|_, admission| *admission != Admission::Retry);
+            .retain(|_, admission| *admission != AdmissionState::Retry);
     }
 }

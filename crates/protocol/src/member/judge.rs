@@ -2,7 +2,7 @@
 
 use super::amendments::Amendments;
 use super::chain::Chain;
-use super::entries::{Waiting, check_rows};
+use super::entries::{EntriesAwaited, check_rows};
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
@@ -23,7 +23,7 @@ use crate::work::{Case, Request, WorkError};
 pub(super) struct Judged {
     pub(super) message: Message,
     pub(super) block: Hash,
-    state: State,
+    state: JudgingState,
     /// The skipped view whose nullification the proposer was asked for in this beat.
     asked: Option<u64>,
 }
@@ -32,8 +32,8 @@ impl Judged {
     /// A proposal, and whether this member has voted in its view already.
     pub(super) fn new(message: Message, block: Hash, voted: bool) -> Self {
         let state = match voted {
-            true => State::Voted,
-            false => State::Incomplete,
+            true => JudgingState::Voted,
+            false => JudgingState::Incomplete,
         };
         Self {
             message,
@@ -44,7 +44,7 @@ impl Judged {
     }
 }
 
-pub(super) enum State {
+pub(super) enum JudgingState {
     /// Something that the judgement needs is missing: the plan, the sheet, an ancestor, the end of
     /// a skipped view, or the end of patience.
     Incomplete,
@@ -134,8 +134,8 @@ impl Member {
 
 impl Judging<'_> {
     /// Whom the round waits for.
-    pub(super) fn waiting(&self) -> Waiting<'_> {
-        Waiting {
+    pub(super) fn waiting(&self) -> EntriesAwaited<'_> {
+        EntriesAwaited {
             config: self.config,
             now: self.now,
             round: self.round,
@@ -150,12 +150,14 @@ impl Judging<'_> {
         };
         let (block, proposer) = (judged.block, judged.message.sender);
         match &judged.state {
-            State::Incomplete => {}
-            State::Working { case } => {
+            JudgingState::Incomplete => {}
+            JudgingState::Working { case } => {
                 let case = *case;
                 return self.conclude(block, case);
             }
-            State::Keeping { .. } | State::Stalled | State::Voted => return Ruling::Wait,
+            JudgingState::Keeping { .. } | JudgingState::Stalled | JudgingState::Voted => {
+                return Ruling::Wait;
+            }
         }
         let Body::Proposal(proposal) = &judged.message.body else {
             return Ruling::Wait;
@@ -171,7 +173,7 @@ impl Judging<'_> {
             Opinion::Wait => Ruling::Wait,
             Opinion::UnknownView(view) => self.ask_for_skipped(proposer, view),
             Opinion::Refuse(reason) => {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 self.out.refuse(proposer, self.round.number, reason.clone());
                 match self.config.broken(Mutation::RefusalWithoutVote) {
                     true => Ruling::Wait,
@@ -179,7 +181,7 @@ impl Judging<'_> {
                 }
             }
             Opinion::Structure => {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 Ruling::Structure(block)
             }
             Opinion::Masked(sheet) => self.vote_for_masked(block, sheet),
@@ -194,7 +196,7 @@ impl Judging<'_> {
                     return self.vote_for_kept(block, outcome);
                 }
                 let id = case.id();
-                self.set_state(State::Working { case: id });
+                self.set_state(JudgingState::Working { case: id });
                 if self.config.broken(Mutation::DecisionUnchecked) {
                     self.round.cases.accepted.insert(id);
                 }
@@ -212,7 +214,7 @@ impl Judging<'_> {
         }
     }
 
-    pub(super) fn set_state(&mut self, state: State) {
+    pub(super) fn set_state(&mut self, state: JudgingState) {
         if let Some(judged) = &mut self.view.judged {
             judged.state = state;
         }
@@ -223,14 +225,14 @@ impl Judging<'_> {
     fn vote_for_kept(&mut self, block: Hash, outcome: Hash) -> Ruling {
         if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
         {
-            self.set_state(State::Voted);
+            self.set_state(JudgingState::Voted);
             let checked = match self.config.broken(Mutation::BelieverClaimsAll) {
                 true => Verification::Full,
                 false => Verification::Inclusion,
             };
             return Ruling::Notarize(block, Checked::Outcome(checked));
         }
-        self.set_state(State::Keeping { outcome });
+        self.set_state(JudgingState::Keeping { outcome });
         let (round, holders) = (self.round.number, self.config.holders(self.view.lead));
         self.out.push(Effect::Work(Request::Keep {
             round,
@@ -256,15 +258,15 @@ impl Judging<'_> {
         if result.is_ok() {
             self.round.cases.kept.insert(outcome);
         }
-        let waits = |judged: &Judged| matches!(judged.state, State::Keeping { outcome: of } if of == outcome);
+        let waits = |judged: &Judged| matches!(judged.state, JudgingState::Keeping { outcome: of } if of == outcome);
         if !self.view.judged.as_ref().is_some_and(waits) {
             return Ok(());
         }
         match result {
-            Ok(()) => self.set_state(State::Incomplete),
-            Err(WorkError::Unavailable) => self.set_state(State::Stalled),
+            Ok(()) => self.set_state(JudgingState::Incomplete),
+            Err(WorkError::Unavailable) => self.set_state(JudgingState::Stalled),
             Err(WorkError::Refused(reason)) => {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 return Err(Refusal::Work(reason));
             }
         }
@@ -293,7 +295,7 @@ impl Judging<'_> {
             (Ok(outcome), Some(claimed))
                 if outcome == claimed || self.config.broken(Mutation::OutcomeUnchecked) =>
             {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 return Ruling::Notarize(block, Checked::Outcome(Verification::Full));
             }
             (Ok(recomputed), Some(claimed)) => Refusal::WrongOutcome {
@@ -304,12 +306,12 @@ impl Judging<'_> {
             (Ok(_), None) => return Ruling::Wait,
             (Err(WorkError::Unavailable), _) => {
                 self.round.cases.outcomes.remove(&case);
-                self.set_state(State::Stalled);
+                self.set_state(JudgingState::Stalled);
                 return Ruling::Wait;
             }
             (Err(WorkError::Refused(reason)), _) => Refusal::Work(reason),
         };
-        self.set_state(State::Voted);
+        self.set_state(JudgingState::Voted);
         self.out.refuse(proposer, self.round.number, reason.clone());
         Ruling::Nullify(reason)
     }
@@ -327,7 +329,7 @@ impl Judging<'_> {
             self.round.cases.accepted.insert(case);
         }
         let working = self.view.judged.as_ref().is_some_and(
-            |judged| matches!(&judged.state, State::Working { case: under } if *under == case),
+            |judged| matches!(&judged.state, JudgingState::Working { case: under } if *under == case),
         );
         if !working {
             return Ok(());
@@ -336,11 +338,11 @@ impl Judging<'_> {
             // Judged again: what is missing now is the outcome.
             Ok(()) => {
                 self.hold_proposed();
-                self.set_state(State::Incomplete);
+                self.set_state(JudgingState::Incomplete);
             }
-            Err(WorkError::Unavailable) => self.set_state(State::Stalled),
+            Err(WorkError::Unavailable) => self.set_state(JudgingState::Stalled),
             Err(WorkError::Refused(reason)) => {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 return Err(Refusal::Work(reason));
             }
         }
@@ -546,8 +548,8 @@ impl Judging<'_> {
         self.round.masks.retry();
         if let Some(judged) = &mut self.view.judged {
             judged.asked = None;
-            if matches!(judged.state, State::Stalled) {
-                judged.state = State::Incomplete;
+            if matches!(judged.state, JudgingState::Stalled) {
+                judged.state = JudgingState::Incomplete;
             }
         }
     }

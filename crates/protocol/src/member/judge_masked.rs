@@ -1,8 +1,8 @@
 //! Judging the block of a masked round (R1, M4).
 
 use super::Mutation;
-use super::judge::{Judging, Opinion, Ruling, State};
-use super::masks::Check;
+use super::judge::{Judging, JudgingState, Opinion, Ruling};
+use super::masks::SheetCheck;
 use crate::certificate::Checked;
 use crate::charter::Verification;
 use crate::hash::Hash;
@@ -71,22 +71,22 @@ impl Judging<'_> {
     pub(super) fn vote_for_masked(&mut self, block: Hash, sheet: Hash) -> Ruling {
         let vote = Ruling::Notarize(block, Checked::Outcome(Verification::Full));
         match self.round.masks.checks.get(&sheet).cloned() {
-            Some(Check::Held) => {
-                self.set_state(State::Voted);
+            Some(SheetCheck::Held) => {
+                self.set_state(JudgingState::Voted);
                 vote
             }
             _ if self.config.broken(Mutation::VectorsUnchecked) => {
-                self.set_state(State::Voted);
+                self.set_state(JudgingState::Voted);
                 vote
             }
-            Some(Check::Refused(reason)) => {
-                self.set_state(State::Voted);
+            Some(SheetCheck::Refused(reason)) => {
+                self.set_state(JudgingState::Voted);
                 let reason = Refusal::Work(reason);
                 self.out
                     .refuse(self.view.lead, self.round.number, reason.clone());
                 Ruling::Nullify(reason)
             }
-            Some(Check::Running | Check::Stalled) => Ruling::Wait,
+            Some(SheetCheck::Running | SheetCheck::Stalled) => Ruling::Wait,
             None => {
                 let holders = self.config.holders(self.view.lead);
                 let masks = &mut self.round.masks;

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::chain::Chain;
-use super::masks::Check;
+use super::masks::SheetCheck;
 use super::outbox::Outbox;
-use super::participation::Participation;
+use super::participation::ParticipationState;
 use super::round::Round;
 use super::{Config, Member, Mutation, View};
 use crate::charter::privacy::Circle;
@@ -24,7 +24,7 @@ pub(super) struct Masking<'a> {
     chain: &'a Chain,
     view: &'a View,
     round: &'a mut Round,
-    participation: &'a Participation,
+    participation: &'a ParticipationState,
     circle: &'a mut Option<Circle>,
 }
 
@@ -207,7 +207,7 @@ impl Masking<'_> {
             return;
         }
         match masks.checks.get(&root) {
-            Some(Check::Held) => {}
+            Some(SheetCheck::Held) => {}
             _ if self.config.broken(Mutation::InclusionWithoutVectors) => {}
             None => {
                 let holders = self.config.holders(self.view.lead);

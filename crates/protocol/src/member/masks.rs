@@ -24,14 +24,14 @@ pub(super) struct Masks {
     pub(super) vectors: BTreeMap<Hash, Option<MaskedVector>>,
     sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
     /// What was found of sheets, and of single vectors as sheets of one entry.
-    pub(super) checks: BTreeMap<Hash, Check>,
+    pub(super) checks: BTreeMap<Hash, SheetCheck>,
     /// The root of the sheet that this member signs for once all of it is here.
     pub(super) signing: Option<Hash>,
 }
 
 /// What was found of a sheet.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Check {
+pub(super) enum SheetCheck {
     /// It is being fetched and checked.
     Running,
     /// It could not be fetched; tried again after a beat.
@@ -108,7 +108,7 @@ impl Masks {
     ) {
         let list = self.list(&sheet.list).cloned();
         if let Some(list) = list.filter(|_| !self.checks.contains_key(&root)) {
-            self.checks.insert(root, Check::Running);
+            self.checks.insert(root, SheetCheck::Running);
             let verify = Request::Verify {
                 list,
                 sheet,
@@ -122,15 +122,15 @@ impl Masks {
     pub(super) fn checked(&mut self, root: Hash, result: Result<(), WorkError>) {
         if let Some(check) = self.checks.get_mut(&root) {
             *check = match result {
-                Ok(()) => Check::Held,
-                Err(WorkError::Unavailable) => Check::Stalled,
-                Err(WorkError::Refused(reason)) => Check::Refused(reason),
+                Ok(()) => SheetCheck::Held,
+                Err(WorkError::Unavailable) => SheetCheck::Stalled,
+                Err(WorkError::Refused(reason)) => SheetCheck::Refused(reason),
             };
         }
     }
 
     /// A beat has passed: what could not be fetched may be requested again.
     pub(super) fn retry(&mut self) {
-        self.checks.retain(|_, check| *check != Check::Stalled);
+        self.checks.retain(|_, check| *check != SheetCheck::Stalled);
     }
 }

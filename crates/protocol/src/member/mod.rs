@@ -116,7 +116,7 @@ use chain::Chain;
 use completion::Completion;
 use judge::Judged;
 use outbox::Outbox;
-use participation::{Journal, Participation};
+use participation::{JournalState, ParticipationState};
 use presence::Presence;
 use recoveries::Recoveries;
 use recovery::still_handles;
@@ -136,7 +136,7 @@ pub struct Member {
     adoption: Adoption,
     lead: Option<Lead>,
     sync: Sync,
-    participation: Participation,
+    participation: ParticipationState,
     presence: Presence,
     next_beat: Time,
     /// Members against whom there is evidence.
@@ -174,16 +174,16 @@ impl Member {
     pub fn new(config: Config, start: Start, now: Time, effects: &mut Vec<Effect>) -> Self {
         let epoch = &config.epoch;
         let (past, records) = match start {
-            Start::New => (Journal::Empty, Vec::new()),
+            Start::New => (JournalState::Empty, Vec::new()),
             // In an epoch in which it has signed nothing yet, as far as its journal knows, a member
             // asks others like a new one.
             Start::Kept(records)
                 if epoch.number > 0 && records.iter().all(Record::outlives_epochs) =>
             {
-                (Journal::Empty, records)
+                (JournalState::Empty, records)
             }
-            Start::Kept(records) => (Journal::Kept, records),
-            Start::Lost => (Journal::Lost, Vec::new()),
+            Start::Kept(records) => (JournalState::Kept, records),
+            Start::Lost => (JournalState::Lost, Vec::new()),
         };
         let mut member = Self {
             chain: Chain::new(epoch),
@@ -193,7 +193,7 @@ impl Member {
             adoption: Adoption::default(),
             lead: None,
             sync: Sync::new(past),
-            participation: Participation::new(past),
+            participation: ParticipationState::new(past),
             presence: Presence::new(epoch),
             next_beat: now + epoch.beat(),
             accused: BTreeSet::new(),

@@ -11,7 +11,7 @@ use crate::work::Trained;
 /// This member's own part of a round.
 #[derive(Default)]
 pub(super) struct OwnPart {
-    pub(super) training: Training,
+    pub(super) training: TrainingState,
     /// The bundle with this member's entry was seen: any member may have its model now.
     pub(super) model_released: bool,
     pub(super) scoring: Scoring,
@@ -19,7 +19,7 @@ pub(super) struct OwnPart {
 
 /// How far training is.
 #[derive(Default)]
-pub(super) enum Training {
+pub(super) enum TrainingState {
     #[default]
     Due,
     Running,
@@ -32,7 +32,7 @@ pub(super) enum Training {
         told: bool,
         beats: u32,
     },
-    Contributed(Box<Contributed>),
+    Contributed(Box<OwnContribution>),
 }
 
 /// Whether this member's contribution comes too late for a round that is over.
@@ -44,7 +44,7 @@ pub(super) enum Lateness {
 }
 
 /// A signed contribution, its bytes for the wire, and what it becomes.
-pub(super) struct Contributed {
+pub(super) struct OwnContribution {
     pub(super) message: Message,
     pub(super) frame: Bytes,
     /// The id by which the lead's receipt names it.
@@ -59,18 +59,18 @@ impl OwnPart {
     /// How late this member is if the round is over without it; `None` where it had nothing to contribute.
     pub(super) fn lateness(&self) -> Option<Lateness> {
         match &self.training {
-            Training::Running => Some(Lateness::NotReady),
-            Training::Contributed(own) => Some(Lateness::Ready(own.at)),
-            Training::Due
-            | Training::Finished(_)
-            | Training::Prepared(_)
-            | Training::Failed { .. } => None,
+            TrainingState::Running => Some(Lateness::NotReady),
+            TrainingState::Contributed(own) => Some(Lateness::Ready(own.at)),
+            TrainingState::Due
+            | TrainingState::Finished(_)
+            | TrainingState::Prepared(_)
+            | TrainingState::Failed { .. } => None,
         }
     }
 
-    fn contributed(&self) -> Option<&Contributed> {
+    fn contributed(&self) -> Option<&OwnContribution> {
         match &self.training {
-            Training::Contributed(own) => Some(own),
+            TrainingState::Contributed(own) => Some(own),
             _ => None,
         }
     }
@@ -111,11 +111,12 @@ impl OwnPart {
     /// released.
     pub(super) fn may_serve(&self, blob: &Hash) -> bool {
         let model = match &self.training {
-            Training::Finished(trained) => Some(trained.fields.blob),
-            Training::Contributed(own) => own.entry.as_ref().map(|entry| entry.fields.blob),
-            Training::Due | Training::Running | Training::Prepared(_) | Training::Failed { .. } => {
-                None
-            }
+            TrainingState::Finished(trained) => Some(trained.fields.blob),
+            TrainingState::Contributed(own) => own.entry.as_ref().map(|entry| entry.fields.blob),
+            TrainingState::Due
+            | TrainingState::Running
+            | TrainingState::Prepared(_)
+            | TrainingState::Failed { .. } => None,
         };
         self.model_released || model != Some(*blob)
     }

@@ -13,7 +13,7 @@ use crate::forgotten::Forgotten;
 use crate::message::{Block, Body, Kind, Message, Scope};
 use crate::mutation::{Mutation, broken};
 
-use super::participation::Participation;
+use super::participation::ParticipationState;
 /// Comparing what this member's key has signed with its journal, and what follows for taking part.
 /// Borrows what that depends on.
 pub(super) struct OwnKey<'a> {
@@ -22,7 +22,7 @@ pub(super) struct OwnKey<'a> {
     chain: &'a Chain,
     ballots: &'a mut Ballots,
     round: &'a Round,
-    participation: &'a mut Participation,
+    participation: &'a mut ParticipationState,
     lead: &'a mut Option<Lead>,
 }
 
@@ -61,7 +61,7 @@ impl Member {
     /// contributes.
     pub(super) fn try_to_take_part(&mut self) {
         if self.own_key().may_take_part() {
-            self.participation = Participation::Full;
+            self.participation = ParticipationState::Full;
             self.begin_to_lead();
         }
     }
@@ -145,16 +145,20 @@ impl OwnKey<'_> {
     /// this epoch.
     fn has_forgotten(&mut self, what: Forgotten) {
         match *self.participation {
-            Participation::JournalLost { .. }
-            | Participation::Outdated
-            | Participation::Doubled => return,
-            Participation::Full if self.config.broken(Mutation::OutdatedJournalTrusted) => return,
-            Participation::KeyCheck { .. } if self.config.broken(Mutation::KeyUseIgnored) => return,
-            Participation::KeyCheck { .. } => {
-                *self.participation = Participation::journal_lost();
+            ParticipationState::JournalLost { .. }
+            | ParticipationState::Outdated
+            | ParticipationState::Doubled => return,
+            ParticipationState::Full if self.config.broken(Mutation::OutdatedJournalTrusted) => {
+                return;
+            }
+            ParticipationState::KeyCheck { .. } if self.config.broken(Mutation::KeyUseIgnored) => {
+                return;
+            }
+            ParticipationState::KeyCheck { .. } => {
+                *self.participation = ParticipationState::journal_lost();
                 self.out.push(Effect::Report(Report::KeyUsedBefore));
             }
-            Participation::Full => {
+            ParticipationState::Full => {
                 self.out.push(Effect::Persist(Record::Outdated(what)));
                 self.stop_signing(what);
             }
@@ -164,7 +168,7 @@ impl OwnKey<'_> {
 
     /// From now on this member votes, proposes and contributes nothing more in this epoch.
     pub(super) fn stop_signing(&mut self, what: Forgotten) {
-        *self.participation = Participation::Outdated;
+        *self.participation = ParticipationState::Outdated;
         self.out.push(Effect::Report(Report::Outdated(what)));
     }
 
@@ -172,7 +176,7 @@ impl OwnKey<'_> {
     /// votes, proposals and contributions end here; what the institution wants is still signed.
     pub(super) fn elsewhere(&mut self) {
         if !self.participation.outdated() {
-            *self.participation = Participation::Doubled;
+            *self.participation = ParticipationState::Doubled;
             *self.lead = None;
             self.out.push(Effect::Report(Report::KeyElsewhere));
         }
@@ -187,12 +191,14 @@ impl OwnKey<'_> {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
         match &mut *self.participation {
-            Participation::Full | Participation::Outdated | Participation::Doubled => false,
-            Participation::KeyCheck { answers } => {
+            ParticipationState::Full
+            | ParticipationState::Outdated
+            | ParticipationState::Doubled => false,
+            ParticipationState::KeyCheck { answers } => {
                 let needed = (roster.faulty() + 1).min(roster.len() - 1);
                 answers.len() >= needed
             }
-            Participation::JournalLost { answers, reported } => {
+            ParticipationState::JournalLost { answers, reported } => {
                 let needed = match broken(Mutation::BackWithOneAnswer) {
                     true => 1,
                     false => roster.quorum(),

@@ -7,7 +7,7 @@ use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 
 /// Whether a member takes part, or only listens.
-pub(super) enum Participation {
+pub(super) enum ParticipationState {
     /// It knows what it has signed, and takes part.
     Full,
     /// It has an empty journal, and asks others whether its key was used before.
@@ -33,7 +33,7 @@ pub(super) enum Participation {
 
 /// The journal that a member starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Journal {
+pub(super) enum JournalState {
     /// Nothing was ever written.
     Empty,
     /// Everything that was written is there.
@@ -42,14 +42,14 @@ pub(super) enum Journal {
     Lost,
 }
 
-impl Participation {
-    pub(super) fn new(journal: Journal) -> Self {
+impl ParticipationState {
+    pub(super) fn new(journal: JournalState) -> Self {
         match journal {
-            Journal::Kept => Self::Full,
-            Journal::Lost if broken(Mutation::LossIgnored) => Self::Full,
-            Journal::Lost => Self::journal_lost(),
-            Journal::Empty if broken(Mutation::KeyUnchecked) => Self::Full,
-            Journal::Empty => Self::KeyCheck {
+            JournalState::Kept => Self::Full,
+            JournalState::Lost if broken(Mutation::LossIgnored) => Self::Full,
+            JournalState::Lost => Self::journal_lost(),
+            JournalState::Empty if broken(Mutation::KeyUnchecked) => Self::Full,
+            JournalState::Empty => Self::KeyCheck {
                 answers: BTreeSet::new(),
             },
         }

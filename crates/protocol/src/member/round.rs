@@ -23,10 +23,10 @@ pub(super) struct Round {
     pub(super) number: u64,
     /// When the last learning block became final here, or when this member started.
     pub(super) started: Time,
-    pub(super) plan: Plan,
+    pub(super) plan: RoundPlan,
     pub(super) own: OwnPart,
     pub(super) inbox: Inbox,
-    pub(super) models: Models,
+    pub(super) models: HeldModels,
     pub(super) sheets: Sheets,
     /// The root of the sheet that this member signs for once it holds all of its models.
     pub(super) signing: Option<Hash>,
@@ -38,7 +38,7 @@ pub(super) struct Round {
 }
 
 /// The plan of a round.
-pub(super) enum Plan {
+pub(super) enum RoundPlan {
     /// The state that it follows from is not adopted yet.
     NotRequested,
     Requested,
@@ -52,7 +52,7 @@ pub(super) enum Plan {
 /// The models of the round's entries that are kept here, so that this member can give them to
 /// others.
 #[derive(Default)]
-pub(super) struct Models {
+pub(super) struct HeldModels {
     held: BTreeSet<Hash>,
     /// A [`Request::Hold`](crate::work::Request::Hold) is not answered yet.
     pub(super) fetching: bool,
@@ -74,10 +74,10 @@ impl Round {
         Self {
             number,
             started: now,
-            plan: Plan::NotRequested,
+            plan: RoundPlan::NotRequested,
             own: OwnPart::default(),
             inbox: Inbox::default(),
-            models: Models::default(),
+            models: HeldModels::default(),
             sheets: Sheets::default(),
             signing: None,
             proposed: None,
@@ -99,16 +99,16 @@ impl Round {
     /// The plan, if it is known.
     pub(super) fn plan(&self) -> Option<&Planned> {
         match &self.plan {
-            Plan::Known { plan, .. } => Some(plan),
-            Plan::NotRequested | Plan::Requested => None,
+            RoundPlan::Known { plan, .. } => Some(plan),
+            RoundPlan::NotRequested | RoundPlan::Requested => None,
         }
     }
 
     /// The members that the plan names, ascending; empty before the plan is known.
     pub(super) fn participants(&self) -> &[MemberIndex] {
         match &self.plan {
-            Plan::Known { participants, .. } => participants,
-            Plan::NotRequested | Plan::Requested => &[],
+            RoundPlan::Known { participants, .. } => participants,
+            RoundPlan::NotRequested | RoundPlan::Requested => &[],
         }
     }
 
@@ -123,7 +123,7 @@ impl Round {
     }
 }
 
-impl Models {
+impl HeldModels {
     /// These models are kept here.
     pub(super) fn hold(&mut self, blobs: impl IntoIterator<Item = Hash>) {
         self.held.extend(blobs);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::ballots::Ballots;
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::participation::Participation;
+use super::participation::ParticipationState;
 use super::{ByMember, Config, Member, Mutation};
 use crate::certificate::{Certificate, Verdict};
 use crate::effects::{Effect, FinalMasked, Record, Report};
@@ -28,13 +28,13 @@ pub(super) struct Settlement {
     /// The round, until its outcome is certified here.
     open: Option<Arc<FinalMasked>>,
     /// This member's own unmasking.
-    own: Part<(Message, Bytes)>,
+    own: WorkState<(Message, Bytes)>,
     /// The shares and proofs of ready members.
     openings: ByMember<Vec<u8>>,
     /// Members whose proofs did not hold.
     unproven: BTreeSet<MemberIndex>,
     /// The outcome, as this member computed it, and with how many unmaskings it tried last.
-    outcome: Part<Hash>,
+    outcome: WorkState<Hash>,
     tried: usize,
     /// Messages and a certificate of a block that is not known to be final yet: the last of each member
     /// and kind.
@@ -44,7 +44,7 @@ pub(super) struct Settlement {
 
 /// How far a piece of work is.
 #[derive(Default)]
-enum Part<T> {
+enum WorkState<T> {
     #[default]
     Due,
     Running,
@@ -62,7 +62,7 @@ pub(super) struct Settling<'a> {
     out: &'a mut Outbox,
     chain: &'a Chain,
     ballots: &'a mut Ballots,
-    participation: &'a Participation,
+    participation: &'a ParticipationState,
     settlement: &'a mut Settlement,
 }
 
@@ -97,7 +97,7 @@ impl Member {
     }
 }
 
-impl<T> Part<T> {
+impl<T> WorkState<T> {
     /// Whether it has to be done now; it is under way then.
     fn begin(&mut self) -> bool {
         let due = matches!(self, Self::Due);
@@ -173,7 +173,7 @@ impl Settling<'_> {
                 holders,
             }));
         }
-        if let Part::Done(outcome) = self.settlement.outcome {
+        if let WorkState::Done(outcome) = self.settlement.outcome {
             self.vote(outcome);
         }
     }
@@ -188,7 +188,7 @@ impl Settling<'_> {
                 let unmasking = Unmasking { block, opening };
                 let body = Body::Unmasking(Box::new(unmasking.clone()));
                 let sealed = self.config.seal(of.round.round, 0, body);
-                self.settlement.own = Part::Done(sealed);
+                self.settlement.own = WorkState::Done(sealed);
                 self.add(self.config.me, unmasking);
                 self.send_unmasking();
             }
@@ -197,7 +197,7 @@ impl Settling<'_> {
     }
 
     fn send_unmasking(&mut self) {
-        if let Part::Done((message, frame)) = &self.settlement.own {
+        if let WorkState::Done((message, frame)) = &self.settlement.own {
             for to in self.config.others() {
                 self.out.send(to, message, frame);
             }
@@ -251,7 +251,7 @@ impl Settling<'_> {
             self.out.refuse(by, of.round.round, Refusal::Unmasking);
         }
         match result {
-            Ok(outcome) => self.settlement.outcome = Part::Done(outcome),
+            Ok(outcome) => self.settlement.outcome = WorkState::Done(outcome),
             Err(error) => {
                 // With other unmaskings it may be possible at once.
                 self.settlement.tried = self.settlement.tried.min(self.settlement.openings.len());
@@ -369,7 +369,7 @@ impl Settling<'_> {
         let Some(of) = self.settlement.open.take() else {
             return;
         };
-        if let Part::Done(computed) = self.settlement.outcome
+        if let WorkState::Done(computed) = self.settlement.outcome
             && computed != certified
         {
             let round = of.round.round;

@@ -18,13 +18,13 @@ pub(super) fn per_view(faulty: usize) -> usize {
 /// Sheets by root.
 #[derive(Default)]
 pub(super) struct Sheets {
-    kept: BTreeMap<Hash, Kept>,
+    kept: BTreeMap<Hash, KeptSheet>,
     next: u64,
     /// A view, and the sheets that this member signed for in it.
     signed: (u64, BTreeSet<Hash>),
 }
 
-struct Kept {
+struct KeptSheet {
     sheet: Arc<Sheet>,
     /// The view in which it was last received, and a number that ascends with every arrival.
     since: (u64, u64),
@@ -42,13 +42,13 @@ impl Sheets {
     pub(super) fn keep(&mut self, root: Hash, sheet: Arc<Sheet>, view: u64, per_view: usize) {
         self.next += 1;
         let since = (view, self.next);
-        let new = Kept {
+        let new = KeptSheet {
             sheet,
             since,
             needed: false,
         };
         self.kept.entry(root).or_insert(new).since = since;
-        let of_view = |kept: &Kept| kept.since.0 == view;
+        let of_view = |kept: &KeptSheet| kept.since.0 == view;
         self.make_room(per_view, of_view);
         self.make_room(SHEETS, |_| true);
     }
@@ -71,7 +71,7 @@ impl Sheets {
     }
 
     /// Drops the oldest sheets of a group that are not needed, down to `most`.
-    fn make_room(&mut self, most: usize, group: impl Fn(&Kept) -> bool) {
+    fn make_room(&mut self, most: usize, group: impl Fn(&KeptSheet) -> bool) {
         let mut old: Vec<_> = self
             .kept
             .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::participation::Participation;
+use super::participation::ParticipationState;
 use super::round::Round;
 use super::sheets::per_view;
 use super::{Config, Member, Mutation, View};
@@ -22,7 +22,7 @@ pub(super) struct Signing<'a> {
     pub(super) chain: &'a Chain,
     pub(super) view: &'a View,
     pub(super) round: &'a mut Round,
-    pub(super) participation: &'a Participation,
+    pub(super) participation: &'a ParticipationState,
 }
 
 impl Member {

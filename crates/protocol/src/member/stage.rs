@@ -131,7 +131,7 @@ impl Lead {
 }
 
 /// A block that a lead is about to propose.
-pub(super) struct Draft {
+pub(super) struct BlockDraft {
     pub(super) content: Content,
     pub(super) parent: Hash,
     /// The certificate of the parent.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::ballots::Ballots;
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::participation::{Journal, Participation};
+use super::participation::{JournalState, ParticipationState};
 use super::round::Round;
 use super::{ByMember, Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Verdict};
@@ -56,9 +56,9 @@ struct Question {
 
 impl Sync {
     /// A member that was away asks others what it missed.
-    pub(super) fn new(journal: Journal) -> Self {
+    pub(super) fn new(journal: JournalState) -> Self {
         Self {
-            catching_up: journal != Journal::Empty,
+            catching_up: journal != JournalState::Empty,
             asked: ByMember::new(),
             questions: 0,
             question: None,
@@ -81,7 +81,7 @@ pub(super) struct Syncing<'a> {
     view: &'a View,
     round: &'a Round,
     sync: &'a mut Sync,
-    participation: &'a Participation,
+    participation: &'a ParticipationState,
 }
 
 impl Member {
@@ -252,7 +252,7 @@ impl Syncing<'_> {
         if self.answered_by(peer) || self.sync.asked.contains_key(&peer) {
             return false;
         }
-        let Participation::KeyCheck { answers } = &self.participation else {
+        let ParticipationState::KeyCheck { answers } = &self.participation else {
             return true;
         };
         // Votes, proposals and contributions may have reached only the leads of these views.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::chain::Chain;
-use super::entries::Waiting;
+use super::entries::EntriesAwaited;
 use super::presence::Presence;
 use super::round::Round;
 use super::stage::Lead;
@@ -25,8 +25,8 @@ pub(super) struct Timing<'a> {
 
 impl<'a> Timing<'a> {
     /// Whom the round waits for.
-    pub(super) fn waiting(&self) -> Waiting<'a> {
-        Waiting {
+    pub(super) fn waiting(&self) -> EntriesAwaited<'a> {
+        EntriesAwaited {
             config: self.config,
             now: self.now,
             round: self.round,

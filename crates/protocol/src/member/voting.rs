@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::ballots::Ballots;
 use super::chain::Chain;
 use super::outbox::Outbox;
-use super::participation::Participation;
-use super::stage::Draft;
+use super::participation::ParticipationState;
+use super::stage::BlockDraft;
 use super::{Config, Member, Mutation, View};
 use crate::certificate::{Certificate, Checked, Verdict, Vote};
 use crate::charter::Verification;
@@ -30,13 +30,13 @@ pub(super) struct Voting<'a> {
     chain: &'a Chain,
     ballots: &'a mut Ballots,
     view: &'a View,
-    participation: &'a Participation,
+    participation: &'a ParticipationState,
     /// Nothing is left to agree on.
     at_rest: bool,
 }
 
 /// What follows from a vote that was counted.
-pub(super) struct Counted {
+pub(super) struct CountedVote {
     /// A contradiction to an earlier vote of its sender.
     pub(super) fault: Option<Evidence>,
     /// What it votes for.
@@ -70,7 +70,7 @@ impl Member {
     /// A vote of any member.
     pub(super) fn receive_vote(&mut self, message: Message) {
         let view = message.view;
-        let Some(Counted { fault, verdict }) = self.voting().count(message) else {
+        let Some(CountedVote { fault, verdict }) = self.voting().count(message) else {
             return;
         };
         if let Some(evidence) = fault {
@@ -156,8 +156,8 @@ impl Voting<'_> {
 
     /// Proposes a block. It is durable before anybody sees it (R5).
     /// `None` if it may not be proposed: this member votes against the view instead.
-    pub(super) fn propose(&mut self, draft: Draft) -> Option<(Message, Bytes)> {
-        let Draft {
+    pub(super) fn propose(&mut self, draft: BlockDraft) -> Option<(Message, Bytes)> {
+        let BlockDraft {
             content,
             parent,
             proof,
@@ -204,7 +204,7 @@ impl Voting<'_> {
     }
 
     /// Counts a vote of any member; `None` if it is of no use.
-    fn count(&mut self, message: Message) -> Option<Counted> {
+    fn count(&mut self, message: Message) -> Option<CountedVote> {
         let (view, sender) = (message.view, message.sender);
         let furthest = self.view.number + 2 * self.config.epoch.roster.len() as u64;
         if self.answer_late_vote(&message) || view <= self.chain.tip.view || view > furthest {
@@ -235,7 +235,7 @@ impl Voting<'_> {
             Body::Finalize { block } => Verdict::Final(block),
             _ => Verdict::Nullified,
         };
-        Some(Counted { fault, verdict })
+        Some(CountedVote { fault, verdict })
     }
 
     /// Answers a vote with the certificate that its sender seems to have missed. A vote that arrives

@@ -14,7 +14,7 @@ use super::Body;
 /// | `path` | `Direct`: to single members, never by gossip; or `Gossip` |
 /// | `of_lead` | whether the lead of its view alone may send it |
 /// | `binds` | whether its sender must never forget it (R5) |
-/// | `checks` | the signatures to check: see [`Checks`] |
+/// | `checks` | the signatures to check: see [`SignatureChecks`] |
 /// | `allowance` | how many an honest member sends: see [`Allowance`] |
 macro_rules! kinds {
     ($(
@@ -49,7 +49,7 @@ macro_rules! kinds {
                         path: KindPath::$path,
                         of_lead: $of_lead,
                         binds: $binds,
-                        checks: Checks::$checks,
+                        checks: SignatureChecks::$checks,
                         allowance: Allowance::$allowance $(($($limit),*))?,
                     },)*
                 }
@@ -240,7 +240,7 @@ struct Declared {
     path: KindPath,
     of_lead: bool,
     binds: bool,
-    checks: Checks,
+    checks: SignatureChecks,
     allowance: Allowance,
 }
 
@@ -255,7 +255,7 @@ enum KindPath {
 
 /// The signatures that opening a message of a kind has to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Checks {
+pub(crate) enum SignatureChecks {
     /// That of its sender.
     One,
     /// Those of two messages of one member.
@@ -316,7 +316,7 @@ impl Kind {
     }
 
     /// The signatures that opening a message of this kind has to check.
-    pub(crate) fn checks(self) -> Checks {
+    pub(crate) fn checks(self) -> SignatureChecks {
         self.declared().checks
     }
 

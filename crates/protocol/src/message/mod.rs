@@ -19,7 +19,7 @@ use crate::roster::MemberIndex;
 pub use block::{Block, Confirmed, Content, Learning, Proposal, Recovery, RoundBlock};
 pub use change::{Amendment, Approval, Change};
 pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS, Scores, Sheet};
-pub(crate) use kind::{Allowance, Checks};
+pub(crate) use kind::{Allowance, SignatureChecks};
 pub use kind::{Kind, Scope};
 pub use masked::{
     Blob, KeyList, Keys, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Ready,

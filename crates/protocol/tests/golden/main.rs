@@ -31,7 +31,7 @@ use protocol::{Checkpoint, Epoch, Genesis, Hash, MemberIndex, Message, Record, S
 mod masked;
 
 /// Lines of a golden file: names and bytes.
-type Lines = Vec<(String, Vec<u8>)>;
+type GoldenBytes = Vec<(String, Vec<u8>)>;
 
 fn key(member: u16) -> SecretKey {
     SecretKey::from_bytes(&[member as u8 + 1; 32])
@@ -389,7 +389,7 @@ fn evidence(epoch: &Epoch) -> Evidence {
 }
 
 /// Compares `lines` with the golden file of that name, or writes it if `ROTA_GOLDEN=write`.
-fn compare(file: &str, lines: &Lines) {
+fn compare(file: &str, lines: &GoldenBytes) {
     let mut text = String::new();
     for (name, bytes) in lines {
         write!(text, "{name}: ").unwrap();
@@ -446,7 +446,7 @@ fn envelopes_of_every_kind_equal_their_golden_bytes_and_open_again() {
     let open_old = |name: &str, frame: &[u8]| {
         open(&epoch, frame).unwrap_or_else(|error| panic!("{name}: {error}"))
     };
-    let mut files: Vec<(Kind, Lines)> = Kind::ALL.map(|kind| (kind, Vec::new())).into();
+    let mut files: Vec<(Kind, GoldenBytes)> = Kind::ALL.map(|kind| (kind, Vec::new())).into();
     let mut add = |kind: Kind, name: String, frame: &[u8]| {
         let lines = &mut files.iter_mut().find(|(of, _)| *of == kind).unwrap().1;
         lines.push((name, frame.to_vec()));
@@ -565,7 +565,7 @@ fn journal_records_equal_their_golden_bytes_and_decode_again() {
 
 /// Records are read back as they were, and their bytes are those of a golden file.
 fn compare_records<const N: usize>(file: &str, records: [(&str, Record); N]) {
-    let mut lines = Lines::new();
+    let mut lines = GoldenBytes::new();
     for (name, record) in records {
         let bytes = record.to_bytes();
         let decoded = codec::decode::<Record>(&bytes, codec::LIMIT);

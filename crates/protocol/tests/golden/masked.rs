@@ -126,7 +126,7 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
 #[test]
 fn envelopes_of_masked_rounds_equal_their_golden_bytes_and_open_again() {
     let newest = super::epoch(3);
-    let mut masked = Lines::new();
+    let mut masked = GoldenBytes::new();
     for (name, body) in masked_bodies(&newest) {
         let kind = body.kind();
         let message = super::message(&newest, 1, body);

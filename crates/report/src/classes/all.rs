@@ -5,7 +5,7 @@ use lab::summary::{Bin, ClassResults};
 use maud::{Markup, html};
 
 use super::super::band::{self, quartiles};
-use super::super::story::{Silo, Story};
+use super::super::story::{SiloStory, Story};
 use super::super::svg::drawing;
 use super::super::{download, numbers};
 use super::axes::{SIZE, axes, scales};
@@ -24,7 +24,7 @@ const STEPS: usize = 40;
 const BINS: usize = 10;
 
 /// Both drawings.
-pub(super) fn charts(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
+pub(super) fn charts(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
     let curves = all.iter().any(|(_, classes)| !classes.roc.is_empty());
     html! {
         div.pair.squares {
@@ -47,7 +47,9 @@ fn key() -> Markup {
 }
 
 /// The silos with at least this many rows of either class.
-fn with_both<'a>(all: &[(&'a Silo, &'a ClassResults)]) -> Vec<(&'a Silo, &'a ClassResults)> {
+fn with_both<'a>(
+    all: &[(&'a SiloStory, &'a ClassResults)],
+) -> Vec<(&'a SiloStory, &'a ClassResults)> {
     let both = |classes: &ClassResults| {
         let rows = classes.confusion.iter().map(|row| row.iter().sum::<u64>());
         !classes.roc.is_empty() && rows.min().unwrap_or(0) >= ENOUGH_OF_CLASS
@@ -56,7 +58,7 @@ fn with_both<'a>(all: &[(&'a Silo, &'a ClassResults)]) -> Vec<(&'a Silo, &'a Cla
     found.copied().collect()
 }
 
-fn roc(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
+fn roc(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
     let shown = with_both(all);
     let (x, y) = scales();
     let places: Vec<(f64, [f64; 3])> = (0..=STEPS)
@@ -114,7 +116,7 @@ fn rate(curve: &[(f64, f64)], at: f64) -> f64 {
     }
 }
 
-fn calibration(story: &Story, all: &[(&Silo, &ClassResults)]) -> Markup {
+fn calibration(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
     let many = all.len() > LINES;
     let shown = || {
         let each = all.iter();
@@ -195,7 +197,7 @@ fn tenth_of(bin: &Bin) -> usize {
 }
 
 /// The bins of the rows of all silos together.
-fn pooled(all: &[(&Silo, &ClassResults)]) -> Vec<Bin> {
+fn pooled(all: &[(&SiloStory, &ClassResults)]) -> Vec<Bin> {
     let mut sums = [(0.0, 0.0, 0u64); BINS];
     for bin in all.iter().flat_map(|(_, classes)| &classes.calibration) {
         let sum = &mut sums[tenth_of(bin)];

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::svg::{Scale, px};
+use super::super::svg::{AxisScale, px};
 
 /// The side of the square with its texts.
 pub(super) const SIZE: f64 = 260.0;
@@ -10,10 +10,10 @@ const LEFT: f64 = 40.0;
 const BOTTOM: f64 = 36.0;
 
 /// Both scales, from 0 to 1.
-pub(super) fn scales() -> (Scale, Scale) {
+pub(super) fn scales() -> (AxisScale, AxisScale) {
     (
-        Scale::new((0.0, 1.0), (LEFT, SIZE - 8.0)),
-        Scale::new((0.0, 1.0), (SIZE - BOTTOM, 8.0)),
+        AxisScale::new((0.0, 1.0), (LEFT, SIZE - 8.0)),
+        AxisScale::new((0.0, 1.0), (SIZE - BOTTOM, 8.0)),
     )
 }
 

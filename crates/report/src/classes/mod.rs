@@ -6,7 +6,7 @@ mod axes;
 use lab::summary::{Bin, ClassResults};
 use maud::{Markup, html};
 
-use super::story::{Silo, Story};
+use super::story::{SiloStory, Story};
 use super::svg::{colour, drawing, px};
 use super::{download, numbers};
 use axes::{SIZE, axes, scales};
@@ -23,7 +23,7 @@ const CLASSES: usize = 30;
 
 /// The section; empty where the target is no class.
 pub(crate) fn section(story: &Story) -> Markup {
-    let all: Vec<(&Silo, &ClassResults)> = story
+    let all: Vec<(&SiloStory, &ClassResults)> = story
         .silos
         .iter()
         .chain(&story.outside)
@@ -66,7 +66,7 @@ fn positive(story: &Story) -> &str {
 }
 
 /// One silo: ROC against its own model, calibration with rows, confusion.
-fn one(story: &Story, silo: &Silo, classes: &ClassResults) -> Markup {
+fn one(story: &Story, silo: &SiloStory, classes: &ClassResults) -> Markup {
     let name = |what: &str| format!("{}-{}-{what}", story.scenario, silo.name);
     html! {
         div.trio {
@@ -102,7 +102,7 @@ fn one(story: &Story, silo: &Silo, classes: &ClassResults) -> Markup {
     }
 }
 
-fn curve(silo: &Silo, points: &[(f64, f64)], more: &str) -> Markup {
+fn curve(silo: &SiloStory, points: &[(f64, f64)], more: &str) -> Markup {
     let (x, y) = scales();
     let places: Vec<String> = points
         .iter()
@@ -131,7 +131,7 @@ fn places(bins: &[Bin]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn bins(silo: &Silo, bins: &[Bin]) -> Markup {
+fn bins(silo: &SiloStory, bins: &[Bin]) -> Markup {
     let (x, y) = scales();
     let most = bins.iter().map(|bin| bin.rows).max().unwrap_or(1) as f64;
     html! {
@@ -180,8 +180,8 @@ fn confusion(story: &Story, classes: &ClassResults) -> Markup {
     }
 }
 
-fn roc_csv(all: &[(&Silo, &ClassResults)]) -> String {
-    let of = |silo: &Silo, model: &str, curve: &[(f64, f64)]| -> Vec<Vec<String>> {
+fn roc_csv(all: &[(&SiloStory, &ClassResults)]) -> String {
+    let of = |silo: &SiloStory, model: &str, curve: &[(f64, f64)]| -> Vec<Vec<String>> {
         let row = |(fpr, tpr): &(f64, f64)| {
             vec![
                 silo.name.clone(),
@@ -202,7 +202,7 @@ fn roc_csv(all: &[(&Silo, &ClassResults)]) -> String {
     )
 }
 
-fn calibration_csv(all: &[(&Silo, &ClassResults)]) -> String {
+fn calibration_csv(all: &[(&SiloStory, &ClassResults)]) -> String {
     let rows = all.iter().flat_map(|(silo, classes)| {
         classes.calibration.iter().map(|bin| {
             let (predicted, observed) = (bin.predicted.to_string(), bin.observed.to_string());

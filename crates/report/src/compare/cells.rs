@@ -1,6 +1,6 @@
 //! Cells of the tables of a comparison.
 
-use lab::compare::{Against, Difference, Row, Scope, Spread};
+use lab::compare::{Against, ComparisonRow, MeanDifference, MetricScope, Spread};
 use lab::summary::Interval;
 
 use super::super::numbers;
@@ -18,7 +18,7 @@ pub(super) struct TextTable {
 }
 
 /// A metric of the members, or of the silos outside.
-pub(super) fn scope(row: &Row, at: usize, outside: bool) -> Option<&Scope> {
+pub(super) fn scope(row: &ComparisonRow, at: usize, outside: bool) -> Option<&MetricScope> {
     let metric = row.metrics.get(at)?;
     match outside {
         true => metric.outside.as_ref(),
@@ -27,7 +27,7 @@ pub(super) fn scope(row: &Row, at: usize, outside: bool) -> Option<&Scope> {
 }
 
 /// A difference for the members, or for the silos outside.
-pub(super) fn difference(against: &Against, outside: bool) -> Option<&Difference> {
+pub(super) fn difference(against: &Against, outside: bool) -> Option<&MeanDifference> {
     match outside {
         true => against.outside.as_ref(),
         false => against.inside.as_ref(),
@@ -77,7 +77,7 @@ pub(super) fn interval_words(interval: &Interval, decimals: usize) -> String {
 }
 
 /// Silos that win, tie and lose.
-pub(super) fn counts(difference: &Difference) -> String {
+pub(super) fn counts(difference: &MeanDifference) -> String {
     format!(
         "{}/{}/{}",
         difference.wins, difference.ties, difference.losses

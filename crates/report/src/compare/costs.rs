@@ -1,14 +1,14 @@
 //! What a way of learning takes: communication, work, and how stable its groups are.
 
-use lab::compare::{Comparison, Reach, Row, Spread, VariantTable};
+use lab::compare::{Comparison, ComparisonRow, CostToReach, Spread, VariantTable};
 
 use super::super::numbers;
 use super::cells::{TextTable, value};
 
 /// Rounds, bytes and numbers to the best round, close to it, and in all.
 pub(super) fn communication(comparison: &Comparison, variant: &VariantTable) -> TextTable {
-    let cells = |row: &Row| {
-        let each = |of: &dyn Fn(&Reach) -> String| -> String {
+    let cells = |row: &ComparisonRow| {
+        let each = |of: &dyn Fn(&CostToReach) -> String| -> String {
             let all = [&row.to_near, &row.to_best, &row.to_end];
             let known: Vec<String> = all
                 .iter()
@@ -64,7 +64,7 @@ pub(super) fn work(variant: &VariantTable) -> TextTable {
         "regroupings",
         "same in seeds",
     ];
-    let cells = |row: &Row| {
+    let cells = |row: &ComparisonRow| {
         let one = |spread: Option<Spread>| value(spread, 1);
         let grouped = row
             .coalitions

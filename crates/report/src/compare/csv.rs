@@ -2,7 +2,8 @@
 //! reference, and for every subgroup of rows.
 
 use lab::compare::{
-    Against, Comparison, Difference, MetricResult, Reach, Row, Scope, Spread, SubgroupResult,
+    Against, Comparison, ComparisonRow, CostToReach, MeanDifference, MetricResult, MetricScope,
+    Spread, SubgroupResult,
 };
 
 use super::super::download;
@@ -77,7 +78,7 @@ pub fn csv(comparison: &Comparison) -> String {
 fn add(
     lines: &mut Vec<[String; 31]>,
     variant: &str,
-    row: &Row,
+    row: &ComparisonRow,
     model: &str,
     metrics: &[MetricResult],
     against: &[Against],
@@ -122,7 +123,11 @@ fn sd(spread: Spread) -> f64 {
 }
 
 /// Of a scope, or of one subgroup.
-fn values(row: &Row, scope: &Scope, subgroup: Option<&SubgroupResult>) -> Vec<String> {
+fn values(
+    row: &ComparisonRow,
+    scope: &MetricScope,
+    subgroup: Option<&SubgroupResult>,
+) -> Vec<String> {
     let seeds = row.seeds.to_string();
     if let Some(one) = subgroup {
         let rows = one.rows.map_or_else(
@@ -148,9 +153,9 @@ fn values(row: &Row, scope: &Scope, subgroup: Option<&SubgroupResult>) -> Vec<St
     ]
 }
 
-fn compared(against: Option<&Against>, difference: Option<&Difference>) -> Vec<String> {
+fn compared(against: Option<&Against>, difference: Option<&MeanDifference>) -> Vec<String> {
     let interval = difference.and_then(|one| one.per_silo.or(one.per_row));
-    let count = |of: fn(&Difference) -> usize| {
+    let count = |of: fn(&MeanDifference) -> usize| {
         difference.map_or_else(String::new, |one| of(one).to_string())
     };
     vec![
@@ -164,10 +169,11 @@ fn compared(against: Option<&Against>, difference: Option<&Difference>) -> Vec<S
     ]
 }
 
-fn reaches(row: &Row) -> Vec<String> {
-    let of = |reach: &Option<Reach>| {
-        let one =
-            |of: fn(&Reach) -> Spread| download::number(reach.as_ref().map(|reach| of(reach).mean));
+fn reaches(row: &ComparisonRow) -> Vec<String> {
+    let of = |reach: &Option<CostToReach>| {
+        let one = |of: fn(&CostToReach) -> Spread| {
+            download::number(reach.as_ref().map(|reach| of(reach).mean))
+        };
         [
             one(|reach| reach.rounds),
             one(|reach| reach.bytes),

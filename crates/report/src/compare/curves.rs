@@ -1,9 +1,9 @@
 //! Curves of a comparison: the metric by round, and by bytes sent.
 
-use lab::compare::{CurvePoint, Row, VariantTable};
+use lab::compare::{ComparisonRow, CurvePoint, VariantTable};
 use maud::{Markup, html};
 
-use super::super::svg::{Frame, Scale, colour, drawing, px, tick_text};
+use super::super::svg::{AxisFrame, AxisScale, colour, drawing, px, tick_text};
 use super::super::{download, numbers};
 
 const WIDTH: f64 = 560.0;
@@ -42,27 +42,27 @@ fn chart(
     y_of: impl Fn(&CurvePoint) -> Option<f64>,
 ) -> Markup {
     // References that send nothing have no place on an axis of bytes; single points are no course.
-    let shown = |row: &&Row| {
+    let shown = |row: &&ComparisonRow| {
         row.curve.len() > 1
             && (unit == "round" || row.to_end.as_ref().is_some_and(|all| all.bytes.mean > 0.0))
     };
-    let rows: Vec<(usize, &Row)> = variant
+    let rows: Vec<(usize, &ComparisonRow)> = variant
         .strategies
         .iter()
         .enumerate()
         .filter(|(_, row)| shown(row))
         .collect();
     let points = || rows.iter().flat_map(|(_, row)| &row.curve);
-    let Some(frame) = Frame::of(points().filter_map(&y_of)) else {
+    let Some(frame) = AxisFrame::of(points().filter_map(&y_of)) else {
         return html! {};
     };
     let reach = points()
         .map(&x_of)
         .fold((f64::INFINITY, 0.0f64), |(a, b), x| (a.min(x), b.max(x)));
     let right = WIDTH - LABELS;
-    let x = Scale::new(reach, (LEFT, right));
-    let y = Scale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
-    let path = |row: &Row| {
+    let x = AxisScale::new(reach, (LEFT, right));
+    let y = AxisScale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
+    let path = |row: &ComparisonRow| {
         let mut path = String::new();
         for point in &row.curve {
             let Some(value) = y_of(point) else { continue };
@@ -120,9 +120,9 @@ fn class(at: usize) -> String {
 
 /// Place in the table, label, and height of every line's label: near its end, without overlaps.
 fn labels(
-    rows: &[(usize, &Row)],
-    frame: &Frame,
-    y: Scale,
+    rows: &[(usize, &ComparisonRow)],
+    frame: &AxisFrame,
+    y: AxisScale,
     y_of: impl Fn(&CurvePoint) -> Option<f64>,
 ) -> Vec<(usize, String, f64)> {
     const APART: f64 = 15.0;
@@ -150,7 +150,7 @@ fn labels(
     labels
 }
 
-fn axes(x: Scale, y: Scale, right: f64, unit: &str) -> Markup {
+fn axes(x: AxisScale, y: AxisScale, right: f64, unit: &str) -> Markup {
     // There is nothing between two rounds.
     let whole = |tick: &f64| unit != "round" || tick.fract() == 0.0;
     let across: Vec<f64> = x.ticks(5).into_iter().filter(whole).collect();

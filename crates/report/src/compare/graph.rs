@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use lab::compare::{Row, VariantTable};
+use lab::compare::{ComparisonRow, VariantTable};
 use maud::{Markup, html};
 
 use super::super::numbers;
@@ -20,7 +20,7 @@ const GROUP: usize = 4;
 
 /// The graphs of a variant's first seed; nothing where no strategy learns one.
 pub(super) fn section(variant: &VariantTable) -> Markup {
-    let rows: Vec<(&Row, &Vec<[u32; 2]>)> = variant
+    let rows: Vec<(&ComparisonRow, &Vec<[u32; 2]>)> = variant
         .strategies
         .iter()
         .filter_map(|row| Some((row, row.graph.as_ref()?)))
@@ -50,14 +50,14 @@ pub(super) fn section(variant: &VariantTable) -> Markup {
 
 /// Members that are joined, directly or through others.
 #[derive(Debug, PartialEq)]
-struct Group {
+struct JoinedMembers {
     members: Vec<usize>,
     /// Whether they are many and each is joined to each.
     complete: bool,
 }
 
 /// The groups of a graph, the largest first.
-fn groups(count: usize, edges: &[[u32; 2]]) -> Vec<Group> {
+fn groups(count: usize, edges: &[[u32; 2]]) -> Vec<JoinedMembers> {
     // The first member of every member's group.
     let mut first: Vec<usize> = (0..count).collect();
     for _ in 0..count {
@@ -76,16 +76,16 @@ fn groups(count: usize, edges: &[[u32; 2]]) -> Vec<Group> {
         let within = edges.iter().filter(|edge| first[edge[0] as usize] == head);
         let all = members.len() * members.len().saturating_sub(1) / 2;
         let complete = members.len() >= GROUP && within.count() == all;
-        Group { members, complete }
+        JoinedMembers { members, complete }
     };
     let heads = (0..count).filter(|&at| first[at] == at);
-    let mut groups: Vec<Group> = heads.map(group).collect();
+    let mut groups: Vec<JoinedMembers> = heads.map(group).collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.members.len()));
     groups
 }
 
 /// The members on a circle, group by group.
-fn circle(label: &str, members: &[String], edges: &[[u32; 2]], groups: &[Group]) -> Markup {
+fn circle(label: &str, members: &[String], edges: &[[u32; 2]], groups: &[JoinedMembers]) -> Markup {
     let order: Vec<usize> = groups
         .iter()
         .flat_map(|group| group.members.clone())
@@ -170,7 +170,7 @@ mod tests {
         let members = (0..16).collect();
         assert_eq!(
             found,
-            [Group {
+            [JoinedMembers {
                 members,
                 complete: true
             }]

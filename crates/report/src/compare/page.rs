@@ -1,6 +1,6 @@
 //! A comparison as one HTML page.
 
-use lab::compare::{Comparison, Row, VariantTable};
+use lab::compare::{Comparison, ComparisonRow, VariantTable};
 use maud::{Markup, html};
 
 use super::super::page::document;
@@ -111,8 +111,8 @@ fn grid(table: &TextTable, columns: &[usize], decides: bool) -> Markup {
 
 /// Which members are grouped together, over seeds.
 fn groupings(variant: &VariantTable) -> Markup {
-    let with = |row: &&Row| row.together.as_ref().is_some_and(|all| all.len() <= PAIRS);
-    let rows: Vec<&Row> = variant
+    let with = |row: &&ComparisonRow| row.together.as_ref().is_some_and(|all| all.len() <= PAIRS);
+    let rows: Vec<&ComparisonRow> = variant
         .strategies
         .iter()
         .filter(with)
@@ -150,7 +150,7 @@ fn groupings(variant: &VariantTable) -> Markup {
 }
 
 /// Whether all members are together in all seeds.
-fn one_group(row: &Row) -> bool {
+fn one_group(row: &ComparisonRow) -> bool {
     let mut shares = row.together.iter().flatten().flatten();
     shares.all(|share| *share >= 1.0)
 }

@@ -1,12 +1,14 @@
 //! The table of what silos would serve.
 
-use lab::compare::{MetricResult, Row, Scope, Served, ServedGain, VariantTable};
+use lab::compare::{
+    ComparisonRow, MetricResult, MetricScope, ServedGain, ServedSummary, VariantTable,
+};
 use task::metrics::MetricName;
 
 use super::super::numbers;
 use super::cells::{TextTable, counts, decimals, interval_words, value, with_deviation};
 
-fn scope(metrics: &[MetricResult], outside: bool) -> Option<&Scope> {
+fn scope(metrics: &[MetricResult], outside: bool) -> Option<&MetricScope> {
     let metric = metrics.first()?;
     match outside {
         true => metric.outside.as_ref(),
@@ -14,7 +16,7 @@ fn scope(metrics: &[MetricResult], outside: bool) -> Option<&Scope> {
     }
 }
 
-fn gain(served: &Served, outside: bool) -> Option<&ServedGain> {
+fn gain(served: &ServedSummary, outside: bool) -> Option<&ServedGain> {
     match outside {
         true => served.outside.as_ref(),
         false => served.inside.as_ref(),
@@ -27,11 +29,11 @@ pub(super) fn table(
     variant: &VariantTable,
     outside: bool,
 ) -> Option<TextTable> {
-    let with = |row: &&Row| {
+    let with = |row: &&ComparisonRow| {
         let served = row.served.as_ref();
         served.is_some_and(|served| scope(&served.metrics, outside).is_some())
     };
-    let rows: Vec<&Row> = variant.strategies.iter().filter(with).collect();
+    let rows: Vec<&ComparisonRow> = variant.strategies.iter().filter(with).collect();
     let first = rows.first()?.served.as_ref()?;
     let own = scope(&first.own, outside);
     let served = || rows.iter().filter_map(|row| row.served.as_ref());
@@ -85,7 +87,7 @@ pub(super) fn table(
 }
 
 /// A label, and the means of silos, of rows, and of the worst silos.
-fn means(label: String, scope: Option<&Scope>, decimals: usize) -> Vec<String> {
+fn means(label: String, scope: Option<&MetricScope>, decimals: usize) -> Vec<String> {
     vec![
         label,
         with_deviation(scope.and_then(|own| own.silos), decimals),
@@ -95,7 +97,7 @@ fn means(label: String, scope: Option<&Scope>, decimals: usize) -> Vec<String> {
 }
 
 /// The line of one way of learning.
-fn line(label: &str, served: &Served, outside: bool, decimals: usize) -> Vec<String> {
+fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> Vec<String> {
     let gain = gain(served, outside);
     let interval = gain.and_then(|gain| gain.difference.per_silo.or(gain.difference.per_row));
     let mut cells = means(label.to_owned(), scope(&served.metrics, outside), decimals);
@@ -128,7 +130,7 @@ fn note(outside: bool) -> String {
 }
 
 /// Members by what they serve.
-fn choices(served: &Served) -> String {
+fn choices(served: &ServedSummary) -> String {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
     let others = of("robust") + of("global");
     let each = [of("local"), of("coalition"), of("fine-tuned"), others];

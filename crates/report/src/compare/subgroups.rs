@@ -1,6 +1,6 @@
 //! The table of subgroups of rows.
 
-use lab::compare::{LEAST_ROWS, Row, SubgroupResult, VariantTable};
+use lab::compare::{ComparisonRow, LEAST_ROWS, SubgroupResult, VariantTable};
 use task::metrics::MetricName;
 
 use super::cells::{TextTable, decimals, scope, value};
@@ -16,7 +16,7 @@ pub(super) fn table(
     variant: &VariantTable,
     outside: bool,
 ) -> Option<TextTable> {
-    let of = |row: &'_ Row| -> Vec<SubgroupResult> {
+    let of = |row: &'_ ComparisonRow| -> Vec<SubgroupResult> {
         scope(row, 0, outside).map_or_else(Vec::new, |scope| scope.subgroups.clone())
     };
     let first = variant
@@ -44,7 +44,7 @@ pub(super) fn table(
         None => format!("{} (fewer than {LEAST_ROWS})", one.name),
     }));
     columns.push("gap".into());
-    let cells = |row: &Row| {
+    let cells = |row: &ComparisonRow| {
         let own = of(row);
         let cell = |one: &&SubgroupResult| {
             let found = own.iter().find(|other| other.name == one.name);

@@ -1,6 +1,6 @@
 //! The tables of a comparison as text cells, for the terminal and the page alike.
 
-use lab::compare::{BY_CHANCE, Comparison, Row, Spread, VariantTable};
+use lab::compare::{BY_CHANCE, Comparison, ComparisonRow, Spread, VariantTable};
 use serde_json::Value;
 use task::metrics::MetricName;
 
@@ -68,7 +68,7 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());
     }
-    let cells = |row: &Row| {
+    let cells = |row: &ComparisonRow| {
         let own = scope(row, 0, outside);
         let cell = |spread: Option<Spread>| value(spread, decimals);
         let mean = own.and_then(|own| own.silos);
@@ -130,7 +130,7 @@ fn results_note(tested: usize) -> String {
 /// The other metrics: means over silos, or over all rows where single silos may lack the metric.
 fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> TextTable {
     let rows = &variant.strategies;
-    let spread = |row: &Row, at: usize| {
+    let spread = |row: &ComparisonRow, at: usize| {
         let own = scope(row, at + 1, outside)?;
         match is_union(metrics[at]) {
             true => own.rows.or(own.silos),
@@ -146,7 +146,7 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
     };
     let mut columns = vec![String::new()];
     columns.extend(metrics.iter().map(name));
-    let cells = |row: &Row| {
+    let cells = |row: &ComparisonRow| {
         let values = (0..metrics.len()).map(|at| with_deviation(spread(row, at), decimals[at]));
         std::iter::once(row.label.clone()).chain(values).collect()
     };
@@ -169,7 +169,7 @@ fn is_union(metric: MetricName) -> bool {
 
 /// Settings that were chosen and numbers that strategies report, a line for each strategy.
 pub(super) fn settings(variant: &VariantTable) -> Vec<(String, String)> {
-    let line = |row: &Row| {
+    let line = |row: &ComparisonRow| {
         let chosen = row.chosen.iter().filter(|one| !one.settings.is_empty());
         let chosen = chosen.map(|one| {
             let each = one.settings.iter().map(|(key, value)| {
@@ -202,7 +202,7 @@ fn setting(value: &Value) -> String {
 
 /// Seeds that failed, a line for each way of learning.
 pub(super) fn failures(variant: &VariantTable) -> Vec<String> {
-    let line = |row: &Row| {
+    let line = |row: &ComparisonRow| {
         let (seed, reason) = row.failed.first()?;
         let seeds = numbers::plural(row.failed.len(), "seed");
         Some(format!(

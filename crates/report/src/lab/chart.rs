@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::svg::{Frame, Scale, colour, px, shrinking, tick_text};
+use super::super::svg::{AxisFrame, AxisScale, colour, px, shrinking, tick_text};
 use super::super::{download, numbers};
 
 const WIDTH: f64 = 560.0;
@@ -15,24 +15,29 @@ const LABELS: f64 = 130.0;
 const APART: f64 = 15.0;
 
 /// A named line.
-pub(crate) struct Line {
+pub(crate) struct ChartLine {
     pub(crate) name: String,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// The chart, with downloads as `file`.
-pub(crate) fn chart(title: &str, file: &str, (across, up): (&str, &str), lines: &[Line]) -> Markup {
+pub(crate) fn chart(
+    title: &str,
+    file: &str,
+    (across, up): (&str, &str),
+    lines: &[ChartLine],
+) -> Markup {
     let points = || lines.iter().flat_map(|line| &line.points);
-    let Some(frame) = Frame::of(points().map(|point| point.1)) else {
+    let Some(frame) = AxisFrame::of(points().map(|point| point.1)) else {
         return html! { figure { figcaption { (title) } p { "Nothing was measured." } } };
     };
     let ends = points().fold((f64::INFINITY, 0.0f64), |(low, high), (x, _)| {
         (low.min(*x), high.max(*x))
     });
     let right = WIDTH - LABELS;
-    let x = Scale::new(ends, (LEFT, right));
-    let y = Scale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
-    let path = |line: &Line| {
+    let x = AxisScale::new(ends, (LEFT, right));
+    let y = AxisScale::framed(&frame, (HEIGHT - BOTTOM, 14.0));
+    let path = |line: &ChartLine| {
         let mut path = String::new();
         for (at, value) in &line.points {
             let pen = if path.is_empty() { 'M' } else { 'L' };
@@ -90,7 +95,7 @@ pub(crate) fn chart(title: &str, file: &str, (across, up): (&str, &str), lines: 
 }
 
 /// Place in the order, name and height of every line's label: near its end, without overlaps.
-fn labels(lines: &[Line], y: impl Fn(f64) -> f64) -> Vec<(usize, String, f64)> {
+fn labels(lines: &[ChartLine], y: impl Fn(f64) -> f64) -> Vec<(usize, String, f64)> {
     let ends = lines.iter().enumerate();
     let mut labels: Vec<_> = ends
         .filter_map(|(nth, line)| {
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_single_point_is_a_dot() {
-        let line = |points: &[(f64, f64)]| Line {
+        let line = |points: &[(f64, f64)]| ChartLine {
             name: "a".into(),
             points: points.to_vec(),
         };

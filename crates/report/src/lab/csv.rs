@@ -1,6 +1,6 @@
 //! An experiment as one CSV file: a line for every policy and seed.
 
-use lab::rotation::{Laboratory, PolicyResult, Trial};
+use lab::rotation::{Laboratory, PolicyResult, RotationRun};
 
 use super::super::download;
 
@@ -36,7 +36,7 @@ pub fn csv(all: &Laboratory) -> String {
     download::csv(&COLUMNS, rows)
 }
 
-fn line(all: &Laboratory, policy: &PolicyResult, trial: &Trial) -> [String; 20] {
+fn line(all: &Laboratory, policy: &PolicyResult, trial: &RotationRun) -> [String; 20] {
     let infinite = |span: Option<f64>| span.unwrap_or(f64::INFINITY);
     let mut spans: Vec<f64> = trial
         .take_overs

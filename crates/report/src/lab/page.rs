@@ -1,13 +1,13 @@
 //! An experiment as one HTML page.
 
-use lab::rotation::{Laboratory, PolicyResult, Trial};
+use lab::rotation::{Laboratory, PolicyResult, RotationRun};
 use maud::{Markup, html};
 
 use super::super::page::document;
 use super::super::{download, numbers};
-use super::chart::{Line, chart};
+use super::chart::{ChartLine, chart};
 use super::csv::csv;
-use super::table::{TextTable, tables};
+use super::table::{LabTable, tables};
 use super::timelines;
 
 /// The page. `command` runs the same again; `date` is that of the run, for people, or empty.
@@ -51,7 +51,7 @@ pub fn page(all: &Laboratory, command: &str, date: &str) -> String {
     )
 }
 
-fn markup(table: &TextTable) -> Markup {
+fn markup(table: &LabTable) -> Markup {
     html! {
         h3 { (table.title) }
         div.scroll tabindex="0" role="region" aria-label=(table.title) {
@@ -72,7 +72,7 @@ fn markup(table: &TextTable) -> Markup {
 
 fn curves(all: &Laboratory) -> Markup {
     let metric = &all.metric.name;
-    let by_time = all.policies.iter().map(|policy| Line {
+    let by_time = all.policies.iter().map(|policy| ChartLine {
         name: policy.policy.clone(),
         points: policy
             .trials
@@ -85,8 +85,8 @@ fn curves(all: &Laboratory) -> Markup {
             })
             .unwrap_or_default(),
     });
-    let seen = |of: fn(&lab::rotation::Seen) -> f64| {
-        let line = move |policy: &PolicyResult| Line {
+    let seen = |of: fn(&lab::rotation::SeenAuthors) -> f64| {
+        let line = move |policy: &PolicyResult| ChartLine {
             name: policy.policy.clone(),
             points: by_round(&policy.trials, of),
         };
@@ -123,7 +123,7 @@ fn curves(all: &Laboratory) -> Markup {
 }
 
 /// The mean over trials after each round.
-fn by_round(trials: &[Trial], of: fn(&lab::rotation::Seen) -> f64) -> Vec<(f64, f64)> {
+fn by_round(trials: &[RotationRun], of: fn(&lab::rotation::SeenAuthors) -> f64) -> Vec<(f64, f64)> {
     let last = trials
         .iter()
         .map(|trial| trial.seen.len())

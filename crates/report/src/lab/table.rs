@@ -6,7 +6,7 @@ use lab::rotation::{Laboratory, PolicyResult};
 use super::super::numbers;
 
 /// A table: names of columns, and rows of cells, the first of which is a name.
-pub(super) struct TextTable {
+pub(super) struct LabTable {
     pub(super) title: &'static str,
     pub(super) note: String,
     pub(super) columns: Vec<String>,
@@ -14,7 +14,7 @@ pub(super) struct TextTable {
 }
 
 /// All tables.
-pub(super) fn tables(all: &Laboratory) -> Vec<TextTable> {
+pub(super) fn tables(all: &Laboratory) -> Vec<LabTable> {
     let own = [rounds(all), burden(all), seen(all)];
     let beside = all.deployment.as_ref();
     let beside = beside.map(|deployed| beside_simulation(all, &deployed.simulated));
@@ -22,7 +22,7 @@ pub(super) fn tables(all: &Laboratory) -> Vec<TextTable> {
 }
 
 /// What processes did, beside the simulation of the same experiment.
-fn beside_simulation(all: &Laboratory, simulated: &Laboratory) -> TextTable {
+fn beside_simulation(all: &Laboratory, simulated: &Laboratory) -> LabTable {
     let note = "The same scenario, faults and seeds, with real processes / in virtual time. Taken over: \
                 time from the stop of a lead until another one was at work, median and worst. Longest \
                 pause: time without a final round after such a stop.";
@@ -68,14 +68,14 @@ fn table(
     note: String,
     columns: &[&str],
     cells: impl Fn(&PolicyResult) -> Vec<String>,
-) -> TextTable {
+) -> LabTable {
     let row = |policy: &PolicyResult| {
         let mut row = vec![policy.policy.clone()];
         row.extend(cells(policy));
         row
     };
     let names = ["rotation"].iter().chain(columns);
-    TextTable {
+    LabTable {
         title,
         note,
         columns: names.map(|name| (*name).to_owned()).collect(),
@@ -83,7 +83,7 @@ fn table(
     }
 }
 
-fn rounds(all: &Laboratory) -> TextTable {
+fn rounds(all: &Laboratory) -> LabTable {
     let limit = numbers::seconds(all.limit_seconds);
     let note = format!(
         "Lost: of {}, not final when a run ended, after {limit} at the latest. Failed: views that ended \
@@ -123,7 +123,7 @@ fn rounds(all: &Laboratory) -> TextTable {
     })
 }
 
-fn burden(all: &Laboratory) -> TextTable {
+fn burden(all: &Laboratory) -> LabTable {
     let what = match &all.deployment {
         None => "Bytes sent, and modelled work besides training (signatures, reading, checking, averaging \
                  and evaluating models, by the scenario's [costs]), for each final round."
@@ -179,7 +179,7 @@ fn burden(all: &Laboratory) -> TextTable {
     )
 }
 
-fn seen(all: &Laboratory) -> TextTable {
+fn seen(all: &Laboratory) -> LabTable {
     let metric = &all.metric.name;
     let better = match all.metric.higher_is_better {
         true => "higher is better",
@@ -216,7 +216,7 @@ fn seen(all: &Laboratory) -> TextTable {
         &columns,
         |policy| {
             let at = |round: u64| {
-                let of = |trial: &lab::rotation::Trial| {
+                let of = |trial: &lab::rotation::RotationRun| {
                     let found = trial.seen.iter().find(|seen| seen.round >= round);
                     found.or(trial.seen.last()).map(|seen| seen.mean)
                 };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use lab::rotation::Laboratory;
 
 use super::super::numbers;
-use super::table::{TextTable, tables};
+use super::table::{LabTable, tables};
 
 /// Columns of the terminal.
 const WIDTH: usize = 100;
@@ -45,7 +45,7 @@ pub fn write(out: &mut impl Write, all: &Laboratory) -> io::Result<()> {
     Ok(())
 }
 
-fn write_table(out: &mut impl Write, table: &TextTable) -> io::Result<()> {
+fn write_table(out: &mut impl Write, table: &LabTable) -> io::Result<()> {
     let width = |at: usize| {
         let cells = table.rows.iter().map(|row| row[at].chars().count());
         cells

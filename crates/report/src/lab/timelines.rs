@@ -1,9 +1,9 @@
 //! The timelines of all policies, one above the other on one clock.
 
-use lab::rotation::{Laboratory, Lost, PolicyResult, Trial, View};
+use lab::rotation::{Laboratory, PolicyResult, RotationRun, StoppedMember, TimelineView};
 use maud::{Markup, html};
 
-use super::super::clock::Clock;
+use super::super::clock::TimeAxis;
 use super::super::svg::{drawing, px};
 use super::super::{download, numbers};
 
@@ -21,7 +21,7 @@ pub(super) fn section(all: &Laboratory) -> Markup {
         .policies
         .iter()
         .filter_map(|policy| Some((policy, policy.trials.first()?)));
-    let runs: Vec<(&PolicyResult, &Trial)> = first.collect();
+    let runs: Vec<(&PolicyResult, &RotationRun)> = first.collect();
     let Some((_, one)) = runs.first() else {
         return html! {};
     };
@@ -43,9 +43,9 @@ pub(super) fn section(all: &Laboratory) -> Markup {
     }
 }
 
-fn csv(all: &Laboratory, runs: &[(&PolicyResult, &Trial)]) -> String {
+fn csv(all: &Laboratory, runs: &[(&PolicyResult, &RotationRun)]) -> String {
     let rows = runs.iter().flat_map(|(policy, trial)| {
-        let cells = |view: &View| {
+        let cells = |view: &TimelineView| {
             [
                 policy.policy.clone(),
                 view.view.to_string(),
@@ -72,11 +72,11 @@ fn name(all: &Laboratory, member: usize) -> &str {
 pub(crate) struct Strip<'a> {
     /// Its name, and a word on it.
     pub(crate) labels: [String; 2],
-    pub(crate) views: &'a [View],
-    pub(crate) stops: &'a [Lost],
+    pub(crate) views: &'a [TimelineView],
+    pub(crate) stops: &'a [StoppedMember],
 }
 
-fn chart(all: &Laboratory, runs: &[(&PolicyResult, &Trial)]) -> Markup {
+fn chart(all: &Laboratory, runs: &[(&PolicyResult, &RotationRun)]) -> Markup {
     let strips = runs.iter().map(|(policy, trial)| Strip {
         labels: [
             policy.policy.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) -> Markup {
     let x = &match strips {
         [strip] => clock(strip, end, ends),
         // Several are compared by their lengths, so nothing is cut.
-        _ => Clock::new(&[], &[], (end, false), ends),
+        _ => TimeAxis::new(&[], &[], (end, false), ends),
     };
     let bottom = TOP + strips.len() as f64 * (block + GAP) - GAP;
     let below = if x.pauses().next().is_some() {
@@ -136,7 +136,7 @@ pub(crate) fn strips_drawn(silos: &[String], strips: &[Strip<'_>]) -> Markup {
 }
 
 /// The clock of a timeline that stands alone.
-fn clock(strip: &Strip<'_>, end: f64, ends: (f64, f64)) -> Clock {
+fn clock(strip: &Strip<'_>, end: f64, ends: (f64, f64)) -> TimeAxis {
     let views: Vec<(f64, f64)> = strip
         .views
         .iter()
@@ -147,14 +147,14 @@ fn clock(strip: &Strip<'_>, end: f64, ends: (f64, f64)) -> Clock {
     let last = strip.views.iter().max_by(|a, b| a.to.total_cmp(&b.to));
     let waiting = last.is_some_and(|view| view.result == "open");
     let stops: Vec<f64> = stops.flatten().collect();
-    Clock::new(&views, &stops, (end, waiting), ends)
+    TimeAxis::new(&views, &stops, (end, waiting), ends)
 }
 
 /// The lanes of one timeline, from `top` downwards.
 fn one(
     silos: &[String],
     strip: &Strip<'_>,
-    x: &Clock,
+    x: &TimeAxis,
     (top, high, lanes, end): (f64, f64, usize, f64),
     named: bool,
 ) -> Markup {
@@ -219,8 +219,8 @@ pub(crate) fn key() -> Markup {
 mod tests {
     use super::*;
 
-    fn view(view: u64, from: f64, to: f64, result: &'static str) -> View {
-        View {
+    fn view(view: u64, from: f64, to: f64, result: &'static str) -> TimelineView {
+        TimelineView {
             view,
             round: view,
             lead: 0,

@@ -9,15 +9,15 @@ use formatting::numbers;
 use indicatif::ProgressBar;
 use methods::Scores;
 use methods::coalitions::choice::{
-    Candidate, best, candidates, own_is_best, prove_at_most, transfer,
+    GroupingCandidate, best, candidates, own_is_best, prove_at_most, transfer,
 };
-use methods::coalitions::{Program, Solution};
+use methods::coalitions::{CoalitionProgram, Solution};
 use report::terminal::wrapped;
 use serde::Serialize;
 
-use super::table::Table;
-use super::{Answer, NUMBERED, SolveError, check_parts, members, rounded, write_parts};
-use crate::cli::{Coalitions, Number};
+use super::table::NumberTable;
+use super::{NUMBERED, SolveAnswer, SolveError, check_parts, members, rounded, write_parts};
+use crate::cli::{Number, SolveCoalitions};
 use crate::progress::working;
 
 /// Largest number of candidates in the text output.
@@ -40,14 +40,14 @@ pub(super) struct CoalitionsResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     held_out: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    candidates: Vec<Compared>,
+    candidates: Vec<ComparedGrouping>,
     #[serde(skip)]
-    notes: Notes,
+    notes: OutputNotes,
 }
 
 /// The best grouping found for one number of coalitions.
 #[derive(Debug, Serialize)]
-struct Compared {
+struct ComparedGrouping {
     coalitions: usize,
     objective: f64,
     held_out: f64,
@@ -55,7 +55,7 @@ struct Compared {
 
 /// Details of the text output only.
 #[derive(Debug)]
-struct Notes {
+struct OutputNotes {
     silos: usize,
     limit: Duration,
     at_most: bool,
@@ -66,12 +66,15 @@ struct Notes {
 }
 
 /// Reads the losses, chooses the number of coalitions if requested, and solves the program.
-pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<CoalitionsResult, SolveError> {
+pub(super) fn solve(
+    asked: &SolveCoalitions,
+    bar: &ProgressBar,
+) -> Result<CoalitionsResult, SolveError> {
     let auto = asked.coalitions == Number::Auto;
     if asked.at_most && auto {
         return Err(SolveError::AtMostAuto);
     }
-    let table = Table::read(&asked.losses)?.square()?;
+    let table = NumberTable::read(&asked.losses)?.square()?;
     if let Number::Of(number) = asked.coalitions {
         check_parts("--coalitions", number, &table)?;
     }
@@ -93,7 +96,9 @@ pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<CoalitionsR
         Number::Of(number) => {
             let found = match asked.at_most {
                 true => prove_at_most(&losses, number, asked.seed, &stop),
-                false => Program::new(&losses, number).map(|it| it.prove(asked.seed, &stop)),
+                false => {
+                    CoalitionProgram::new(&losses, number).map(|it| it.prove(asked.seed, &stop))
+                }
             };
             (found.expect(POSSIBLE), Vec::new())
         }
@@ -107,11 +112,11 @@ pub(super) fn solve(asked: &Coalitions, bar: &ProgressBar) -> Result<CoalitionsR
         time_limit_hit: late.into_inner() && (auto || !found.optimal),
         seconds: start.elapsed().as_secs_f64(),
         held_out: (auto || held_out.is_some()).then(|| transfer(judge, &found.assignment)),
-        candidates: candidates.iter().map(Compared::from).collect(),
+        candidates: candidates.iter().map(ComparedGrouping::from).collect(),
         objective: found.objective,
         lower_bound: found.lower_bound,
         optimal: found.optimal,
-        notes: Notes {
+        notes: OutputNotes {
             silos: losses.len(),
             limit: asked.time_limit,
             at_most: asked.at_most,
@@ -127,11 +132,11 @@ fn choose(
     judge: &Scores,
     seed: u64,
     stop: &(dyn Fn() -> bool + Sync),
-) -> (Solution, Vec<Candidate>) {
+) -> (Solution, Vec<GroupingCandidate>) {
     let held_out = |grouping: &[u32]| transfer(judge, grouping);
     let candidates = candidates(losses, seed, held_out, stop).expect(POSSIBLE);
     let chosen = best(&candidates).expect(POSSIBLE);
-    let program = Program::new(losses, chosen.coalitions).expect(POSSIBLE);
+    let program = CoalitionProgram::new(losses, chosen.coalitions).expect(POSSIBLE);
     let mut found = program.prove(seed, stop);
     let known = &chosen.solution;
     // The time may have ended before the proof began.
@@ -146,8 +151,8 @@ fn choose(
 }
 
 /// Losses of the same silos on other data.
-fn held_out_of(path: &Path, losses: &Table) -> Result<Scores, SolveError> {
-    let table = Table::read(path)?.square()?;
+fn held_out_of(path: &Path, losses: &NumberTable) -> Result<Scores, SolveError> {
+    let table = NumberTable::read(path)?.square()?;
     match table.rows().len() == losses.rows().len() {
         true => Ok(scores(&table)),
         false => Err(SolveError::HeldOut {
@@ -159,7 +164,7 @@ fn held_out_of(path: &Path, losses: &Table) -> Result<Scores, SolveError> {
     }
 }
 
-fn scores(table: &Table) -> Scores {
+fn scores(table: &NumberTable) -> Scores {
     Scores::from_rows(table.rows()).expect("a square table of numbers below the limit of a table")
 }
 
@@ -170,8 +175,8 @@ fn gap(found: &Solution) -> f64 {
     if above > 0.0 { above / size } else { 0.0 }
 }
 
-impl From<&Candidate> for Compared {
-    fn from(candidate: &Candidate) -> Self {
+impl From<&GroupingCandidate> for ComparedGrouping {
+    fn from(candidate: &GroupingCandidate) -> Self {
         Self {
             coalitions: candidate.coalitions,
             objective: candidate.solution.objective,
@@ -180,9 +185,9 @@ impl From<&Candidate> for Compared {
     }
 }
 
-impl Answer for CoalitionsResult {
+impl SolveAnswer for CoalitionsResult {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Notes {
+        let OutputNotes {
             silos,
             limit,
             at_most,
@@ -231,8 +236,8 @@ impl CoalitionsResult {
         if self.candidates.is_empty() {
             return Ok(());
         }
-        let chosen = |candidate: &&Compared| candidate.coalitions == self.number;
-        let mut candidates: Vec<&Compared> = self.candidates.iter().collect();
+        let chosen = |candidate: &&ComparedGrouping| candidate.coalitions == self.number;
+        let mut candidates: Vec<&ComparedGrouping> = self.candidates.iter().collect();
         candidates.sort_by(|a, b| {
             let first = chosen(b).cmp(&chosen(a));
             first.then(a.held_out.total_cmp(&b.held_out))
@@ -264,8 +269,8 @@ impl CoalitionsResult {
             writeln!(out, "{}", if chosen(&candidate) { "  chosen" } else { "" })?;
         }
         let advice = match self.notes {
-            Notes { judged: true, .. } => return Ok(()),
-            Notes {
+            OutputNotes { judged: true, .. } => return Ok(()),
+            OutputNotes {
                 in_sample: true, ..
             } => {
                 "Every silo's own model is the best on its own data, as with losses measured on the \

@@ -4,16 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use formatting::numbers;
-use report::diagram::{Diagram, Node};
+use report::diagram::{Diagram, DiagramNode};
 
-use super::topology::Learned;
+use super::topology::TopologyResult;
 use super::{SolveError, listed};
-use crate::cli::Topology;
+use crate::cli::SolveTopology;
 
 /// Writes the requested drawings and returns their paths.
 pub(super) fn write<'a>(
-    asked: &'a Topology,
-    learned: &Learned,
+    asked: &'a SolveTopology,
+    learned: &TopologyResult,
 ) -> Result<Vec<&'a Path>, SolveError> {
     let diagram = diagram(learned);
     let wanted = [
@@ -33,7 +33,7 @@ pub(super) fn write<'a>(
     Ok(written)
 }
 
-fn diagram(learned: &Learned) -> Diagram {
+fn diagram(learned: &TopologyResult) -> Diagram {
     let (kind, silos) = (learned.kind(), learned.silos());
     let node = |(index, &weight): (usize, &f64)| {
         let neighbours = learned.adjacency[index]
@@ -43,7 +43,7 @@ fn diagram(learned: &Learned) -> Diagram {
         let of = silos.as_ref().map_or(String::new(), |silos| {
             format!(" (silos {})", listed(&silos[index]))
         });
-        Node {
+        DiagramNode {
             label: index.to_string(),
             about: format!(
                 "{kind} {index}{of}: prior {weight:.4}, {} {:.4}, {}",

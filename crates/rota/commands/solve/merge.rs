@@ -10,43 +10,43 @@ use methods::similarity::{Vectors, gram_f64};
 use report::letter;
 use serde::Serialize;
 
-use super::table::{Table, TableError};
-use super::{Answer, NUMBERED, SolveError, check_parts, members, write_parts};
-use crate::cli::Merge;
+use super::table::{NumberTable, TableError};
+use super::{NUMBERED, SolveAnswer, SolveError, check_parts, members, write_parts};
+use crate::cli::SolveMerge;
 
 /// Largest number of samples that a `f64` represents exactly.
 const MOST_SAMPLES: f64 = 9_007_199_254_740_992.0;
 
 /// The result: groups, utilities and merges.
 #[derive(Debug, Serialize)]
-pub(super) struct Groups {
+pub(super) struct MergeResult {
     groups: Vec<Vec<usize>>,
     utility: Vec<f64>,
     total_utility: f64,
-    merges: Vec<Step>,
+    merges: Vec<MergeStep>,
     #[serde(flatten)]
-    admission: Option<Admission>,
+    admission: Option<AdmissionResult>,
     #[serde(skip)]
     samples: Vec<u64>,
 }
 
 /// One merge of two groups, named by their first silos.
 #[derive(Debug, Serialize)]
-struct Step {
+struct MergeStep {
     merge: [usize; 2],
     benefit: f64,
 }
 
 /// Groups of the newcomers.
 #[derive(Debug, Serialize)]
-struct Admission {
-    admitted: Vec<Admitted>,
+struct AdmissionResult {
+    admitted: Vec<AdmittedSilo>,
     newcomer_samples: Option<u64>,
 }
 
 /// The group of one newcomer, and the benefit of its best group.
 #[derive(Debug, Serialize)]
-struct Admitted {
+struct AdmittedSilo {
     silo: usize,
     group: Option<u32>,
     benefit: f64,
@@ -55,8 +55,8 @@ struct Admitted {
 }
 
 /// Reads the updates, merges, and assigns newcomers if there are any.
-pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
-    let updates = Table::read(&asked.updates)?;
+pub(super) fn solve(asked: &SolveMerge) -> Result<MergeResult, SolveError> {
+    let updates = NumberTable::read(&asked.updates)?;
     let silos = updates.rows().len();
     if let Some(groups) = asked.groups {
         check_parts("--groups", groups, &updates)?;
@@ -71,7 +71,7 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
     let all: Vec<&[f64]> = updates
         .rows()
         .iter()
-        .chain(newcomers.iter().flat_map(Table::rows))
+        .chain(newcomers.iter().flat_map(NumberTable::rows))
         .map(Vec::as_slice)
         .collect();
     let gram = Vectors::new(&all).map(|rows| gram_f64(&rows));
@@ -96,26 +96,26 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
             .iter()
             .max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
         let (&best, &benefit) = best.expect("there is at least one group");
-        Ok(Admitted {
+        Ok(AdmittedSilo {
             silo,
             group: found.group,
             benefit,
             best,
         })
     };
-    let admitted: Result<Vec<Admitted>, SolveError> =
+    let admitted: Result<Vec<AdmittedSilo>, SolveError> =
         (silos..silos + arriving).map(admit).collect();
-    let admission = Admission {
+    let admission = AdmissionResult {
         admitted: admitted?,
         newcomer_samples,
     };
     samples.truncate(silos);
-    Ok(Groups {
+    Ok(MergeResult {
         groups: members(assignment),
         merges: merged
             .merges
             .iter()
-            .map(|merge| Step {
+            .map(|merge| MergeStep {
                 merge: merge.groups,
                 benefit: merge.benefit,
             })
@@ -128,8 +128,8 @@ pub(super) fn solve(asked: &Merge) -> Result<Groups, SolveError> {
 }
 
 /// The newcomers' updates, of the same length as the silos'.
-fn newcomers_of(path: &Path, updates: &Table) -> Result<Table, SolveError> {
-    let newcomers = Table::read(path)?;
+fn newcomers_of(path: &Path, updates: &NumberTable) -> Result<NumberTable, SolveError> {
+    let newcomers = NumberTable::read(path)?;
     match newcomers.columns() == updates.columns() {
         true => Ok(newcomers),
         false => Err(SolveError::Newcomers {
@@ -144,10 +144,10 @@ fn newcomers_of(path: &Path, updates: &Table) -> Result<Table, SolveError> {
 /// The samples of silos and newcomers; and the mean, if it is assumed for the newcomers.
 fn samples(
     path: &Path,
-    updates: &Table,
+    updates: &NumberTable,
     newcomers: usize,
 ) -> Result<(Vec<u64>, Option<u64>), SolveError> {
-    let table = Table::read(path)?;
+    let table = NumberTable::read(path)?;
     let counted: Result<Vec<u64>, TableError> = (0..table.rows().len())
         .map(|row| match table.rows()[row][..] {
             [count] if count.fract() == 0.0 && (1.0..=MOST_SAMPLES).contains(&count) => {
@@ -192,7 +192,7 @@ fn samples(
     Ok((counted, Some(mean)))
 }
 
-impl Answer for Groups {
+impl SolveAnswer for MergeResult {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let groups = numbers::plural(self.groups.len(), "group");
         let silos = numbers::plural(self.utility.len(), "silo");
@@ -219,7 +219,7 @@ impl Answer for Groups {
         if !self.merges.is_empty() {
             writeln!(out, "\nMerges in order (groups named by their first silo):")?;
         }
-        for Step {
+        for MergeStep {
             merge: [into, from],
             benefit,
         } in &self.merges
@@ -233,10 +233,10 @@ impl Answer for Groups {
     }
 }
 
-impl Admission {
+impl AdmissionResult {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nNewcomers, each assigned independently:")?;
-        for Admitted {
+        for AdmittedSilo {
             silo,
             group,
             benefit,

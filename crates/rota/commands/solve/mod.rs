@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use super::CommandError;
 use crate::cli::Solve;
-use table::{Table, TableError};
+use table::{NumberTable, TableError};
 
 /// Errors of `rota solve`.
 #[derive(Debug, thiserror::Error)]
@@ -146,7 +146,7 @@ impl SolveError {
 }
 
 /// A result that prints as JSON (by its fields) or as text.
-trait Answer: Serialize {
+trait SolveAnswer: Serialize {
     /// Writes the result as text.
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
 }
@@ -175,7 +175,7 @@ pub(crate) fn run(solve: &Solve, bar: &ProgressBar) -> Result<(), CommandError> 
     }
 }
 
-fn print(json: bool, answer: &impl Answer) -> Result<(), CommandError> {
+fn print(json: bool, answer: &impl SolveAnswer) -> Result<(), CommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
         serde_json::to_writer(&mut out, answer).map_err(io::Error::from)?;
@@ -187,7 +187,7 @@ fn print(json: bool, answer: &impl Answer) -> Result<(), CommandError> {
 }
 
 /// Refuses to group the silos of a file into 0 parts or more parts than silos.
-fn check_parts(option: &'static str, asked: usize, silos: &Table) -> Result<(), SolveError> {
+fn check_parts(option: &'static str, asked: usize, silos: &NumberTable) -> Result<(), SolveError> {
     let most = silos.rows().len();
     match (1..=most).contains(&asked) {
         true => Ok(()),

@@ -8,9 +8,9 @@ use methods::robust::{TransportCost, linear, logistic};
 use report::terminal::wrapped;
 use serde::Serialize;
 
-use super::table::{Table, TableError};
-use super::{Answer, SolveError};
-use crate::cli::{Loss, RobustLoss};
+use super::table::{NumberTable, TableError};
+use super::{SolveAnswer, SolveError};
+use crate::cli::{LossKind, SolveRobustLoss};
 
 /// Largest number of columns named in an error.
 const COLUMNS: usize = 30;
@@ -30,11 +30,11 @@ pub(super) struct Worst {
 }
 
 /// Reads data and model, and computes the robust loss.
-pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
-    if asked.loss == Loss::Absolute && asked.label_cost.is_some() {
+pub(super) fn solve(asked: &SolveRobustLoss) -> Result<Worst, SolveError> {
+    if asked.loss == LossKind::Absolute && asked.label_cost.is_some() {
         return Err(SolveError::LabelCost);
     }
-    let (names, data) = Table::read_named(&asked.data)?;
+    let (names, data) = NumberTable::read_named(&asked.data)?;
     let target = target(&data, &names, &asked.target)?;
     let mut features = names;
     features.remove(target);
@@ -49,11 +49,11 @@ pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
         (row[target], products.sum::<f64>())
     });
     let (worst, kind) = match asked.loss {
-        Loss::Absolute => {
+        LossKind::Absolute => {
             let residuals: Vec<f64> = predictions.map(|(y, prediction)| y - prediction).collect();
             (linear(&residuals, &theta, radius, norm)?, "absolute")
         }
-        Loss::Logistic => {
+        LossKind::Logistic => {
             let labels = labels(&data, target)?;
             let margins: Vec<f64> = predictions
                 .zip(labels)
@@ -75,7 +75,7 @@ pub(super) fn solve(asked: &RobustLoss) -> Result<Worst, SolveError> {
 }
 
 /// The position of the column to predict.
-fn target(data: &Table, names: &[String], column: &str) -> Result<usize, TableError> {
+fn target(data: &NumberTable, names: &[String], column: &str) -> Result<usize, TableError> {
     let found = names.iter().position(|name| name == column);
     found.ok_or_else(|| TableError::NoColumn {
         file: data.file().to_owned(),
@@ -85,8 +85,8 @@ fn target(data: &Table, names: &[String], column: &str) -> Result<usize, TableEr
 }
 
 /// The model, one weight for every feature.
-fn theta(model: &Path, data: &Table, features: &[String]) -> Result<Vec<f64>, SolveError> {
-    let model = Table::read(model)?;
+fn theta(model: &Path, data: &NumberTable, features: &[String]) -> Result<Vec<f64>, SolveError> {
+    let model = NumberTable::read(model)?;
     let [theta] = model.rows() else {
         return Err(SolveError::ModelRows {
             file: model.file().to_owned(),
@@ -114,7 +114,7 @@ fn theta(model: &Path, data: &Table, features: &[String]) -> Result<Vec<f64>, So
 }
 
 /// The labels as −1 and 1.
-fn labels(data: &Table, target: usize) -> Result<Vec<f64>, TableError> {
+fn labels(data: &NumberTable, target: usize) -> Result<Vec<f64>, TableError> {
     let mut lower: Option<(f64, u64)> = None;
     let label = |(row, values): (usize, &Vec<f64>)| {
         let label = values[target];
@@ -137,7 +137,7 @@ fn labels(data: &Table, target: usize) -> Result<Vec<f64>, TableError> {
     data.rows().iter().enumerate().map(label).collect()
 }
 
-impl Answer for Worst {
+impl SolveAnswer for Worst {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self {
             loss,

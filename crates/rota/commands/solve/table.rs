@@ -86,14 +86,14 @@ impl fmt::Display for CsvPosition {
 
 /// A table of finite numbers with at least one row and one column.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct NumberTable {
     file: String,
     /// The line in the file of every row.
     lines: Vec<u64>,
     rows: Vec<Vec<f64>>,
 }
 
-impl Table {
+impl NumberTable {
     /// Reads a table without a header line.
     pub(crate) fn read(path: &Path) -> Result<Self, TableError> {
         let (file, text) = text(path)?;

@@ -8,20 +8,20 @@ use formatting::numbers;
 use methods::Matrix;
 use methods::clustering::kmeans::KMeans;
 use methods::similarity::{self, Vectors, min_max, squared_distances_f64};
-use methods::topology::{self, Options, Scale, adjacency, client_prior};
+use methods::topology::{self, Scale, TopologyOptions, adjacency, client_prior};
 use report::terminal::wrapped;
 use serde::Serialize;
 
-use super::table::Table;
-use super::{Answer, NUMBERED, SolveError, check_parts, listed, members};
-use crate::cli::Topology;
+use super::table::NumberTable;
+use super::{NUMBERED, SolveAnswer, SolveError, check_parts, listed, members};
+use crate::cli::SolveTopology;
 
 /// Allowed relative asymmetry of similarities from a file.
 const SYMMETRY: f64 = 1e-9;
 
 /// The result: a topology of silos or of clusters.
 #[derive(Debug, Serialize)]
-pub(super) struct Learned {
+pub(super) struct TopologyResult {
     similarity: Vec<Vec<f64>>,
     pub(super) adjacency: Vec<Vec<u8>>,
     pub(super) centrality: Vec<f64>,
@@ -42,13 +42,13 @@ pub(super) struct Learned {
 }
 
 /// Reads parameters or similarities and learns the topology.
-pub(super) fn solve(asked: &Topology) -> Result<Learned, SolveError> {
+pub(super) fn solve(asked: &SolveTopology) -> Result<TopologyResult, SolveError> {
     let (similarity, clusters) = match (&asked.similarity, &asked.params) {
         (Some(path), _) => (given(path)?, None),
-        (None, Some(path)) => measured(asked, &Table::read(path)?)?,
+        (None, Some(path)) => measured(asked, &NumberTable::read(path)?)?,
         (None, None) => unreachable!("the command line asks for one of the two"),
     };
-    let options = Options {
+    let options = TopologyOptions {
         epsilon: asked.epsilon,
         centrality: asked.centrality.into(),
         scale: if asked.raw {
@@ -56,7 +56,7 @@ pub(super) fn solve(asked: &Topology) -> Result<Learned, SolveError> {
         } else {
             Scale::Normalised
         },
-        ..Options::default()
+        ..TopologyOptions::default()
     };
     let learned = topology::Topology::learn(&similarity, &options)?;
     let prior = match &clusters {
@@ -68,7 +68,7 @@ pub(super) fn solve(asked: &Topology) -> Result<Learned, SolveError> {
         .centrality
         .to_possible_value()
         .expect("no centrality is hidden");
-    Ok(Learned {
+    Ok(TopologyResult {
         adjacency: rows(&adjacency)
             .map(|row| row.iter().map(|&one| one as u8).collect())
             .collect(),
@@ -90,7 +90,7 @@ fn rows(matrix: &Matrix) -> impl Iterator<Item = &[f64]> {
 
 /// Similarities from a file, normalised unless all are in [0, 1].
 fn given(path: &Path) -> Result<Matrix, SolveError> {
-    let table = Table::read(path)?.square()?;
+    let table = NumberTable::read(path)?.square()?;
     let similarity = table.matrix();
     let mut within = true;
     for row in 0..similarity.rows() {
@@ -119,7 +119,10 @@ fn given(path: &Path) -> Result<Matrix, SolveError> {
 }
 
 /// Normalised similarities of parameters, or of the means of their clusters.
-fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>>), SolveError> {
+fn measured(
+    asked: &SolveTopology,
+    params: &NumberTable,
+) -> Result<(Matrix, Option<Vec<u32>>), SolveError> {
     let clusters = asked
         .clusters
         .map(|clusters| cluster(params, clusters, asked.seed))
@@ -135,7 +138,7 @@ fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>
         }
         None => params.rows(),
     };
-    let metric = similarity::Metric::from(asked.metric);
+    let metric = similarity::SimilarityMetric::from(asked.metric);
     let rows = Vectors::new(points).expect("rows of one length");
     let raw = metric
         .similarity_f64(&rows)
@@ -145,7 +148,7 @@ fn measured(asked: &Topology, params: &Table) -> Result<(Matrix, Option<Vec<u32>
 }
 
 /// The cluster of every silo.
-fn cluster(params: &Table, clusters: usize, seed: u64) -> Result<Vec<u32>, SolveError> {
+fn cluster(params: &NumberTable, clusters: usize, seed: u64) -> Result<Vec<u32>, SolveError> {
     check_parts("--clusters", clusters, params)?;
     let silos = params.rows().len();
     let rows = Vectors::new(params.rows()).expect("rows of one length");
@@ -158,7 +161,7 @@ fn cluster(params: &Table, clusters: usize, seed: u64) -> Result<Vec<u32>, Solve
     Ok(found.expect("a number of clusters that was checked").labels)
 }
 
-fn mean(params: &Table, members: &[usize]) -> Vec<f64> {
+fn mean(params: &NumberTable, members: &[usize]) -> Vec<f64> {
     let mut mean = vec![0.0; params.columns()];
     for &silo in members {
         for (mean, value) in mean.iter_mut().zip(&params.rows()[silo]) {
@@ -168,7 +171,7 @@ fn mean(params: &Table, members: &[usize]) -> Vec<f64> {
     mean
 }
 
-impl Learned {
+impl TopologyResult {
     /// The kind of the nodes of the graph.
     pub(super) fn kind(&self) -> &'static str {
         if self.clusters.is_some() {
@@ -206,7 +209,7 @@ impl Learned {
     }
 }
 
-impl Answer for Learned {
+impl SolveAnswer for TopologyResult {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let (kind, epsilon) = (self.kind(), self.epsilon);
         writeln!(out, "{}.", self.title())?;

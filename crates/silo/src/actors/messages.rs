@@ -8,7 +8,7 @@ use protocol::work::{Answer, Request};
 use protocol::{Hash, Input, MemberIndex, Time};
 
 use crate::notice::Notice;
-use crate::record::Record;
+use crate::record::JournalRecord;
 
 /// Silo → worker: heavy work. Answered at most once, and not at all if its round
 /// is already over.
@@ -24,7 +24,7 @@ pub(crate) struct WorkRequest {
 #[rtype(result = "()")]
 pub(crate) struct WorkResult {
     /// Records to make durable before anything else happens.
-    pub(crate) records: Vec<Record>,
+    pub(crate) records: Vec<JournalRecord>,
     /// The only blobs that are needed once the records are durable, ascending, and newer ones than
     /// this mark.
     pub(crate) retain: Option<(Vec<Hash>, u64)>,
@@ -124,12 +124,12 @@ pub(crate) struct Notices {
 /// Handle → silo: what the institution wants, as an input of the protocol.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Wish(pub(crate) Input);
+pub(crate) struct WishMessage(pub(crate) Input);
 
 /// Handle → silo: finish the current step, then stop.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Stop;
+pub(crate) struct StopSilo;
 
 /// Stop at once. The handle sends it to kill a silo; a silo actor that ends sends it to the other
 /// actors.

@@ -11,9 +11,9 @@ use protocol::Hash;
 use protocol::hash::Uniform;
 
 /// A result that is computed once and shared.
-pub(crate) struct Shared<T>(Arc<Slot<T>>);
+pub(crate) struct Shared<T>(Arc<CacheSlot<T>>);
 
-struct Slot<T> {
+struct CacheSlot<T> {
     result: OnceLock<Result<T, String>>,
     claimed: AtomicBool,
 }
@@ -27,7 +27,7 @@ impl<T> Clone for Shared<T> {
 impl<T> Default for Shared<T> {
     fn default() -> Self {
         let (result, claimed) = (OnceLock::new(), AtomicBool::new(false));
-        Self(Arc::new(Slot { result, claimed }))
+        Self(Arc::new(CacheSlot { result, claimed }))
     }
 }
 
@@ -116,10 +116,10 @@ impl<T> ResultCache<T> {
 
 /// Values that follow from bytes, by the address of the bytes. Sound because bytes are immutable,
 /// and stay at their address as long as this holds a clone of them.
-pub(super) struct BytesCache<T>(Cache<Address, (Bytes, T), RandomState>);
+pub(super) struct BytesCache<T>(Cache<BytesAddress, (Bytes, T), RandomState>);
 
 /// Address and length.
-type Address = (usize, usize);
+type BytesAddress = (usize, usize);
 
 impl<T> Default for BytesCache<T> {
     fn default() -> Self {
@@ -149,7 +149,7 @@ impl<T: Clone> BytesCache<T> {
     }
 }
 
-fn address(bytes: &Bytes) -> Address {
+fn address(bytes: &Bytes) -> BytesAddress {
     (bytes.as_ptr() as usize, bytes.len())
 }
 

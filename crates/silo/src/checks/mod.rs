@@ -12,7 +12,7 @@ use bytes::Bytes;
 use methods::Params;
 use methods::params::{LargestAbs, Reading};
 use protocol::envelope::{self, Known, Opened};
-use protocol::identity::{Claim, SimulatedKeys, Strict, Verifier};
+use protocol::identity::{SignatureClaim, SimulatedKeys, Strict, Verifier};
 use protocol::{Epoch, Frame, Hash};
 
 pub(crate) use cache::Shared;
@@ -104,7 +104,7 @@ impl Checks {
         if let Some((member, message, signature)) = frame.claimed()
             && let Some(signer) = epoch.roster.key(member)
         {
-            let claim = Claim {
+            let claim = SignatureClaim {
                 key: signer,
                 message: &message,
                 signature,
@@ -218,7 +218,7 @@ impl Checks {
 
 /// Only valid signatures are cached, so that invalid ones cannot fill the memory.
 impl Verifier for Checks {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         if let Some(keys) = &self.simulated {
             return keys.verify(claim);
         }
@@ -237,7 +237,7 @@ impl Verifier for Checks {
         holds
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         if let Some(keys) = &self.simulated {
             return keys.verify_all(claims);
         }
@@ -259,7 +259,7 @@ impl Verifier for Checks {
     }
 }
 
-fn key(claim: &Claim<'_>) -> Hash {
+fn key(claim: &SignatureClaim<'_>) -> Hash {
     let (signer, signature) = (claim.key.public().0, claim.signature.to_bytes());
     Hash::labelled("signature", &[&signer, &signature, claim.message])
 }

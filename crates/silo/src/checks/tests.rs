@@ -24,10 +24,10 @@ fn votes(n: u8) -> Vec<(VerifyingKey, Vec<u8>, Signature)> {
     (0..n).map(vote).collect()
 }
 
-fn claims(votes: &[(VerifyingKey, Vec<u8>, Signature)]) -> Vec<Claim<'_>> {
+fn claims(votes: &[(VerifyingKey, Vec<u8>, Signature)]) -> Vec<SignatureClaim<'_>> {
     votes
         .iter()
-        .map(|(key, message, signature)| Claim {
+        .map(|(key, message, signature)| SignatureClaim {
             key,
             message,
             signature: *signature,

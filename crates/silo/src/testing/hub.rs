@@ -9,14 +9,14 @@ use protocol::net::{Command, Event};
 use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 
-use super::Ends;
+use super::NetworkEnds;
 
 /// Connects several silos.
 #[derive(Clone, Default)]
-pub(crate) struct Hub(Rc<RefCell<Inner>>);
+pub(crate) struct Hub(Rc<RefCell<HubState>>);
 
 #[derive(Default)]
-struct Inner {
+struct HubState {
     silos: BTreeMap<MemberIndex, mpsc::Sender<Event>>,
     /// Open requests for blobs: the client, the hashes, and the holders still to ask in reverse order.
     tickets: BTreeMap<u64, (MemberIndex, Vec<Hash>, Vec<MemberIndex>)>,
@@ -31,8 +31,8 @@ struct Inner {
 
 impl Hub {
     /// Connects a silo, or connects it again.
-    pub(crate) fn join(&self, me: MemberIndex, ends: Ends) {
-        let Ends {
+    pub(crate) fn join(&self, me: MemberIndex, ends: NetworkEnds) {
+        let NetworkEnds {
             mut commands,
             events,
         } = ends;

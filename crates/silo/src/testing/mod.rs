@@ -110,7 +110,7 @@ pub(crate) struct Rig {
 }
 
 /// The network's ends.
-pub(crate) struct Ends {
+pub(crate) struct NetworkEnds {
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) events: mpsc::Sender<Event>,
 }
@@ -127,7 +127,7 @@ impl Rig {
     }
 
     /// Surroundings for a restart, with the disk of earlier starts.
-    pub(crate) fn surroundings(&self) -> (Surroundings, Ends) {
+    pub(crate) fn surroundings(&self) -> (Surroundings, NetworkEnds) {
         let (commands, ends_commands) = mpsc::channel(256);
         let (ends_events, events) = mpsc::channel(16);
         let notices = self.notices.clone();
@@ -142,7 +142,7 @@ impl Rig {
         };
         (
             surroundings,
-            Ends {
+            NetworkEnds {
                 commands: ends_commands,
                 events: ends_events,
             },

@@ -2,12 +2,12 @@
 
 use protocol::Hash;
 
-use crate::Record;
+use crate::JournalRecord;
 use crate::record::Adopted;
 
 /// The adoption of the outcome of this round.
-pub(crate) fn adopted(round: u64) -> Record {
-    Record::Adopted(Adopted {
+pub(crate) fn adopted(round: u64) -> JournalRecord {
+    JournalRecord::Adopted(Adopted {
         round,
         block: Hash::of(&round.to_le_bytes()).0,
         outcome: [0; 32],
@@ -18,6 +18,6 @@ pub(crate) fn adopted(round: u64) -> Record {
 }
 
 /// What the protocol notes of this round after it was applied.
-pub(crate) fn applied(round: u64) -> Record {
-    Record::Protocol(protocol::Record::Applied { round })
+pub(crate) fn applied(round: u64) -> JournalRecord {
+    JournalRecord::Protocol(protocol::Record::Applied { round })
 }

@@ -8,17 +8,17 @@ use std::time::Duration;
 use bytes::Bytes;
 use protocol::Hash;
 
-use crate::{Blobs, Done, Job, Journal, Pool, Record, StoreError, Work};
+use crate::{Blobs, Done, Journal, JournalRecord, Pool, PoolJob, StoreError, WorkSize};
 
 /// A journal in memory.
 #[derive(Clone, Default)]
-pub(crate) struct MemoryJournal(Arc<Mutex<Disk>>);
+pub(crate) struct MemoryJournal(Arc<Mutex<MemoryDisk>>);
 
 #[derive(Default)]
-struct Disk {
-    records: Vec<Record>,
+struct MemoryDisk {
+    records: Vec<JournalRecord>,
     /// Everything that was ever committed.
-    transactions: Vec<Vec<Record>>,
+    transactions: Vec<Vec<JournalRecord>>,
     /// After how many transactions the disk is full, or writing to it panics.
     room: Option<usize>,
     panics: bool,
@@ -28,7 +28,7 @@ struct Disk {
 
 impl MemoryJournal {
     /// A journal that holds these records.
-    pub(crate) fn of(records: Vec<Record>) -> Self {
+    pub(crate) fn of(records: Vec<JournalRecord>) -> Self {
         let journal = Self::default();
         journal.0.lock().unwrap().records = records;
         journal
@@ -50,22 +50,22 @@ impl MemoryJournal {
     }
 
     /// Everything that was ever committed, also what is removed by now.
-    pub(crate) fn transactions(&self) -> Vec<Vec<Record>> {
+    pub(crate) fn transactions(&self) -> Vec<Vec<JournalRecord>> {
         self.0.lock().unwrap().transactions.clone()
     }
 
-    pub(crate) fn records(&self) -> Vec<Record> {
+    pub(crate) fn records(&self) -> Vec<JournalRecord> {
         self.0.lock().unwrap().records.clone()
     }
 }
 
 impl Journal for MemoryJournal {
-    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError> {
         Ok(self.records())
     }
 
     #[expect(clippy::disallowed_methods, reason = "a disk that is slow for real")]
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         let mut disk = self.0.lock().unwrap();
         std::thread::sleep(disk.slow);
         let full = disk
@@ -84,7 +84,7 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         let mut disk = self.0.lock().unwrap();
         assert!(from <= disk.records.len() as u64);
         disk.records.truncate(from as usize);
@@ -163,14 +163,14 @@ impl Blobs for MemoryBlobs {
 pub(crate) struct TestPool(pub(crate) Duration);
 
 impl Pool for TestPool {
-    fn run(&self, work: Work, job: Job) -> Done {
+    fn run(&self, work: WorkSize, job: PoolJob) -> Done {
         let result = catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
             let said = panic.downcast_ref::<&str>().copied().unwrap_or("?");
             format!("a job panicked: {said}")
         });
         let span = match work {
-            Work::Open { signatures } => Duration::from_micros(15 * signatures),
-            Work::Train { .. } => Duration::from_millis(100) + self.0,
+            WorkSize::Open { signatures } => Duration::from_micros(15 * signatures),
+            WorkSize::Train { .. } => Duration::from_millis(100) + self.0,
             _ => Duration::from_millis(100),
         };
         Box::pin(async move {

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 use crate::Checks;
 use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
-use crate::actors::worker::{CurrentRound, Waiting, WorkerActor};
+use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::restore::restore;
 use crate::run_state::RunState;
@@ -85,7 +85,7 @@ impl Bench {
             kept: VecDeque::new(),
             again: None,
             round: CurrentRound::default(),
-            wants: Waiting::default(),
+            wants: WaitingWork::default(),
         };
         Self {
             worker: worker.start(),

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::testing::*;
-use crate::{Blobs, Checks, Journal, Record, StoreError, spawn};
+use crate::{Blobs, Checks, Journal, JournalRecord, StoreError, spawn};
 
 /// Virtual time that three rounds take at most. A silo that can store nothing leads a view until the
 /// charter's limit of 60 beats, so a few such views fit in.
@@ -23,36 +23,36 @@ const ENOUGH: Duration = Duration::from_secs(240);
 
 #[allow(clippy::large_enum_variant)] // a few dozen of them, in a test
 #[derive(Clone)]
-enum Done {
+enum DurableStep {
     Put(Hash),
-    Committed(Record),
+    Committed(JournalRecord),
     Sent(Bytes),
 }
 
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<Done>>>);
+struct StepLog(Arc<Mutex<Vec<DurableStep>>>);
 
-impl Log {
-    fn note(&self, done: Done) {
+impl StepLog {
+    fn note(&self, done: DurableStep) {
         self.0.lock().unwrap().push(done);
     }
 }
 
-struct NotedJournal(MemoryJournal, Log);
+struct NotedJournal(MemoryJournal, StepLog);
 
 impl Journal for NotedJournal {
-    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError> {
         self.0.load()
     }
 
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.0.commit(records.clone())?;
-        let committed = records.into_iter().map(Done::Committed);
+        let committed = records.into_iter().map(DurableStep::Committed);
         committed.for_each(|done| self.1.note(done));
         Ok(())
     }
 
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.0.replace(from, records)
     }
 }
@@ -60,7 +60,7 @@ impl Journal for NotedJournal {
 /// A store of blobs on a disk with room for a number of blobs.
 struct NotedBlobs {
     kept: Arc<MemoryBlobs>,
-    log: Log,
+    log: StepLog,
     room: Mutex<usize>,
 }
 
@@ -73,7 +73,7 @@ impl Blobs for NotedBlobs {
         let mut room = self.room.lock().unwrap();
         *room = room.checked_sub(1).ok_or_else(full)?;
         self.kept.put(hash, blob)?;
-        self.log.note(Done::Put(hash));
+        self.log.note(DurableStep::Put(hash));
         Ok(())
     }
 
@@ -87,9 +87,9 @@ impl Blobs for NotedBlobs {
 }
 
 /// Four silos and three rounds; the third has room for this number of blobs. Its log, and all frames.
-fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
+fn third(room: usize) -> (Vec<DurableStep>, Vec<(MemberIndex, Bytes)>) {
     virtually(async {
-        let (epoch, hub, log) = (epoch(4, 3), Hub::default(), Log::default());
+        let (epoch, hub, log) = (epoch(4, 3), Hub::default(), StepLog::default());
         // Without the cache every silo fetches and computes everything itself.
         let checks = Checks::new(false);
         let rigs: Vec<_> = (0..4).map(|_| Rig::new(checks.clone())).collect();
@@ -109,7 +109,7 @@ fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
                 tokio::task::spawn_local(async move {
                     while let Some(command) = said.recv().await {
                         if let Command::Send { frame, .. } | Command::Publish { frame } = &command {
-                            log.note(Done::Sent(frame.clone()));
+                            log.note(DurableStep::Sent(frame.clone()));
                         }
                         let _ = on.send(command).await;
                     }
@@ -134,7 +134,7 @@ fn third(room: usize) -> (Vec<Done>, Vec<(MemberIndex, Bytes)>) {
 
 /// Numbers of signed and adopted things whose dependencies were checked.
 #[derive(Debug, Default, PartialEq)]
-struct Counts {
+struct CheckedCounts {
     trained: usize,
     contributed: usize,
     included: usize,
@@ -153,16 +153,16 @@ struct Past {
     /// The round of the last adoption.
     last: u64,
     blocks: BTreeMap<Hash, Block>,
-    counts: Counts,
+    counts: CheckedCounts,
     /// Room for blobs, for messages.
     room: usize,
 }
 
 impl Past {
     /// The blobs that have to be durable before this is committed.
-    fn needed(&mut self, record: &Record) -> Vec<Hash> {
+    fn needed(&mut self, record: &JournalRecord) -> Vec<Hash> {
         match record {
-            Record::Trained {
+            JournalRecord::Trained {
                 blob,
                 personal,
                 round,
@@ -171,7 +171,7 @@ impl Past {
                 self.trained.insert((*round, Hash(*blob)));
                 vec![Hash(*blob), Hash(*personal)]
             }
-            Record::Adopted(adopted) => {
+            JournalRecord::Adopted(adopted) => {
                 self.counts.adopted += 1;
                 self.last = adopted.round;
                 let all = adopted.blobs.iter();
@@ -180,8 +180,8 @@ impl Past {
                     .map(Hash)
                     .collect()
             }
-            Record::Protocol(record) => self.needed_by_protocol(record),
-            Record::Lost | Record::Begun => Vec::new(),
+            JournalRecord::Protocol(record) => self.needed_by_protocol(record),
+            JournalRecord::Lost | JournalRecord::Begun => Vec::new(),
         }
     }
 
@@ -220,7 +220,11 @@ impl Past {
 }
 
 /// Checks that everything a silo signed depends only on data that were durable before.
-fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize) -> Counts {
+fn rests_on_durable(
+    log: Vec<DurableStep>,
+    frames: &[(MemberIndex, Bytes)],
+    room: usize,
+) -> CheckedCounts {
     let epoch = epoch(4, 3);
     let message = |frame: &Bytes| -> Option<Message> {
         match envelope::open(&epoch, &Strict, &Known::default(), frame).unwrap() {
@@ -241,12 +245,12 @@ fn rests_on_durable(log: Vec<Done>, frames: &[(MemberIndex, Bytes)], room: usize
     }
     for done in log {
         let needed = match &done {
-            Done::Put(hash) => {
+            DurableStep::Put(hash) => {
                 past.put.insert(*hash);
                 continue;
             }
-            Done::Committed(record) => past.needed(record),
-            Done::Sent(frame) => match message(frame).map(|message| message.body) {
+            DurableStep::Committed(record) => past.needed(record),
+            DurableStep::Sent(frame) => match message(frame).map(|message| message.body) {
                 Some(Body::Inclusion { sheet }) => {
                     past.counts.included += 1;
                     past.sheets[&sheet].clone()
@@ -277,7 +281,7 @@ fn a_model_that_could_not_be_stored_is_not_signed() {
     let all = third(usize::MAX).0;
     let puts = all
         .iter()
-        .filter(|done| matches!(done, Done::Put(_)))
+        .filter(|done| matches!(done, DurableStep::Put(_)))
         .count();
     assert!(puts > 12, "{puts}");
     for room in 0..puts {

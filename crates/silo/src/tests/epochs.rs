@@ -9,12 +9,12 @@ use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::testing::*;
-use crate::{Checks, Journal, Record, SiloConfig, SiloHandle, Stopped, spawn};
+use crate::{Checks, Journal, JournalRecord, SiloConfig, SiloHandle, Stopped, spawn};
 
 /// The epochs that a journal has reached.
 pub(super) fn epochs(first: &Arc<Epoch>, rig: &Rig) -> Epochs {
     let protocol = |record| match record {
-        Record::Protocol(record) => Some(record),
+        JournalRecord::Protocol(record) => Some(record),
         _ => None,
     };
     let records = rig.journal.records().into_iter().filter_map(protocol);
@@ -90,7 +90,9 @@ fn a_member_joins_and_rounds_go_on_after_the_last() {
             proof: passage.proof.clone(),
         };
         let mut journal = rigs[4].journal.clone();
-        journal.commit(vec![Record::Protocol(record)]).unwrap();
+        journal
+            .commit(vec![JournalRecord::Protocol(record)])
+            .unwrap();
         let mut silos: Vec<_> = (0..5).map(start).collect();
         sleep(LONG).await;
         for silo in &mut silos {

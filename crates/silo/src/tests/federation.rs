@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::LONG;
 use crate::testing::*;
-use crate::{Blobs, Checks, Notice, Record, Stopped, Totals, spawn};
+use crate::{Blobs, Checks, JournalRecord, Notice, Stopped, Totals, spawn};
 
 /// The fault of the third of four silos.
 enum Third {
@@ -63,7 +63,7 @@ fn four(memo: bool, third: Third) -> (Vec<Rig>, Hub, Totals) {
 /// Checks that every vote, proposal and contribution that the third silo sent is in its journal.
 fn is_durable(epoch: &Epoch, rig: &Rig, hub: &Hub, room: usize) -> usize {
     let promised = |record| match record {
-        Record::Protocol(
+        JournalRecord::Protocol(
             protocol::Record::Vote(message)
             | protocol::Record::Proposed(message)
             | protocol::Record::Contributed(message),
@@ -115,7 +115,7 @@ fn every_sent_promise_is_durable_and_a_full_disk_stops_the_silo() {
         let full = Stopped::Journal(full());
         let expected = if room < commits { full } else { Stopped::Asked };
         assert_eq!(notices.last().unwrap().1, Notice::Stopped(expected));
-        let adopted = |record: &Record| matches!(record, Record::Adopted(_));
+        let adopted = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(_));
         let durable = rig
             .journal
             .records()
@@ -209,7 +209,7 @@ fn what_a_silo_computes_is_kept_and_used_where_it_was_laid_down() {
         .records()
         .into_iter()
         .filter_map(|record| match record {
-            Record::Trained { blob, .. } => Some(Hash(blob)),
+            JournalRecord::Trained { blob, .. } => Some(Hash(blob)),
             _ => None,
         });
     let own = trained.last().and_then(|blob| rig.blobs.get(&blob));

@@ -8,7 +8,7 @@ use methods::strategy::{Edges, Kept, Memory};
 use protocol::{Hash, codec};
 
 use crate::outcome::{Document, DocumentError, FORMAT, Settled};
-use crate::record::{Adopted, Record};
+use crate::record::{Adopted, JournalRecord};
 use crate::testing::model;
 
 #[path = "../../../../tests/golden/mod.rs"]
@@ -19,10 +19,10 @@ fn hash(byte: u8) -> Hash {
 }
 
 /// One record of every kind; those of the protocol are pinned in `crates/protocol/tests/golden`.
-fn records() -> Vec<(&'static str, Record)> {
+fn records() -> Vec<(&'static str, JournalRecord)> {
     let all = vec![
-        Record::Protocol(protocol::Record::Applied { round: 2 }),
-        Record::Adopted(Adopted {
+        JournalRecord::Protocol(protocol::Record::Applied { round: 2 }),
+        JournalRecord::Adopted(Adopted {
             round: 2,
             block: [10; 32],
             outcome: [8; 32],
@@ -30,13 +30,13 @@ fn records() -> Vec<(&'static str, Record)> {
             personal: [13; 32],
             blobs: vec![[8; 32], [11; 32]],
         }),
-        Record::Lost,
-        Record::Trained {
+        JournalRecord::Lost,
+        JournalRecord::Trained {
             round: 3,
             blob: [14; 32],
             personal: [15; 32],
         },
-        Record::Begun,
+        JournalRecord::Begun,
     ];
     all.into_iter()
         .map(|record| (name(&record), record))
@@ -44,13 +44,13 @@ fn records() -> Vec<(&'static str, Record)> {
 }
 
 /// A new kind of record does not compile without a name here; give it an example above as well.
-fn name(record: &Record) -> &'static str {
+fn name(record: &JournalRecord) -> &'static str {
     match record {
-        Record::Protocol(_) => "protocol",
-        Record::Adopted(_) => "adopted",
-        Record::Lost => "lost",
-        Record::Trained { .. } => "trained",
-        Record::Begun => "begun",
+        JournalRecord::Protocol(_) => "protocol",
+        JournalRecord::Adopted(_) => "adopted",
+        JournalRecord::Lost => "lost",
+        JournalRecord::Trained { .. } => "trained",
+        JournalRecord::Begun => "begun",
     }
 }
 
@@ -58,7 +58,10 @@ fn name(record: &Record) -> &'static str {
 fn journal_records_have_their_pinned_bytes() {
     let lines = records().into_iter().map(|(name, record)| {
         let bytes = codec::encode(&record);
-        assert_eq!(codec::decode::<Record>(&bytes, codec::LIMIT), Ok(record));
+        assert_eq!(
+            codec::decode::<JournalRecord>(&bytes, codec::LIMIT),
+            Ok(record)
+        );
         (name, bytes)
     });
     file::check("golden/records.hex", &file::lines(lines));

@@ -12,17 +12,17 @@ use super::LONG;
 use crate::outcome::Document;
 use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
-use crate::{Adopted, Checks, Missing, Notice, Record, spawn};
+use crate::{Adopted, Checks, JournalRecord, Missing, Notice, spawn};
 
 const ROUNDS: u64 = 6;
 
 /// Selects the blobs of a silo to remove, given its last adoption.
-type Which = fn(&Rig, &Adopted) -> Vec<Hash>;
+type BlobSelection = fn(&Rig, &Adopted) -> Vec<Hash>;
 
 fn last(rig: &Rig) -> Adopted {
     let records = rig.journal.records().into_iter().rev();
     let adopted = |record| match record {
-        Record::Adopted(adopted) => Some(adopted),
+        JournalRecord::Adopted(adopted) => Some(adopted),
         _ => None,
     };
     records.into_iter().find_map(adopted).unwrap()
@@ -35,7 +35,7 @@ fn models(rig: &Rig, adopted: &Adopted) -> Vec<Hash> {
 
 /// Four silos; the third is killed after three rounds, loses blobs, and restarts at once, or when the
 /// others are two rounds further.
-fn four(which: Which, keep: u32, late: bool) -> Vec<Rig> {
+fn four(which: BlobSelection, keep: u32, late: bool) -> Vec<Rig> {
     virtually(async {
         let (hub, checks) = (Hub::default(), Checks::new(false));
         let mut epoch = (*epoch(4, ROUNDS)).clone();
@@ -104,11 +104,13 @@ fn whole(rigs: &[Rig]) -> f32 {
         (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for record in third.journal.records() {
         match record {
-            Record::Adopted(adopted) => assert!(blocks.insert(adopted.block), "adopted twice"),
-            Record::Protocol(protocol::Record::Contributed(message)) => {
+            JournalRecord::Adopted(adopted) => {
+                assert!(blocks.insert(adopted.block), "adopted twice")
+            }
+            JournalRecord::Protocol(protocol::Record::Contributed(message)) => {
                 assert!(contributed.insert(message.round), "contributed twice");
             }
-            Record::Protocol(protocol::Record::Vote(message)) => {
+            JournalRecord::Protocol(protocol::Record::Vote(message)) => {
                 let kind = format!("{:?}", message.body.kind());
                 assert!(voted.insert((message.view, kind)), "voted twice");
             }
@@ -126,7 +128,7 @@ fn whole(rigs: &[Rig]) -> f32 {
 #[test]
 fn missing_blobs_of_an_adopted_outcome_are_fetched_again_and_rounds_continue() {
     // The number of rounds whose blobs are kept, and the newest round with all its blobs.
-    let cases: [(&str, u32, u64, Which); 5] = [
+    let cases: [(&str, u32, u64, BlobSelection); 5] = [
         ("document", 1, 0, |_, adopted| vec![Hash(adopted.outcome)]),
         ("document", 2, 2, |_, adopted| vec![Hash(adopted.outcome)]),
         ("models", 2, 2, models),
@@ -168,7 +170,7 @@ fn a_silo_that_was_away_long_skips_outcomes_that_no_member_keeps() {
 
 #[test]
 fn missing_models_of_a_sheet_stop_no_silo() {
-    let entries: Which = |rig, adopted| {
+    let entries: BlobSelection = |rig, adopted| {
         let models = models(rig, adopted);
         let kept = |hash: &Hash| !models.contains(hash) && hash.0 != adopted.outcome;
         adopted
@@ -233,8 +235,8 @@ fn a_journal_lost_by_a_used_key_stays_lost_after_a_restart() {
         silos[2].kill();
         silos[2].stopped().await;
         let records = rigs[2].journal.records();
-        assert_eq!(records[0], Record::Begun);
-        assert!(records.contains(&Record::Lost));
+        assert_eq!(records[0], JournalRecord::Begun);
+        assert!(records.contains(&JournalRecord::Lost));
         let (mut journal, blobs) = (rigs[2].journal.clone(), rigs[2].blobs.clone());
         let restored = crate::restore::restore(&config(&epoch, 2), &mut journal, &*blobs);
         assert!(matches!(restored.unwrap().start, Start::Lost));
@@ -244,18 +246,18 @@ fn a_journal_lost_by_a_used_key_stays_lost_after_a_restart() {
 #[test]
 fn a_new_silo_that_has_not_acted_is_new_again_after_a_restart() {
     let rigs = four(|_, adopted| vec![Hash(adopted.outcome)], 1, false);
-    let learned = |record: &Record| {
+    let learned = |record: &JournalRecord| {
         matches!(
             record,
-            Record::Adopted(_)
-                | Record::Protocol(
+            JournalRecord::Adopted(_)
+                | JournalRecord::Protocol(
                     protocol::Record::Final { .. } | protocol::Record::Applied { .. }
                 )
         )
     };
     let mut journal = MemoryJournal::default();
     let records = rigs[0].journal.records().into_iter().filter(learned);
-    let records = [Record::Begun].into_iter().chain(records).collect();
+    let records = [JournalRecord::Begun].into_iter().chain(records).collect();
     journal.commit(records).unwrap();
     let restored = |rounds, journal: &mut MemoryJournal| {
         let config = config(&epoch(4, rounds), 0);
@@ -267,8 +269,8 @@ fn a_new_silo_that_has_not_acted_is_new_again_after_a_restart() {
     let mut journal = MemoryJournal::default();
     let records = rigs[0].journal.records().into_iter().filter(learned);
     journal
-        .commit([Record::Begun].into_iter().chain(records).collect())
+        .commit([JournalRecord::Begun].into_iter().chain(records).collect())
         .unwrap();
     assert!(matches!(restored(ROUNDS + 1, &mut journal), Start::New));
-    assert_eq!(journal.records(), [Record::Begun]);
+    assert_eq!(journal.records(), [JournalRecord::Begun]);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::MemberIndex;
-use protocol::identity::{Claim, Verifier, VerifyingKey};
+use protocol::identity::{SignatureClaim, Verifier, VerifyingKey};
 use tokio::time::{Instant, sleep};
 
 use crate::testing::*;
@@ -31,7 +31,7 @@ fn a_certificate_of_67() {
         .collect();
     let claims: Vec<_> = signed
         .iter()
-        .map(|(key, message, signature)| Claim {
+        .map(|(key, message, signature)| SignatureClaim {
             key,
             message,
             signature: *signature,

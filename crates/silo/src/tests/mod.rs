@@ -31,13 +31,13 @@ use crate::{Checks, SiloConfig, SiloHandle, spawn};
 const LONG: Duration = Duration::from_secs(600);
 
 /// A federation in one epoch, whose silos the test starts and kills.
-struct Table {
+struct TestSilos {
     epoch: Arc<Epoch>,
     hub: Hub,
     rigs: Vec<Rig>,
 }
 
-impl Table {
+impl TestSilos {
     /// `n` silos that keep this many rounds.
     fn new(n: u16, rounds: u64, keep: u32) -> Self {
         let mut epoch = (*epoch(n, rounds)).clone();

@@ -5,7 +5,7 @@ use protocol::{Forgotten, Report};
 
 use super::*;
 use crate::Notice;
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::restore::restore;
 use crate::testing::{MemoryJournal, virtually};
 
@@ -24,11 +24,11 @@ fn outdated(rig: &Rig, from: usize) -> Vec<Forgotten> {
 /// The number of records with which a silo bound itself.
 fn signed(journal: &MemoryJournal) -> usize {
     let transactions = journal.transactions();
-    let binds = |record: &&Record| {
+    let binds = |record: &&JournalRecord| {
         use protocol::Record::{Contributed, Proposed, Vote};
         matches!(
             record,
-            Record::Protocol(Vote(_) | Proposed(_) | Contributed(_))
+            JournalRecord::Protocol(Vote(_) | Proposed(_) | Contributed(_))
         )
     };
     transactions.iter().flatten().filter(binds).count()
@@ -38,7 +38,7 @@ fn signed(journal: &MemoryJournal) -> usize {
 fn an_older_journal_is_noticed_and_signs_nothing_until_it_is_declared_lost() {
     virtually(async {
         let rounds = 200;
-        let mut table = Table::new(4, rounds, 2);
+        let mut table = TestSilos::new(4, rounds, 2);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
         table.until(2, 4).await;
         let copy = table.rigs[2].journal.records();
@@ -56,7 +56,9 @@ fn an_older_journal_is_noticed_and_signs_nothing_until_it_is_declared_lost() {
         assert!(
             journal
                 .records()
-                .contains(&Record::Protocol(protocol::Record::Outdated(noticed[0])))
+                .contains(&JournalRecord::Protocol(protocol::Record::Outdated(
+                    noticed[0]
+                )))
         );
         let before = signed(&journal);
         // It goes on to adopt what is final, and signs nothing.
@@ -103,7 +105,7 @@ fn an_older_journal_is_noticed_and_signs_nothing_until_it_is_declared_lost() {
 #[test]
 fn the_newest_journal_put_back_in_the_place_of_an_older_one_takes_part() {
     virtually(async {
-        let mut table = Table::new(4, 60, 2);
+        let mut table = TestSilos::new(4, 60, 2);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
         table.until(2, 3).await;
         let copy = table.rigs[2].journal.records();

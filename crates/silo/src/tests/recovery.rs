@@ -10,16 +10,16 @@ use tokio::time::{Instant, sleep};
 use super::LONG;
 use super::epochs::{epochs, live, with_one_more};
 use crate::testing::*;
-use crate::{Checks, Journal, Notice, Record, SiloConfig, SiloHandle, Stopped, spawn};
+use crate::{Checks, Journal, JournalRecord, Notice, SiloConfig, SiloHandle, Stopped, spawn};
 
 /// A federation in virtual time.
-struct Table {
+struct RecoveringSilos {
     first: Arc<Epoch>,
     hub: Hub,
     rigs: Vec<Rig>,
 }
 
-impl Table {
+impl RecoveringSilos {
     fn new(n: u16, rounds: u64) -> Self {
         let (origin, checks) = (Instant::now(), Checks::new(true));
         let rig = |_| Rig {
@@ -104,7 +104,7 @@ async fn stop(silos: &mut [SiloHandle]) {
 #[test]
 fn one_of_two_goes_on_alone_and_misses_no_round() {
     virtually(async {
-        let table = Table::new(2, 8);
+        let table = RecoveringSilos::new(2, 8);
         let mut silos: Vec<_> = (0..2).map(|i| table.live(i)).collect();
         table.until(0, 2).await;
         silos[1].kill();
@@ -132,7 +132,7 @@ fn one_of_two_goes_on_alone_and_misses_no_round() {
 #[test]
 fn two_of_three_go_on_of_which_one_had_lost_its_journal() {
     virtually(async {
-        let mut table = Table::new(3, 40);
+        let mut table = RecoveringSilos::new(3, 40);
         let mut silos: Vec<_> = (0..3).map(|i| table.live(i)).collect();
         table.until(0, 2).await;
         for silo in &mut silos[1..] {
@@ -167,7 +167,7 @@ fn two_of_three_go_on_of_which_one_had_lost_its_journal() {
 #[test]
 fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again() {
     virtually(async {
-        let table = Table::new(4, 12);
+        let table = RecoveringSilos::new(4, 12);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
         table.until(0, 2).await;
         for silo in &mut silos[2..] {
@@ -221,7 +221,9 @@ fn two_of_four_go_on_and_those_that_come_back_are_told_and_may_be_admitted_again
             proof: passage.proof,
         };
         let mut journal = table.rigs[2].journal.clone();
-        journal.commit(vec![Record::Protocol(record)]).unwrap();
+        journal
+            .commit(vec![JournalRecord::Protocol(record)])
+            .unwrap();
         silos.push(table.live(2));
         sleep(LONG).await;
         stop(&mut silos).await;

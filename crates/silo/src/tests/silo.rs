@@ -11,7 +11,7 @@ use super::LONG;
 use crate::restore::restore;
 use crate::surroundings::{Blobs, Journal};
 use crate::testing::*;
-use crate::{Checks, Notice, Record, SpawnError, Stopped, genesis_outcome, spawn};
+use crate::{Checks, JournalRecord, Notice, SpawnError, Stopped, genesis_outcome, spawn};
 
 /// A federation of one, driven to its end.
 fn alone(rounds: u64) -> Rig {
@@ -62,8 +62,8 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
         .iter()
         .filter_map(|transaction| match &transaction[..] {
             [
-                Record::Adopted(adopted),
-                Record::Protocol(protocol::Record::Applied { round }),
+                JournalRecord::Adopted(adopted),
+                JournalRecord::Protocol(protocol::Record::Applied { round }),
             ] => {
                 assert_eq!(adopted.round, *round);
                 Some(adopted.clone())
@@ -72,7 +72,7 @@ fn an_outcome_is_adopted_in_one_transaction_and_old_blobs_are_removed() {
                 assert!(
                     !other
                         .iter()
-                        .any(|record| matches!(record, Record::Adopted(_))),
+                        .any(|record| matches!(record, JournalRecord::Adopted(_))),
                     "{other:?}"
                 );
                 None
@@ -299,17 +299,17 @@ fn frames_that_are_no_messages_are_counted_and_dropped() {
 
 #[test]
 fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
-    let vote = Record::Protocol({
+    let vote = JournalRecord::Protocol({
         let votes = alone(1).journal.records();
         let vote = |record| match record {
-            Record::Protocol(record @ protocol::Record::Vote(_)) => Some(record),
+            JournalRecord::Protocol(record @ protocol::Record::Vote(_)) => Some(record),
             _ => None,
         };
         votes.into_iter().find_map(vote).unwrap()
     });
     let mut config = config(&epoch(1, 1), 0);
     let (mut journal, blobs) = (MemoryJournal::default(), MemoryBlobs::default());
-    let applied = Record::Protocol(protocol::Record::Applied { round: 1 });
+    let applied = JournalRecord::Protocol(protocol::Record::Applied { round: 1 });
     let start =
         |config: &_, journal: &mut MemoryJournal| restore(config, journal, &blobs).unwrap().start;
     assert!(matches!(start(&config, &mut journal), Start::New));
@@ -320,13 +320,17 @@ fn a_lost_journal_stays_lost_until_the_silo_acts_again() {
     assert!(matches!(start(&config, &mut journal), Start::Lost));
     journal.commit(vec![applied.clone()]).unwrap();
     assert!(matches!(start(&config, &mut journal), Start::Lost));
-    assert_eq!(journal.records(), [Record::Lost], "declared lost again");
+    assert_eq!(
+        journal.records(),
+        [JournalRecord::Lost],
+        "declared lost again"
+    );
     // A vote shows that it was safe: records since then are kept.
     journal.commit(vec![applied.clone(), vote.clone()]).unwrap();
     let Start::Kept(records) = start(&config, &mut journal) else {
         panic!()
     };
-    let records: Vec<_> = records.into_iter().map(Record::Protocol).collect();
+    let records: Vec<_> = records.into_iter().map(JournalRecord::Protocol).collect();
     assert_eq!(records, [applied, vote]);
 }
 
@@ -347,17 +351,30 @@ fn a_restart_drops_superseded_records_and_restores_the_same_state() {
     assert_eq!(restored(&mut journal), first);
     assert_eq!(journal.records(), after);
     // All rounds are final: what is left is the chain and where the silo stands on it.
-    let count = |is: fn(&Record) -> bool| after.iter().filter(|record| is(record)).count();
+    let count = |is: fn(&JournalRecord) -> bool| after.iter().filter(|record| is(record)).count();
     assert_eq!(
-        count(|record| matches!(record, Record::Protocol(protocol::Record::Final { .. }))),
+        count(|record| matches!(
+            record,
+            JournalRecord::Protocol(protocol::Record::Final { .. })
+        )),
         before
             .iter()
-            .filter(|record| matches!(record, Record::Protocol(protocol::Record::Final { .. })))
+            .filter(|record| matches!(
+                record,
+                JournalRecord::Protocol(protocol::Record::Final { .. })
+            ))
             .count()
     );
-    assert_eq!(count(|record| matches!(record, Record::Adopted(_))), 1);
-    let contributed =
-        |record: &Record| matches!(record, Record::Protocol(protocol::Record::Contributed(_)));
+    assert_eq!(
+        count(|record| matches!(record, JournalRecord::Adopted(_))),
+        1
+    );
+    let contributed = |record: &JournalRecord| {
+        matches!(
+            record,
+            JournalRecord::Protocol(protocol::Record::Contributed(_))
+        )
+    };
     assert_eq!(count(contributed), 0);
     assert!(after.len() * 2 < before.len());
 }
@@ -367,7 +384,7 @@ fn an_adoption_without_a_final_block_is_refused() {
     let (rig, config) = (alone(1), config(&epoch(1, 1), 0));
     let mut records = rig.journal.records();
     for record in &mut records {
-        if let Record::Adopted(adopted) = record {
+        if let JournalRecord::Adopted(adopted) = record {
             adopted.block = Hash::of(b"another").0;
         }
     }

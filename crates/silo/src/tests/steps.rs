@@ -10,10 +10,10 @@ use protocol::net::{Command, Event};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::surroundings::{Job, Journal};
+use crate::surroundings::{Journal, PoolJob};
 use crate::testing::*;
 use crate::threads::Threads;
-use crate::{Checks, Done, Pool, Record, Stopped, StoreError, Work, spawn};
+use crate::{Checks, Done, JournalRecord, Pool, Stopped, StoreError, WorkSize, spawn};
 
 /// Longest time that a test waits for anything.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -22,11 +22,11 @@ const LONGEST: Duration = Duration::from_secs(20);
 struct Apart(Arc<Threads>);
 
 impl Pool for Apart {
-    fn run(&self, work: Work, job: Job) -> Done {
+    fn run(&self, work: WorkSize, job: PoolJob) -> Done {
         TestPool::default().run(work, job)
     }
 
-    fn step(&self, job: Job) -> Result<Done, Job> {
+    fn step(&self, job: PoolJob) -> Result<Done, PoolJob> {
         let (answer, done) = oneshot::channel();
         self.0.run(job, move |result| drop(answer.send(result)));
         Ok(Box::pin(async move { done.await.unwrap() }))
@@ -34,18 +34,18 @@ impl Pool for Apart {
 }
 
 /// A journal whose first commit waits until the test lets it go on.
-struct Held {
+struct HeldJournal {
     journal: MemoryJournal,
     began: Option<oneshot::Sender<()>>,
     gate: Mutex<Receiver<()>>,
 }
 
-impl Journal for Held {
-    fn load(&mut self) -> Result<Vec<Record>, StoreError> {
+impl Journal for HeldJournal {
+    fn load(&mut self) -> Result<Vec<JournalRecord>, StoreError> {
         self.journal.load()
     }
 
-    fn commit(&mut self, records: Vec<Record>) -> Result<(), StoreError> {
+    fn commit(&mut self, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         if let Some(began) = self.began.take() {
             began.send(()).unwrap();
             self.gate.lock().unwrap().recv_timeout(LONGEST).unwrap();
@@ -53,7 +53,7 @@ impl Journal for Held {
         self.journal.commit(records)
     }
 
-    fn replace(&mut self, from: u64, records: Vec<Record>) -> Result<(), StoreError> {
+    fn replace(&mut self, from: u64, records: Vec<JournalRecord>) -> Result<(), StoreError> {
         self.journal.replace(from, records)
     }
 }
@@ -64,7 +64,7 @@ fn is_frame(command: &Command) -> bool {
 
 /// Takes all commands that the silo has given so far, and counts those that send a frame. Other commands,
 /// such as to keep a neighbour out, do not count.
-fn frames(ends: &mut Ends) -> usize {
+fn frames(ends: &mut NetworkEnds) -> usize {
     let commands = std::iter::from_fn(|| ends.commands.try_recv().ok());
     commands.filter(is_frame).count()
 }
@@ -82,7 +82,7 @@ fn while_a_disk_is_slow_frames_are_read_and_nothing_is_sent() {
         let (began, begins) = oneshot::channel();
         let (release, gate) = channel();
         surroundings.pool = Arc::new(Apart(Threads::new(1)));
-        surroundings.journal = Box::new(Held {
+        surroundings.journal = Box::new(HeldJournal {
             journal: rig.journal.clone(),
             began: Some(began),
             gate: Mutex::new(gate),

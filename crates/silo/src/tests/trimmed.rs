@@ -7,7 +7,7 @@ use protocol::codec;
 
 use super::*;
 use crate::needed::{is_final, needed};
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::surroundings::Journal;
 use crate::testing::{MemoryJournal, virtually};
 use crate::trimmed::{ROOM, TrimmedJournal};
@@ -17,8 +17,8 @@ fn rounds() -> u64 {
     asked.and_then(|asked| asked.parse().ok()).unwrap_or(60)
 }
 
-fn bytes<'a>(records: impl IntoIterator<Item = &'a Record>) -> u64 {
-    let size = |record: &Record| codec::encode(record).len() as u64;
+fn bytes<'a>(records: impl IntoIterator<Item = &'a JournalRecord>) -> u64 {
+    let size = |record: &JournalRecord| codec::encode(record).len() as u64;
     records.into_iter().map(size).sum()
 }
 
@@ -39,7 +39,7 @@ fn besides(epoch: &Epoch) -> u64 {
 fn long_run(n: u16, keep: u32) {
     virtually(async {
         let rounds = rounds();
-        let table = Table::new(n, rounds, keep);
+        let table = TestSilos::new(n, rounds, keep);
         let mut silos: Vec<_> = (0..n).map(|i| table.live(i)).collect();
         let (mut largest, mut turn) = (0, 0);
         let mut dead: Option<u16> = None;
@@ -106,13 +106,13 @@ fn journals_stay_under_the_stated_bound_while_members_die_and_restart() {
 #[test]
 fn a_silo_that_slept_longer_than_anything_is_kept_catches_up_and_contributes() {
     virtually(async {
-        let table = Table::new(4, 60, 1);
+        let table = TestSilos::new(4, 60, 1);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
         table.until(2, 3).await;
         kill(&mut silos[2]).await;
         table.until(0, 45).await;
         let trimmed = table.rigs[0].journal.records();
-        let votes = |record: &&Record| matches!(record, Record::Protocol(protocol::Record::Vote(message)) if message.view < 20);
+        let votes = |record: &&JournalRecord| matches!(record, JournalRecord::Protocol(protocol::Record::Vote(message)) if message.view < 20);
         assert_eq!(trimmed.iter().filter(votes).count(), 0, "they are removed");
         silos[2] = table.live(2);
         for i in 0..4 {
@@ -121,7 +121,7 @@ fn a_silo_that_slept_longer_than_anything_is_kept_catches_up_and_contributes() {
         let finals = |i: usize| {
             let records = table.rigs[i].journal.records().into_iter();
             let blocks = records.filter_map(|record| match record {
-                Record::Protocol(protocol::Record::Final { blocks, .. }) => Some(blocks),
+                JournalRecord::Protocol(protocol::Record::Final { blocks, .. }) => Some(blocks),
                 _ => None,
             });
             blocks.flatten().collect::<Vec<_>>()
@@ -143,7 +143,7 @@ fn a_silo_that_slept_longer_than_anything_is_kept_catches_up_and_contributes() {
 fn trimming_removes_nothing_that_a_restart_needs() {
     let (rounds, keep) = (40, 2);
     let transactions = virtually(async {
-        let table = Table::new(4, rounds, keep);
+        let table = TestSilos::new(4, rounds, keep);
         let mut silos: Vec<_> = (0..4).map(|i| table.live(i)).collect();
         for round in [12, 25] {
             table.until(1, round).await;
@@ -157,7 +157,7 @@ fn trimming_removes_nothing_that_a_restart_needs() {
         table.rigs[1].journal.transactions()
     });
     let keep = keep as usize;
-    let needed = |records: Vec<Record>| needed(records, keep, rounds);
+    let needed = |records: Vec<JournalRecord>| needed(records, keep, rounds);
     let mut whole = Vec::new();
     let journal = MemoryJournal::default();
     let mut trimmed = TrimmedJournal::new(Box::new(journal.clone()), Vec::new(), keep);
@@ -185,14 +185,16 @@ fn trimming_leaves_the_records_of_a_loss_where_they_are() {
     use crate::testing::{adopted, applied};
     let journal = MemoryJournal::default();
     let mut trimmed = TrimmedJournal::new(Box::new(journal.clone()), Vec::new(), 1);
-    trimmed.commit(vec![Record::Begun, applied(0)]).unwrap();
-    trimmed.commit(vec![Record::Lost]).unwrap();
+    trimmed
+        .commit(vec![JournalRecord::Begun, applied(0)])
+        .unwrap();
+    trimmed.commit(vec![JournalRecord::Lost]).unwrap();
     for round in 1..=100 {
         let records = vec![adopted(round), applied(round)];
         trimmed.commit(records).unwrap();
         let left = journal.records();
-        assert_eq!(left[0], Record::Begun);
-        assert!(left.contains(&Record::Lost) && left.contains(&applied(round)));
+        assert_eq!(left[0], JournalRecord::Begun);
+        assert!(left.contains(&JournalRecord::Lost) && left.contains(&applied(round)));
         assert!(left.len() < 2 * 5 + ROOM + 2, "{}", left.len());
     }
 }

@@ -8,7 +8,7 @@ use protocol::work::{Answer, Request};
 use protocol::{Hash, MemberIndex};
 
 use super::bench::*;
-use crate::Record;
+use crate::JournalRecord;
 use crate::actors::messages::{Fetched, WorkResult};
 use crate::outcome::{Document, read_sheet, sheet_blob};
 use crate::surroundings::Blobs;
@@ -215,8 +215,8 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
             }
             let answer = one(answers);
             let [
-                Record::Adopted(adopted),
-                Record::Protocol(protocol::Record::Applied { round: 1 }),
+                JournalRecord::Adopted(adopted),
+                JournalRecord::Protocol(protocol::Record::Applied { round: 1 }),
             ] = &answer.records[..]
             else {
                 panic!("{:?}", answer.records)
@@ -231,7 +231,7 @@ fn a_computed_and_a_fetched_outcome_are_adopted_once_with_the_same_result() {
                 assert_eq!(read_sheet(&sheet).as_ref(), Some(&*case.sheet));
             }
             let mut records = answer.records;
-            if let Record::Adopted(adopted) = &mut records[0] {
+            if let JournalRecord::Adopted(adopted) = &mut records[0] {
                 let before = adopted.blobs.len();
                 adopted.blobs.retain(|blob| *blob != sheet.0);
                 assert_eq!(before - adopted.blobs.len(), usize::from(settles));
@@ -292,7 +292,7 @@ fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
             holders: Vec::new(),
         };
         let answer = one(bench.ask(apply).await);
-        let Record::Adopted(adopted) = &answer.records[0] else {
+        let JournalRecord::Adopted(adopted) = &answer.records[0] else {
             panic!()
         };
         assert_eq!((adopted.round, adopted.coalition), (2, 1));

@@ -26,7 +26,7 @@ pub struct Digits {
 }
 
 #[derive(Deserialize)]
-struct Sizes {
+struct DigitSizes {
     sizes: Vec<usize>,
     test_n: usize,
     dim: usize,
@@ -57,7 +57,7 @@ pub fn digits(folder: Option<&Path>, silos: usize) -> Result<Digits, DataError> 
         }
     };
     let (path, json) = read(&format!("digits_{silos}.json"))?;
-    let sizes: Sizes =
+    let sizes: DigitSizes =
         serde_json::from_slice(&json).map_err(|error| damaged(&path, &error.to_string()))?;
     let rows: usize = sizes.sizes.iter().sum();
     if sizes.sizes.len() != silos || sizes.dim != WIDTHS[0] {

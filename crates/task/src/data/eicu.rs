@@ -63,9 +63,9 @@ pub(super) fn started_within(offset: &str, minutes: f64) -> bool {
 
 /// The rows of hospitals, in the order of their numbers.
 #[derive(Default)]
-pub(super) struct Hospitals(BTreeMap<u64, Table>);
+pub(super) struct HospitalTables(BTreeMap<u64, Table>);
 
-impl Hospitals {
+impl HospitalTables {
     /// The table of a hospital; the first time the one that `new` makes.
     pub(super) fn table(&mut self, hospital: &str, new: impl FnOnce() -> Table) -> &mut Table {
         let number = hospital.parse().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::eicu::{Eicu, Hospitals, hours, started_within};
+use super::eicu::{Eicu, HospitalTables, hours, started_within};
 use super::{DataError, DataSet, Table, Target, number};
 use crate::random::{shuffle, stream};
 
@@ -90,7 +90,7 @@ pub fn eicu_los(
     let scores = measured(&results, "apachescore")?;
     let heart_rates = measured(&measurements, "heartrate")?;
     let counts = medicines_of(&medicines)?;
-    let mut hospitals = Hospitals::default();
+    let mut hospitals = HospitalTables::default();
     let mut subgroups: Vec<String> = Vec::new();
     let (mut all, mut used) = (0, 0);
     for [stay, hospital, gender, ethnicity, age, left] in patients.cells(COLUMNS)? {

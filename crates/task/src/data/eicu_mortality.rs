@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::eicu::{Eicu, Hospitals, hours, started_within};
+use super::eicu::{Eicu, HospitalTables, hours, started_within};
 use super::{DataError, DataSet, Table, Target, number};
 
 /// What stands for a drug.
@@ -84,7 +84,7 @@ pub fn eicu_mortality(
             DrugEncoding::Hiclseqno => format!("drug {drug}"),
         })
         .collect();
-    let mut hospitals = Hospitals::default();
+    let mut hospitals = HospitalTables::default();
     let (mut known, mut without_drug, mut without_region) = (0, 0, 0);
     for [stay, hospital, status] in
         patients.cells(["patientunitstayid", "hospitalid", "hospitaldischargestatus"])?

@@ -133,7 +133,7 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
         /// The line or row.
-        at: Place,
+        at: RowPlace,
         /// The column.
         column: String,
         /// What the cell holds.
@@ -254,14 +254,14 @@ fn listed(columns: &[String]) -> String {
 
 /// Where a row is in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RowPlace {
     /// The line of a text file, from 1.
     Line(u64),
     /// The row of a table, from 1.
     Row(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RowPlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(formatter, "line {line}"),

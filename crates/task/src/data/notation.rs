@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DataError, Format, Negative, RawFile, Written};
+use super::{DataError, Format, Negative, RawFile, WrittenNumber};
 
 /// Notes on what stands around the numbers of these columns: a currency, a sign of per cent, brackets.
 ///
@@ -18,8 +18,8 @@ pub fn notation_notes(
     let mut notes = Vec::new();
     for &column in columns {
         let place = file.place(column)?;
-        let mut first: Option<(usize, Written)> = None;
-        let mut negative: Option<(usize, Written)> = None;
+        let mut first: Option<(usize, WrittenNumber)> = None;
+        let mut negative: Option<(usize, WrittenNumber)> = None;
         for (at, row) in file.rows.iter().enumerate() {
             let text = row.cells.get(place).unwrap_or_default();
             if text.is_empty() || format.is_missing(text) {

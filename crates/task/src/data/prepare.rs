@@ -157,7 +157,7 @@ impl Prepared {
             rows: basis,
             trained: train.len(),
         };
-        let mut learned = Learned::nothing();
+        let mut learned = LearnedColumns::nothing();
         for (column, name) in table.columns.iter().enumerate() {
             learned.column(&basis, column, name)?;
         }
@@ -213,7 +213,7 @@ impl Basis<'_> {
 }
 
 /// What a silo has learned of its columns.
-struct Learned {
+struct LearnedColumns {
     /// Fill, mean and deviation of every column.
     scales: Vec<(f64, f64, f64)>,
     /// Mean and deviation of the target.
@@ -223,7 +223,7 @@ struct Learned {
     columns: Vec<ColumnSummary>,
 }
 
-impl Learned {
+impl LearnedColumns {
     /// No column yet, and a target that is not scaled.
     fn nothing() -> Self {
         Self {

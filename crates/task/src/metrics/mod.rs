@@ -113,7 +113,7 @@ impl MetricName {
                 roc_auc(&score, &positive)
             }
             Self::BalancedAccuracy | Self::CalibrationError => {
-                let mut given = Given::default();
+                let mut given = ClassMetrics::default();
                 for part in parts() {
                     if part.classes() == 0 {
                         return None;
@@ -196,7 +196,7 @@ pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
                 _ => None,
             };
             let probabilities = outputs.chunks_exact(width).map(probabilities);
-            let (mut squares, mut given) = (0.0, Given::default());
+            let (mut squares, mut given) = (0.0, ClassMetrics::default());
             for (row, &class) in probabilities.zip(targets) {
                 squares += brier(&row, class as usize);
                 given.push(&row, class as usize);
@@ -300,12 +300,12 @@ fn brier(probabilities: &[f64], class: usize) -> f64 {
 
 /// What rows of classes are given, for the metrics that are no means.
 #[derive(Default)]
-struct Given {
+struct ClassMetrics {
     balanced: BalancedAccuracy,
     calibration: CalibrationError,
 }
 
-impl Given {
+impl ClassMetrics {
     /// One more row, with the probability of every class and the class that it has.
     fn push(&mut self, probabilities: &[f64], class: usize) {
         let given = predicted(probabilities);

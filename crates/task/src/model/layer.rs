@@ -91,7 +91,7 @@ pub enum NormConfig {
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Start {
+pub enum StartWeights {
     /// Weights and biases uniform in `±1/√inputs`, as PyTorch's layers have it.
     #[default]
     Uniform,

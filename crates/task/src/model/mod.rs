@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::loss::RegressionLoss;
 
 pub use architectures::{Architecture, Design, domains};
-pub use layer::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
+pub use layer::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, StartWeights};
 pub use network::{LayersConfig, NetworkConfig};
 
 /// The model family.

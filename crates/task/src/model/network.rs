@@ -7,7 +7,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::architectures::{Architecture, Design};
-use super::layer::{LayerConfig, NormConfig, Start};
+use super::layer::{LayerConfig, NormConfig, StartWeights};
 use crate::loss::RegressionLoss;
 
 /// A network of layers. In TOML: `{ layers = "leaf-femnist" }`, or
@@ -33,7 +33,7 @@ pub struct NetworkConfig {
     /// `"uniform"`, `"kaiming"` or `"glorot"`; by default what the named network is known for, or
     /// `"uniform"`.
     #[serde(default)]
-    pub start: Option<Start>,
+    pub start: Option<StartWeights>,
     /// For numbers only; `"squared"` by default.
     #[serde(default)]
     pub loss: Option<RegressionLoss>,
@@ -69,7 +69,7 @@ impl NetworkConfig {
             LayersConfig::Listed(layers) => Design {
                 layers: layers.clone(),
                 image: None,
-                start: Start::default(),
+                start: StartWeights::default(),
             },
         }
     }

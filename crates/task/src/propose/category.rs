@@ -2,7 +2,7 @@
 
 use super::cells::Cells;
 use super::personal::may_be_level;
-use super::{Found, Wishes, counted};
+use super::{ColumnUse, Wishes, counted};
 use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
 
 /// Most levels that a category keeps; rarer ones become `other`.
@@ -10,10 +10,10 @@ const LEVELS: usize = 20;
 
 /// A column of texts. A level of fewer rows than [`Wishes::rare`] is not listed, because whoever reads
 /// the list learns that there is somebody with that value; unless the person keeps it by name.
-pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: bool) -> Found {
+pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: bool) -> ColumnUse {
     let (distinct, present) = (cells.values.len(), cells.present());
     if 2 * distinct > present && distinct > LEVELS && !asked {
-        return Found::LeftOut(format!(
+        return ColumnUse::LeftOut(format!(
             "{distinct} different texts in {present} rows: names, dates or free text"
         ));
     }
@@ -42,14 +42,14 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
     };
     let other = listed < distinct;
     if listed == 0 || listed + usize::from(other) < 2 {
-        return Found::LeftOut(format!(
+        return ColumnUse::LeftOut(format!(
             "{distinct} different texts, none of which is in {} rows (--rare)",
             wishes.rare()
         ));
     }
     let covered: usize = may.iter().take(listed).map(|(_, times)| times).sum();
     if 4 * covered < present && !asked {
-        return Found::LeftOut(format!(
+        return ColumnUse::LeftOut(format!(
             "{distinct} different texts, none of which is frequent: names, dates or free text"
         ));
     }
@@ -72,7 +72,7 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
             _ => MissingRule::Indicator,
         },
     };
-    Found::Category(feature, cells.with_missing(what), notes)
+    ColumnUse::Category(feature, cells.with_missing(what), notes)
 }
 
 /// What the column holds, in one phrase: its listed levels, and how many rows have any other.

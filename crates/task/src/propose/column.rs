@@ -3,7 +3,7 @@
 use super::category::category;
 use super::cells::Cells;
 use super::personal::{names_persons, personal, words};
-use super::{Found, Wishes};
+use super::{ColumnUse, Wishes};
 use crate::schema::{ColumnType, FeatureColumns, Quantity};
 
 /// Most distinct values of a column of whole numbers that may hold codes.
@@ -21,25 +21,25 @@ fn looks_like_codes(cells: &Cells<'_>) -> bool {
     (named || zeros) && cells.whole() && cells.values.len() <= CODES
 }
 
-pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> Found {
+pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     let named = |names: &[String]| names.iter().any(|name| name == cells.name);
     let (number, asked) = (named(&wishes.numbers), named(&wishes.categories));
     let distinct = cells.values.len();
     if cells.present() == 0 {
-        return Found::LeftOut("no value in any row".into());
+        return ColumnUse::LeftOut("no value in any row".into());
     }
     if distinct == 1 {
         let value = cells.values.keys().next().map_or("", String::as_str);
         let value: String = value.chars().take(40).collect();
-        return Found::LeftOut(format!("the same value in every row: {value:?}"));
+        return ColumnUse::LeftOut(format!("the same value in every row: {value:?}"));
     }
     let share = cells.missing as f64 / cells.count as f64;
     if share > 0.6 && !number && !asked {
-        return Found::LeftOut(format!("{:.0} % of the values are missing", 100.0 * share));
+        return ColumnUse::LeftOut(format!("{:.0} % of the values are missing", 100.0 * share));
     }
     let unasked = !asked && !number;
     if let (true, Some(why)) = (unasked, personal(cells.name, &cells.values)) {
-        return Found::LeftOut(why);
+        return ColumnUse::LeftOut(why);
     }
     let codes = cells.all_numbers() && looks_like_codes(cells);
     let numeric = cells.all_numbers() || cells.mostly_numbers();
@@ -47,15 +47,15 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> Found {
         return category(cells, wishes, codes, asked);
     }
     if cells.whole() && distinct == cells.present() && distinct > 50 && !number {
-        return Found::LeftOut("a different whole number in every row: an identifier".into());
+        return ColumnUse::LeftOut("a different whole number in every row: an identifier".into());
     }
     let identifier = cells.name.to_ascii_lowercase().ends_with("id") || names_persons(cells.name);
     if cells.whole() && identifier && distinct > 2 && !number {
         let what = format!("{distinct} whole numbers, and by the name an identifier");
-        return Found::LeftOut(what);
+        return ColumnUse::LeftOut(what);
     }
     if cells.numeric < cells.present() {
-        return Found::Odd;
+        return ColumnUse::Odd;
     }
     let kind = match cells.whole() {
         true => ColumnType::Integer(Quantity::default()),
@@ -66,5 +66,5 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> Found {
         missing: cells.rule(),
         ..FeatureColumns::numbers(cells.name.into())
     };
-    Found::Feature(feature, cells.with_missing(cells.range()))
+    ColumnUse::Feature(feature, cells.with_missing(cells.range()))
 }

@@ -102,7 +102,7 @@ impl Wishes {
 }
 
 /// What becomes of a column.
-enum Found {
+enum ColumnUse {
     /// It is learned from; what it holds, in one phrase.
     Feature(FeatureColumns, String),
     /// The same of a category, and what became of rare levels, in sentences.
@@ -133,7 +133,7 @@ pub fn rows_that(rows: usize, verb: &str) -> String {
 
 /// What was found in the files, and what is proposed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Proposal {
+pub struct SchemaProposal {
     /// How the cells of each file are written.
     pub formats: Vec<Format>,
     /// What the columns mean.
@@ -156,7 +156,7 @@ pub struct Proposal {
     pub notes: Vec<String>,
 }
 
-impl Proposal {
+impl SchemaProposal {
     /// The rows, as the scenario that is proposed reads them.
     fn read(&self, files: &[PathBuf], wishes: &Wishes) -> Result<DataSet, DataError> {
         let group = self.group.as_ref().map(|(column, _)| column.clone());
@@ -206,7 +206,7 @@ impl Proposal {
 /// # Errors
 /// [`DataError`]: a file that cannot be read, a column that is not there, no column left to learn
 /// from, one silo only.
-pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError> {
+pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, DataError> {
     let mut notes = Vec::new();
     let (formats, raw) = read_as_the_first(files, wishes, &mut notes)?;
     let first = &raw[0].0;
@@ -217,7 +217,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
     let silos = silos(&raw, wishes, &mut notes)?;
     let target = chosen_target(header, wishes, &mut notes)?;
     let group = group(&raw, &silos_of(&raw, wishes)?, &target, wishes, &mut notes);
-    let mut asked = Asked {
+    let mut asked = OpenQuestions {
         wishes,
         questions: Vec::new(),
         codes: BTreeMap::new(),
@@ -251,7 +251,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         left_out,
         usual,
     } = sorted;
-    let Asked {
+    let OpenQuestions {
         questions, codes, ..
     } = asked;
     let Some((target, words)) = about.filter(|_| questions.is_empty()) else {
@@ -269,7 +269,7 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<Proposal, DataError
         features: merged(features),
     };
     schema.check()?;
-    let mut proposal = Proposal {
+    let mut proposal = SchemaProposal {
         rows: raw.iter().map(|(file, _)| file.rows.len()).sum(),
         formats,
         schema,
@@ -360,14 +360,14 @@ fn group(
 }
 
 /// What only a person can answer, and what the person has answered.
-struct Asked<'a> {
+struct OpenQuestions<'a> {
     wishes: &'a Wishes,
     /// One sentence each, with the options that answer it.
     questions: Vec<String>,
     codes: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-impl Asked<'_> {
+impl OpenQuestions<'_> {
     /// The cells of a column, in which values that are one are counted as one.
     fn cells<'n>(
         &mut self,

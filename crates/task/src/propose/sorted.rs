@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Asked, Cells, Found, Wishes, column, no_columns, sniff};
+use super::{Cells, ColumnUse, OpenQuestions, Wishes, column, no_columns, sniff};
 use crate::data::{DataError, Format, RawFile};
 use crate::schema::FeatureColumns;
 
@@ -76,24 +76,29 @@ impl Sorted {
     }
 
     /// Finds out what a column is. What nobody can tell from its cells is asked.
-    pub(super) fn add(&mut self, cells: Cells<'_>, asked: &mut Asked<'_>, notes: &mut Vec<String>) {
+    pub(super) fn add(
+        &mut self,
+        cells: Cells<'_>,
+        asked: &mut OpenQuestions<'_>,
+        notes: &mut Vec<String>,
+    ) {
         let name = cells.name.to_owned();
         match column::found(&cells, asked.wishes) {
-            Found::Feature(feature, what) => {
+            ColumnUse::Feature(feature, what) => {
                 notes.extend(cells.doubts());
                 self.usual
                     .extend(cells.usual().map(|both| (name.clone(), both)));
                 self.columns.push((name, what));
                 self.features.push(feature);
             }
-            Found::Category(feature, what, said) => {
+            ColumnUse::Category(feature, what, said) => {
                 notes.extend(said);
                 asked.alike(&cells);
                 self.columns.push((name, what));
                 self.features.push(feature);
             }
-            Found::Odd => asked.odd(&cells),
-            Found::LeftOut(why) => self.leave_out(&name, why),
+            ColumnUse::Odd => asked.odd(&cells),
+            ColumnUse::LeftOut(why) => self.leave_out(&name, why),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::schema::{ColumnType, FeatureColumns, Levels, MissingRule};
 
 /// Proposes for one file with these bytes.
-fn of(name: &str, bytes: &[u8], wishes: &Wishes) -> Result<Proposal, DataError> {
+fn of(name: &str, bytes: &[u8], wishes: &Wishes) -> Result<SchemaProposal, DataError> {
     let folder = std::env::temp_dir().join(format!("rota-propose-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join(name);
@@ -48,11 +48,11 @@ fn wishes() -> Wishes {
     }
 }
 
-fn levels_of<'a>(proposal: &'a Proposal, name: &str) -> &'a Levels {
+fn levels_of<'a>(proposal: &'a SchemaProposal, name: &str) -> &'a Levels {
     feature(proposal, name).kind.levels().unwrap()
 }
 
-fn feature<'a>(proposal: &'a Proposal, name: &str) -> &'a FeatureColumns {
+fn feature<'a>(proposal: &'a SchemaProposal, name: &str) -> &'a FeatureColumns {
     let found = proposal
         .schema
         .columns()
@@ -159,7 +159,7 @@ fn a_positive_class_that_does_not_occur_is_refused() {
 }
 
 /// Sixty rows of a table with a column `x` of these cells in turn, and what is proposed for it.
-fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<Proposal, DataError> {
+fn column(file: &str, cells: &[&str], wishes: Wishes) -> Result<SchemaProposal, DataError> {
     let mut text = String::from("age,x,died\n");
     for row in 0..60 {
         let cell = cells[row % cells.len()];
@@ -227,7 +227,7 @@ fn a_level_of_few_rows_is_folded_unless_it_is_kept_by_name() {
         rare: Some(rare),
         ..Wishes::default()
     };
-    let levels = |proposal: &Proposal| levels_of(proposal, "x").listed.clone();
+    let levels = |proposal: &SchemaProposal| levels_of(proposal, "x").listed.clone();
     assert_eq!(
         levels(&column("more.csv", &cells, rare(18)).unwrap()),
         ["general", "surgery"]
@@ -284,7 +284,7 @@ fn columns_that_say_who_somebody_is_are_left_out_with_the_reason() {
         .map(|letter| format!("Given{0} Family{0}", char::from(letter)))
         .collect();
     let people: Vec<&str> = people.iter().map(String::as_str).collect();
-    let out = |proposal: Proposal| {
+    let out = |proposal: SchemaProposal| {
         proposal
             .left_out
             .into_iter()

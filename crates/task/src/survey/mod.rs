@@ -46,7 +46,7 @@ pub fn survey(
         let format = file.format.as_ref().unwrap_or(&config.format);
         raw.push((open(file.path.clone(), format)?, format.clone()));
     }
-    let mut found = Finding {
+    let mut found = SurveyBuilder {
         schema,
         split,
         local: &rows.names,
@@ -70,7 +70,7 @@ pub fn survey(
     Ok(found.survey)
 }
 
-struct Finding<'a> {
+struct SurveyBuilder<'a> {
     schema: &'a Schema,
     split: &'a SplitConfig,
     local: &'a LocalNames,
@@ -83,7 +83,7 @@ struct Finding<'a> {
     ignore: Vec<String>,
 }
 
-impl Finding<'_> {
+impl SurveyBuilder<'_> {
     /// All columns that a file must have.
     fn agreed(&self) -> Vec<String> {
         let schema = self.schema;

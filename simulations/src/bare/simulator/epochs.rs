@@ -14,9 +14,9 @@ use crate::byzantine::ByzantineMember;
 use crate::invariants::Monitor;
 use crate::random::Random;
 
-use super::super::changes::Change;
+use super::super::changes::BareChange;
 use super::super::faults::bearable;
-use super::{BEAT, Event, FailureKind, Node, Simulator, violated};
+use super::{BEAT, BareEvent, BareNode, FailureKind, Simulator, violated};
 
 /// An epoch of a run.
 pub(super) struct EpochRun {
@@ -70,7 +70,7 @@ impl Simulator<'_> {
     /// Adds an epoch, if it is new.
     pub(super) fn add_epoch(&mut self, epoch: Arc<Epoch>) {
         let node_of = |silo: &Silo| {
-            let owns = |node: &Node| node.keys.iter().any(|key| key.public() == silo.key);
+            let owns = |node: &BareNode| node.keys.iter().any(|key| key.public() == silo.key);
             self.nodes.iter().position(owns)
         };
         let nodes: Vec<_> = epoch.roster.silos().iter().filter_map(node_of).collect();
@@ -144,10 +144,10 @@ impl Simulator<'_> {
             for after in self.links.arrivals(at, to) {
                 let frame = frame.clone();
                 let from = at;
-                self.schedule(after, Event::Deliver { from, to, frame });
+                self.schedule(after, BareEvent::Deliver { from, to, frame });
             }
         }
-        self.schedule(BEAT, Event::Farewell(at));
+        self.schedule(BEAT, BareEvent::Farewell(at));
     }
 
     /// A node without a member goes on in this epoch, if it is in its roster.
@@ -193,7 +193,7 @@ impl Simulator<'_> {
         for after in self.links.arrivals(to, from) {
             let frame = frame.clone();
             let (from, to) = (to, from);
-            self.schedule(after, Event::Deliver { from, to, frame });
+            self.schedule(after, BareEvent::Deliver { from, to, frame });
         }
     }
 
@@ -217,13 +217,13 @@ impl Simulator<'_> {
         self.nodes[at].journal.clear();
         self.pass_to(at, 0);
         if self.seat(at).is_none() {
-            self.schedule(BEAT, Event::Visit(at));
+            self.schedule(BEAT, BareEvent::Visit(at));
         }
         Ok(())
     }
 
     /// Draws a change after which the federation still tolerates its faulty members.
-    pub(super) fn draw_change(&mut self) -> Change {
+    pub(super) fn draw_change(&mut self) -> BareChange {
         let run = self.newest();
         let n = run.nodes.len();
         let byzantine = |node: usize| self.byzantine.contains_key(&MemberIndex(node as u16));
@@ -241,24 +241,24 @@ impl Simulator<'_> {
         let liars = run.nodes.iter().filter(|&&node| byzantine(node)).count();
         let tolerated = n.saturating_sub(2) / 3;
         let members = run.nodes.iter().copied();
-        let mut changes = vec![Change::Rounds, Change::Admit];
+        let mut changes = vec![BareChange::Rounds, BareChange::Admit];
         for node in members {
             if sound(node) {
-                changes.push(Change::Rekey(node));
+                changes.push(BareChange::Rekey(node));
             }
             if n > 1 && sound(node) && rest >= flaws && tolerated >= liars {
-                changes.push(Change::Leave(node));
+                changes.push(BareChange::Leave(node));
             }
             let others = liars - usize::from(byzantine(node));
             if n > 1 && faulty(node) && rest + 1 >= flaws && tolerated >= others {
-                changes.push(Change::Evict(node));
+                changes.push(BareChange::Evict(node));
             }
         }
         changes[self.random.below(changes.len())]
     }
 
     /// The agreement with a change, for the newest epoch.
-    pub(super) fn amendment(&mut self, change: Change) -> Amendment {
+    pub(super) fn amendment(&mut self, change: BareChange) -> Amendment {
         let key = SecretKey::from_bytes(&self.random.bytes());
         let name = format!("silo {}", self.nodes.len());
         let run = self.newest();
@@ -269,23 +269,23 @@ impl Simulator<'_> {
         let mut stolen = Vec::new();
         let public = key.public();
         match change {
-            Change::Rounds => charter.rounds += 1,
-            Change::Admit => silos.push(Silo {
+            BareChange::Rounds => charter.rounds += 1,
+            BareChange::Admit => silos.push(Silo {
                 name,
                 key: public,
                 rows: None,
             }),
-            Change::Leave(node) => {
+            BareChange::Leave(node) => {
                 if let Some(at) = place(node) {
                     return Amendment::leaving(&epoch, MemberIndex(at as u16));
                 }
             }
-            Change::Evict(node) => {
+            BareChange::Evict(node) => {
                 if let Some(at) = place(node) {
                     silos.remove(at);
                 }
             }
-            Change::Rekey(node) => {
+            BareChange::Rekey(node) => {
                 if let Some(at) = place(node) {
                     let old = std::mem::replace(&mut silos[at].key, public);
                     // Half of the keys that are replaced were stolen.
@@ -296,13 +296,13 @@ impl Simulator<'_> {
             }
         }
         match change {
-            Change::Admit => {
-                let node = Node::new(key);
+            BareChange::Admit => {
+                let node = BareNode::new(key);
                 self.nodes.push(node);
-                self.schedule(BEAT, Event::Visit(self.nodes.len() - 1));
+                self.schedule(BEAT, BareEvent::Visit(self.nodes.len() - 1));
             }
-            Change::Rekey(node) => self.nodes[node].keys.push(key),
-            Change::Rounds | Change::Leave(_) | Change::Evict(_) => {}
+            BareChange::Rekey(node) => self.nodes[node].keys.push(key),
+            BareChange::Rounds | BareChange::Leave(_) | BareChange::Evict(_) => {}
         }
         // The number of members says how many contributions a round must have at least.
         let charter = charter.for_members(epoch.roster.len(), silos.len());
@@ -332,7 +332,7 @@ impl Simulator<'_> {
             admitted && other.member.is_some() && other.byzantine.is_none() && open(node)
         });
         let Some(host) = host else {
-            self.schedule(BEAT, Event::Visit(at));
+            self.schedule(BEAT, BareEvent::Visit(at));
             return Ok(());
         };
         let journal = self.nodes[host].journal.iter();

@@ -6,7 +6,7 @@ use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::MaskedSheet;
 use protocol::{Hash, Member, MemberIndex, Time};
 
-use super::super::masks::{Masks, Secret};
+use super::super::masks::{BareMasks, BareSecret};
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
 
 /// Members that may pool what they know.
@@ -63,11 +63,11 @@ impl Simulator<'_> {
     }
 
     /// A node's secret for a round of its epoch, drawn when it is first asked for.
-    fn secret(&mut self, at: usize, round: u64) -> Secret {
+    fn secret(&mut self, at: usize, round: u64) -> BareSecret {
         let epoch = self.epoch_of(at).id;
         let drawn = self.random.bytes();
         let secrets = &mut self.nodes[at].store.secrets;
-        let new = || Secret::new(drawn, at, &epoch, round);
+        let new = || BareSecret::new(drawn, at, &epoch, round);
         *secrets.entry((epoch, round)).or_insert_with(new)
     }
 
@@ -180,7 +180,7 @@ impl Simulator<'_> {
             return Err(lost());
         }
         let secret = |member: MemberIndex| self.masks.secret_of(&list, member);
-        Masks::unlock(&list, &sheet, self.me(at), secret).ok_or_else(lost)
+        BareMasks::unlock(&list, &sheet, self.me(at), secret).ok_or_else(lost)
     }
 
     fn combine(

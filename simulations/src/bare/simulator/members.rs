@@ -12,9 +12,9 @@ use protocol::{MemberIndex, Record, envelope};
 use crate::byzantine::Actions;
 
 use super::super::faults::JournalLoss;
-use super::super::work::{self, Store};
-use super::scripted::Kill;
-use super::{BEAT, Event, FailureKind, Simulator, violated};
+use super::super::work::{self, MemberStore};
+use super::scripted::MemberKill;
+use super::{BEAT, BareEvent, FailureKind, Simulator, violated};
 use crate::moments::StepCut;
 
 impl Simulator<'_> {
@@ -31,7 +31,7 @@ impl Simulator<'_> {
         let records = self.catch_up(at)?;
         if self.seat(at).is_none() {
             if self.is_out(at) {
-                self.schedule(Duration::ZERO, Event::Farewell(at));
+                self.schedule(Duration::ZERO, BareEvent::Farewell(at));
             }
             return Ok(());
         }
@@ -89,11 +89,11 @@ impl Simulator<'_> {
             self.losing_journals.remove(first);
             if !put_back {
                 self.nodes[at].lost = true;
-                self.nodes[at].store = Store::default();
+                self.nodes[at].store = MemberStore::default();
             }
         }
         let down = self.random.span(BEAT / 10, BEAT * 15);
-        self.schedule(down, Event::Restart(at));
+        self.schedule(down, BareEvent::Restart(at));
         self.stop(at)?;
         if loses.is_some() && put_back {
             return self.put_back(at);
@@ -179,7 +179,7 @@ impl Simulator<'_> {
             node.timer = deadline;
             let restarts = node.restarts;
             if let Some(time) = deadline {
-                self.schedule(time - self.now, Event::Timer { node: at, restarts });
+                self.schedule(time - self.now, BareEvent::Timer { node: at, restarts });
             }
         }
     }
@@ -224,7 +224,7 @@ impl Simulator<'_> {
         &mut self,
         at: usize,
         effects: Vec<Effect>,
-        kill: Kill,
+        kill: MemberKill,
         cut: StepCut,
     ) -> Result<(), FailureKind> {
         let restarts = self.nodes[at].restarts;
@@ -265,7 +265,7 @@ impl Simulator<'_> {
             Effect::Await { keys } => {
                 for key in keys {
                     let after = self.random.span(Duration::ZERO, 5 * BEAT);
-                    let arrives = Event::Arrives {
+                    let arrives = BareEvent::Arrives {
                         node: at,
                         restarts,
                         key,
@@ -279,7 +279,7 @@ impl Simulator<'_> {
                 let takes = work::duration(&mut self.random, &request);
                 self.schedule(
                     takes,
-                    Event::Work {
+                    BareEvent::Work {
                         node: at,
                         restarts,
                         request,
@@ -389,14 +389,14 @@ impl Simulator<'_> {
             (Some(byzantine), Some(member)) => byzantine.beat(self.now, member.round()),
             _ => Actions::default(),
         };
-        self.schedule(BEAT, Event::ByzantineBeat(at));
+        self.schedule(BEAT, BareEvent::ByzantineBeat(at));
         self.perform_actions(at, actions)
     }
 
     fn perform_actions(&mut self, at: usize, actions: Actions) -> Result<(), FailureKind> {
         self.ended.faults += actions.misdeeds;
         for opened in actions.inject {
-            self.schedule(Duration::ZERO, Event::Inject { to: at, opened });
+            self.schedule(Duration::ZERO, BareEvent::Inject { to: at, opened });
         }
         actions
             .out
@@ -432,7 +432,7 @@ impl Simulator<'_> {
                 let frame = frame.clone();
                 self.schedule(
                     after,
-                    Event::Deliver {
+                    BareEvent::Deliver {
                         from: at,
                         to,
                         frame,

@@ -16,15 +16,15 @@ use crate::byzantine::{Behaviour, ByzantineMember};
 use crate::genesis::{BEAT, PATIENCE, epoch_of};
 use crate::invariants::{Violation, kind};
 use crate::random::Random;
-use crate::signatures::SignatureCache;
+use crate::signatures::KnownSignatures;
 
 use super::deaths::Death;
 use super::faults::{self, Script, ScriptedFault};
-use super::links::Links;
-use super::masks::Masks;
+use super::links::BareLinks;
+use super::masks::BareMasks;
 use super::symbolic::Symbolic;
-use super::work::Store;
-use super::{Ended, FailureKind, Options};
+use super::work::MemberStore;
+use super::{BareOptions, Ended, FailureKind};
 
 mod deaths;
 mod epochs;
@@ -43,16 +43,16 @@ mod work;
 use epochs::EpochRun;
 use lost_journals::LostJournals;
 use masked::Unsettled;
-use people::Order;
-use scripted::Kill;
+use people::ApprovalOrder;
+use scripted::MemberKill;
 
-struct Node {
+struct BareNode {
     /// Its keys, oldest first: one, unless it was replaced.
     keys: Vec<SecretKey>,
     /// The epoch that it is in.
     epoch: usize,
     /// What its institution said of amendments, oldest first.
-    orders: Vec<Order>,
+    orders: Vec<ApprovalOrder>,
     member: Option<Member>,
     /// Counts starts and stops: events from before the last one are void.
     restarts: u32,
@@ -64,7 +64,7 @@ struct Node {
     /// How it died, if it is dead for good.
     dead: Option<String>,
     timer: Option<Time>,
-    store: Store,
+    store: MemberStore,
     byzantine: Option<ByzantineMember>,
     /// Whether the others want to go on without it.
     given_up: bool,
@@ -78,7 +78,7 @@ struct Node {
     last: String,
 }
 
-impl Node {
+impl BareNode {
     fn new(key: SecretKey) -> Self {
         Self {
             keys: vec![key],
@@ -91,7 +91,7 @@ impl Node {
             commits: 0,
             dead: None,
             timer: None,
-            store: Store::default(),
+            store: MemberStore::default(),
             byzantine: None,
             given_up: false,
             away: false,
@@ -129,7 +129,7 @@ fn begun(rounds: u64) -> Ended {
     }
 }
 
-enum Event {
+enum BareEvent {
     Deliver {
         from: usize,
         to: usize,
@@ -183,18 +183,18 @@ enum Event {
 }
 
 pub(super) struct Simulator<'a> {
-    options: &'a Options,
+    options: &'a BareOptions,
     seed: u64,
     /// The epochs so far.
     epochs: Vec<EpochRun>,
     /// How many members may be faulty in any way.
     flaws: usize,
-    signatures: Arc<SignatureCache>,
+    signatures: Arc<KnownSignatures>,
     now: Time,
-    queue: BTreeMap<(Time, u64), Event>,
+    queue: BTreeMap<(Time, u64), BareEvent>,
     sequence: u64,
-    nodes: Vec<Node>,
-    links: Links,
+    nodes: Vec<BareNode>,
+    links: BareLinks,
     linked: BTreeSet<(usize, usize)>,
     random: Random,
     byzantine: BTreeMap<MemberIndex, Vec<Behaviour>>,
@@ -208,7 +208,7 @@ pub(super) struct Simulator<'a> {
     put_back: BTreeSet<usize>,
     /// Nodes that noticed that their journal is outdated, with their epochs.
     outdated: BTreeSet<(usize, usize)>,
-    masks: Masks,
+    masks: BareMasks,
     symbolic: Symbolic,
     /// Masked rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
@@ -216,7 +216,7 @@ pub(super) struct Simulator<'a> {
     proposed: BTreeMap<Hash, Change>,
     deaths: Vec<Death>,
     /// Scripted stops at moments of a round and at commits.
-    kills: Vec<Kill>,
+    kills: Vec<MemberKill>,
     healed: Option<Time>,
     /// When the last institution has decided what to approve, and to go on without those that are gone.
     decided: Time,
@@ -225,7 +225,7 @@ pub(super) struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    pub(super) fn new(seed: u64, options: &'a Options) -> Self {
+    pub(super) fn new(seed: u64, options: &'a BareOptions) -> Self {
         let n = options.members;
         let mut random = Random::new(seed, "world");
         let keys: Vec<_> = (0..n)
@@ -253,12 +253,12 @@ impl<'a> Simulator<'a> {
             seed,
             epochs: Vec::new(),
             flaws: faults::bearable(n) + options.faults.beyond,
-            signatures: Arc::new(SignatureCache::default()),
+            signatures: Arc::new(KnownSignatures::default()),
             now: Time::ZERO,
             queue: BTreeMap::new(),
             sequence: 0,
-            nodes: keys.into_iter().map(Node::new).collect(),
-            links: Links::new(seed, options.faults),
+            nodes: keys.into_iter().map(BareNode::new).collect(),
+            links: BareLinks::new(seed, options.faults),
             linked: BTreeSet::new(),
             random,
             byzantine,
@@ -268,7 +268,7 @@ impl<'a> Simulator<'a> {
             lost_journals: LostJournals::default(),
             put_back: BTreeSet::new(),
             outdated: BTreeSet::new(),
-            masks: Masks::default(),
+            masks: BareMasks::default(),
             symbolic: Symbolic::default(),
             unsettled: Vec::new(),
             proposed: BTreeMap::new(),
@@ -285,7 +285,7 @@ impl<'a> Simulator<'a> {
             simulator.pass_to(node, 0);
         }
         for (time, fault) in timed {
-            simulator.schedule(time, Event::Fault(fault));
+            simulator.schedule(time, BareEvent::Fault(fault));
         }
         if options.recoveries {
             simulator.plan_recovery();
@@ -293,29 +293,29 @@ impl<'a> Simulator<'a> {
         let mut changes = Random::new(seed, "changes");
         for which in 0..options.changes {
             let time = options.faults.until.mul_f64(changes.uniform());
-            simulator.schedule(time, Event::Amend(which));
+            simulator.schedule(time, BareEvent::Amend(which));
         }
         simulator
     }
 
-    fn schedule(&mut self, after: Duration, event: Event) {
+    fn schedule(&mut self, after: Duration, event: BareEvent) {
         self.sequence += 1;
         self.queue.insert((self.now + after, self.sequence), event);
     }
 
-    fn event(&mut self, event: Event) -> Result<(), FailureKind> {
+    fn event(&mut self, event: BareEvent) -> Result<(), FailureKind> {
         let time = (self.now - Time::ZERO).as_micros() as u64;
         self.trace.update(&time.to_le_bytes());
         match event {
-            Event::Deliver { from, to, frame } => {
+            BareEvent::Deliver { from, to, frame } => {
                 self.trace.update(&[0, from as u8, to as u8]);
                 for part in trace_bytes(&frame) {
                     self.trace.update(part);
                 }
                 self.deliver(from, to, &frame)
             }
-            Event::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
-            Event::Timer { node, restarts } => {
+            BareEvent::Inject { to, opened } => self.feed(to, Input::Opened(opened)),
+            BareEvent::Timer { node, restarts } => {
                 self.trace.update(&[1, node as u8]);
                 let due = self.nodes[node].timer == Some(self.now);
                 if due && self.nodes[node].restarts == restarts {
@@ -324,7 +324,7 @@ impl<'a> Simulator<'a> {
                     Ok(())
                 }
             }
-            Event::Work {
+            BareEvent::Work {
                 node,
                 restarts,
                 request,
@@ -336,21 +336,21 @@ impl<'a> Simulator<'a> {
                     Ok(())
                 }
             }
-            Event::Fault(fault) => {
+            BareEvent::Fault(fault) => {
                 self.trace.update(&[3]);
                 self.play(fault)
             }
-            Event::Restart(node) => {
+            BareEvent::Restart(node) => {
                 self.trace.update(&[4, node as u8]);
                 self.start(node)?;
                 self.relink()
             }
-            Event::ByzantineBeat(node) => self.byzantine_beat(node),
-            Event::Amend(which) => {
+            BareEvent::ByzantineBeat(node) => self.byzantine_beat(node),
+            BareEvent::Amend(which) => {
                 self.trace.update(&[5]);
                 self.amend(which)
             }
-            Event::Say {
+            BareEvent::Say {
                 node,
                 epoch,
                 amendment,
@@ -359,14 +359,14 @@ impl<'a> Simulator<'a> {
                 self.trace.update(&[6, node as u8]);
                 self.say(node, epoch, *amendment, stands)
             }
-            Event::Visit(node) => self.visit(node),
-            Event::Farewell(node) => {
+            BareEvent::Visit(node) => self.visit(node),
+            BareEvent::Farewell(node) => {
                 self.farewell(node);
                 Ok(())
             }
-            Event::Vanish(node) => self.vanish(node),
-            Event::Return(node) => self.come_back(node),
-            Event::Arrives {
+            BareEvent::Vanish(node) => self.vanish(node),
+            BareEvent::Return(node) => self.come_back(node),
+            BareEvent::Arrives {
                 node,
                 restarts,
                 key,
@@ -374,7 +374,7 @@ impl<'a> Simulator<'a> {
                 true => self.feed(node, Input::Arrived { key }),
                 false => Ok(()),
             },
-            Event::Recover { node, lost } => self.told_to_recover(node, lost),
+            BareEvent::Recover { node, lost } => self.told_to_recover(node, lost),
         }
     }
 

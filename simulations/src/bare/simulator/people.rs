@@ -13,10 +13,10 @@ use protocol::effects::Input;
 use protocol::message::{Amendment, Body, Kind, Message, Passage};
 use protocol::{Hash, MemberIndex};
 
-use crate::invariants::{Frame, kind, read_frame};
+use crate::invariants::{DecodedFrame, kind, read_frame};
 use crate::random::Random;
 
-use super::{BEAT, Event, FailureKind, Simulator};
+use super::{BEAT, BareEvent, FailureKind, Simulator};
 
 /// Longest time until an institution has approved a change that it was shown.
 const SOON: u32 = 3;
@@ -27,7 +27,7 @@ const KNOWN: u32 = 40;
 
 /// What an institution told its node of an amendment.
 #[derive(Debug, Clone)]
-pub(super) struct Order {
+pub(super) struct ApprovalOrder {
     /// The epoch that it amends.
     epoch: usize,
     amendment: Amendment,
@@ -37,7 +37,7 @@ pub(super) struct Order {
     stands: bool,
 }
 
-impl Order {
+impl ApprovalOrder {
     fn input(&self) -> Input {
         match self.stands {
             true => Input::Approve {
@@ -56,7 +56,7 @@ impl Simulator<'_> {
     /// The institutions agree on a change; another time if the one before it is not final.
     pub(super) fn amend(&mut self, which: u32) -> Result<(), FailureKind> {
         if self.epochs.len() <= which as usize {
-            self.schedule(BEAT, Event::Amend(which));
+            self.schedule(BEAT, BareEvent::Amend(which));
             return Ok(());
         }
         if self.options.errors {
@@ -163,7 +163,7 @@ impl Simulator<'_> {
         self.decided = self.decided.max(self.now + after);
         let epoch = self.epochs.len() - 1;
         let amendment = Box::new(amendment.clone());
-        let say = Event::Say {
+        let say = BareEvent::Say {
             node,
             epoch,
             amendment,
@@ -180,7 +180,7 @@ impl Simulator<'_> {
         amendment: Amendment,
         stands: bool,
     ) -> Result<(), FailureKind> {
-        let order = Order {
+        let order = ApprovalOrder {
             epoch,
             amendment,
             number: 1 + self.nodes[at].orders.len() as u64,
@@ -201,8 +201,9 @@ impl Simulator<'_> {
         let orders = self.nodes[at].orders.clone();
         let of_now = orders.iter().filter(|order| order.epoch == now);
         for order in of_now {
-            let later =
-                |other: &Order| other.number > order.number && other.amendment == order.amendment;
+            let later = |other: &ApprovalOrder| {
+                other.number > order.number && other.amendment == order.amendment
+            };
             // One of them may have ended the epoch, where this member alone decides.
             if !orders.iter().any(later) && self.nodes[at].epoch == now {
                 self.feed(at, order.input())?;
@@ -216,12 +217,12 @@ impl Simulator<'_> {
     pub(super) fn miss_leaver(&mut self, at: usize) {
         let now = self.epochs.len() - 1;
         let run = self.newest();
-        let leaves = |order: &Order| {
+        let leaves = |order: &ApprovalOrder| {
             let leaver = order.amendment.leaver(&run.epoch);
             order.epoch == now && leaver.is_some_and(|member| run.nodes[member.at()] == at)
         };
         if self.nodes[at].dead.is_some() && self.nodes[at].orders.iter().any(leaves) {
-            self.schedule(BEAT, Event::Amend(now as u32));
+            self.schedule(BEAT, BareEvent::Amend(now as u32));
         }
     }
 
@@ -230,7 +231,7 @@ impl Simulator<'_> {
         if kind(frame) != Some(Kind::Approval) || self.nodes[at].byzantine.is_some() {
             return Ok(());
         }
-        let Frame::Message(message) = read_frame(frame) else {
+        let DecodedFrame::Message(message) = read_frame(frame) else {
             return Ok(());
         };
         match message.body {
@@ -250,7 +251,7 @@ impl Simulator<'_> {
         amendment: &Hash,
         (number, stands): (u64, bool),
     ) -> Result<(), FailureKind> {
-        let same = |order: &Order| {
+        let same = |order: &ApprovalOrder| {
             (order.epoch, order.number, order.stands) == (epoch, number, stands)
                 && order.amendment.hash() == *amendment
         };
@@ -283,7 +284,7 @@ impl Simulator<'_> {
         if self.options.changes == 0 || kind(frame) != Some(Kind::Proposal) {
             return;
         }
-        if let Frame::Message(message) = read_frame(frame)
+        if let DecodedFrame::Message(message) = read_frame(frame)
             && let Body::Proposal(proposal) = message.body
             && let Some(change) = proposal.block.change()
         {
@@ -302,7 +303,7 @@ impl Simulator<'_> {
             return Ok(());
         };
         let (epoch, hash) = (self.nodes[at].epoch, change.amendment.hash());
-        let of_it = |order: &&Order| order.epoch == epoch && order.amendment.hash() == hash;
+        let of_it = |order: &&ApprovalOrder| order.epoch == epoch && order.amendment.hash() == hash;
         let last = self.nodes[at].orders.iter().rfind(of_it);
         let Some(withdrawn) = last.filter(|last| !last.stands) else {
             return Ok(());

@@ -10,7 +10,7 @@ use protocol::{MemberIndex, Record, Time};
 use crate::invariants::kind;
 use crate::random::Random;
 
-use super::{Event, FailureKind, Simulator};
+use super::{BareEvent, FailureKind, Simulator};
 
 /// Longest time until a member is gone, until the others decide to go on without it, between the
 /// decisions of two institutions, and until one that was thought gone is back.
@@ -36,12 +36,12 @@ impl Simulator<'_> {
             let from = random.span(Duration::ZERO, LONGEST);
             decided = decided.max(from);
             self.nodes[at].given_up = true;
-            self.schedule(from, Event::Vanish(at));
+            self.schedule(from, BareEvent::Vanish(at));
             // A quorum of them would go on by itself.
             if back + 1 < quorum && random.chance(0.3) {
                 back += 1;
                 let again = from + random.span(Duration::ZERO, 3 * LONGEST);
-                self.schedule(again, Event::Return(at));
+                self.schedule(again, BareEvent::Return(at));
             }
         }
         decided += random.span(Duration::ZERO, LONGEST);
@@ -57,7 +57,7 @@ impl Simulator<'_> {
             }
             for lost in says {
                 self.decided = self.decided.max(Time::ZERO + after);
-                self.schedule(after, Event::Recover { node: at, lost });
+                self.schedule(after, BareEvent::Recover { node: at, lost });
                 after += random.span(Duration::ZERO, LONGEST);
             }
         }
@@ -118,7 +118,7 @@ impl Simulator<'_> {
         let frame = frame.clone();
         let after = random.span(AGAIN.0, AGAIN.1);
         self.ended.faults += 1;
-        self.schedule(after, Event::Deliver { from, to, frame });
+        self.schedule(after, BareEvent::Deliver { from, to, frame });
     }
 
     /// A recovery goes on from the newest round that one of those that remain has adopted. None of

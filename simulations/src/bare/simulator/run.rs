@@ -7,8 +7,8 @@ use protocol::member::Member;
 use protocol::{Hash, MemberIndex, Time};
 
 use super::super::ending::{self, MemberChain};
-use super::super::{DiagnosedMember, Diagnosis, Ended, Failure, FailureKind};
-use super::{BEAT, Event, Node, PATIENCE, Simulator, violated};
+use super::super::{DiagnosedMember, Diagnosis, Ended, FailureKind, RunFailure};
+use super::{BEAT, BareEvent, BareNode, PATIENCE, Simulator, violated};
 
 /// Most events at one moment of virtual time.
 const EVENTS_AT_ONCE: u64 = 20_000;
@@ -16,7 +16,7 @@ const EVENTS_AT_ONCE: u64 = 20_000;
 const EVENTS_PER_RUN: u64 = 4_000_000;
 
 impl Simulator<'_> {
-    pub(in crate::bare) fn run(mut self) -> Result<Ended, Box<Failure>> {
+    pub(in crate::bare) fn run(mut self) -> Result<Ended, Box<RunFailure>> {
         let result = self.run_events();
         let now = self.now;
         let mut monitors = self.epochs.iter_mut().map(|run| &mut run.monitor);
@@ -25,7 +25,7 @@ impl Simulator<'_> {
             ended.try_for_each(|ended| ended.map_err(violated))
         });
         result.and_then(|()| self.finish()).map_err(|kind| {
-            Box::new(Failure {
+            Box::new(RunFailure {
                 seed: self.seed,
                 kind,
                 diagnosis: self.diagnosis(),
@@ -52,7 +52,7 @@ impl Simulator<'_> {
                 self.sequence += 1;
                 let first = Time::ZERO + self.random.span(Duration::ZERO, BEAT);
                 self.queue
-                    .insert((first, self.sequence), Event::ByzantineBeat(at));
+                    .insert((first, self.sequence), BareEvent::ByzantineBeat(at));
             }
         }
         let mut at_once = 0;
@@ -157,7 +157,7 @@ impl Simulator<'_> {
     /// The state of every member.
     fn diagnosis(&self) -> Diagnosis {
         let members = self.nodes.iter().enumerate();
-        let standing = |(at, node): (usize, &Node)| {
+        let standing = |(at, node): (usize, &BareNode)| {
             let me = MemberIndex(at as u16);
             let mut flaws = Vec::new();
             if let Some(behaviours) = self.byzantine.get(&me) {

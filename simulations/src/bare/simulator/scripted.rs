@@ -7,25 +7,25 @@ use protocol::effects::Effect;
 
 use crate::cuts::split;
 use crate::moments::{Moment, StepCut};
-use crate::scenario::{Fault, When, Who};
+use crate::scenario::{Fault, FaultTime, KillTarget};
 
 use super::super::deaths::reached;
 use super::super::faults::ScriptedFault;
-use super::super::work::Store;
-use super::{Event, FailureKind, Simulator};
+use super::super::work::MemberStore;
+use super::{BareEvent, FailureKind, Simulator};
 
 /// A scripted stop of a member.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kill {
+pub(super) struct MemberKill {
     /// The node; `None`: whoever leads.
     who: Option<usize>,
-    when: Stop,
+    when: StopAt,
     back: Option<Duration>,
     journal_lost: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Stop {
+enum StopAt {
     Round(u64, Moment),
     Commit(u64, StepCut),
 }
@@ -49,23 +49,23 @@ impl Simulator<'_> {
                     journal_lost,
                 } => {
                     let who = match who {
-                        Who::Lead => None,
-                        Who::Silo(name) => node(&name, n),
+                        KillTarget::Lead => None,
+                        KillTarget::Silo(name) => node(&name, n),
                     };
                     let when = match when {
-                        When::At(time) => {
+                        FaultTime::At(time) => {
                             let fault = ScriptedFault::Kill {
                                 who,
                                 back,
                                 journal_lost,
                             };
-                            self.schedule(time, Event::Fault(fault));
+                            self.schedule(time, BareEvent::Fault(fault));
                             continue;
                         }
-                        When::Round { round, moment } => Stop::Round(round, moment),
-                        When::Commit { nth, cut } => Stop::Commit(nth, cut),
+                        FaultTime::Round { round, moment } => StopAt::Round(round, moment),
+                        FaultTime::Commit { nth, cut } => StopAt::Commit(nth, cut),
                     };
-                    self.kills.push(Kill {
+                    self.kills.push(MemberKill {
                         who,
                         when,
                         back,
@@ -80,8 +80,8 @@ impl Simulator<'_> {
                 } => {
                     let apart: Vec<_> = members.iter().filter_map(|name| node(name, n)).collect();
                     let links = split(n, one_way, |node| apart.contains(&node));
-                    self.schedule(at, Event::Fault(ScriptedFault::Cut(links.clone())));
-                    self.schedule(at + lasts, Event::Fault(ScriptedFault::Mend(links)));
+                    self.schedule(at, BareEvent::Fault(ScriptedFault::Cut(links.clone())));
+                    self.schedule(at + lasts, BareEvent::Fault(ScriptedFault::Mend(links)));
                 }
                 Fault::Byzantine { member, behaviour } => {
                     if let Some(at) = node(&member, n) {
@@ -100,14 +100,14 @@ impl Simulator<'_> {
         at: usize,
         effects: &[Effect],
         records: bool,
-    ) -> Option<(Kill, StepCut)> {
+    ) -> Option<(MemberKill, StepCut)> {
         self.nodes[at].commits += u64::from(records);
         let node = &self.nodes[at];
         let member = node.member.as_ref()?;
         let leads = member.lead_now() == self.me(at);
-        let due = |kill: &Kill| match kill.when {
-            Stop::Commit(nth, _) => kill.who == Some(at) && records && node.commits == nth,
-            Stop::Round(round, moment) => {
+        let due = |kill: &MemberKill| match kill.when {
+            StopAt::Commit(nth, _) => kill.who == Some(at) && records && node.commits == nth,
+            StopAt::Round(round, moment) => {
                 leads
                     && member.round() == round
                     && effects.iter().any(|effect| reached(moment, effect, leads))
@@ -116,14 +116,14 @@ impl Simulator<'_> {
         let first = self.kills.iter().position(due)?;
         let kill = self.kills.remove(first);
         let cut = match kill.when {
-            Stop::Commit(_, cut) => cut,
-            Stop::Round(..) => StepCut::After,
+            StopAt::Commit(_, cut) => cut,
+            StopAt::Round(..) => StepCut::After,
         };
         Some((kill, cut))
     }
 
     /// Carries out a scripted stop: of the node that it names, or of the lead that showed its moment.
-    pub(super) fn carry_out(&mut self, kill: Kill, lead: usize) -> Result<(), FailureKind> {
+    pub(super) fn carry_out(&mut self, kill: MemberKill, lead: usize) -> Result<(), FailureKind> {
         self.ended.faults += 1;
         self.kill(kill.who.unwrap_or(lead), kill.back, kill.journal_lost)
     }
@@ -143,9 +143,9 @@ impl Simulator<'_> {
         }
         if journal_lost {
             self.nodes[at].lost = true;
-            self.nodes[at].store = Store::default();
+            self.nodes[at].store = MemberStore::default();
         }
-        self.schedule(down, Event::Restart(at));
+        self.schedule(down, BareEvent::Restart(at));
         self.stop(at)?;
         match self.nodes[at].lost && self.nodes[at].epoch > 0 {
             true => self.lose_journal(at),

@@ -2,7 +2,7 @@
 
 use protocol::MemberIndex;
 
-use super::{BEAT, Event, FailureKind, Node, Simulator};
+use super::{BEAT, BareEvent, BareNode, FailureKind, Simulator};
 
 impl Simulator<'_> {
     /// The first process of a node's member.
@@ -19,7 +19,7 @@ impl Simulator<'_> {
     pub(super) fn add_twin(&mut self, of: usize, copied: bool) -> Result<(), FailureKind> {
         let at = self.nodes.len();
         let first = &self.nodes[of];
-        let mut twin = Node::new(first.keys[0].clone());
+        let mut twin = BareNode::new(first.keys[0].clone());
         twin.keys.clone_from(&first.keys);
         if copied {
             twin.journal.clone_from(&first.journal);
@@ -33,7 +33,7 @@ impl Simulator<'_> {
         self.byzantine
             .insert(member(at), behaviours.unwrap_or_default());
         self.pass_to(at, 0);
-        self.schedule(BEAT, Event::ByzantineBeat(at));
+        self.schedule(BEAT, BareEvent::ByzantineBeat(at));
         self.start(at)
     }
 }

@@ -58,7 +58,7 @@ fn a_member_without_its_journal_votes_only_when_that_is_safe() {
         beyond: 1,
         ..Faults::all()
     };
-    let mut options = Options::new(4, faults);
+    let mut options = BareOptions::new(4, faults);
     options.rounds = 14;
     run_all(&options, seeds(40));
 }

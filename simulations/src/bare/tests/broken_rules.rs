@@ -5,8 +5,8 @@ use protocol::member::{Config, Mutation};
 use super::*;
 
 /// Whether one of 400 seeds fails with something else than a lack of progress.
-fn noticed(options: &Options) -> bool {
-    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
+fn noticed(options: &BareOptions) -> bool {
+    let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
     (0..400).any(|seed| run(seed, options).is_err_and(|failure| wrong(&failure)))
 }
 
@@ -26,7 +26,7 @@ const BYZANTINE: Byzantine = Byzantine::Only(&[
 ]);
 
 fn broken(rule: Mutation) -> bool {
-    let mut options = Options::new(
+    let mut options = BareOptions::new(
         4,
         Faults {
             crashes: 6,
@@ -59,7 +59,7 @@ fn a_broken_rule_of_proposing_is_detected() {
 #[test]
 fn an_author_that_tells_others_than_the_lead_which_entry_is_its_own_is_detected() {
     for rule in [Mutation::ContributionPublished, Mutation::ScoresPublished] {
-        let mut options = Options::new(4, Faults::none());
+        let mut options = BareOptions::new(4, Faults::none());
         options.cross_evaluate = Some(true);
         run_all(&options, 0..5);
         options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
@@ -72,7 +72,7 @@ fn an_author_that_tells_others_than_the_lead_which_entry_is_its_own_is_detected(
 
 #[test]
 fn records_that_are_durable_too_late_or_lost_are_detected() {
-    let mut late = Options::new(
+    let mut late = BareOptions::new(
         4,
         Faults {
             inside: 0.03,
@@ -94,11 +94,11 @@ fn two_recoveries_of_one_epoch_are_detected() {
             byzantine: Byzantine::None,
             ..Faults::all()
         };
-        let mut options = Options {
+        let mut options = BareOptions {
             rounds: 6,
             recoveries: true,
             errors: true,
-            ..Options::new(5, faults)
+            ..BareOptions::new(5, faults)
         };
         options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
         assert!(noticed(&options), "{rule:?}");
@@ -111,10 +111,10 @@ fn words_about_changes_that_no_institution_said_and_votes_against_its_word_are_d
         (Mutation::AlikeApproved, Faults::none()),
         (Mutation::WithdrawalIgnored, without_byzantine()),
     ] {
-        let mut options = Options {
+        let mut options = BareOptions {
             changes: 2,
             errors: true,
-            ..Options::new(4, faults)
+            ..BareOptions::new(4, faults)
         };
         options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
         let failure = (0..400).find_map(|seed| run(seed, &options).err());

@@ -22,7 +22,7 @@ fn only(behaviours: &[Behaviour]) -> Faults {
 #[test]
 fn four_members_finish_with_one_byzantine_member_of_any_behaviour() {
     for behaviour in all() {
-        let mut options = Options::new(4, only(&[behaviour]));
+        let mut options = BareOptions::new(4, only(&[behaviour]));
         if behaviour == Behaviour::Uninvited {
             options.plans = Plans::Subset;
         }

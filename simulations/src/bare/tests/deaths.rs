@@ -17,7 +17,7 @@ fn dying(moment: Moment) -> Faults {
 fn at_every_moment(members: usize, cross_evaluate: Option<bool>, usual: u64) -> u64 {
     let mut dead = 0;
     for moment in Moment::DRAWN {
-        let mut options = Options::new(members, dying(moment));
+        let mut options = BareOptions::new(members, dying(moment));
         options.cross_evaluate = cross_evaluate;
         let ended = run_all(&options, seeds(usual));
         dead += ended.iter().map(|ended| ended.dead).sum::<u64>();

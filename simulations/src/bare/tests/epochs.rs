@@ -3,10 +3,10 @@
 
 use super::*;
 
-fn changing(members: usize, changes: u32, faults: Faults) -> Options {
-    Options {
+fn changing(members: usize, changes: u32, faults: Faults) -> BareOptions {
+    BareOptions {
         changes,
-        ..Options::new(members, faults)
+        ..BareOptions::new(members, faults)
     }
 }
 

@@ -4,7 +4,7 @@ use protocol::member::{Config, Mutation};
 use protocol::message::{Kind, Phase};
 
 use crate::moments::Moment;
-use crate::scenario::{Fault, When, Who};
+use crate::scenario::{Fault, FaultTime, KillTarget};
 
 use super::*;
 
@@ -16,17 +16,17 @@ fn groups(members: usize) -> Vec<Vec<usize>> {
     }
 }
 
-fn masked(members: usize, faults: Faults) -> Options {
+fn masked(members: usize, faults: Faults) -> BareOptions {
     let groups = groups(members);
-    Options {
+    BareOptions {
         groups,
-        ..Options::new(members, faults)
+        ..BareOptions::new(members, faults)
     }
 }
 
 /// Four members, of whom three are a group. The fourth only helps to open their sums.
-fn of_three(faults: Faults) -> Options {
-    Options {
+fn of_three(faults: Faults) -> BareOptions {
+    BareOptions {
         groups: vec![vec![0, 1, 2]],
         ..masked(4, faults)
     }
@@ -80,8 +80,8 @@ fn masked_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
 fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
     let at = Duration::ZERO;
     let kill = |at| Fault::Kill {
-        who: Who::Silo("3".into()),
-        when: When::At(at),
+        who: KillTarget::Silo("3".into()),
+        when: FaultTime::At(at),
         restart_after: None,
         journal_lost: false,
     };
@@ -141,11 +141,11 @@ fn a_machine_that_computes_other_outcomes_follows_the_others() {
 }
 
 /// The first of 400 seeds that fails with something else than a lack of progress, with this rule broken.
-fn found(options: &Options, rule: Mutation) -> String {
+fn found(options: &BareOptions, rule: Mutation) -> String {
     let mut options = options.clone();
     options.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));
     let failures = (0..400).filter_map(|seed| run(seed, &options).err());
-    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
     let first = failures.map(|failure| *failure).find(wrong);
     first.map_or_else(
         || format!("{rule:?} goes unnoticed"),

@@ -36,7 +36,7 @@ fn seeds(usual: u64) -> std::ops::Range<u64> {
 }
 
 /// Runs all seeds. Panics with the first failure and the list of all seeds that fail.
-fn run_all(options: &Options, seeds: impl IntoIterator<Item = u64>) -> Vec<Ended> {
+fn run_all(options: &BareOptions, seeds: impl IntoIterator<Item = u64>) -> Vec<Ended> {
     let seeds: Vec<u64> = seeds.into_iter().collect();
     let next = AtomicUsize::new(0);
     let some = || {
@@ -71,7 +71,7 @@ fn run_all(options: &Options, seeds: impl IntoIterator<Item = u64>) -> Vec<Ended
 }
 
 fn sweep(members: usize, seeds: impl IntoIterator<Item = u64>, faults: Faults) -> Vec<Ended> {
-    run_all(&Options::new(members, faults), seeds)
+    run_all(&BareOptions::new(members, faults), seeds)
 }
 
 /// All faults except Byzantine members and lost journals.
@@ -103,7 +103,7 @@ fn without_faults_every_round_takes_one_view() {
 
 #[test]
 fn a_seed_gives_the_same_run_and_trace() {
-    let options = Options::new(4, Faults::all());
+    let options = BareOptions::new(4, Faults::all());
     assert_eq!(run(1, &options).unwrap(), run(1, &options).unwrap());
     assert_ne!(
         run(1, &options).unwrap().trace,
@@ -128,7 +128,7 @@ fn seven_and_ten_members_finish_under_all_faults() {
 #[test]
 fn rounds_with_and_without_cross_evaluation_finish_under_all_faults() {
     for cross_evaluate in [Some(false), Some(true)] {
-        let mut options = Options::new(4, Faults::all());
+        let mut options = BareOptions::new(4, Faults::all());
         options.cross_evaluate = cross_evaluate;
         run_all(&options, seeds(50));
     }
@@ -152,20 +152,20 @@ fn seeds_that_failed_once_pass() {
         byzantine: Byzantine::Only(&[Behaviour::SyncNothing]),
         ..Faults::all()
     };
-    let mut options = Options::new(4, faults);
+    let mut options = BareOptions::new(4, faults);
     options.rounds = 6;
     run_all(&options, [591]);
     // Two members each had one of two final blocks, and neither sent its block to the other (1471).
     // The only member of a plan died, or withheld its signature, after it had contributed.
-    let mut options = Options::new(3, without_byzantine());
+    let mut options = BareOptions::new(3, without_byzantine());
     options.plans = Plans::Subset;
     run_all(&options, [1471, 7012, 7485]);
-    let mut options = Options::new(4, Faults::all());
+    let mut options = BareOptions::new(4, Faults::all());
     options.plans = Plans::Subset;
     run_all(&options, [1065, 1710]);
     // A member that left had the only proof of it, and was gone before it had told anybody.
     for (members, seeds) in [(1, [1199, 6503]), (2, [671, 5295])] {
-        let mut options = Options::new(members, without_byzantine());
+        let mut options = BareOptions::new(members, without_byzantine());
         options.changes = 2;
         run_all(&options, seeds);
     }

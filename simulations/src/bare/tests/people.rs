@@ -3,11 +3,11 @@
 
 use super::*;
 
-fn erring(members: usize, changes: u32, faults: Faults) -> Options {
-    Options {
+fn erring(members: usize, changes: u32, faults: Faults) -> BareOptions {
+    BareOptions {
         changes,
         errors: true,
-        ..Options::new(members, faults)
+        ..BareOptions::new(members, faults)
     }
 }
 
@@ -55,11 +55,11 @@ fn those_that_remain_go_on_under_floods_of_standings_and_confirmations() {
             byzantine: Byzantine::Only(Box::leak(Box::new([behaviour]))),
             ..Faults::none()
         };
-        let options = Options {
+        let options = BareOptions {
             rounds: 6,
             recoveries: true,
             errors: true,
-            ..Options::new(5, faults)
+            ..BareOptions::new(5, faults)
         };
         // The member that floods says nothing that its institution wants, so that where it is among
         // those that remain nothing is recovered. Two recoveries would be a failure.

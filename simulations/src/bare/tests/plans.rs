@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn some(members: usize, faults: Faults) -> Options {
-    let mut options = Options::new(members, faults);
+fn some(members: usize, faults: Faults) -> BareOptions {
+    let mut options = BareOptions::new(members, faults);
     options.plans = Plans::Subset;
     options
 }

@@ -14,8 +14,8 @@ fn only_put_back() -> Faults {
     }
 }
 
-fn six_rounds(members: usize, faults: Faults) -> Options {
-    let mut options = Options::new(members, faults);
+fn six_rounds(members: usize, faults: Faults) -> BareOptions {
+    let mut options = BareOptions::new(members, faults);
     options.rounds = 6;
     options
 }
@@ -34,9 +34,9 @@ fn federations_finish_although_journals_are_put_back() {
 #[test]
 fn changes_come_into_force_although_journals_are_put_back() {
     for members in [4, 7] {
-        let options = Options {
+        let options = BareOptions {
             changes: 2,
-            ..Options::new(members, only_put_back())
+            ..BareOptions::new(members, only_put_back())
         };
         run_all(&options, seeds(30));
     }

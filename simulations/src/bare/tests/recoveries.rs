@@ -2,15 +2,15 @@
 
 use super::*;
 
-fn gone(members: usize) -> Options {
+fn gone(members: usize) -> BareOptions {
     let faults = Faults {
         deaths: Deaths::None,
         ..without_byzantine()
     };
-    Options {
+    BareOptions {
         rounds: 6,
         recoveries: true,
-        ..Options::new(members, faults)
+        ..BareOptions::new(members, faults)
     }
 }
 
@@ -34,7 +34,7 @@ fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
 #[test]
 fn those_that_remain_go_on_however_often_their_people_name_the_wrong_members() {
     for (members, usual) in [(3, 40), (4, 120), (5, 60), (7, 40), (10, 10)] {
-        let options = Options {
+        let options = BareOptions {
             errors: true,
             ..gone(members)
         };

@@ -9,8 +9,8 @@ const FOLLOWING: [Rotation; 4] = [
     Rotation::Reliability,
 ];
 
-fn under(rotation: Rotation, members: usize, faults: Faults) -> Options {
-    let mut options = Options::new(members, faults);
+fn under(rotation: Rotation, members: usize, faults: Faults) -> BareOptions {
+    let mut options = BareOptions::new(members, faults);
     (options.rotation, options.rounds) = (rotation, 6);
     options
 }

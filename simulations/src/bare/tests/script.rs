@@ -5,7 +5,7 @@ use crate::scenario::faults;
 use super::*;
 
 fn scripted(members: usize, text: &str) -> Ended {
-    let mut options = Options::new(members, Faults::none());
+    let mut options = BareOptions::new(members, Faults::none());
     options.script = faults("faults.toml", text).unwrap();
     let faults = options.script.len() as u64;
     let ended = run(1, &options).unwrap_or_else(|failure| panic!("{text}: {failure}"));
@@ -30,7 +30,7 @@ fn a_lead_that_is_killed_in_any_phase_of_a_round_restarts_and_the_federation_fin
             "",
         ] {
             let text = format!("[[fault]]\nkill = 'lead'\nphase = '{phase}'\nround = 2\n{back}");
-            let mut options = Options::new(4, Faults::none());
+            let mut options = BareOptions::new(4, Faults::none());
             options.cross_evaluate = Some(true);
             options.script = faults("faults.toml", &text).unwrap();
             let ended = run(3, &options).unwrap_or_else(|failure| panic!("{text}: {failure}"));
@@ -59,7 +59,7 @@ fn silos_are_killed_at_times_and_commits_and_cut_off() {
         let text = format!(
             "[[fault]]\nsplit = ['0', 'silo 1']\nat = '300ms'\nlasts = '20s'\none-way = {one_way}"
         );
-        let whole = run(1, &Options::new(4, Faults::none())).unwrap();
+        let whole = run(1, &BareOptions::new(4, Faults::none())).unwrap();
         let ended = scripted(4, &text);
         assert!(ended.time > whole.time, "{text}: nobody was cut off");
     }
@@ -69,7 +69,7 @@ fn silos_are_killed_at_times_and_commits_and_cut_off() {
 fn behaviours_that_a_scenario_can_name_are_played() {
     for behaviour in ["double-vote", "silent-lead", "partial-lead", "bad-outcome"] {
         let text = format!("[[fault]]\nmember = '3'\nbehaviour = '{behaviour}'");
-        let mut options = Options::new(4, Faults::none());
+        let mut options = BareOptions::new(4, Faults::none());
         options.script = faults("faults.toml", &text).unwrap();
         let misdeeds: u64 = (0..8)
             .map(|seed| run(seed, &options).unwrap_or_else(|failure| panic!("{text}: {failure}")))

@@ -22,17 +22,17 @@ fn only_twins() -> Faults {
 
 #[test]
 fn federations_with_twins_among_f_members_finish_under_all_faults() {
-    run_all(&Options::new(4, twins()), seeds(80));
-    run_all(&Options::new(7, twins()), seeds(20));
-    run_all(&Options::new(10, twins()), seeds(5));
+    run_all(&BareOptions::new(4, twins()), seeds(80));
+    run_all(&BareOptions::new(7, twins()), seeds(20));
+    run_all(&BareOptions::new(10, twins()), seeds(5));
 }
 
 #[test]
 fn changes_come_into_force_with_twins() {
     for members in [4, 7] {
-        let options = Options {
+        let options = BareOptions {
             changes: 2,
-            ..Options::new(members, twins())
+            ..BareOptions::new(members, twins())
         };
         run_all(&options, seeds(30));
     }
@@ -42,7 +42,7 @@ fn changes_come_into_force_with_twins() {
 /// by themselves that their journals lack something, and stop.
 #[test]
 fn twins_that_contradict_each_other_leave_evidence_or_stop() {
-    let ended = run_all(&Options::new(4, only_twins()), seeds(40));
+    let ended = run_all(&BareOptions::new(4, only_twins()), seeds(40));
     let accused = ended.iter().filter(|ended| ended.accused > 0).count();
     assert!(accused > 0);
     let found = |ended: &&Ended| ended.accused > 0 || ended.outdated > 0;
@@ -54,18 +54,18 @@ fn twins_that_contradict_each_other_leave_evidence_or_stop() {
         byzantine: Byzantine::None,
         ..only_twins()
     };
-    let ended = run_all(&Options::new(4, nobody), seeds(40));
+    let ended = run_all(&BareOptions::new(4, nobody), seeds(40));
     assert!(ended.iter().all(|ended| ended.accused == 0));
 }
 
 /// What protects against twins is the size of a quorum.
 #[test]
 fn with_a_quorum_of_one_vote_less_twins_are_noticed() {
-    let mut options = Options::new(4, only_twins());
+    let mut options = BareOptions::new(4, only_twins());
     options.configure = Some(Arc::new(|config: Config| {
         config.breaking(Mutation::QuorumMinusOne)
     }));
-    let wrong = |failure: &Failure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
     let noticed = (0..400).any(|seed| run(seed, &options).is_err_and(|failure| wrong(&failure)));
     assert!(noticed);
 }

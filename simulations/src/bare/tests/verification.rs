@@ -5,8 +5,8 @@ use protocol::member::{Config, Mutation};
 
 use super::*;
 
-fn under(verification: Verification, members: usize, faults: Faults) -> Options {
-    let mut options = Options::new(members, faults);
+fn under(verification: Verification, members: usize, faults: Faults) -> BareOptions {
+    let mut options = BareOptions::new(members, faults);
     options.verification = verification;
     options
 }
@@ -54,7 +54,7 @@ fn a_committee_of_all_members_withstands_all_faults() {
 }
 
 /// Byzantine leads propose outcomes that do not follow from the models.
-fn wrong_outcomes(verification: Verification) -> Options {
+fn wrong_outcomes(verification: Verification) -> BareOptions {
     let faults = Faults {
         deaths: Deaths::None,
         byzantine: Byzantine::Only(&[Behaviour::BadOutcome]),
@@ -68,7 +68,7 @@ fn auditors_stop_wrong_outcomes_and_without_them_they_pass() {
     // The one auditor refuses, and the five that are neither auditor nor lead are a quorum.
     let audited = wrong_outcomes(Verification::Committee(1));
     run_all(&audited, seeds(30));
-    let wrong = |options: &Options| (0..60).any(|seed| run(seed, options).is_err());
+    let wrong = |options: &BareOptions| (0..60).any(|seed| run(seed, options).is_err());
     let mut ignored = audited;
     let rule = Mutation::AuditorsIgnored;
     ignored.configure = Some(Arc::new(move |config: Config| config.breaking(rule)));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use learn::Silo;
+use learn::StudySilo;
 use methods::learner::{
     Capabilities, Classifiers, Job, Outputs, RobustFits, RobustLosses, RowAccess, RowResults,
     Stochastic, StochasticModels, Summaries, Work, mixed_seed,
@@ -27,7 +27,7 @@ const ROWS: u64 = 9_000_000_000_000_000;
 /// # Errors
 /// A clause: labels of a silo without a table cannot be shuffled.
 pub fn lying(
-    silos: &[Silo],
+    silos: &[StudySilo],
     lies: &[(usize, Behaviour)],
     seed: u64,
 ) -> Result<Vec<Arc<dyn Learner>>, String> {

@@ -7,7 +7,7 @@ use methods::learner::Optimiser;
 use super::*;
 
 /// Four silos of patients, the first with these behaviours, the last with the last of them as well.
-fn silos(behaviours: &[Behaviour]) -> (Vec<Silo>, Vec<Arc<dyn Learner>>) {
+fn silos(behaviours: &[Behaviour]) -> (Vec<StudySilo>, Vec<Arc<dyn Learner>>) {
     let task: task::TaskConfig = toml::from_str(
         "[table]\ndata = 'diabetes'\nstandardise = 'silo'\nmodel = { linear = { loss = 'absolute' } }",
     )

@@ -27,12 +27,12 @@ const INLINE_BYTES: usize = 16 << 10;
 const JOB_BYTES: usize = 1 << 20;
 
 /// Hashes that are known, or under computation.
-enum Verified {
+enum VerifiedHashes {
     Now(Vec<Hash>),
     Soon(Vec<Receiver<Result<Vec<Hash>, String>>>),
 }
 
-impl Verified {
+impl VerifiedHashes {
     /// Starts hashing blobs of `size` bytes in total.
     fn begin(checks: &Arc<Checks>, threads: &Threads, blobs: &[Bytes], size: usize) -> Self {
         if let Some(known) = checks.hashes(blobs) {
@@ -71,28 +71,28 @@ impl Verified {
 }
 
 /// One silo's request for some blobs, and the holder that is being asked.
-struct Fetch {
+struct BlobFetch {
     by: usize,
     restarts: u32,
     blobs: Vec<BlobRequest>,
     holders: VecDeque<MemberIndex>,
     asked: usize,
     asked_restarts: u32,
-    transfer: Option<(Vec<Bytes>, Verified)>,
+    transfer: Option<(Vec<Bytes>, VerifiedHashes)>,
 }
 
 /// All requests in progress.
 #[derive(Default)]
 pub(super) struct Fetches {
     tickets: u64,
-    open: BTreeMap<u64, Fetch>,
+    open: BTreeMap<u64, BlobFetch>,
 }
 
 impl Core {
     pub(super) fn fetch(&mut self, by: usize, blobs: Vec<BlobRequest>, from: Vec<MemberIndex>) {
         let here = |holder: &MemberIndex| holder.at() < self.ports.len();
         let holders = from.into_iter().filter(here).collect();
-        self.ask(Fetch {
+        self.ask(BlobFetch {
             by,
             restarts: self.ports[by].restarts,
             blobs,
@@ -104,7 +104,7 @@ impl Core {
     }
 
     /// Asks the next holder that can be reached.
-    fn ask(&mut self, mut fetch: Fetch) {
+    fn ask(&mut self, mut fetch: BlobFetch) {
         let by = fetch.by;
         if self.ports[by].restarts != fetch.restarts || fetch.blobs.is_empty() {
             return;
@@ -158,7 +158,7 @@ impl Core {
             return self.schedule(back, Due::Refused { ticket });
         }
         fetch.blobs = kept;
-        let rest = Fetch {
+        let rest = BlobFetch {
             by,
             restarts: fetch.restarts,
             blobs: others,
@@ -168,7 +168,7 @@ impl Core {
             transfer: None,
         };
         let size = given.iter().map(Bytes::len).sum();
-        let verified = Verified::begin(&self.checks, &self.threads, &given, size);
+        let verified = VerifiedHashes::begin(&self.checks, &self.threads, &given, size);
         fetch.transfer = Some((given, verified));
         let busy = self.links.transfer(size);
         let port = &mut self.ports[asked];
@@ -183,7 +183,7 @@ impl Core {
 
     /// The asked holder does not serve the blobs: asks the next one.
     pub(super) fn refused(&mut self, ticket: u64) {
-        let under_way = |fetch: &Fetch| fetch.transfer.is_some();
+        let under_way = |fetch: &BlobFetch| fetch.transfer.is_some();
         if self.fetches.open.get(&ticket).is_some_and(under_way) {
             return;
         }

@@ -20,7 +20,7 @@ use crate::tamper::Tamper;
 
 use self::blobs::Fetches;
 use super::Traffic;
-use super::gossip::{Gossip, Judging, Seen};
+use super::gossip::{FirstArrivals, Gossip, UnjudgedFrames};
 use super::model::{LinkConfig, Links};
 
 /// Something that is scheduled to happen.
@@ -50,7 +50,7 @@ pub(super) enum Due {
 
 /// A silo's connection to the network.
 #[derive(Default)]
-pub(super) struct Port {
+pub(super) struct SiloPort {
     inbox: Option<mpsc::Sender<Event>>,
     /// Counts the restarts of the silo: what was sent to it before the last one is lost.
     pub(super) restarts: u32,
@@ -63,7 +63,7 @@ pub(super) struct Port {
     muted: BTreeMap<usize, Instant>,
 }
 
-impl Port {
+impl SiloPort {
     pub(super) fn alive(&self) -> bool {
         self.inbox.is_some()
     }
@@ -71,7 +71,7 @@ impl Port {
 
 pub(super) struct Core {
     links: Links,
-    ports: Vec<Port>,
+    ports: Vec<SiloPort>,
     fetches: Fetches,
     checks: Arc<Checks>,
     threads: Arc<Threads>,
@@ -79,7 +79,7 @@ pub(super) struct Core {
     sequence: u64,
     linked: BTreeSet<(usize, usize)>,
     gossip: Gossip,
-    judging: Judging,
+    judging: UnjudgedFrames,
     recorder: Recorder,
 }
 
@@ -94,7 +94,7 @@ impl Core {
     ) -> Self {
         Self {
             links: Links::new(config, n, seed),
-            ports: (0..n).map(|_| Port::default()).collect(),
+            ports: (0..n).map(|_| SiloPort::default()).collect(),
             fetches: Fetches::default(),
             checks,
             threads,
@@ -102,7 +102,7 @@ impl Core {
             sequence: 0,
             linked: BTreeSet::new(),
             gossip: Gossip::new(n),
-            judging: Judging::default(),
+            judging: UnjudgedFrames::default(),
             recorder,
         }
     }
@@ -317,7 +317,14 @@ impl Core {
     }
 
     /// Sends copies of a publication from one silo to another.
-    fn spread(&mut self, from: usize, to: usize, id: Hash, frame: &Bytes, seen: &mut Seen) {
+    fn spread(
+        &mut self,
+        from: usize,
+        to: usize,
+        id: Hash,
+        frame: &Bytes,
+        seen: &mut FirstArrivals,
+    ) {
         let now = Instant::now();
         for after in self.links.copies(from, to, frame.len()) {
             if seen.first(to, now + after) {

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A member's ends of the network.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct MemberEnds {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) events: mpsc::Receiver<Event>,
 }
@@ -42,18 +42,18 @@ pub(crate) trait Lab: Sized {
     async fn new(members: u16) -> Self;
 
     /// Starts or restarts a member, with a queue for this number of events.
-    async fn start(&mut self, member: u16, events: usize) -> Ends;
+    async fn start(&mut self, member: u16, events: usize) -> MemberEnds;
 
     /// Three running members, of which the first and the last have no link.
-    async fn line() -> (Self, Vec<Ends>);
+    async fn line() -> (Self, Vec<MemberEnds>);
 
     /// Stops a member, and waits for its end.
-    async fn stop(&mut self, member: u16, ends: Ends);
+    async fn stop(&mut self, member: u16, ends: MemberEnds);
 }
 
 const ROOM: usize = 256;
 
-impl Ends {
+impl MemberEnds {
     /// The next event for which `pick` returns a value. Other events are skipped.
     pub(crate) async fn next<T>(&mut self, mut pick: impl FnMut(Event) -> Option<T>) -> T {
         let found = async {
@@ -175,7 +175,7 @@ impl Ends {
 }
 
 /// A network whose members all reach each other.
-pub(crate) async fn whole<L: Lab>(members: u16, events: usize) -> (L, Vec<Ends>) {
+pub(crate) async fn whole<L: Lab>(members: u16, events: usize) -> (L, Vec<MemberEnds>) {
     let mut lab = L::new(members).await;
     let mut all = Vec::new();
     for member in 0..members {

@@ -16,7 +16,7 @@ use ureq::Body;
 use ureq::http::{Response, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
 
-use super::verify::State;
+use super::verify::FileState;
 use super::{PublicFile, PublicSet};
 
 /// Longest wait for a connection, an answer, or the next bytes.
@@ -97,11 +97,11 @@ pub fn get(
     for file in &set.files {
         let path = folder.join(&file.name);
         match file.state(&path) {
-            State::Right => {
+            FileState::Right => {
                 done(file, Got::Kept);
                 continue;
             }
-            State::Absent => (),
+            FileState::Absent => (),
             _ if force => (),
             _ => return Err(DownloadError::Exists(path)),
         }
@@ -156,7 +156,7 @@ impl Client {
         let mut answer = self.open(address).map_err(network)?;
         // One byte more than expected tells that there is more.
         let mut body = answer.body_mut().as_reader().take(file.bytes + 1);
-        let part = Part::new(path)?;
+        let part = PartialFile::new(path)?;
         let mut to = &part.file;
         let (mut hash, mut count) = (Sha256::new(), 0u64);
         let mut block = vec![0; 1 << 16];
@@ -251,12 +251,12 @@ fn reason(error: &ureq::Error, address: &str) -> String {
 }
 
 /// A file that is being written; removed unless it is kept.
-struct Part {
+struct PartialFile {
     path: PathBuf,
     file: File,
 }
 
-impl Part {
+impl PartialFile {
     fn new(path: &Path) -> Result<Self, DownloadError> {
         let mut name = path.as_os_str().to_owned();
         name.push(".part");
@@ -278,7 +278,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // After `keep` there is nothing under this name.
         let _ = fs::remove_file(&self.path);

@@ -13,8 +13,8 @@ use ureq::tls::Certificate;
 use super::*;
 
 /// A connection, encrypted or not.
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+trait TestStream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> TestStream for T {}
 
 const CONTENT: &[u8] = b"a file of public data";
 
@@ -102,7 +102,7 @@ async fn serve(tls: Option<TlsAcceptor>, tell: std::sync::mpsc::Sender<String>) 
         let (tcp, _) = listener.accept().await.unwrap();
         let tls = tls.clone();
         tokio::spawn(async move {
-            let mut stream: Box<dyn Stream> = match tls {
+            let mut stream: Box<dyn TestStream> = match tls {
                 // A client that does not trust the certificate hangs up.
                 Some(tls) => match tls.accept(tcp).await {
                     Ok(stream) => Box::new(stream),

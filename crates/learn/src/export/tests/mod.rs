@@ -111,7 +111,7 @@ fn model(task: &TableTask, seed: u64) -> (Preparation, Params) {
 
 fn card(task: &TableTask, seed: u64) -> (Card, Params) {
     let (preparation, model) = model(task, seed);
-    let card = Card::new(Parts {
+    let card = Card::new(CardParts {
         task,
         preparation: &preparation,
         model: &model,

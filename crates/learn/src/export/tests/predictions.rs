@@ -28,7 +28,7 @@ fn a_predictor_gives_the_bits_of_the_learner() {
                 *value = start + 0.01 * at as f32;
             }
         });
-        let card = Card::new(Parts {
+        let card = Card::new(CardParts {
             task: &task,
             preparation: silo.preparation.as_ref().unwrap(),
             model: &params,
@@ -175,7 +175,7 @@ pub(super) fn minute(standardise: &str) -> (Card, Params) {
         put("scale.rest", &means.map(|(_, rest)| rest));
         put("scale.deviation", &[deviation as f32, target.1 as f32]);
     });
-    let card = Card::new(Parts {
+    let card = Card::new(CardParts {
         task: &task,
         preparation: &preparation,
         model: &model,

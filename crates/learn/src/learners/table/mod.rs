@@ -20,15 +20,15 @@ use methods::{Layout, LearnError, Learner, Metrics, Params, Split, Training, Upd
 
 use self::rows::RowOrder;
 use super::fits;
-use super::scale::Scale;
+use super::scale::ColumnScaling;
 use super::training::{diverged, train};
 use crate::data::{Prepared, Rows, Standardise, Target};
 use crate::device::Device;
 use crate::metrics::measure;
-use crate::models::{Fit, Loss, Model, Named, RegressionLoss};
+use crate::models::{Loss, Model, ModelFit, NamedValues, RegressionLoss};
 use crate::random::{shuffle, stream};
 
-pub(crate) use self::rows::Script;
+pub(crate) use self::rows::TrainingScript;
 
 /// Trains a model of any family on a silo's rows. It has no personal state.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct TableLearner {
     unit: f64,
     model: Arc<dyn Model>,
     loss: Loss,
-    scale: Option<Scale>,
+    scale: Option<ColumnScaling>,
     transport_cost: TransportCost,
     order: RowOrder,
     domain: Option<u32>,
@@ -107,7 +107,7 @@ impl TableLearner {
 
     /// The same learner with given start weights and orders of rows. The seed of a training is then the
     /// round.
-    pub(crate) fn follow(mut self, script: Script) -> Self {
+    pub(crate) fn follow(mut self, script: TrainingScript) -> Self {
         self.order = RowOrder::Script(Arc::new(script));
         self
     }
@@ -190,7 +190,7 @@ impl TableLearner {
         }
     }
 
-    fn params(&self, base: impl FnOnce(&mut [f32]), named: Named) -> Params {
+    fn params(&self, base: impl FnOnce(&mut [f32]), named: NamedValues) -> Params {
         Params::build(&self.layout, |into| {
             base(into);
             for (name, values) in named {
@@ -219,12 +219,12 @@ impl TableLearner {
     /// Runs a training. Returns the trained values and the loss.
     pub(super) fn run(
         &self,
-        mut fit: Box<dyn Fit>,
+        mut fit: Box<dyn ModelFit>,
         start: &Params,
         training: &Training,
         seed: u64,
         progress: &mut Watch<'_>,
-    ) -> Result<(Named, f64), LearnError> {
+    ) -> Result<(NamedValues, f64), LearnError> {
         let rows = self.scaled(start, &self.train);
         let mut steps = 0;
         let loss = train(
@@ -270,9 +270,9 @@ impl TableLearner {
 }
 
 /// The common scale, where there is one.
-fn scale_of(features: usize, target: &Target, standardise: Standardise) -> Option<Scale> {
+fn scale_of(features: usize, target: &Target, standardise: Standardise) -> Option<ColumnScaling> {
     let number = matches!(target, Target::Number { .. } | Target::Numbers { .. });
-    matches!(standardise, Standardise::Federation).then(|| Scale::new(features, number))
+    matches!(standardise, Standardise::Federation).then(|| ColumnScaling::new(features, number))
 }
 
 /// Layout of the models of a task.
@@ -286,9 +286,9 @@ pub(crate) fn family_layout(
 }
 
 /// Layout of a family's models, with the buffers of the common scale.
-fn layout_of(model: &dyn Model, scale: Option<&Scale>) -> Arc<Layout> {
+fn layout_of(model: &dyn Model, scale: Option<&ColumnScaling>) -> Arc<Layout> {
     let mut tensors = model.tensors();
-    tensors.extend(scale.map(Scale::tensors).into_iter().flatten());
+    tensors.extend(scale.map(ColumnScaling::tensors).into_iter().flatten());
     Layout::by_depth(tensors).expect("families name their tensors differently")
 }
 
@@ -311,7 +311,7 @@ impl Learner for TableLearner {
                 self.model.initial(seed)
             }
         };
-        named.extend(self.scale.iter().flat_map(Scale::initial));
+        named.extend(self.scale.iter().flat_map(ColumnScaling::initial));
         self.params(|_| (), named)
     }
 

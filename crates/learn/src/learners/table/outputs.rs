@@ -9,7 +9,7 @@ use super::rows::RowOrder;
 use super::stochastic::StochasticLearner;
 use super::{TableLearner, fits, layout_of};
 use crate::data::Rows;
-use crate::learners::scale::Scale;
+use crate::learners::scale::ColumnScaling;
 use crate::metrics::{constant, mean_target, row_results};
 use crate::models::{Encoder, Loss};
 
@@ -69,7 +69,7 @@ impl Classifiers for TableLearner {
         let features = self.train.width();
         let model = self.model.classifier(features, classes, hidden);
         let model = model.on(&self.device);
-        let scale = self.scale.as_ref().map(Scale::of_labelled);
+        let scale = self.scale.as_ref().map(ColumnScaling::of_labelled);
         let layout = layout_of(&*model, scale.as_ref());
         let none = |rows: &Rows| Arc::new(rows.labelled(&vec![0; rows.len()]));
         let order = match &self.order {

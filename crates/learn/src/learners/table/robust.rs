@@ -105,8 +105,8 @@ impl TableLearner {
     ) -> Result<(robust::Samples, FitConfig), LearnError> {
         let rows = self.samples_on(model)?;
         let loss = match self.loss {
-            Loss::Regression(RegressionLoss::Absolute) => robust::Loss::Absolute,
-            Loss::Logistic => robust::Loss::Logistic,
+            Loss::Regression(RegressionLoss::Absolute) => robust::RowLoss::Absolute,
+            Loss::Logistic => robust::RowLoss::Logistic,
             Loss::Regression(RegressionLoss::Squared) | Loss::Softmax | Loss::Dice { .. } => {
                 unreachable!("no robust fit is known, and `capabilities` names none")
             }

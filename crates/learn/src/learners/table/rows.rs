@@ -8,12 +8,12 @@ use methods::{LearnError, Learner, Params, Split, Training};
 use super::TableLearner;
 use crate::data::Rows;
 use crate::learners::fits;
-use crate::learners::training::{Order, batches};
-use crate::models::Named;
+use crate::learners::training::{EpochOrder, batches};
+use crate::models::NamedValues;
 
 /// Start weights and the order of rows by round, given instead of drawn.
-pub(crate) struct Script {
-    pub(crate) start: Named,
+pub(crate) struct TrainingScript {
+    pub(crate) start: NamedValues,
     /// For round 1, 2, …
     pub(crate) orders: Vec<Vec<u32>>,
 }
@@ -24,19 +24,19 @@ pub(super) enum RowOrder {
     /// Random, from the seed.
     Drawn,
     /// Given, together with the start weights.
-    Script(Arc<Script>),
+    Script(Arc<TrainingScript>),
     /// Given, for a model with other start weights.
-    ScriptOrders(Arc<Script>),
+    ScriptOrders(Arc<TrainingScript>),
     /// The order of the table.
     Standing,
 }
 
 impl TableLearner {
     /// The order of rows that goes with a seed.
-    pub(super) fn order_of(&self, seed: u64) -> Result<Order<'_>, LearnError> {
+    pub(super) fn order_of(&self, seed: u64) -> Result<EpochOrder<'_>, LearnError> {
         let script = match &self.order {
-            RowOrder::Drawn => return Ok(Order::Seeded(seed)),
-            RowOrder::Standing => return Ok(Order::Standing),
+            RowOrder::Drawn => return Ok(EpochOrder::Seeded(seed)),
+            RowOrder::Standing => return Ok(EpochOrder::Standing),
             RowOrder::Script(script) | RowOrder::ScriptOrders(script) => script,
         };
         let given = seed
@@ -48,7 +48,7 @@ impl TableLearner {
                 "the order of rows is given for rounds 1 to {rounds}, not for {seed}"
             ))
         })?;
-        Ok(Order::Given(given))
+        Ok(EpochOrder::Given(given))
     }
 
     /// The same silo with other rows in one part.

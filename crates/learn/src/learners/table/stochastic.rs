@@ -6,8 +6,8 @@ use methods::learner::{Capabilities, RowAccess, Stochastic, Summaries};
 use methods::{Layout, LearnError, Learner, Metrics, Params, Role, Split, Training, Update, Watch};
 
 use super::{TableLearner, fits};
-use crate::learners::scale::Scale;
-use crate::models::{Encoder, Named};
+use crate::learners::scale::ColumnScaling;
+use crate::models::{Encoder, NamedValues};
 
 /// The classifier of FedSR on the rows of a [`TableLearner`]. The distributions of the classes'
 /// representations are personal.
@@ -23,7 +23,7 @@ impl StochasticLearner {
     pub(super) fn new(table: &TableLearner, widths: &[usize], options: Stochastic) -> Self {
         let encoder = Encoder::new(widths, options, &table.device);
         let (mut shared, own) = encoder.tensors();
-        shared.extend(table.scale.iter().flat_map(Scale::tensors));
+        shared.extend(table.scale.iter().flat_map(ColumnScaling::tensors));
         let layout = |tensors| Layout::by_depth(tensors).expect("names of different layers");
         Self {
             table: table.clone(),
@@ -50,7 +50,7 @@ impl StochasticLearner {
 }
 
 /// Values of `layout`: those given by name, and the others as in `base`.
-fn params(layout: &Arc<Layout>, base: Option<&Params>, named: &Named) -> Params {
+fn params(layout: &Arc<Layout>, base: Option<&Params>, named: &NamedValues) -> Params {
     Params::build(layout, |into| {
         if let Some(base) = base {
             into.copy_from_slice(base.values());
@@ -74,7 +74,7 @@ impl Learner for StochasticLearner {
 
     fn initial(&self, seed: u64) -> Params {
         let mut named = self.encoder.initial(seed);
-        named.extend(self.table.scale.iter().flat_map(Scale::initial));
+        named.extend(self.table.scale.iter().flat_map(ColumnScaling::initial));
         params(&self.layout, None, &named)
     }
 
@@ -128,7 +128,7 @@ impl Learner for StochasticLearner {
         let layout = self.table.layout();
         let scale = layout.select(|tensor| tensor.role == Role::Buffer);
         let scale = Params::gather(&scale, &[model])?;
-        let mut own: Named = named;
+        let mut own: NamedValues = named;
         for tensor in scale.layout().tensors() {
             let values = scale.tensor(&tensor.name).unwrap_or_default();
             own.push((tensor.name.clone(), values.to_vec()));

@@ -7,11 +7,13 @@ use burn_core::tensor::activation::relu;
 use methods::learner::{GradientModifier, Optimiser};
 use methods::{Matrix, Params, Role, TensorSpec};
 
-use super::burn_optimiser::{BurnOptimiser, Memory, Modification, floats, host, matrix, tensor};
-use super::{Fit, Loss, Model, Named};
+use super::burn_optimiser::{
+    BurnOptimiser, OptimiserMemory, TensorModification, floats, host, matrix, tensor,
+};
+use super::{Loss, Model, ModelFit, NamedValues};
 use crate::data::Rows;
-use crate::device::{Device, Slot};
-use crate::onnx::{Attribute, Graph, Value};
+use crate::device::{Device, DeviceSlot};
+use crate::onnx::{Attribute, OnnxGraph, Value};
 use crate::random::{stream, uniform};
 
 /// Dense layers with ReLU between them: `layerN.weight` `(out, in)` and `layerN.bias` `(out)`.
@@ -41,11 +43,11 @@ impl Mlp {
             .map(|(layer, pair)| (layer, pair[0], pair[1]))
     }
 
-    fn load(&self, model: &Params) -> Vec<Layer> {
+    fn load(&self, model: &Params) -> Vec<DenseLayer> {
         let known = "the learner checked the layout";
         let device = self.device.tensors();
         self.dense()
-            .map(|(layer, ins, outs)| Layer {
+            .map(|(layer, ins, outs)| DenseLayer {
                 weight: tensor(model, &weight_name(layer), [outs, ins], device).expect(known),
                 bias: tensor(model, &bias_name(layer), [outs], device).expect(known),
             })
@@ -56,13 +58,13 @@ impl Mlp {
     fn modifications(
         &self,
         modifier: &GradientModifier<'_>,
-    ) -> Vec<(Modification<2>, Modification<1>)> {
+    ) -> Vec<(TensorModification<2>, TensorModification<1>)> {
         let device = self.device.tensors();
         self.dense()
             .map(|(layer, ins, outs)| {
                 (
-                    Modification::new(modifier, &weight_name(layer), [outs, ins], device),
-                    Modification::new(modifier, &bias_name(layer), [outs], device),
+                    TensorModification::new(modifier, &weight_name(layer), [outs, ins], device),
+                    TensorModification::new(modifier, &bias_name(layer), [outs], device),
                 )
             })
             .collect()
@@ -81,9 +83,9 @@ impl Model for Mlp {
             .collect()
     }
 
-    fn initial(&self, seed: u64) -> Named {
+    fn initial(&self, seed: u64) -> NamedValues {
         let mut rng = stream(seed, "initial weights");
-        let mut named = Named::new();
+        let mut named = NamedValues::new();
         for (layer, ins, outs) in self.dense() {
             let bound = 1.0 / (ins as f64).sqrt();
             for (name, len) in [(weight_name(layer), ins * outs), (bias_name(layer), outs)] {
@@ -109,7 +111,7 @@ impl Model for Mlp {
         outputs
     }
 
-    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+    fn graph(&self, graph: &mut OnnxGraph, model: &Params, features: &Value) -> Value {
         let mut value = features.clone();
         for (layer, ins, outs) in self.dense() {
             if layer > 0 {
@@ -158,13 +160,13 @@ impl Model for Mlp {
         optimiser: &Optimiser,
         modifier: Option<&GradientModifier<'_>>,
         _seed: u64,
-    ) -> Box<dyn Fit> {
+    ) -> Box<dyn ModelFit> {
         let slot = self.device.slot();
         let layers = self.load(start);
         Box::new(MlpFit {
             memory: layers
                 .iter()
-                .map(|_| (Memory::Empty, Memory::Empty))
+                .map(|_| (OptimiserMemory::Empty, OptimiserMemory::Empty))
                 .collect(),
             layers,
             modifications: modifier.map_or(Vec::new(), |modifier| self.modifications(modifier)),
@@ -186,25 +188,25 @@ fn bias_name(layer: usize) -> String {
 
 /// A dense layer: `weight` (out, in), `bias` (out).
 #[derive(Clone)]
-struct Layer {
+struct DenseLayer {
     weight: Tensor<2>,
     bias: Tensor<1>,
 }
 
 /// A training under way; biases are never decayed.
 struct MlpFit {
-    layers: Vec<Layer>,
+    layers: Vec<DenseLayer>,
     /// One for every layer, or none.
-    modifications: Vec<(Modification<2>, Modification<1>)>,
+    modifications: Vec<(TensorModification<2>, TensorModification<1>)>,
     /// One for every layer.
-    memory: Vec<(Memory<2>, Memory<1>)>,
+    memory: Vec<(OptimiserMemory<2>, OptimiserMemory<1>)>,
     device: Device,
     loss: Loss,
     optimiser: BurnOptimiser,
-    _slot: Slot,
+    _slot: DeviceSlot,
 }
 
-impl Fit for MlpFit {
+impl ModelFit for MlpFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         let rows = rows.pick(batch);
         let device = self.device.tensors();
@@ -229,8 +231,8 @@ impl Fit for MlpFit {
         loss
     }
 
-    fn finish(self: Box<Self>) -> Named {
-        let mut named = Named::new();
+    fn finish(self: Box<Self>) -> NamedValues {
+        let mut named = NamedValues::new();
         for (index, layer) in self.layers.into_iter().enumerate() {
             named.push((weight_name(index), floats(layer.weight)));
             named.push((bias_name(index), floats(layer.bias)));
@@ -240,7 +242,7 @@ impl Fit for MlpFit {
 }
 
 /// The inputs of every layer, and the outputs: rows × k.
-fn forward(layers: &[Layer], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2>) {
+fn forward(layers: &[DenseLayer], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2>) {
     let mut inputs = Vec::with_capacity(layers.len());
     let mut value = input;
     for (index, layer) in layers.iter().enumerate() {
@@ -255,7 +257,12 @@ fn forward(layers: &[Layer], input: Tensor<2>) -> (Vec<Tensor<2>>, Tensor<2>) {
 }
 
 /// Mean loss, and its gradient by layer. The loss itself, rows × k numbers, is taken on the host.
-fn backward(layers: &[Layer], input: Tensor<2>, targets: &[f32], loss: Loss) -> (f64, Vec<Layer>) {
+fn backward(
+    layers: &[DenseLayer],
+    input: Tensor<2>,
+    targets: &[f32],
+    loss: Loss,
+) -> (f64, Vec<DenseLayer>) {
     let device = input.device();
     let (inputs, output) = forward(layers, input);
     let [rows, width] = output.dims();
@@ -268,7 +275,7 @@ fn backward(layers: &[Layer], input: Tensor<2>, targets: &[f32], loss: Loss) -> 
     for (index, (layer, input)) in layers.iter().zip(inputs).enumerate().rev() {
         let weight = slope.clone().transpose().matmul(input.clone());
         let bias = slope.clone().sum_dim(0).squeeze_dim::<1>(0);
-        gradients.push(Layer { weight, bias });
+        gradients.push(DenseLayer { weight, bias });
         if index > 0 {
             let dead = input.lower_equal_scalar(0.0);
             slope = slope.matmul(layer.weight.clone()).mask_fill(dead, 0.0);

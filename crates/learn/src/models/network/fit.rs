@@ -5,32 +5,32 @@ use methods::learner::{GradientModifier, Optimiser};
 use methods::{Params, Role};
 use rand_chacha::ChaCha8Rng;
 
-use super::Network;
-use super::forward::{Part, Pass, Training};
+use super::NetworkModel;
+use super::forward::{ForwardRows, Pass, TrainingPass};
 use crate::data::Rows;
-use crate::device::Slot;
-use crate::models::burn_optimiser::{BurnOptimiser, Memory, Modification, floats};
-use crate::models::{Fit, Loss, Named};
+use crate::device::DeviceSlot;
+use crate::models::burn_optimiser::{BurnOptimiser, OptimiserMemory, TensorModification, floats};
+use crate::models::{Loss, ModelFit, NamedValues};
 use crate::random::stream;
 
 /// The weights stay on the device from step to step; what comes to the host in every step is the
 /// outputs, of which [`Loss`] computes value and slopes in `f64` as for every other family.
 pub(super) struct NetworkFit {
-    network: Network,
+    network: NetworkModel,
     /// Flat, in the order of the plan.
     tensors: Vec<Tensor<1>>,
-    memory: Vec<Memory<1>>,
+    memory: Vec<OptimiserMemory<1>>,
     /// One for every tensor, or none.
-    modifications: Vec<Modification<1>>,
+    modifications: Vec<TensorModification<1>>,
     loss: Loss,
     optimiser: BurnOptimiser,
     rng: ChaCha8Rng,
-    _slot: Slot,
+    _slot: DeviceSlot,
 }
 
 impl NetworkFit {
     pub(super) fn new(
-        network: Network,
+        network: NetworkModel,
         start: &Params,
         loss: Loss,
         optimiser: &Optimiser,
@@ -42,13 +42,13 @@ impl NetworkFit {
         let modifications = |modifier| {
             let each = slots.iter().map(|slot| {
                 let shape = [slot.spec.len()];
-                Modification::new(modifier, &slot.spec.name, shape, network.device.tensors())
+                TensorModification::new(modifier, &slot.spec.name, shape, network.device.tensors())
             });
             each.collect()
         };
         Self {
             tensors: network.load(start),
-            memory: slots.iter().map(|_| Memory::Empty).collect(),
+            memory: slots.iter().map(|_| OptimiserMemory::Empty).collect(),
             modifications: modifier.map_or(Vec::new(), modifications),
             loss,
             optimiser: BurnOptimiser::new(optimiser),
@@ -87,8 +87,8 @@ pub(super) struct Passed {
 
 /// Sends rows through a network and back, in parts with tensors of their own.
 pub(super) fn backward(
-    network: &Network,
-    parts: &[Part<'_>],
+    network: &NetworkModel,
+    parts: &[ForwardRows<'_>],
     rows: &Rows,
     loss: Loss,
     rng: &mut ChaCha8Rng,
@@ -96,7 +96,7 @@ pub(super) fn backward(
     let mut statistics = Vec::new();
     let mut pass = Pass {
         parts,
-        training: Some(Training {
+        training: Some(TrainingPass {
             rng,
             statistics: &mut statistics,
         }),
@@ -123,13 +123,13 @@ pub(super) fn backward(
     }
 }
 
-impl Fit for NetworkFit {
+impl ModelFit for NetworkFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         let rows = rows.pick(batch);
         let leaves: Vec<Tensor<1>> = (0..self.tensors.len())
             .map(|position| leaf(&self.tensors[position], self.moves(position)))
             .collect();
-        let parts = [Part {
+        let parts = [ForwardRows {
             rows: rows.len(),
             tensors: &leaves,
         }];
@@ -162,7 +162,7 @@ impl Fit for NetworkFit {
         passed.loss
     }
 
-    fn finish(self: Box<Self>) -> Named {
+    fn finish(self: Box<Self>) -> NamedValues {
         let slots = self.network.plan.tensors.iter();
         slots
             .zip(self.tensors)

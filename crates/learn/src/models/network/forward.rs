@@ -15,7 +15,7 @@ pub(super) const EPSILON: f64 = 1e-5;
 const MOMENTUM: f64 = 0.1;
 
 /// What a pass needs in training only.
-pub(super) struct Training<'a> {
+pub(super) struct TrainingPass<'a> {
     /// Draws what dropout leaves out.
     pub(super) rng: &'a mut ChaCha8Rng,
     /// Gets the new running statistics, by position of the tensor.
@@ -23,7 +23,7 @@ pub(super) struct Training<'a> {
 }
 
 /// Rows that pass through a network one after the other, with tensors of their own.
-pub(super) struct Part<'a> {
+pub(super) struct ForwardRows<'a> {
     pub(super) rows: usize,
     /// All tensors, flat.
     pub(super) tensors: &'a [Tensor<1>],
@@ -32,8 +32,8 @@ pub(super) struct Part<'a> {
 /// One way through a network: the parts of the rows with their tensors, and in training what that
 /// needs.
 pub(super) struct Pass<'a> {
-    pub(super) parts: &'a [Part<'a>],
-    pub(super) training: Option<Training<'a>>,
+    pub(super) parts: &'a [ForwardRows<'a>],
+    pub(super) training: Option<TrainingPass<'a>>,
 }
 
 impl Pass<'_> {
@@ -120,7 +120,8 @@ impl Pass<'_> {
         x: Tensor<4>,
         operation: impl Fn(&dyn Fn(usize) -> Tensor<1>, Tensor<4>) -> Tensor<4>,
     ) -> Tensor<4> {
-        let on = |part: &Part<'_>, x| operation(&|position| part.tensors[position].clone(), x);
+        let on =
+            |part: &ForwardRows<'_>, x| operation(&|position| part.tensors[position].clone(), x);
         if let [only] = self.parts {
             return on(only, x);
         }

@@ -4,14 +4,14 @@ use methods::Params;
 
 use super::forward::EPSILON;
 use super::op::Op;
-use super::plan::Plan;
-use crate::onnx::{Attribute, Graph, Value};
+use super::plan::NetworkPlan;
+use crate::onnx::{Attribute, OnnxGraph, Value};
 
 /// Adds a network to a graph. `input` is rows × columns; so is the result.
 pub(super) fn add(
-    plan: &Plan,
+    plan: &NetworkPlan,
     input: [usize; 3],
-    graph: &mut Graph,
+    graph: &mut OnnxGraph,
     model: &Params,
     features: &Value,
 ) -> Value {
@@ -28,12 +28,12 @@ pub(super) fn add(
 }
 
 struct Writer<'a> {
-    plan: &'a Plan,
+    plan: &'a NetworkPlan,
     model: &'a Params,
     /// Channels, height and width at this depth.
     shape: [usize; 3],
     constants: usize,
-    graph: &'a mut Graph,
+    graph: &'a mut OnnxGraph,
 }
 
 impl Writer<'_> {
@@ -162,7 +162,7 @@ impl Writer<'_> {
         let parts = self
             .graph
             .reshape(x, &[groups, channels / groups * height * width]);
-        let mean_of = |graph: &mut Graph, value: &Value| {
+        let mean_of = |graph: &mut OnnxGraph, value: &Value| {
             let attributes = [
                 ("axes", Attribute::Ints(&[2])),
                 ("keepdims", Attribute::Int(1)),

@@ -4,15 +4,15 @@ use burn_core::tensor::Tensor;
 use methods::Role;
 use methods::learner::RowsOfModel;
 
-use super::Network;
+use super::NetworkModel;
 use super::fit::{backward, leaf};
-use super::forward::Part;
+use super::forward::ForwardRows;
 use crate::data::Rows;
 use crate::models::burn_optimiser::floats;
-use crate::models::{Loss, Named};
+use crate::models::{Loss, NamedValues};
 use crate::random::stream;
 
-impl Network {
+impl NetworkModel {
     /// One step of plain descent of all parts; the tensors of each after it, and the mean loss of
     /// all rows before it.
     pub(super) fn step_jointly(
@@ -22,7 +22,7 @@ impl Network {
         loss: Loss,
         rate: f64,
         seed: u64,
-    ) -> (Vec<Named>, f64) {
+    ) -> (Vec<NamedValues>, f64) {
         let _slot = self.device.slot();
         let buffer: Vec<bool> = self
             .plan
@@ -39,11 +39,11 @@ impl Network {
                     .collect()
             })
             .collect();
-        let own = parts.iter().zip(&leaves).map(|(part, leaves)| Part {
+        let own = parts.iter().zip(&leaves).map(|(part, leaves)| ForwardRows {
             rows: part.rows.len(),
             tensors: leaves,
         });
-        let own: Vec<Part<'_>> = own.collect();
+        let own: Vec<ForwardRows<'_>> = own.collect();
         let picked: Vec<u32> = parts.iter().flat_map(|part| part.rows).copied().collect();
         let mut rng = stream(seed, "dropout");
         let passed = backward(self, &own, &rows.pick(&picked), loss, &mut rng);

@@ -29,18 +29,18 @@ use methods::{Params, TensorSpec};
 
 use task::model::{LayersConfig, NetworkConfig};
 
-pub(crate) use op::Head;
+pub(crate) use op::LastLayer;
 
 use self::error::NetworkError;
 use self::fit::NetworkFit;
-use self::forward::{Part, Pass};
-use self::op::{Fill, Input, Op};
-use self::plan::{Plan, Style};
+use self::forward::{ForwardRows, Pass};
+use self::op::{Op, RowInput, TensorFill};
+use self::plan::{NetworkPlan, Style};
 use super::burn_optimiser::{floats, tensor};
-use super::{Fit, Loss, Mlp, Model, Named};
+use super::{Loss, Mlp, Model, ModelFit, NamedValues};
 use crate::data::Rows;
 use crate::device::Device;
-use crate::onnx::{Graph, Value};
+use crate::onnx::{OnnxGraph, Value};
 use crate::random::{stream, uniform};
 
 /// Values of a layer's output at once in evaluation, so that memory stays small on large data.
@@ -50,15 +50,15 @@ const ROWS: usize = 512;
 
 /// A list of layers as a model.
 #[derive(Clone)]
-pub(crate) struct Network {
+pub(crate) struct NetworkModel {
     config: Arc<NetworkConfig>,
-    plan: Arc<Plan>,
+    plan: Arc<NetworkPlan>,
     /// Channels, height and width of a row; its columns, 1 and 1 where it is no image.
     input: [usize; 3],
     device: Device,
 }
 
-impl Network {
+impl NetworkModel {
     /// The network for rows of this many features.
     ///
     /// # Errors
@@ -66,11 +66,11 @@ impl Network {
     pub(crate) fn new(
         config: &NetworkConfig,
         features: usize,
-        head: Head,
+        head: LastLayer,
     ) -> Result<Self, NetworkError> {
         let design = config.design();
         let image = config.image.or(design.image);
-        let input = image.map_or(Input::Values(features), Input::Image);
+        let input = image.map_or(RowInput::Values(features), RowInput::Image);
         let [channels, height, width] = input.shape();
         let values = channels
             .checked_mul(height)
@@ -90,7 +90,7 @@ impl Network {
         };
         Ok(Self {
             config: Arc::new(config.clone()),
-            plan: Arc::new(Plan::new(&design.layers, style, input, head)?),
+            plan: Arc::new(NetworkPlan::new(&design.layers, style, input, head)?),
             input: input.shape(),
             device: Device::cpu(),
         })
@@ -120,18 +120,18 @@ impl Network {
     }
 }
 
-impl Model for Network {
+impl Model for NetworkModel {
     fn tensors(&self) -> Vec<TensorSpec> {
         let slots = self.plan.tensors.iter();
         slots.map(|slot| slot.spec.clone()).collect()
     }
 
-    fn initial(&self, seed: u64) -> Named {
+    fn initial(&self, seed: u64) -> NamedValues {
         let mut rng = stream(seed, "initial weights");
         let values = self.plan.tensors.iter().map(|slot| {
             let values = (0..slot.spec.len()).map(|_| match slot.fill {
-                Fill::Uniform(bound) => ((2.0 * uniform(&mut rng) - 1.0) * bound) as f32,
-                Fill::Constant(value) => value,
+                TensorFill::Uniform(bound) => ((2.0 * uniform(&mut rng) - 1.0) * bound) as f32,
+                TensorFill::Constant(value) => value,
             });
             (slot.spec.name.clone(), values.collect())
         });
@@ -144,7 +144,7 @@ impl Model for Network {
         let block = (AT_ONCE / self.plan.widest.max(1)).clamp(1, ROWS);
         let mut outputs = Vec::with_capacity(rows.len() * self.plan.outputs);
         for block in rows.all().chunks(block * rows.width()) {
-            let parts = [Part {
+            let parts = [ForwardRows {
                 rows: block.len() / rows.width(),
                 tensors: &tensors,
             }];
@@ -158,7 +158,7 @@ impl Model for Network {
         outputs
     }
 
-    fn graph(&self, graph: &mut Graph, model: &Params, features: &Value) -> Value {
+    fn graph(&self, graph: &mut OnnxGraph, model: &Params, features: &Value) -> Value {
         graph::add(&self.plan, self.input, graph, model, features)
     }
 
@@ -175,7 +175,7 @@ impl Model for Network {
                 ..NetworkConfig::new(LayersConfig::Listed(task::model::domains()))
             },
         };
-        match Self::new(&config, features, Head::Dense(classes)) {
+        match Self::new(&config, features, LastLayer::Dense(classes)) {
             Ok(network) => Arc::new(network),
             Err(_) => Arc::new(Mlp::new(features, hidden, classes)),
         }
@@ -201,7 +201,7 @@ impl Model for Network {
         optimiser: &Optimiser,
         modifier: Option<&GradientModifier<'_>>,
         seed: u64,
-    ) -> Box<dyn Fit> {
+    ) -> Box<dyn ModelFit> {
         Box::new(NetworkFit::new(
             self.clone(),
             start,
@@ -219,7 +219,7 @@ impl Model for Network {
         loss: Loss,
         rate: f64,
         seed: u64,
-    ) -> Option<(Vec<Named>, f64)> {
+    ) -> Option<(Vec<NamedValues>, f64)> {
         let normalises = self.plan.ops.iter().any(Op::normalises_batches);
         normalises.then(|| self.step_jointly(parts, rows, loss, rate, seed))
     }

@@ -4,14 +4,14 @@ use methods::TensorSpec;
 
 /// The content of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum RowInput {
     /// A vector with this number of values.
     Values(usize),
     /// Channels, height and width.
     Image([usize; 3]),
 }
 
-impl Input {
+impl RowInput {
     /// Channels, height and width.
     pub(super) fn shape(self) -> [usize; 3] {
         match self {
@@ -23,7 +23,7 @@ impl Input {
 
 /// The last layer of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Head {
+pub(crate) enum LastLayer {
     /// A dense layer with this number of outputs.
     Dense(usize),
     /// A 1×1 convolution to one output per pixel, for this number of pixels.
@@ -32,7 +32,7 @@ pub(crate) enum Head {
 
 /// The initial values of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Fill {
+pub(super) enum TensorFill {
     /// Uniform in `±bound`.
     Uniform(f64),
     Constant(f32),
@@ -40,9 +40,9 @@ pub(super) enum Fill {
 
 /// A tensor of the network. `shape` may be anything with the tensor's number of values: values are
 /// kept flat, and take their shape where they are used.
-pub(super) struct Slot {
+pub(super) struct TensorSlot {
     pub(super) spec: TensorSpec,
-    pub(super) fill: Fill,
+    pub(super) fill: TensorFill,
     /// Whether weight decay applies.
     pub(super) decayed: bool,
 }

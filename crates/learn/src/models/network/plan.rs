@@ -3,12 +3,12 @@
 use methods::{Role, TensorSpec};
 
 use super::error::NetworkError;
-use super::op::{Fill, Head, Input, Op, Slot};
-use task::model::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, Start};
+use super::op::{LastLayer, Op, RowInput, TensorFill, TensorSlot};
+use task::model::{ConvConfig, LayerConfig, MaxPoolConfig, NormConfig, StartWeights};
 
 /// A network ready to run.
-pub(super) struct Plan {
-    pub(super) tensors: Vec<Slot>,
+pub(super) struct NetworkPlan {
+    pub(super) tensors: Vec<TensorSlot>,
     pub(super) ops: Vec<Op>,
     /// Values of a row where it has most.
     pub(super) widest: usize,
@@ -20,7 +20,7 @@ pub(super) struct Plan {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Style {
     pub(super) norm: NormConfig,
-    pub(super) start: Start,
+    pub(super) start: StartWeights,
     /// What all widths but the last are multiplied with.
     pub(super) width: f64,
 }
@@ -29,13 +29,13 @@ pub(super) struct Style {
 const MOST: usize = 1 << 20;
 const LARGEST: u64 = 1 << 32;
 
-impl Plan {
+impl NetworkPlan {
     /// The network of these layers and a head, on rows of this kind.
     pub(super) fn new(
         layers: &[LayerConfig],
         style: Style,
-        input: Input,
-        head: Head,
+        input: RowInput,
+        head: LastLayer,
     ) -> Result<Self, NetworkError> {
         if !(style.width > 0.0 && style.width <= 1024.0) {
             return Err(NetworkError::Range {
@@ -44,21 +44,21 @@ impl Plan {
                 value: style.width,
             });
         }
-        let mut builder = Builder {
+        let mut builder = NetworkBuilder {
             style,
             shape: input.shape(),
-            image: matches!(input, Input::Image(_)),
+            image: matches!(input, RowInput::Image(_)),
             tensors: Vec::new(),
             layers: 0,
             widest: input.shape().iter().product(),
         };
         let mut ops = builder.all(layers)?;
         let outputs = match head {
-            Head::Dense(outputs) => {
+            LastLayer::Dense(outputs) => {
                 ops.push(builder.dense(outputs)?);
                 outputs
             }
-            Head::Pixels(pixels) => {
+            LastLayer::Pixels(pixels) => {
                 let [_, height, width] = builder.shape;
                 if height * width != pixels {
                     return Err(NetworkError::Mask {
@@ -81,28 +81,28 @@ impl Plan {
 }
 
 /// A tensor whose name waits for the number of layers to be known.
-struct Draft {
+struct TensorDraft {
     layer: usize,
     kind: &'static str,
     part: &'static str,
     shape: Vec<usize>,
     role: Role,
-    fill: Fill,
+    fill: TensorFill,
 }
 
-struct Builder {
+struct NetworkBuilder {
     style: Style,
     /// Channels, height and width at this depth.
     shape: [usize; 3],
     /// Whether the values are an image, and not a plain vector.
     image: bool,
-    tensors: Vec<Draft>,
+    tensors: Vec<TensorDraft>,
     /// Layers with tensors so far.
     layers: usize,
     widest: usize,
 }
 
-impl Builder {
+impl NetworkBuilder {
     fn all(&mut self, layers: &[LayerConfig]) -> Result<Vec<Op>, NetworkError> {
         layers.iter().map(|layer| self.one(layer)).collect()
     }
@@ -230,15 +230,15 @@ impl Builder {
         let shape = [outputs, inputs];
         let fans = (inputs as f64, outputs as f64);
         let bound = match self.style.start {
-            Start::Uniform | Start::Kaiming => 1.0 / fans.0.sqrt(),
-            Start::Glorot => (6.0 / (fans.0 + fans.1)).sqrt(),
+            StartWeights::Uniform | StartWeights::Kaiming => 1.0 / fans.0.sqrt(),
+            StartWeights::Glorot => (6.0 / (fans.0 + fans.1)).sqrt(),
         };
         let weight = self.draft(
             "dense",
             "weight",
             &shape,
             Role::Weight,
-            Fill::Uniform(bound),
+            TensorFill::Uniform(bound),
         )?;
         let bias = self.bias("dense", outputs, fans.0);
         self.layers += 1;
@@ -251,8 +251,9 @@ impl Builder {
 
     fn norm(&mut self) -> Result<Op, NetworkError> {
         let (channels, norm) = (self.shape[0], self.style.norm);
-        let mut tensor =
-            |part, role, value| self.draft("norm", part, &[channels], role, Fill::Constant(value));
+        let mut tensor = |part, role, value| {
+            self.draft("norm", part, &[channels], role, TensorFill::Constant(value))
+        };
         let weight = tensor("weight", Role::Weight, 1.0)?;
         let bias = tensor("bias", Role::Bias, 0.0)?;
         let op = match norm {
@@ -342,18 +343,26 @@ impl Builder {
         (inputs, outputs): (f64, f64),
     ) -> Result<usize, NetworkError> {
         let bound = match self.style.start {
-            Start::Uniform => 1.0 / inputs.sqrt(),
+            StartWeights::Uniform => 1.0 / inputs.sqrt(),
             // The variance of a uniform draw is a third of its bound squared.
-            Start::Kaiming => (6.0 / outputs).sqrt(),
-            Start::Glorot => (6.0 / (inputs + outputs)).sqrt(),
+            StartWeights::Kaiming => (6.0 / outputs).sqrt(),
+            StartWeights::Glorot => (6.0 / (inputs + outputs)).sqrt(),
         };
-        self.draft(kind, "weight", shape, Role::Weight, Fill::Uniform(bound))
+        self.draft(
+            kind,
+            "weight",
+            shape,
+            Role::Weight,
+            TensorFill::Uniform(bound),
+        )
     }
 
     fn bias(&mut self, kind: &'static str, len: usize, inputs: f64) -> usize {
         let fill = match self.style.start {
-            Start::Uniform | Start::Kaiming => Fill::Uniform(1.0 / inputs.sqrt()),
-            Start::Glorot => Fill::Constant(0.0),
+            StartWeights::Uniform | StartWeights::Kaiming => {
+                TensorFill::Uniform(1.0 / inputs.sqrt())
+            }
+            StartWeights::Glorot => TensorFill::Constant(0.0),
         };
         self.draft(kind, "bias", &[len], Role::Bias, fill)
             .expect("no larger than the weight before it")
@@ -365,7 +374,7 @@ impl Builder {
         part: &'static str,
         shape: &[usize],
         role: Role,
-        fill: Fill,
+        fill: TensorFill,
     ) -> Result<usize, NetworkError> {
         let len = shape
             .iter()
@@ -373,7 +382,7 @@ impl Builder {
         if len.is_none_or(|len| len >= LARGEST) {
             return Err(NetworkError::TooLarge(LARGEST));
         }
-        self.tensors.push(Draft {
+        self.tensors.push(TensorDraft {
             layer: self.layers,
             kind,
             part,
@@ -386,17 +395,17 @@ impl Builder {
 
     /// The tensors with their names: numbers have as many digits as the last, so that names in
     /// alphabetical order are in order of depth.
-    fn finish(self) -> Vec<Slot> {
+    fn finish(self) -> Vec<TensorSlot> {
         let digits = self.layers.saturating_sub(1).to_string().len().max(2);
-        let name = |draft: &Draft| {
-            let Draft {
+        let name = |draft: &TensorDraft| {
+            let TensorDraft {
                 layer, kind, part, ..
             } = draft;
             format!("layer{layer:0digits$}.{kind}.{part}")
         };
         self.tensors
             .into_iter()
-            .map(|draft| Slot {
+            .map(|draft| TensorSlot {
                 decayed: draft.role == Role::Weight && draft.kind != "norm",
                 fill: draft.fill,
                 spec: TensorSpec::new(name(&draft), draft.shape, draft.role),

@@ -7,9 +7,9 @@ use methods::learner::{Optimiser, OptimiserState, Stochastic};
 use methods::{Params, Role, TensorSpec};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Fit, Named};
+use super::{ModelFit, NamedValues};
 use crate::data::Rows;
-use crate::device::{Device, Slot};
+use crate::device::{Device, DeviceSlot};
 use crate::random::{normal, stream, uniform};
 
 /// C, by which representations are scaled before they are compared with those of their class.
@@ -101,9 +101,9 @@ impl Encoder {
 
     /// Values to start from: layers as those of a perceptron; C = 1; for every class mean 0 and
     /// spread softplus(1).
-    pub(crate) fn initial(&self, seed: u64) -> Named {
+    pub(crate) fn initial(&self, seed: u64) -> NamedValues {
         let mut rng = stream(seed, "initial weights");
-        let mut named = Named::new();
+        let mut named = NamedValues::new();
         for (layer, ins, outs) in self.layers() {
             let bound = 1.0 / (ins as f64).sqrt();
             for (part, len) in [("weight", ins * outs), ("bias", outs)] {
@@ -125,7 +125,7 @@ impl Encoder {
         personal: &Params,
         optimiser: &Optimiser,
         seed: u64,
-    ) -> Box<dyn Fit> {
+    ) -> Box<dyn ModelFit> {
         let values: Vec<f64> = self
             .slots
             .iter()
@@ -183,14 +183,14 @@ impl Encoder {
     /// Its last hidden layer has ReLU, and representations have not. So each unit of it is shifted by
     /// more than `rows` need to stay above 0, and the shift is taken off again in the outputs: rows whose
     /// representation is several times as long as that of any of these are cut off.
-    pub(crate) fn perceptron(&self, model: &Params, rows: &Rows) -> Named {
+    pub(crate) fn perceptron(&self, model: &Params, rows: &Rows) -> NamedValues {
         let tensor = |layer: usize, part: &str| -> Vec<f32> {
             let found = model.tensor(&format!("layer{layer}.{part}"));
             found.expect("the learner checked the layouts").to_vec()
         };
         let (last, z) = (self.widths.len() - 2, self.z());
         let shifts = self.mean_lengths(model, rows);
-        let mut named = Named::new();
+        let mut named = NamedValues::new();
         for layer in 0..=last {
             let (mut weight, mut bias) = (tensor(layer, "weight"), tensor(layer, "bias"));
             if layer + 1 == last {
@@ -343,10 +343,10 @@ struct EncoderFit {
     values: Vec<f64>,
     optimiser: OptimiserState,
     rng: ChaCha8Rng,
-    _slot: Slot,
+    _slot: DeviceSlot,
 }
 
-impl Fit for EncoderFit {
+impl ModelFit for EncoderFit {
     fn step(&mut self, rows: &Rows, batch: &[u32]) -> f64 {
         let device = self.encoder.device.tensors().clone().autodiff();
         let picked = rows.pick(batch);
@@ -369,7 +369,7 @@ impl Fit for EncoderFit {
         floats(loss)[0].into()
     }
 
-    fn finish(self: Box<Self>) -> Named {
+    fn finish(self: Box<Self>) -> NamedValues {
         let mut rest = self.values.as_slice();
         let each = self.encoder.slots.iter().map(|slot| {
             let (own, after) = rest.split_at(slot.len());

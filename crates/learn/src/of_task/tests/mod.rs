@@ -137,12 +137,12 @@ fn digits_have_no_order_beyond_their_rounds() {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Scenario {
+struct TestScenario {
     task: TaskConfig,
 }
 
 fn config(text: &str) -> TaskConfig {
-    toml::from_str::<Scenario>(text).unwrap().task
+    toml::from_str::<TestScenario>(text).unwrap().task
 }
 
 fn fails(text: &str) -> String {
@@ -183,7 +183,7 @@ fn a_written_configuration_is_read_back_unchanged() {
          robust = { norm = 'linf', label-cost = inf }\nmetric = 'roc-auc'\n\
          [task.table.data.rows]\nfiles = [{ path = 'a.csv' }]\n[task.table.data.rows.columns]\ntarget = 'y'\npositive = '> 0'",
     );
-    let text = toml::to_string(&Scenario { task: task.clone() }).unwrap();
+    let text = toml::to_string(&TestScenario { task: task.clone() }).unwrap();
     assert_eq!(config(&text), task);
     assert_eq!(config("task = 'digits8-bench'"), TaskConfig::Digits8Bench);
     assert_eq!(
@@ -215,7 +215,7 @@ fn silos_have_the_configured_domains() {
         }
     }
     assert_eq!(study.pooled.unwrap()(&[2, 3]).domain(), None);
-    let written = toml::to_string(&Scenario { task: task.clone() }).unwrap();
+    let written = toml::to_string(&TestScenario { task: task.clone() }).unwrap();
     assert_eq!(config(&written), task);
     assert_eq!(
         task.study(None, None, 0).err().unwrap().to_string(),
@@ -225,7 +225,7 @@ fn silos_have_the_configured_domains() {
     let task = config(text);
     let silos = task.study(None, None, 0).unwrap().silos;
     assert!(silos.iter().all(|silo| silo.learner.domain().is_none()));
-    let written = toml::to_string(&Scenario { task }).unwrap();
+    let written = toml::to_string(&TestScenario { task }).unwrap();
     assert!(!written.contains("domains"), "{written}");
 }
 
@@ -250,7 +250,9 @@ fn unknown_keys_and_names_are_refused_with_their_line() {
             "tset",
         ),
     ] {
-        let error = toml::from_str::<Scenario>(text).unwrap_err().to_string();
+        let error = toml::from_str::<TestScenario>(text)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains(&format!("line {line}")) && error.contains(expected),
             "{error}"

@@ -8,9 +8,9 @@ use super::*;
 use crate::random::{stream, uniform};
 
 /// A folder with one file `rows.csv`, removed at the end.
-struct Folder(PathBuf);
+struct RowsFolder(PathBuf);
 
-impl Folder {
+impl RowsFolder {
     /// Columns `p1`, `p2`, … for pixels, then the targets; a row is `row(uniform)`.
     fn with(
         name: &str,
@@ -38,21 +38,21 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for RowsFolder {
     fn drop(&mut self) {
         std::fs::remove_dir_all(&self.0).unwrap();
     }
 }
 
 /// The task of this text, which names files of this folder.
-fn within(text: &str, folder: &Folder) -> TaskConfig {
+fn within(text: &str, folder: &RowsFolder) -> TaskConfig {
     let mut task = config(text);
     task.resolve(&folder.0);
     task
 }
 
 /// The test metric of the only silo before and after a training, and the metric's name.
-fn learned(folder: &Folder, text: &str, epochs: u32, rate: f64) -> (f64, f64, MetricName) {
+fn learned(folder: &RowsFolder, text: &str, epochs: u32, rate: f64) -> (f64, f64, MetricName) {
     let study = within(text, folder).study(None, None, 3).unwrap();
     let learner = &study.silos[0].learner;
     let task = Task::Train(Training {
@@ -77,7 +77,7 @@ fn learned(folder: &Folder, text: &str, epochs: u32, rate: f64) -> (f64, f64, Me
 #[test]
 fn a_small_cnn_tells_rows_from_columns() {
     let target = ["bar".to_owned()];
-    let folder = Folder::with("bars", 160, &target, |draw| {
+    let folder = RowsFolder::with("bars", 160, &target, |draw| {
         let (down, at) = (draw() < 0.5, (6.0 * draw()) as usize);
         let pixels = (0..36).map(|pixel| {
             let bright = if down {
@@ -101,7 +101,7 @@ fn a_small_cnn_tells_rows_from_columns() {
 #[test]
 fn a_small_unet_finds_the_object() {
     let mask: Vec<String> = (1..=64).map(|at| format!("m{at}")).collect();
-    let folder = Folder::with("objects", 80, &mask, |draw| {
+    let folder = RowsFolder::with("objects", 80, &mask, |draw| {
         let [top, left] = [0, 0].map(|_| (5.0 * draw()) as usize);
         let inside = |pixel: usize| {
             (top..top + 4).contains(&(pixel / 8)) && (left..left + 4).contains(&(pixel % 8))
@@ -126,7 +126,7 @@ fn a_small_unet_finds_the_object() {
 #[test]
 fn six_numbers_are_learned_at_once() {
     let six: Vec<String> = (1..=6).map(|at| format!("month {at}")).collect();
-    let folder = Folder::with("months", 120, &six, |draw| {
+    let folder = RowsFolder::with("months", 120, &six, |draw| {
         let level = 20.0 * draw();
         let series: Vec<f64> = (0..12).map(|month| level + f64::from(month)).collect();
         let after = series[6..].iter().map(f64::to_string);
@@ -173,6 +173,6 @@ fn networks_say_what_does_not_go_together() {
         "layer00.dense.bias [4], layer00.dense.weight [4, 10], layer01.dense.bias [1], layer01.dense.weight [1, 4]"
     );
     let task = config(&text);
-    let text = toml::to_string(&Scenario { task: task.clone() }).unwrap();
+    let text = toml::to_string(&TestScenario { task: task.clone() }).unwrap();
     assert_eq!(config(&text), task);
 }

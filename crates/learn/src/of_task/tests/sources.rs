@@ -105,7 +105,7 @@ fn synthetic_silos_have_fresh_test_rows_and_as_many_silos_as_asked_for() {
         stand_ins.silos[0].learner.layout().describe(),
         study.silos[0].learner.layout().describe()
     );
-    let text = toml::to_string(&Scenario { task: task.clone() }).unwrap();
+    let text = toml::to_string(&TestScenario { task: task.clone() }).unwrap();
     assert_eq!(config(&text), task);
 }
 
@@ -128,6 +128,6 @@ fn hospitals_are_drawn_by_the_seed_of_the_study() {
     assert_eq!(fixed, names(1));
     let text = "[task.table]\ndata.eicu-mortality = { encoding = 'hiclseqno' }\nmodel = 'logistic'\nmetric = 'roc-auc'";
     let study = config(text).study(None, Some(&folder), 1).unwrap();
-    let west = |silo: &&Silo| silo.group.as_deref() == Some("West");
+    let west = |silo: &&StudySilo| silo.group.as_deref() == Some("West");
     assert_eq!(study.silos.iter().filter(west).count(), 19);
 }

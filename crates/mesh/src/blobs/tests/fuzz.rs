@@ -13,19 +13,19 @@ use protocol::{Hash, MemberIndex};
 use tokio::sync::mpsc;
 
 use super::super::batch::Batch;
-use super::super::pull::Part;
+use super::super::pull::BatchPart;
 use super::super::server::BlobServer;
 use super::super::tree::{CHUNK, Tree};
-use super::super::wire::{self, Ask, Run};
-use super::engine::{Target, fuzz, gist};
+use super::super::wire::{self, Ask, ChunkRun};
+use super::engine::{FuzzTarget, fuzz, gist};
 
 /// A stream that reads what it is given, and takes everything that is written.
-struct Given<'a> {
+struct ScriptedStream<'a> {
     reads: &'a [u8],
     written: usize,
 }
 
-impl AsyncRead for Given<'_> {
+impl AsyncRead for ScriptedStream<'_> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -39,7 +39,7 @@ impl AsyncRead for Given<'_> {
     }
 }
 
-impl AsyncWrite for Given<'_> {
+impl AsyncWrite for ScriptedStream<'_> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -68,7 +68,7 @@ async fn requests(asks: &[Ask]) -> io::Result<Vec<u8>> {
     wire::write_asks(&mut to, asks).await?;
     for first in 0..3 {
         let (blob, count) = (1, 1);
-        wire::write_run(&mut to, Run { blob, first, count }).await?;
+        wire::write_run(&mut to, ChunkRun { blob, first, count }).await?;
     }
     Ok(to.into_inner())
 }
@@ -110,13 +110,13 @@ fn blob_streams() {
         let (Some(side), reads) = (input.first(), input.get(1..).unwrap_or_default()) else {
             return "nothing".to_owned();
         };
-        let stream = Given { reads, written: 0 };
+        let stream = ScriptedStream { reads, written: 0 };
         match side % 2 {
             0 => runtime.block_on(serve(stream, [&small, &large])),
             _ => runtime.block_on(fetch(stream, &wishes)),
         }
     };
-    fuzz(Target {
+    fuzz(FuzzTarget {
         name: "blobs",
         examples: examples.collect(),
         words: &[],
@@ -132,7 +132,7 @@ fn blob_streams() {
 }
 
 /// Serves a client that sends anything.
-async fn serve(stream: Given<'_>, blobs: [&Bytes; 2]) -> String {
+async fn serve(stream: ScriptedStream<'_>, blobs: [&Bytes; 2]) -> String {
     let (events, mut asked) = mpsc::channel(4);
     let desk = BlobServer::new(events);
     let silo = async {
@@ -162,9 +162,9 @@ async fn serve(stream: Given<'_>, blobs: [&Bytes; 2]) -> String {
 }
 
 /// Fetches from a holder that sends anything.
-async fn fetch(stream: Given<'_>, wishes: &[BlobRequest; 2]) -> String {
+async fn fetch(stream: ScriptedStream<'_>, wishes: &[BlobRequest; 2]) -> String {
     let batch = Batch::new(wishes.to_vec(), None, |_| None);
-    let mut part = Part {
+    let mut part = BatchPart {
         batch: &batch,
         blobs: &[0, 1],
         stream,

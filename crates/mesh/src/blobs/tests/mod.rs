@@ -15,7 +15,7 @@ use tokio::io::{DuplexStream, duplex};
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt};
 
 use super::batch::Batch;
-use super::pull::{Failure, Part};
+use super::pull::{BatchPart, PullFailure};
 use super::tree::{CHUNK, Tree};
 use super::wire;
 
@@ -43,8 +43,8 @@ fn batch(blobs: &[&Bytes]) -> Batch {
 }
 
 /// Fetches the first blob of a batch. Returns the blobs that the holder must not be asked for again.
-async fn pull(batch: &Batch, stream: Pipe) -> (Result<(), Failure>, Vec<usize>) {
-    let mut part = Part {
+async fn pull(batch: &Batch, stream: Pipe) -> (Result<(), PullFailure>, Vec<usize>) {
+    let mut part = BatchPart {
         batch,
         blobs: &[0],
         stream,
@@ -107,7 +107,7 @@ async fn a_holder_that_sends_wrong_bytes_is_refused_at_that_chunk() {
     let (client, holder) = pipe();
     let byzantine = hold(holder, Tree::of(&right), wrong.into(), usize::MAX);
     let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), byzantine);
-    assert!(matches!(pulled, Err(Failure::WrongBytes(why)) if why == "in chunk 10"));
+    assert!(matches!(pulled, Err(PullFailure::WrongBytes(why)) if why == "in chunk 10"));
     assert_eq!(unfit, [0]);
     // Earlier chunks are kept, later ones were not accepted, and an honest holder gives the rest.
     assert_eq!(present(&batch), 10);
@@ -128,7 +128,7 @@ async fn after_a_cut_at_most_one_chunk_is_sent_again() {
     let (client, holder) = pipe();
     let cut = hold(holder, Tree::of(&right), right.clone(), sent);
     let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), cut);
-    assert!(matches!(pulled, Err(Failure::Cut(_))) && unfit.is_empty());
+    assert!(matches!(pulled, Err(PullFailure::Cut(_))) && unfit.is_empty());
     assert_eq!(present(&batch), 5);
     // The same holds in a new fetch, after the blob was reported as missing.
     let (missing, mut boards) = batch.end();
@@ -190,7 +190,7 @@ async fn a_blob_over_the_limit_is_refused_before_its_bytes_are_read() {
             rest
         };
         let ((pulled, unfit), rest) = tokio::join!(pull(&batch, client), byzantine);
-        assert!(matches!(pulled, Err(Failure::TooLarge(length)) if length == limit + 1));
+        assert!(matches!(pulled, Err(PullFailure::TooLarge(length)) if length == limit + 1));
         assert_eq!(unfit, [0]);
         assert!(rest.is_empty() && batch.tree(0).is_none());
     }
@@ -203,7 +203,9 @@ async fn the_tree_of_another_blob_is_refused_before_any_chunk_is_requested() {
     let (client, holder) = pipe();
     let byzantine = hold(holder, Tree::of(&other), other.clone(), usize::MAX);
     let ((pulled, _), asked) = tokio::join!(pull(&batch, client), byzantine);
-    assert!(matches!(pulled, Err(Failure::WrongBytes(why)) if why == "the tree of another hash"));
+    assert!(
+        matches!(pulled, Err(PullFailure::WrongBytes(why)) if why == "the tree of another hash")
+    );
     assert!(asked.is_empty());
 }
 
@@ -213,6 +215,6 @@ async fn a_silent_holder_is_given_up() {
     let (client, _silent) = pipe();
     assert!(matches!(
         pull(&batch, client).await,
-        (Err(Failure::Silent(PATIENCE)), _)
+        (Err(PullFailure::Silent(PATIENCE)), _)
     ));
 }

@@ -9,28 +9,28 @@ use crate::blobs::{Place, Spool};
 
 /// Places for blobs of at least this many bytes, and what is in them.
 #[derive(Debug, Default)]
-struct Places {
+struct TestPlaces {
     least: u64,
-    given: Mutex<Vec<Arc<Given>>>,
+    given: Mutex<Vec<Arc<MemoryPlace>>>,
     /// Whether the disk is full.
     full: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Given {
+struct MemoryPlace {
     bytes: Mutex<Vec<u8>>,
     full: AtomicBool,
     finished: AtomicBool,
 }
 
-impl Spool for Places {
+impl Spool for TestPlaces {
     fn place(&self, length: u64) -> io::Result<Option<Arc<dyn Place>>> {
         if length < self.least {
             return Ok(None);
         }
-        let given = Arc::new(Given {
+        let given = Arc::new(MemoryPlace {
             bytes: Mutex::new(vec![0; length as usize]),
-            ..Given::default()
+            ..MemoryPlace::default()
         });
         let full = self.full.load(Ordering::Relaxed);
         given.full.store(full, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Spool for Places {
     }
 }
 
-impl Place for Given {
+impl Place for MemoryPlace {
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         if self.full.load(Ordering::Relaxed) && at > 0 {
             return Err(io::ErrorKind::StorageFull.into());
@@ -56,7 +56,7 @@ impl Place for Given {
     }
 }
 
-fn spooled(places: &Arc<Places>, blob: &Bytes) -> Batch {
+fn spooled(places: &Arc<TestPlaces>, blob: &Bytes) -> Batch {
     let wish = BlobRequest {
         hash: Hash::of(blob),
         limit: blob.len() as u64,
@@ -67,13 +67,13 @@ fn spooled(places: &Arc<Places>, blob: &Bytes) -> Batch {
 #[tokio::test]
 async fn a_large_blob_is_fetched_into_its_place_also_after_a_cut() {
     let right = blob(20);
-    let places = Arc::new(Places::default());
+    let places = Arc::new(TestPlaces::default());
     let batch = spooled(&places, &right);
     let (client, holder) = pipe();
     let sent = 5 * CHUNK + CHUNK / 2;
     let cut = hold(holder, Tree::of(&right), right.clone(), sent);
     let ((pulled, _), _) = tokio::join!(pull(&batch, client), cut);
-    assert!(matches!(pulled, Err(Failure::Cut(_))));
+    assert!(matches!(pulled, Err(PullFailure::Cut(_))));
     assert_eq!(present(&batch), 5);
     let (_, mut boards) = batch.end();
     let mut unfinished = crate::blobs::chunk_map::Unfinished::default();
@@ -93,9 +93,9 @@ async fn a_large_blob_is_fetched_into_its_place_also_after_a_cut() {
 #[tokio::test]
 async fn a_small_blob_is_fetched_into_memory() {
     let right = blob(20);
-    let places = Arc::new(Places {
+    let places = Arc::new(TestPlaces {
         least: right.len() as u64 + 1,
-        ..Places::default()
+        ..TestPlaces::default()
     });
     let batch = spooled(&places, &right);
     let (client, holder) = pipe();
@@ -108,15 +108,15 @@ async fn a_small_blob_is_fetched_into_memory() {
 #[tokio::test]
 async fn a_full_disk_ends_the_fetch_and_leaves_what_was_written() {
     let right = blob(20);
-    let places = Arc::new(Places {
+    let places = Arc::new(TestPlaces {
         full: true.into(),
-        ..Places::default()
+        ..TestPlaces::default()
     });
     let batch = spooled(&places, &right);
     let (client, holder) = pipe();
     let honest = hold(holder, Tree::of(&right), right.clone(), usize::MAX);
     let ((pulled, unfit), _) = tokio::join!(pull(&batch, client), honest);
-    assert!(matches!(pulled, Err(Failure::Disk(_))) && unfit.is_empty());
+    assert!(matches!(pulled, Err(PullFailure::Disk(_))) && unfit.is_empty());
     // The chunk that could not be written is missing, and so are those after it.
     assert_eq!(present(&batch), 1);
 }

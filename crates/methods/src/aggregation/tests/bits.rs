@@ -30,7 +30,7 @@ fn large(count: usize) -> Vec<Params> {
 #[test]
 fn every_rule_has_the_same_bits_with_any_number_of_threads_and_on_every_machine() {
     let all = large(9);
-    let references = References {
+    let references = ReferenceModels {
         start: Some(&all[0]),
         trusted: Some(&all[1]),
     };

@@ -6,14 +6,14 @@ use super::*;
 
 /// What an arbitrary model may look like beside honest ones around `centre`.
 #[derive(Debug, Clone)]
-enum Attack {
+enum BrokenModel {
     Huge(f32),
     Flipped(f32),
     Largest,
     Near(f32),
 }
 
-impl Attack {
+impl BrokenModel {
     fn row(&self, honest: &[f32]) -> Vec<f32> {
         let value = |(place, value): (usize, &f32)| match self {
             Self::Huge(size) => *size,
@@ -26,17 +26,17 @@ impl Attack {
     }
 }
 
-fn attack() -> impl Strategy<Value = Attack> {
+fn attack() -> impl Strategy<Value = BrokenModel> {
     prop_oneof![
-        prop_oneof![Just(1e30f32), Just(-1e30)].prop_map(Attack::Huge),
-        (1.0..1e6f32).prop_map(Attack::Flipped),
-        Just(Attack::Largest),
-        (-5.0..5.0f32).prop_map(Attack::Near),
+        prop_oneof![Just(1e30f32), Just(-1e30)].prop_map(BrokenModel::Huge),
+        (1.0..1e6f32).prop_map(BrokenModel::Flipped),
+        Just(BrokenModel::Largest),
+        (-5.0..5.0f32).prop_map(BrokenModel::Near),
     ]
 }
 
 #[derive(Debug)]
-struct Case {
+struct BreakdownCase {
     /// All models, the first `honest` of them honest.
     rows: Vec<Vec<f32>>,
     honest: usize,
@@ -44,7 +44,7 @@ struct Case {
     order: Vec<usize>,
 }
 
-impl Case {
+impl BreakdownCase {
     fn byzantine(&self) -> usize {
         self.rows.len() - self.honest
     }
@@ -92,7 +92,7 @@ impl Case {
 }
 
 /// `2f + 3` or more models, `f` of them attacks.
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = BreakdownCase> {
     (1..4usize, 0..4usize, 1..40usize).prop_flat_map(|(byzantine, beside, len)| {
         let honest = byzantine + 3 + beside;
         let rows = prop::collection::vec(prop::collection::vec(-2.0f32..3.0, len), honest);
@@ -103,7 +103,7 @@ fn case() -> impl Strategy<Value = Case> {
                 let row = attack.row(&rows[0]);
                 rows.push(row);
             }
-            Case {
+            BreakdownCase {
                 rows,
                 honest,
                 order,
@@ -183,7 +183,7 @@ proptest! {
     ) {
         let len = case.rows[0].len();
         let (start, trusted) = (model(&vec![0.5; len]), model(&trusted[..len]));
-        let references = References { start: Some(&start), trusted: Some(&trusted) };
+        let references = ReferenceModels { start: Some(&start), trusted: Some(&trusted) };
         let byzantine: Vec<Params> = case.models();
         let combined = Aggregation::TrustWeighted.combine(&equally(&byzantine), references).unwrap();
         let reach = distance(trusted.values(), start.values());
@@ -224,7 +224,7 @@ fn every_rule_but_the_mean_resists_bad_buffers() {
         .collect();
     // The best of all by its weights, and by nothing else.
     all.insert(2, Params::from_values(&layout, &[1e30, -1e30, 2.5, 1.0]));
-    let references = References {
+    let references = ReferenceModels {
         start: Some(&all[0]),
         trusted: Some(&all[1]),
     };
@@ -256,7 +256,7 @@ fn byzantine_weights_break_every_weighted_rule() {
         named("centred-clipping"),
     ] {
         let combined = rule
-            .combine(&weighted(&all, &weights), References::default())
+            .combine(&weighted(&all, &weights), ReferenceModels::default())
             .unwrap();
         assert!(combined.values()[0] > 1e20, "{}", rule.name());
         assert!(combine(&rule, &all).values()[0] <= 5.0, "{}", rule.name());

@@ -8,7 +8,8 @@ use super::*;
 fn means_of_locally_trained_models() {
     let mean = |values: [f32; 2], weights: [f64; 2]| {
         let models = models(&values.map(|value| [value]));
-        let mean = Aggregation::Mean.combine(&weighted(&models, &weights), References::default());
+        let mean =
+            Aggregation::Mean.combine(&weighted(&models, &weights), ReferenceModels::default());
         mean.unwrap().values()[0]
     };
     // FedAvg, equally weighted and by 30 and 10 rows; FedProx with μ = 1.
@@ -31,7 +32,7 @@ fn medians_of_a_few() {
     // Of the values 1, 2, 4, 9 with weights 1, 3, 1, 1: half of the weight is below 3.
     let by = |weights: [f64; 4]| {
         let with = weighted(&four, &weights);
-        let median = Aggregation::CoordinateMedian.combine(&with, References::default());
+        let median = Aggregation::CoordinateMedian.combine(&with, ReferenceModels::default());
         median.unwrap().values().to_vec()
     };
     assert_eq!(by([1.0, 3.0, 1.0, 1.0]), [2.0, 5.5]);
@@ -58,7 +59,7 @@ fn a_trimmed_mean_of_a_few() {
     );
     let with = weighted(&five, &[1.0, 7.0, 3.0, 7.0, 4.0]);
     let rule = Aggregation::TrimmedMean { share: 0.2 };
-    let mean = rule.combine(&with, References::default()).unwrap();
+    let mean = rule.combine(&with, ReferenceModels::default()).unwrap();
     assert_eq!(mean.values(), [(1.0 + 6.0 + 24.0) / 8.0]);
     // 0.29 is stored as less than it says.
     assert_eq!(trimmed::left_out_at_each_end(0.29, 100), 29);
@@ -127,7 +128,7 @@ fn clipping_with_a_large_radius_is_the_mean_and_else_moves_by_the_radius() {
     };
     let start = model(&[1.0, -1.0]);
     let from_start = |rule: Aggregation| {
-        let references = References {
+        let references = ReferenceModels {
             start: Some(&start),
             trusted: None,
         };
@@ -149,7 +150,7 @@ fn clipping_with_a_large_radius_is_the_mean_and_else_moves_by_the_radius() {
 #[test]
 fn trust_is_the_cosine_with_the_trusted_update() {
     let (start, trusted) = (model(&[1.0, 1.0]), model(&[1.0, 3.0]));
-    let references = References {
+    let references = ReferenceModels {
         start: Some(&start),
         trusted: Some(&trusted),
     };
@@ -240,7 +241,7 @@ proptest! {
         let all = models(&rows);
         let median = combine(&Aggregation::CoordinateMedian, &all);
         let rule = Aggregation::CoordinateMedian;
-        let by_weight = rule.combine(&weighted(&all, &weights), References::default()).unwrap();
+        let by_weight = rule.combine(&weighted(&all, &weights), ReferenceModels::default()).unwrap();
         for place in 0..rows[0].len() {
             let column = sorted_at(&rows, &weights, place);
             let middle = |a: f32, b: f32| ((f64::from(a) + f64::from(b)) / 2.0) as f32;
@@ -263,7 +264,7 @@ proptest! {
         let all = models(&rows);
         let rule = Aggregation::TrimmedMean { share };
         let plain = combine(&rule, &all);
-        let by_weight = rule.combine(&weighted(&all, &weights), References::default()).unwrap();
+        let by_weight = rule.combine(&weighted(&all, &weights), ReferenceModels::default()).unwrap();
         let cut = (share * rows.len() as f64 + 1e-9) as usize;
         for place in 0..rows[0].len() {
             let column = sorted_at(&rows, &weights, place);
@@ -339,7 +340,7 @@ proptest! {
             tolerance: 1e-6,
             iterations: 1000,
         };
-        let median = rule.combine(&weighted(&all, weights), References::default()).unwrap();
+        let median = rule.combine(&weighted(&all, weights), ReferenceModels::default()).unwrap();
         let sum = |point: &[f32]| -> f64 {
             rows.iter().zip(weights).map(|(row, weight)| weight * distance(row, point)).sum()
         };

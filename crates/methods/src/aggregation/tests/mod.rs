@@ -37,7 +37,7 @@ fn weighted<'a>(models: &'a [Params], weights: &[f64]) -> Vec<(&'a Params, f64)>
 
 /// Combines models of equal weight by a rule that needs no reference.
 fn combine(rule: &Aggregation, models: &[Params]) -> Params {
-    rule.combine(&equally(models), References::default())
+    rule.combine(&equally(models), ReferenceModels::default())
         .unwrap()
 }
 

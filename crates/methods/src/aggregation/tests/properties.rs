@@ -19,7 +19,7 @@ proptest! {
         let equal: Vec<_> = weights.iter().map(|_| (&one, 0.1)).collect();
         for rule in rules() {
             for models in [&exact, &equal] {
-                let combined = rule.combine(models, References::default()).unwrap();
+                let combined = rule.combine(models, ReferenceModels::default()).unwrap();
                 prop_assert_eq!(bits(&combined), bits(&one), "{}", rule.name());
             }
         }
@@ -63,12 +63,12 @@ proptest! {
             .flat_map(|(model, &weight)| vec![model.clone(); weight.into()])
             .collect();
         for rule in ["mean", "coordinate-median", "geometric-median", "centred-clipping"].map(named) {
-            let combined = rule.combine(&by_weight, References::default()).unwrap();
+            let combined = rule.combine(&by_weight, ReferenceModels::default()).unwrap();
             let expected = combine(&rule, &copies);
             prop_assert!(distance(combined.values(), expected.values()) < 0.5, "{}", rule.name());
             // Only the ratio of the weights matters.
             let doubled: Vec<f64> = exact.iter().map(|weight| 2.0 * weight).collect();
-            let doubled = rule.combine(&weighted(&all, &doubled), References::default());
+            let doubled = rule.combine(&weighted(&all, &doubled), ReferenceModels::default());
             prop_assert_eq!(doubled.unwrap(), combined);
         }
     }
@@ -99,7 +99,7 @@ proptest! {
         let single =
             ["mean", "coordinate-median", "trimmed-mean", "geometric-median", "centred-clipping"];
         for rule in single.into_iter().map(named).flat_map(|rule| [rule.clone(), mixed(0, rule)]) {
-            let combined = rule.combine(&[(&one, weight)], References::default()).unwrap();
+            let combined = rule.combine(&[(&one, weight)], ReferenceModels::default()).unwrap();
             prop_assert_eq!(bits(&combined), bits(&one), "{}", rule.name());
         }
     }

@@ -3,7 +3,8 @@
 use super::*;
 
 fn refused(rule: &Aggregation, models: &[(&Params, f64)]) -> AggregationError {
-    rule.combine(models, References::default()).unwrap_err()
+    rule.combine(models, ReferenceModels::default())
+        .unwrap_err()
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn missing_and_invalid_references_are_refused() {
         start: ClippingStart::Start,
     };
     let combined = |rule: &Aggregation, start, trusted| {
-        rule.combine(&equally(&five), References { start, trusted })
+        rule.combine(&equally(&five), ReferenceModels { start, trusted })
     };
     let missing = |rule, which| AggregationError::NoReference { rule, which };
     let trust = Aggregation::TrustWeighted;

@@ -15,7 +15,7 @@ use crate::matrix::Matrix;
 /// updates is long (`max ‖Δ‖ > largest_above`: for that client it has not).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct Cfl {
+pub struct CflRule {
     /// ε₁ ≥ 0, in the unit of the weights. Default 0.4.
     pub mean_below: f64,
     /// ε₂ ≥ 0, in the unit of the weights. Default 1.6.
@@ -43,7 +43,7 @@ pub enum Linkage {
     Complete,
 }
 
-impl Default for Cfl {
+impl Default for CflRule {
     fn default() -> Self {
         Self {
             mean_below: 0.4,
@@ -73,7 +73,7 @@ pub struct Bipartition {
     pub cross: f64,
 }
 
-impl Cfl {
+impl CflRule {
     /// Checks the options.
     ///
     /// # Errors

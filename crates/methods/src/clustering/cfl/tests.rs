@@ -59,7 +59,7 @@ fn four_clients_have_the_known_norms_cosines_and_parts() {
 
 #[test]
 fn a_cluster_is_split_only_when_all_conditions_hold() {
-    let cfl = Cfl::default();
+    let cfl = CflRule::default();
     let settled = Norms {
         mean: 0.39,
         largest: 1.61,
@@ -85,7 +85,7 @@ fn a_cluster_is_split_only_when_all_conditions_hold() {
     assert!(!cfl.splits(settled, 3, 20));
     // One client has no parts, whatever the options.
     assert!(
-        !Cfl {
+        !CflRule {
             larger_than: 0,
             ..cfl
         }
@@ -103,14 +103,14 @@ fn every_cluster_is_split_on_its_own() {
     updates.push([0.0, 9.0]);
     let gram = gram(&updates);
     let together = [0, 0, 0, 0, 1, 1, 1, 1, 2];
-    let cfl = Cfl::default();
+    let cfl = CflRule::default();
     assert_eq!(cfl.refine(&gram, &together, 20).unwrap(), together);
     assert_eq!(
         cfl.refine(&gram, &together, 21).unwrap(),
         [0, 1, 0, 1, 2, 3, 2, 3, 4]
     );
     // Clusters that need not be numbered in order, and only one of which is large enough.
-    let larger = Cfl {
+    let larger = CflRule {
         larger_than: 3,
         ..cfl
     };
@@ -192,7 +192,7 @@ fn invalid_similarities_are_refused() {
         column: 1,
     };
     assert_eq!(single(&bad), not_finite("similarities"));
-    let cfl = Cfl::default();
+    let cfl = CflRule::default();
     assert_eq!(cfl.refine(&bad, &[0; 3], 1), Err(not_finite("products")));
     assert!(matches!(
         cfl.refine(&Matrix::zeros(3, 3), &[0; 2], 1),
@@ -203,7 +203,7 @@ fn invalid_similarities_are_refused() {
         })
     ));
     for bad in [-0.1, f64::NAN, f64::INFINITY] {
-        let error = Cfl {
+        let error = CflRule {
             mean_below: bad,
             ..cfl
         }
@@ -216,7 +216,7 @@ fn invalid_similarities_are_refused() {
                 ..
             }
         ));
-        let error = Cfl {
+        let error = CflRule {
             largest_above: bad,
             ..cfl
         }
@@ -278,7 +278,7 @@ proptest! {
         round in 0..40u64,
     ) {
         let before = &labels[..updates.len()];
-        let after = Cfl::default().refine(&gram(&updates), before, round).unwrap();
+        let after = CflRule::default().refine(&gram(&updates), before, round).unwrap();
         prop_assert_eq!(canonical(&after), after.clone());
         for i in 0..before.len() {
             for j in 0..i {

@@ -21,7 +21,7 @@ const STEP: f64 = 1e-12;
 /// members make the second larger. FedCollab minimises the mean over the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct FedCollab {
+pub struct FedCollabBound {
     /// C ≥ 0: the weight of the first term, a lack of data. Default 1; the paper tunes it (8 and 10 in the
     /// authors' files).
     pub c: f64,
@@ -30,7 +30,7 @@ pub struct FedCollab {
     pub orders: u32,
 }
 
-impl Default for FedCollab {
+impl Default for FedCollabBound {
     fn default() -> Self {
         Self {
             c: 1.0,
@@ -48,7 +48,7 @@ pub struct Collaboration {
     pub error: f64,
 }
 
-impl FedCollab {
+impl FedCollabBound {
     /// Starts with every client alone and moves one client at a time to the coalition (or an empty
     /// one) that lowers the mean error most, until no move lowers it. A function of its arguments.
     ///
@@ -102,7 +102,7 @@ impl FedCollab {
         &self,
         samples: &[u64],
         divergences: &'a Matrix,
-    ) -> Result<Problem<'a>, ClusteringError> {
+    ) -> Result<FedCollabProblem<'a>, ClusteringError> {
         let option = |option, allowed, got: f64, valid: bool| {
             valid.then_some(()).ok_or(ClusteringError::Option {
                 option,
@@ -121,7 +121,7 @@ impl FedCollab {
         option("samples", "at least 1", least, least >= 1.0)?;
         let least = divergences.values().iter().copied().fold(0.0, f64::min);
         option("divergences", "at least 0", least, least >= 0.0)?;
-        Ok(Problem {
+        Ok(FedCollabProblem {
             c: self.c,
             samples: samples.iter().map(|&samples| samples as f64).collect(),
             divergences,
@@ -129,13 +129,13 @@ impl FedCollab {
     }
 }
 
-struct Problem<'a> {
+struct FedCollabProblem<'a> {
     c: f64,
     samples: Vec<f64>,
     divergences: &'a Matrix,
 }
 
-impl Problem<'_> {
+impl FedCollabProblem<'_> {
     /// Descends from singletons to a grouping that no move of one client improves.
     fn descend(&self, order: &[usize]) -> Collaboration {
         let clients = order.len();

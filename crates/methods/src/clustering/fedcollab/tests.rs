@@ -44,10 +44,10 @@ fn groupings(n: usize) -> Vec<Vec<u32>> {
     all
 }
 
-fn collab(c: f64) -> FedCollab {
-    FedCollab {
+fn collab(c: f64) -> FedCollabBound {
+    FedCollabBound {
         c,
-        ..FedCollab::default()
+        ..FedCollabBound::default()
     }
 }
 
@@ -102,7 +102,7 @@ fn similar_clients_merge_and_dissimilar_ones_do_not() {
 #[test]
 fn invalid_input_is_refused() {
     let good = Matrix::zeros(2, 2);
-    let solve = |collab: FedCollab, samples: &[u64], divergences: &Matrix| {
+    let solve = |collab: FedCollabBound, samples: &[u64], divergences: &Matrix| {
         collab.solve(samples, divergences, 0).unwrap_err()
     };
     let option = |error, name: &str| {
@@ -114,7 +114,7 @@ fn invalid_input_is_refused() {
     option(solve(collab(-1.0), &[1, 1], &good), "c");
     option(solve(collab(f64::NAN), &[1, 1], &good), "c");
     option(
-        solve(FedCollab { c: 1.0, orders: 0 }, &[1, 1], &good),
+        solve(FedCollabBound { c: 1.0, orders: 0 }, &[1, 1], &good),
         "orders",
     );
     option(solve(collab(1.0), &[1, 0], &good), "samples");
@@ -167,7 +167,7 @@ proptest! {
         let all = groupings(samples.len());
         let optimum = all.iter().map(|all| value(all)).fold(f64::INFINITY, f64::min);
         for orders in [1, 100] {
-            let collab = FedCollab { c, orders };
+            let collab = FedCollabBound { c, orders };
             let found = collab.solve(&samples, &divergences, 7).unwrap();
             let error = value(&found.assignment);
             prop_assert!((found.error - error).abs() <= 1e-9 * (1.0 + error));

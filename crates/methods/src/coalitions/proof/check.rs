@@ -2,7 +2,7 @@
 
 use super::Proof;
 use crate::Matrix;
-use crate::coalitions::Program;
+use crate::coalitions::CoalitionProgram;
 
 /// Half the distance from 1 to the next number: the largest relative error of one operation.
 const ROUNDING: f64 = f64::EPSILON / 2.0;
@@ -18,7 +18,7 @@ fn error(terms: usize) -> f64 {
 /// about as many entries, or proves nothing.
 ///
 /// The bound holds for the exact values of the program's costs. See [`proof`](super) for why.
-pub(in crate::coalitions) fn lower_bound(program: &Program, proof: &Proof) -> Option<f64> {
+pub(in crate::coalitions) fn lower_bound(program: &CoalitionProgram, proof: &Proof) -> Option<f64> {
     let (n, coalitions) = (program.n, program.coalitions as f64);
     if !proof.fits(n) {
         return None;
@@ -65,7 +65,7 @@ pub(super) struct Reduced {
     sizes: Matrix,
 }
 
-pub(super) fn reduced(program: &Program, proof: &Proof) -> Reduced {
+pub(super) fn reduced(program: &CoalitionProgram, proof: &Proof) -> Reduced {
     let mut values = program.costs.clone();
     let mut sizes = program.costs.clone();
     let mut add = |i: usize, j: usize, value: f64| {

@@ -3,7 +3,7 @@
 use super::check::{lower_bound, reduced};
 use super::{PricedCut, Proof, most_cuts};
 use crate::Matrix;
-use crate::coalitions::Program;
+use crate::coalitions::CoalitionProgram;
 use crate::coalitions::relaxation::{Dual, Orthogonal};
 
 /// Attempts to find the greatest level that is confirmed in spite of rounding.
@@ -16,7 +16,10 @@ const ATTEMPTS: usize = 8;
 /// level. They are made equal by adding the prices `½ Σ_q w_q (q_i − q_j)²`, where `q` are the
 /// eigenvectors below the level and `w_q` what they are below it by. These prices follow from the
 /// constraint `Z ⪯ I`: as the rows of `Z` sum to 1, `qᵀ(I − Z)q = ½ Σ_ij Z_ij (q_i − q_j)²`.
-pub(in crate::coalitions) fn from_dual(program: &Program, dual: &Dual) -> Option<(Proof, f64)> {
+pub(in crate::coalitions) fn from_dual(
+    program: &CoalitionProgram,
+    dual: &Dual,
+) -> Option<(Proof, f64)> {
     let n = program.n;
     let mut cuts: Vec<PricedCut> = dual
         .cuts
@@ -60,7 +63,7 @@ pub(in crate::coalitions) fn from_dual(program: &Program, dual: &Dual) -> Option
 }
 
 /// The proof with the greatest level that its check confirms.
-fn confirmed(program: &Program, mut proof: Proof) -> Option<(Proof, f64)> {
+fn confirmed(program: &CoalitionProgram, mut proof: Proof) -> Option<(Proof, f64)> {
     let values = reduced(program, &proof).values;
     let scale = values.values().iter().fold(0.0, |a: f64, b| a.max(b.abs()));
     let found = Orthogonal::of(values)?;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::coalitions::tests::{groupings, scores};
-use crate::coalitions::{Program, certificate, never, relaxation, search};
+use crate::coalitions::{CoalitionProgram, certificate, never, relaxation, search};
 
 /// Least common multiple of the sizes of coalitions up to 7.
 const SIZES: i128 = 420;
@@ -16,7 +16,7 @@ const PARTS: f64 = 1024.0;
 const UNITS: i128 = 2 * SIZES * 1024;
 
 /// `UNITS` times the cost of a grouping, without rounding.
-fn exact_cost(program: &Program, grouping: &[u32]) -> i128 {
+fn exact_cost(program: &CoalitionProgram, grouping: &[u32]) -> i128 {
     let cost = |i: usize, j: usize| (program.at(i, j) * 2.0 * PARTS) as i128;
     let n = grouping.len();
     let coalitions = 0..program.coalitions as u32;
@@ -32,7 +32,7 @@ fn exact_cost(program: &Program, grouping: &[u32]) -> i128 {
 }
 
 /// `UNITS` times the least cost of any grouping, without rounding.
-fn exact_optimum(program: &Program) -> i128 {
+fn exact_optimum(program: &CoalitionProgram) -> i128 {
     groupings(program.n)
         .iter()
         .filter(|grouping| grouping.iter().max() == Some(&(program.coalitions as u32 - 1)))
@@ -69,7 +69,7 @@ proptest! {
         let cuts: Vec<PricedCut> =
             cuts.into_iter().map(|(i, j, k, price)| PricedCut { i, j, k, price }).collect();
         for coalitions in 1..=n {
-            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&rows), coalitions).unwrap();
             let optimum = exact_optimum(&program);
             let fitting = cuts.iter().filter(|cut| cut.fits(n)).take(most_cuts(n));
             let mut proof = Proof {
@@ -100,15 +100,15 @@ proptest! {
     #[test]
     fn proofs_are_valid_and_lose_nothing_of_the_dual_point(rows in losses(3..=7)) {
         for coalitions in 1..=rows.len() {
-            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&rows), coalitions).unwrap();
             let optimum = exact_optimum(&program);
             let grouping = search::solve(&program, 1, &never);
-            let until = relaxation::Until {
+            let until = relaxation::RelaxationLimit {
                 bound: f64::INFINITY,
                 iterations: 60,
                 stop: &never,
             };
-            let (fixed, start) = (relaxation::Fixed::nothing(program.n), relaxation::Iterate::start(&program));
+            let (fixed, start) = (relaxation::FixedPairs::nothing(program.n), relaxation::Iterate::start(&program));
             let (relaxed, _) = relaxation::relax(&program, &fixed, start, &until);
             let (dual, _) = relaxation::relax_to_prices(&program, &until);
             for (dual, known) in [
@@ -133,8 +133,8 @@ fn kinds(n: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-fn program(n: usize) -> Program {
-    Program::new(&scores(&kinds(n)), 3).unwrap()
+fn program(n: usize) -> CoalitionProgram {
+    CoalitionProgram::new(&scores(&kinds(n)), 3).unwrap()
 }
 
 #[test]
@@ -226,14 +226,14 @@ fn large_rows_do_not_hide_a_worse_grouping() {
     // Multiples of 2⁻²⁰ stay exact beside 2³⁰.
     let exact = |loss: &mut f64| *loss = (*loss * f64::from(1 << 20)).round() / f64::from(1 << 20);
     rows.iter_mut().flatten().for_each(exact);
-    let honest = Program::new(&scores(&rows), 3).unwrap();
+    let honest = CoalitionProgram::new(&scores(&rows), 3).unwrap();
     rows[4]
         .iter_mut()
         .for_each(|loss| *loss += f64::from(1 << 30));
-    let huge = Program::new(&scores(&rows), 3).unwrap();
+    let huge = CoalitionProgram::new(&scores(&rows), 3).unwrap();
     let mut worse: Vec<u32> = (0..18).map(|i| i % 3).collect();
     worse.swap(0, 1);
-    let gap = |program: &Program| {
+    let gap = |program: &CoalitionProgram| {
         let proof = program.solve_with_proof(1).proof.unwrap();
         program.gap(&worse, &proof).unwrap()
     };

@@ -21,7 +21,7 @@ use crate::Matrix;
 use cuts::Cuts;
 use spectrum::Spectrum;
 
-use super::Program;
+use super::CoalitionProgram;
 
 /// Iterations between two evaluations of the bound.
 const LOOK: usize = 10;
@@ -31,14 +31,14 @@ const RENEW: usize = 30;
 
 /// Constraints of a node of the search tree: which entries share a coalition and which do not.
 #[derive(Debug, Clone)]
-pub(super) struct Fixed {
+pub(super) struct FixedPairs {
     /// Entries that are together, as blocks that cover all entries.
     pub(super) blocks: Vec<Vec<usize>>,
     /// Pairs of blocks (positions, the lower first) that are apart.
     pub(super) apart: Vec<(usize, usize)>,
 }
 
-impl Fixed {
+impl FixedPairs {
     /// Nothing is fixed.
     pub(super) fn nothing(n: usize) -> Self {
         Self {
@@ -88,7 +88,7 @@ pub(super) struct Iterate {
 
 impl Iterate {
     /// The uniform starting point.
-    pub(super) fn start(program: &Program) -> Self {
+    pub(super) fn start(program: &CoalitionProgram) -> Self {
         let (n, k) = (program.n, program.coalitions as f64);
         let own = k / n as f64;
         let other = (1.0 - own) / (n as f64 - 1.0).max(1.0);
@@ -108,7 +108,7 @@ impl Iterate {
 }
 
 /// Stopping criteria of an iteration.
-pub(super) struct Until<'a> {
+pub(super) struct RelaxationLimit<'a> {
     /// Stop when this bound is reached.
     pub(super) bound: f64,
     /// Maximum number of iterations.
@@ -128,17 +128,20 @@ pub(super) struct Dual {
 
 /// Runs the iteration on a node; returns the greatest bound proven for it and the final state.
 pub(super) fn relax(
-    program: &Program,
-    fixed: &Fixed,
+    program: &CoalitionProgram,
+    fixed: &FixedPairs,
     from: Iterate,
-    until: &Until<'_>,
+    until: &RelaxationLimit<'_>,
 ) -> (f64, Iterate) {
     relax_with(program, fixed, from, until, |_| ())
 }
 
 /// The same at the root; returns the final state, and the prices of the greatest bound.
-pub(super) fn relax_to_prices(program: &Program, until: &Until<'_>) -> (Option<Dual>, Iterate) {
-    let (fixed, from) = (Fixed::nothing(program.n), Iterate::start(program));
+pub(super) fn relax_to_prices(
+    program: &CoalitionProgram,
+    until: &RelaxationLimit<'_>,
+) -> (Option<Dual>, Iterate) {
+    let (fixed, from) = (FixedPairs::nothing(program.n), Iterate::start(program));
     let mut dual = None;
     let (_, iterate) = relax_with(program, &fixed, from, until, |run| dual = Some(run.dual()));
     (dual, iterate)
@@ -146,13 +149,13 @@ pub(super) fn relax_to_prices(program: &Program, until: &Until<'_>) -> (Option<D
 
 /// Calls `better` whenever the bound has grown.
 fn relax_with(
-    program: &Program,
-    fixed: &Fixed,
+    program: &CoalitionProgram,
+    fixed: &FixedPairs,
     from: Iterate,
-    until: &Until<'_>,
-    mut better: impl FnMut(&Run<'_>),
+    until: &RelaxationLimit<'_>,
+    mut better: impl FnMut(&RelaxationRun<'_>),
 ) -> (f64, Iterate) {
-    let mut run = Run::new(program, fixed, from);
+    let mut run = RelaxationRun::new(program, fixed, from);
     let mut best = f64::NEG_INFINITY;
     let mut before = f64::NEG_INFINITY;
     for iteration in 1..=until.iterations {
@@ -186,9 +189,9 @@ fn relax_with(
     (best, run.iterate)
 }
 
-struct Run<'a> {
-    program: &'a Program,
-    fixed: &'a Fixed,
+struct RelaxationRun<'a> {
+    program: &'a CoalitionProgram,
+    fixed: &'a FixedPairs,
     iterate: Iterate,
     /// The point with the required spectrum.
     spectral: Matrix,
@@ -200,8 +203,8 @@ struct Run<'a> {
     spectrum: Spectrum,
 }
 
-impl<'a> Run<'a> {
-    fn new(program: &'a Program, fixed: &'a Fixed, iterate: Iterate) -> Self {
+impl<'a> RelaxationRun<'a> {
+    fn new(program: &'a CoalitionProgram, fixed: &'a FixedPairs, iterate: Iterate) -> Self {
         let n = program.n;
         let mut costs = program.costs.clone();
         iterate.cuts.add_to(&mut costs);

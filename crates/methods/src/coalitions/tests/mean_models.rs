@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 
 use super::{groupings, scores};
-use crate::coalitions::{Program, canonical, exact, never};
+use crate::coalitions::{CoalitionProgram, canonical, exact, never};
 
 /// The best grouping by the losses of mean models, and what the coalition program's best grouping
 /// loses by them.
@@ -20,7 +20,7 @@ struct Enumerated {
 
 /// Solves eq. (9) by evaluating every coalition. `loss` gives the summed loss of a coalition's
 /// members (ascending positions) under the coalition's mean model.
-fn solve(program: &Program, mut loss: impl FnMut(&[usize]) -> f64) -> Enumerated {
+fn solve(program: &CoalitionProgram, mut loss: impl FnMut(&[usize]) -> f64) -> Enumerated {
     let entries = program.n;
     let mut losses = vec![f64::INFINITY; 1 << entries];
     for (set, value) in losses.iter_mut().enumerate().skip(1) {
@@ -78,7 +78,7 @@ proptest! {
             of_mean(&points, members) / (1.0 + bend * members.len() as f64)
         };
         for coalitions in 1..=n {
-            let program = Program::new(&scores(&squares(&points)), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&squares(&points)), coalitions).unwrap();
             let found = solve(&program, loss);
             let value = |grouping: &[u32]| -> f64 {
                 (0..coalitions as u32)

@@ -12,7 +12,9 @@ pub(super) fn scores(rows: &[Vec<f64>]) -> Scores {
 }
 
 fn solve(rows: &[Vec<f64>], coalitions: usize) -> Solution {
-    Program::new(&scores(rows), coalitions).unwrap().solve(1)
+    CoalitionProgram::new(&scores(rows), coalitions)
+        .unwrap()
+        .solve(1)
 }
 
 /// Six silos in three pairs.
@@ -48,7 +50,7 @@ fn six_silos_give_the_known_coalitions() {
             (solution.objective - objective).abs() < 1e-12,
             "{solution:?}"
         );
-        let program = Program::new(&scores(&six()), coalitions).unwrap();
+        let program = CoalitionProgram::new(&scores(&six()), coalitions).unwrap();
         assert!((program.objective(&assignment) - objective).abs() < 1e-12);
         assert!(solution.optimal && solution.lower_bound == solution.objective);
     }
@@ -57,7 +59,7 @@ fn six_silos_give_the_known_coalitions() {
 #[test]
 fn impossible_numbers_of_coalitions_are_refused() {
     for coalitions in [0, 7] {
-        let error = Program::new(&scores(&six()), coalitions).unwrap_err();
+        let error = CoalitionProgram::new(&scores(&six()), coalitions).unwrap_err();
         assert_eq!(
             error,
             ProgramError::Coalitions {
@@ -102,7 +104,7 @@ fn planted(n: usize, groups: usize) -> Vec<Vec<f64>> {
 #[test]
 fn planted_groups_are_found_beyond_the_exact_range() {
     for (n, groups) in [(16, 3), (40, 5), (100, 4)] {
-        let program = Program::new(&scores(&planted(n, groups)), groups).unwrap();
+        let program = CoalitionProgram::new(&scores(&planted(n, groups)), groups).unwrap();
         let solution = program.solve(3);
         let planted: Vec<u32> = (0..n).map(|i| (i % groups) as u32).collect();
         assert_eq!(solution.assignment, planted);
@@ -189,7 +191,7 @@ proptest! {
     #[test]
     fn search_and_bound_enclose_the_optimum(rows in matrix(2..=9), seed: u64) {
         for coalitions in 1..=rows.len() {
-            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&rows), coalitions).unwrap();
             let optimum = program.cost(&exact::solve(&program, &never).unwrap());
             let found = search::solve(&program, seed, &never);
             prop_assert!(program.is_canonical(&canonical(&found)));
@@ -224,7 +226,7 @@ proptest! {
             let (a, b) = (solve(&rows, coalitions), solve(&shuffled, coalitions));
             prop_assert!((a.objective - b.objective).abs() < 1e-10);
             let back: Vec<u32> = order.iter().map(|&i| a.assignment[i]).collect();
-            let program = Program::new(&scores(&shuffled), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&shuffled), coalitions).unwrap();
             prop_assert!(program.same(program.objective(&back), b.objective));
         }
     }
@@ -330,7 +332,7 @@ fn estimates(n: usize, kinds: usize, error: f64, seed: u64) -> Vec<Vec<f64>> {
 #[test]
 fn planted_groups_are_proven_optimal_at_any_size() {
     for (n, groups) in [(20, 3), (60, 8), (186, 6)] {
-        let program = Program::new(&scores(&planted(n, groups)), groups).unwrap();
+        let program = CoalitionProgram::new(&scores(&planted(n, groups)), groups).unwrap();
         let solution = program.prove(1, &never);
         let planted: Vec<u32> = (0..n).map(|i| (i % groups) as u32).collect();
         assert_eq!(solution.assignment, planted);
@@ -343,7 +345,8 @@ fn planted_groups_are_proven_optimal_at_any_size() {
 #[test]
 fn groups_that_overlap_are_proven_optimal_by_branching() {
     for (n, kinds, error) in [(24, 3, 0.6), (40, 4, 0.4)] {
-        let program = Program::new(&scores(&estimates(n, kinds, error, 5)), kinds).unwrap();
+        let program =
+            CoalitionProgram::new(&scores(&estimates(n, kinds, error, 5)), kinds).unwrap();
         assert!(!program.solve(1).optimal, "this needs no relaxation");
         let solution = program.prove(1, &never);
         assert!(solution.optimal && !solution.stopped, "{solution:?}");
@@ -353,7 +356,7 @@ fn groups_that_overlap_are_proven_optimal_by_branching() {
 
 #[test]
 fn a_stopped_proof_gives_a_grouping_with_a_valid_bound() {
-    let program = Program::new(&scores(&estimates(60, 5, 0.9, 3)), 5).unwrap();
+    let program = CoalitionProgram::new(&scores(&estimates(60, 5, 0.9, 3)), 5).unwrap();
     let solution = program.prove(1, &|| true);
     assert!(solution.stopped && !solution.optimal);
     assert!(program.is_canonical(&solution.assignment));
@@ -366,7 +369,7 @@ fn a_stopped_proof_gives_a_grouping_with_a_valid_bound() {
 #[test]
 fn threads_do_not_change_a_bit() {
     let rows = estimates(26, 4, 0.9, 11);
-    let program = Program::new(&scores(&rows), 4).unwrap();
+    let program = CoalitionProgram::new(&scores(&rows), 4).unwrap();
     let with = |threads| {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -385,7 +388,7 @@ proptest! {
     #[test]
     fn branching_finds_the_optimum_of_dynamic_programming(rows in matrix(2..=9)) {
         for coalitions in 1..=rows.len() {
-            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&rows), coalitions).unwrap();
             let optimum = program.cost(&exact::solve(&program, &never).unwrap());
             // From a bad start and without a bound.
             let start: Vec<u32> = (0..rows.len()).map(|i| i.min(coalitions - 1) as u32).collect();
@@ -398,12 +401,12 @@ proptest! {
 
     #[test]
     fn no_bound_is_above_the_optimum(rows in matrix(2..=9), seed: u64, iterations in 1..120usize) {
-        use super::relaxation::{Fixed, Iterate, Until, relax};
+        use super::relaxation::{FixedPairs, Iterate, RelaxationLimit, relax};
         for coalitions in 1..=rows.len() {
-            let program = Program::new(&scores(&rows), coalitions).unwrap();
+            let program = CoalitionProgram::new(&scores(&rows), coalitions).unwrap();
             let optimum = program.cost(&exact::solve(&program, &never).unwrap());
-            let until = Until { bound: f64::INFINITY, iterations, stop: &never };
-            let fixed = Fixed::nothing(rows.len());
+            let until = RelaxationLimit { bound: f64::INFINITY, iterations, stop: &never };
+            let fixed = FixedPairs::nothing(rows.len());
             let (bound, _) = relax(&program, &fixed, Iterate::start(&program), &until);
             prop_assert!(bound <= optimum + 1e-10, "{bound} {optimum}");
             let grouping = search::solve(&program, seed, &never);

@@ -92,7 +92,7 @@ pub struct Gradients {
 }
 
 /// One step of the convolution, `x → σ(A·x·W)`; each part is optional.
-struct Step<'a> {
+struct PropagationStep<'a> {
     propagates: bool,
     weight: Option<&'a Matrix>,
     activation: Activation,
@@ -168,8 +168,8 @@ impl Propagation {
         })
     }
 
-    fn steps(&self) -> Vec<Step<'_>> {
-        let step = |propagates, weight, activation| Step {
+    fn steps(&self) -> Vec<PropagationStep<'_>> {
+        let step = |propagates, weight, activation| PropagationStep {
             propagates,
             weight,
             activation,

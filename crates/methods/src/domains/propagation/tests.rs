@@ -187,7 +187,7 @@ fn unusable_input_is_refused() {
 /// Everything that a loss of one sample depends on: domains whose branches are linear layers of
 /// `outputs × inputs`.
 #[derive(Debug, Clone)]
-struct Network {
+struct BranchNetwork {
     shares: Matrix,
     parameters: Matrix,
     propagation: Propagation,
@@ -198,7 +198,7 @@ struct Network {
     slopes: Vec<f64>,
 }
 
-impl Network {
+impl BranchNetwork {
     fn branches(&self) -> Matrix {
         let made = self
             .propagation
@@ -262,7 +262,7 @@ fn weights(projection: &mut Projection) -> Vec<&mut Matrix> {
     }
 }
 
-fn network() -> impl Strategy<Value = Network> {
+fn network() -> impl Strategy<Value = BranchNetwork> {
     const INPUTS: usize = 2;
     const OUTPUTS: usize = 2;
     const VALUES: usize = INPUTS * OUTPUTS;
@@ -298,17 +298,19 @@ fn network() -> impl Strategy<Value = Network> {
             )
         })
         .prop_map(
-            |((parameters, weights), (activation, projection, lambda), input, slopes)| Network {
-                shares: adjacency::by_parameters(&parameters, 0.4).unwrap(),
-                propagation: Propagation {
-                    activation,
-                    projection,
-                },
-                parameters,
-                lambda,
-                weights,
-                input,
-                slopes,
+            |((parameters, weights), (activation, projection, lambda), input, slopes)| {
+                BranchNetwork {
+                    shares: adjacency::by_parameters(&parameters, 0.4).unwrap(),
+                    propagation: Propagation {
+                        activation,
+                        projection,
+                    },
+                    parameters,
+                    lambda,
+                    weights,
+                    input,
+                    slopes,
+                }
             },
         )
 }

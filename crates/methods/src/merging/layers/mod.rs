@@ -17,7 +17,7 @@ use crate::params::{Layer, Params, layers};
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Statistic {
+pub enum LayerStatistic {
     /// `(1/M)·Σ_k ‖g_kℓ − ḡ_ℓ‖² / ‖ḡ_ℓ‖²`, with `ḡ_ℓ` the mean of the clients' `g_kℓ`. Does not
     /// depend on the scale or sign of the gradients.
     #[default]
@@ -30,7 +30,7 @@ pub enum Statistic {
 
 /// A layer and the relative variance of the clients' gradients of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spread {
+pub struct LayerSpread {
     /// The layer.
     pub layer: Layer,
     /// The statistic, never NaN: 0 if the clients do not differ, otherwise infinite if the divisor is
@@ -63,7 +63,10 @@ pub enum SpreadError {
 ///
 /// # Errors
 /// [`SpreadError`] on no gradients, different layouts, no layer, or a value that is not finite.
-pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>, SpreadError> {
+pub fn spreads(
+    gradients: &[Params],
+    statistic: LayerStatistic,
+) -> Result<Vec<LayerSpread>, SpreadError> {
     let first = gradients.first().ok_or(SpreadError::Empty)?;
     if gradients.iter().any(|one| one.layout() != first.layout()) {
         return Err(SpreadError::Layout);
@@ -75,8 +78,8 @@ pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>
     }
     let spread = |layer: Layer| {
         let (above, below) = match statistic {
-            Statistic::BetweenClients => between_clients(&rows, &layer),
-            Statistic::VarianceOverMean => variance_and_mean(&rows, &layer),
+            LayerStatistic::BetweenClients => between_clients(&rows, &layer),
+            LayerStatistic::VarianceOverMean => variance_and_mean(&rows, &layer),
         };
         if !above.is_finite() || !below.is_finite() {
             return Err(SpreadError::NotFinite { layer: layer.name });
@@ -86,7 +89,7 @@ pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>
             (_, 0.0) => f64::INFINITY,
             (above, below) => above / below,
         };
-        Ok(Spread { layer, value })
+        Ok(LayerSpread { layer, value })
     };
     layers.into_iter().map(spread).collect()
 }
@@ -95,9 +98,10 @@ pub fn spreads(gradients: &[Params], statistic: Statistic) -> Result<Vec<Spread>
 ///
 /// # Errors
 /// As [`spreads`].
-pub fn choose_layer(gradients: &[Params], statistic: Statistic) -> Result<Layer, SpreadError> {
+pub fn choose_layer(gradients: &[Params], statistic: LayerStatistic) -> Result<Layer, SpreadError> {
     let all = spreads(gradients, statistic)?.into_iter();
-    let larger = |best: Spread, next: Spread| if next.value > best.value { next } else { best };
+    let larger =
+        |best: LayerSpread, next: LayerSpread| if next.value > best.value { next } else { best };
     let best = all.reduce(larger).expect("an error if there is no layer");
     Ok(best.layer)
 }

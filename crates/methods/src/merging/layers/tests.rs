@@ -39,11 +39,11 @@ fn three() -> Vec<Params> {
 fn three_clients_give_the_known_spreads() {
     for (statistic, known) in [
         (
-            Statistic::BetweenClients,
+            LayerStatistic::BetweenClients,
             [0.00662251655629139, 0.642622950819672],
         ),
         (
-            Statistic::VarianceOverMean,
+            LayerStatistic::VarianceOverMean,
             [0.013333333333333329, 0.34275362318840585],
         ),
     ] {
@@ -58,7 +58,7 @@ fn three_clients_give_the_known_spreads() {
 
 #[test]
 fn scale_and_sign_do_not_change_the_spread_between_clients() {
-    let values = spreads(&three(), Statistic::BetweenClients).unwrap();
+    let values = spreads(&three(), LayerStatistic::BetweenClients).unwrap();
     let scaled: Vec<Params> = three()
         .iter()
         .map(|one| {
@@ -66,14 +66,20 @@ fn scale_and_sign_do_not_change_the_spread_between_clients() {
             Params::from_values(one.layout(), &scaled)
         })
         .collect();
-    assert_eq!(spreads(&scaled, Statistic::BetweenClients).unwrap(), values);
+    assert_eq!(
+        spreads(&scaled, LayerStatistic::BetweenClients).unwrap(),
+        values
+    );
 }
 
 #[test]
 fn a_mean_of_zero_makes_no_nan() {
     let apart = gradients(&[(&[1.0, 1.0], &[2.0, -2.0]), (&[1.0, 1.0], &[-2.0, 2.0])]);
     let all_zero = gradients(&[(&[0.0, 0.0], &[0.0, 0.0]), (&[0.0, 0.0], &[0.0, 0.0])]);
-    for statistic in [Statistic::BetweenClients, Statistic::VarianceOverMean] {
+    for statistic in [
+        LayerStatistic::BetweenClients,
+        LayerStatistic::VarianceOverMean,
+    ] {
         let values = |of: &[Params]| -> Vec<f64> {
             spreads(of, statistic)
                 .unwrap()
@@ -108,8 +114,11 @@ fn spreads_are_the_same_bits_for_any_number_of_threads() {
             .build()
             .unwrap();
         pool.install(|| {
-            [Statistic::BetweenClients, Statistic::VarianceOverMean]
-                .map(|statistic| spreads(&gradients, statistic).unwrap())
+            [
+                LayerStatistic::BetweenClients,
+                LayerStatistic::VarianceOverMean,
+            ]
+            .map(|statistic| spreads(&gradients, statistic).unwrap())
         })
     };
     assert_eq!(bits(1), bits(4));
@@ -130,7 +139,8 @@ fn spreads_are_the_same_bits_for_any_number_of_threads() {
 
 #[test]
 fn unusable_gradients_are_refused() {
-    let choose = |gradients: &[Params]| choose_layer(gradients, Statistic::default()).unwrap_err();
+    let choose =
+        |gradients: &[Params]| choose_layer(gradients, LayerStatistic::default()).unwrap_err();
     assert_eq!(choose(&[]), SpreadError::Empty);
     let mut mixed = three();
     mixed.push(Params::empty());
@@ -138,7 +148,10 @@ fn unusable_gradients_are_refused() {
     assert_eq!(choose(&[Params::empty()]), SpreadError::NoLayer);
     for bad in [f32::NAN, f32::INFINITY] {
         let one = gradients(&[(&[1.0, 1.0], &[1.0, bad])]);
-        for statistic in [Statistic::BetweenClients, Statistic::VarianceOverMean] {
+        for statistic in [
+            LayerStatistic::BetweenClients,
+            LayerStatistic::VarianceOverMean,
+        ] {
             let error = spreads(&one, statistic).unwrap_err();
             assert_eq!(
                 error,

@@ -13,7 +13,7 @@ const SAMPLES: [u64; 4] = [100, 50, 80, 40];
 /// The pairs of clients in the order in which Algorithm 2 tests them.
 const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]];
 
-struct Known {
+struct KnownMerging {
     alpha: Alpha,
     initial: [f64; 4],
     first: [f64; 6],
@@ -24,8 +24,8 @@ struct Known {
 }
 
 /// What is known of the four clients with each α.
-const KNOWN: [Known; 6] = [
-    Known {
+const KNOWN: [KnownMerging; 6] = [
+    KnownMerging {
         alpha: Alpha::Common(0.0),
         initial: [1.0, 1.0, 1.0, 1.0],
         first: [
@@ -41,7 +41,7 @@ const KNOWN: [Known; 6] = [
         utilities: [1.0, 1.0, 1.0, 1.0],
         total: 4.0,
     },
-    Known {
+    KnownMerging {
         alpha: Alpha::Common(1.0),
         initial: [0.99, 0.98, 0.9875, 0.975],
         first: [
@@ -57,7 +57,7 @@ const KNOWN: [Known; 6] = [
         utilities: [0.9909636617563164, 0.9821324200199215, 0.9875, 0.975],
         total: 3.935596081776238,
     },
-    Known {
+    KnownMerging {
         alpha: Alpha::Common(20.0),
         initial: [0.8, 0.6, 0.75, 0.5],
         first: [
@@ -78,7 +78,7 @@ const KNOWN: [Known; 6] = [
         ],
         total: 3.3631338058199405,
     },
-    Known {
+    KnownMerging {
         alpha: Alpha::Common(60.0),
         initial: [0.4, -0.19999999999999996, 0.25, -0.5],
         first: [
@@ -99,7 +99,7 @@ const KNOWN: [Known; 6] = [
         ],
         total: 2.1631338058199403,
     },
-    Known {
+    KnownMerging {
         alpha: Alpha::Common(200.0),
         initial: [-1.0, -3.0, -1.5, -4.0],
         first: [
@@ -124,7 +124,7 @@ const KNOWN: [Known; 6] = [
         ],
         total: -0.12313426400602656,
     },
-    Known {
+    KnownMerging {
         alpha: Alpha::Own,
         initial: [0.0, 0.0, 0.0, 0.0],
         first: [

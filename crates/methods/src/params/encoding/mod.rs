@@ -322,17 +322,17 @@ fn float(bytes: &[u8]) -> f32 {
 
 /// The tensors of a layout that are rounded: those that are trained and that the reference has.
 struct Rounded {
-    tensors: Vec<Pair>,
+    tensors: Vec<TensorMatch>,
     all: usize,
 }
 
 /// A tensor's places among the values of a model, and where they begin in the reference.
-struct Pair {
+struct TensorMatch {
     at: std::ops::Range<usize>,
     of: usize,
 }
 
-impl Pair {
+impl TensorMatch {
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         self.at.clone().zip(self.of..)
     }
@@ -344,7 +344,7 @@ impl Rounded {
             let (at, other) = (layout.range(index), reference.position(&tensor.name)?);
             let of = reference.range(other);
             let rounded = tensor.role != Role::Buffer && of.len() == at.len();
-            rounded.then_some(Pair { at, of: of.start })
+            rounded.then_some(TensorMatch { at, of: of.start })
         };
         Self {
             tensors: layout
@@ -362,7 +362,7 @@ impl Rounded {
     }
 
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.tensors.iter().flat_map(Pair::pairs)
+        self.tensors.iter().flat_map(TensorMatch::pairs)
     }
 
     fn places(&self) -> impl Iterator<Item = usize> {

@@ -4,7 +4,7 @@
 //! in-sample. Learners of the federation compute this themselves during cross-evaluation.
 
 use super::folds::FoldsError;
-use super::{Folds, LinearModel, Loss, RobustError, Samples, TransportCost, robust_loss};
+use super::{Folds, LinearModel, RobustError, RowLoss, Samples, TransportCost, robust_loss};
 
 /// Errors of an out-of-fold loss.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub struct CrossFit {
     /// Radius of the ball around the rows of a fold, at least 0.
     pub radius: f64,
     /// The loss.
-    pub loss: Loss,
+    pub loss: RowLoss,
     /// The cost of moving a row.
     pub cost: TransportCost,
     /// Number of folds, from 2 to the number of rows.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 
 use super::*;
-use crate::coalitions::Program;
+use crate::coalitions::CoalitionProgram;
 use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::score_table;
 use crate::robust::tests::{close, rows};
@@ -23,7 +23,7 @@ fn line(noise: &[f64]) -> Samples {
 
 const HOW: CrossFit = CrossFit {
     radius: 0.5,
-    loss: Loss::Absolute,
+    loss: RowLoss::Absolute,
     cost: TransportCost {
         norm: Norm::Linf,
         label_cost: 1.0,
@@ -68,7 +68,7 @@ fn no_fit_sees_the_rows_it_is_scored_on() {
 fn out_of_fold_losses_are_above_in_sample_ones() {
     let data = line(&[0.9, -0.8, 0.4, 1.0, -2.0, 0.5, 0.7, -1.5]);
     let config = FitConfig {
-        loss: Loss::Absolute,
+        loss: RowLoss::Absolute,
         cost: TransportCost::default(),
         ridge: 0.0,
         intercept: true,
@@ -100,7 +100,7 @@ fn merging_can_win_only_over_out_of_fold_losses() {
     };
     let drawn = hospitals.draw(5).unwrap();
     let config = FitConfig {
-        loss: Loss::Absolute,
+        loss: RowLoss::Absolute,
         cost: TransportCost::default(),
         ridge: 0.0,
         intercept: false,
@@ -111,10 +111,11 @@ fn merging_can_win_only_over_out_of_fold_losses() {
         .map(|hospital| own(&hospital.rows).unwrap())
         .collect();
     let silos: Vec<(&Samples, f64)> = drawn.iter().map(|hospital| (&hospital.rows, 0.0)).collect();
-    let mut losses = score_table(&silos, &models, Loss::Absolute, TransportCost::default());
+    let mut losses = score_table(&silos, &models, RowLoss::Absolute, TransportCost::default());
     let value = |losses: &crate::Matrix, coalitions: usize| {
         let rows: Vec<Vec<f64>> = (0..6).map(|row| losses.row(row).to_vec()).collect();
-        let program = Program::new(&Scores::from_rows(&rows).unwrap(), coalitions).unwrap();
+        let program =
+            CoalitionProgram::new(&Scores::from_rows(&rows).unwrap(), coalitions).unwrap();
         program.solve(1).objective
     };
     assert!((1..6).all(|coalitions| value(&losses, coalitions) > value(&losses, 6)));

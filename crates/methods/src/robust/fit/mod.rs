@@ -16,7 +16,7 @@ use conic::REDUCED;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    LinearModel, Loss, RobustError, RobustLoss, Samples, TransportCost, robust_loss,
+    LinearModel, RobustError, RobustLoss, RowLoss, Samples, TransportCost, robust_loss,
     validate_radius,
 };
 
@@ -25,7 +25,7 @@ use super::{
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FitConfig {
     /// The loss.
-    pub loss: Loss,
+    pub loss: RowLoss,
     /// The cost of moving a row.
     #[serde(default)]
     pub cost: TransportCost,
@@ -182,7 +182,7 @@ pub(super) fn separable(rows: &Samples, intercept: bool) -> Result<bool, FitErro
 
 /// Refuses fits whose loss has no minimum.
 fn must_exist(rows: &Samples, radius: f64, config: &FitConfig) -> Result<(), FitError> {
-    if config.loss == Loss::Absolute {
+    if config.loss == RowLoss::Absolute {
         return Ok(());
     }
     let one_label = rows.targets().windows(2).all(|pair| pair[0] == pair[1]);

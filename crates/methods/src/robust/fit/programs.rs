@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::FitConfig;
 use super::conic::{Affine, Conic, Optimum};
-use crate::robust::{LinearModel, Loss, Norm, Samples, TransportCost};
+use crate::robust::{LinearModel, Norm, RowLoss, Samples, TransportCost};
 
 /// The model with the least robust loss plus ridge, and the solver's optimum.
 pub(super) fn least_loss(
@@ -15,13 +15,13 @@ pub(super) fn least_loss(
     // Scale the program, so that large numbers do not cancel small ones: targets by their largest
     // size, distances (and with them features) by the radius, each if it is above 1.
     let target_unit = match config.loss {
-        Loss::Absolute => rows.targets().iter().fold(1.0, |most, y| y.abs().max(most)),
-        Loss::Logistic => 1.0,
+        RowLoss::Absolute => rows.targets().iter().fold(1.0, |most, y| y.abs().max(most)),
+        RowLoss::Logistic => 1.0,
     };
     let length_unit = radius.max(1.0);
     let weight_unit = target_unit / length_unit;
     let ridge = config.ridge * weight_unit / length_unit;
-    let mut program = Program::new(rows, length_unit, config.intercept, ridge);
+    let mut program = ConvexProgram::new(rows, length_unit, config.intercept, ridge);
     // λ, the dual price of the radius. At radius 0 it costs nothing, so no variable is needed.
     let price = (radius > 0.0).then(|| {
         let cost = radius / length_unit;
@@ -29,13 +29,13 @@ pub(super) fn least_loss(
     });
     let TransportCost { norm, label_cost } = config.cost;
     match config.loss {
-        Loss::Absolute => {
+        RowLoss::Absolute => {
             program.absolute_loss(rows, target_unit);
             if let Some(price) = price {
                 program.price_covers_slope(price, norm, Some(1.0 / weight_unit));
             }
         }
-        Loss::Logistic => {
+        RowLoss::Logistic => {
             program.log_loss(rows, &vec![0.0; rows.len()]);
             if let Some(price) = price {
                 program.price_covers_slope(price, norm, None);
@@ -63,7 +63,7 @@ pub(super) fn logistic_ridge(
     ridge: f64,
     offsets: &[f64],
 ) -> Result<LinearModel, String> {
-    let mut program = Program::new(rows, 1.0, true, ridge);
+    let mut program = ConvexProgram::new(rows, 1.0, true, ridge);
     program.log_loss(rows, offsets);
     let (weights, intercept) = (program.weights, program.intercept);
     let optimum = program.conic.solve()?;
@@ -77,7 +77,7 @@ pub(super) fn logistic_ridge(
 /// the wrong side: `maximise Σ tₙ` over `0 ≤ tₙ ≤ 1` and margins of at least `tₙ`. Models may be of any
 /// size, so every `tₙ` is 0 or 1 at an optimum.
 pub(super) fn separated(rows: &Samples, intercept: bool) -> Result<f64, String> {
-    let mut program = Program::new(rows, 1.0, intercept, 0.0);
+    let mut program = ConvexProgram::new(rows, 1.0, intercept, 0.0);
     let right = program.conic.variables(rows.len(), -1.0, 0.0);
     for ((x, y), right) in rows.iter().zip(right.clone()) {
         let above = program.output(x, y).chain([(right, -1.0)]);
@@ -92,7 +92,7 @@ pub(super) fn separated(rows: &Samples, intercept: bool) -> Result<f64, String> 
 }
 
 /// A convex program over linear models.
-struct Program {
+struct ConvexProgram {
     conic: Conic,
     /// The divisor of the features.
     length_unit: f64,
@@ -101,7 +101,7 @@ struct Program {
     intercept: Range<usize>,
 }
 
-impl Program {
+impl ConvexProgram {
     fn new(rows: &Samples, length_unit: f64, intercept: bool, ridge: f64) -> Self {
         let mut conic = Conic::default();
         let weights = conic.variables(rows.features(), 0.0, ridge);

@@ -8,7 +8,7 @@ use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::{NORMS, any_rows, close, labels_of, norm, rows};
 
 const PLAIN: FitConfig = FitConfig {
-    loss: Loss::Absolute,
+    loss: RowLoss::Absolute,
     cost: TransportCost {
         norm: Norm::L2,
         label_cost: 1.0,
@@ -19,7 +19,7 @@ const PLAIN: FitConfig = FitConfig {
 
 fn logistic(label_cost: f64) -> FitConfig {
     FitConfig {
-        loss: Loss::Logistic,
+        loss: RowLoss::Logistic,
         cost: TransportCost {
             label_cost,
             ..PLAIN.cost

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::{Loss, Samples};
+use super::{RowLoss, Samples};
 
 /// A partition of rows into folds. The rows of one group are in one fold, and the numbers of groups in
 /// two folds differ by at most one; without groups the numbers of rows do.
@@ -32,7 +32,7 @@ impl Folds {
     ///
     /// # Errors
     /// [`FoldsError`] unless there are at least two folds and at least as many groups as folds.
-    pub fn new(rows: &Samples, loss: Loss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
+    pub fn new(rows: &Samples, loss: RowLoss, folds: usize, seed: u64) -> Result<Self, FoldsError> {
         let dealt = rows.together();
         if folds < 2 || folds > dealt.len() {
             let rows = dealt.len();
@@ -44,7 +44,7 @@ impl Folds {
             // The remainder's bias is below 2⁻³² and does not matter here.
             order.swap(last, (random.next_u64() % (last as u64 + 1)) as usize);
         }
-        if loss == Loss::Logistic {
+        if loss == RowLoss::Logistic {
             let label = |group: usize| rows.targets()[dealt[group][0]];
             order.sort_by(|&a, &b| label(a).total_cmp(&label(b)));
         }

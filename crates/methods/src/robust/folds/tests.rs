@@ -26,7 +26,7 @@ proptest! {
         let n = labels.len();
         let folds = 2 + (share * (n - 1) as f64) as usize;
         let data = numbered(&labels);
-        let loss = if stratify { Loss::Logistic } else { Loss::Absolute };
+        let loss = if stratify { RowLoss::Logistic } else { RowLoss::Absolute };
         let partition = Folds::new(&data, loss, folds, seed).unwrap();
         prop_assert_eq!(&partition, &Folds::new(&data, loss, folds, seed).unwrap());
         let splits = partition.splits(&data);
@@ -53,7 +53,7 @@ proptest! {
 #[test]
 fn another_seed_gives_other_folds() {
     let data = numbered(&[true; 20]);
-    let divide = |seed| Folds::new(&data, Loss::Absolute, 4, seed).unwrap();
+    let divide = |seed| Folds::new(&data, RowLoss::Absolute, 4, seed).unwrap();
     assert_ne!(divide(1), divide(2));
 }
 
@@ -61,10 +61,10 @@ fn another_seed_gives_other_folds() {
 fn impossible_numbers_of_folds_are_refused() {
     let data = numbered(&[true, false, true]);
     for folds in [0, 1, 4] {
-        let error = Folds::new(&data, Loss::Logistic, folds, 1).unwrap_err();
+        let error = Folds::new(&data, RowLoss::Logistic, folds, 1).unwrap_err();
         assert_eq!(error, FoldsError { folds, rows: 3 });
     }
-    assert!(Folds::new(&data, Loss::Logistic, 3, 1).is_ok());
+    assert!(Folds::new(&data, RowLoss::Logistic, 3, 1).is_ok());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn rows_of_one_group_are_in_one_fold_and_folds_have_as_many_groups() {
     let group = |row: usize| (row * 7 % 12) as u32;
     let groups: Vec<u32> = (0..60).map(group).collect();
     let data = numbered(&labels).with_groups(&groups);
-    let splits = Folds::new(&data, Loss::Logistic, 4, 3)
+    let splits = Folds::new(&data, RowLoss::Logistic, 4, 3)
         .unwrap()
         .splits(&data);
     let of = |rows: &Samples| -> std::collections::BTreeSet<u32> {
@@ -83,7 +83,7 @@ fn rows_of_one_group_are_in_one_fold_and_folds_have_as_many_groups() {
         assert!(of(outside).is_disjoint(&of(own)));
         assert_eq!((of(own).len(), own.together().len()), (3, 3));
     }
-    let error = Folds::new(&data, Loss::Absolute, 13, 3).unwrap_err();
+    let error = Folds::new(&data, RowLoss::Absolute, 13, 3).unwrap_err();
     assert_eq!(
         error,
         FoldsError {

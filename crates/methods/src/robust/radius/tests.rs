@@ -5,10 +5,10 @@ use rayon::ThreadPoolBuilder;
 use super::*;
 use crate::robust::synthetic::{Hospitals, Targets};
 use crate::robust::tests::{close, rows};
-use crate::robust::{Loss, Norm, TransportCost};
+use crate::robust::{Norm, RowLoss, TransportCost};
 
 const ABSOLUTE: FitConfig = FitConfig {
-    loss: Loss::Absolute,
+    loss: RowLoss::Absolute,
     cost: TransportCost {
         norm: Norm::L2,
         label_cost: 1.0,
@@ -77,7 +77,7 @@ fn scores_are_what_fits_lose_out_of_their_fold() {
     let search = search(vec![0.0, 0.3]);
     let chosen = choose_radius(&data, &ABSOLUTE, &search).unwrap();
     for score in &chosen.scores {
-        let splits = Folds::new(&data, Loss::Absolute, 5, 3)
+        let splits = Folds::new(&data, RowLoss::Absolute, 5, 3)
             .unwrap()
             .splits(&data);
         let mut sum = 0.0;
@@ -118,7 +118,7 @@ fn the_radius_follows_the_noise() {
 fn threads_do_not_change_a_bit() {
     let data = hospital(15, Targets::Labels { threshold: 0.5 });
     let config = FitConfig {
-        loss: Loss::Logistic,
+        loss: RowLoss::Logistic,
         ..ABSOLUTE
     };
     let search = search(vec![0.01, 0.03, 0.1, 0.3]);
@@ -149,7 +149,7 @@ fn unusable_input_is_refused() {
     assert_eq!(error, RadiusError::Folds(FoldsError { folds: 5, rows: 3 }));
 
     let config = FitConfig {
-        loss: Loss::Logistic,
+        loss: RowLoss::Logistic,
         ..ABSOLUTE
     };
     let search = RadiusSearch {

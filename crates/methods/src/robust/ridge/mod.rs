@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::fit::{FitError, ridge as program};
 use super::folds::FoldsError;
 use super::logistic::log_loss;
-use super::{FitConfig, Folds, LinearModel, Loss, RobustError, Samples, TransportCost, fit};
+use super::{FitConfig, Folds, LinearModel, RobustError, RowLoss, Samples, TransportCost, fit};
 use crate::matrix::Matrix;
 
 /// The plain loss of a fit, on one row.
@@ -41,10 +41,10 @@ impl PlainLoss {
     }
 
     /// The loss by which folds are divided.
-    fn kind(self) -> Loss {
+    fn kind(self) -> RowLoss {
         match self {
-            Self::Absolute | Self::Squared => Loss::Absolute,
-            Self::Logistic => Loss::Logistic,
+            Self::Absolute | Self::Squared => RowLoss::Absolute,
+            Self::Logistic => RowLoss::Logistic,
         }
     }
 }

@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::coalitions::Program;
+use crate::coalitions::CoalitionProgram;
 use crate::robust::fit::FitConfig;
 use crate::robust::tests::score_table;
-use crate::robust::{Loss, TransportCost, fit};
+use crate::robust::{RowLoss, TransportCost, fit};
 use crate::strategy::Scores;
 
 #[test]
@@ -86,8 +86,8 @@ fn the_coalition_program_recovers_the_true_coalitions() {
         };
         let drawn = hospitals.draw(2).unwrap();
         let loss = match targets {
-            Targets::Numbers { .. } => Loss::Absolute,
-            Targets::Labels { .. } => Loss::Logistic,
+            Targets::Numbers { .. } => RowLoss::Absolute,
+            Targets::Labels { .. } => RowLoss::Logistic,
         };
         let config = FitConfig {
             loss,
@@ -105,7 +105,7 @@ fn the_coalition_program_recovers_the_true_coalitions() {
             .collect();
         let losses = score_table(&silos, &models, loss, config.cost);
         let rows: Vec<Vec<f64>> = (0..9).map(|row| losses.row(row).to_vec()).collect();
-        let program = Program::new(&Scores::from_rows(&rows).unwrap(), 3).unwrap();
+        let program = CoalitionProgram::new(&Scores::from_rows(&rows).unwrap(), 3).unwrap();
         assert_eq!(program.solve(1).assignment, [0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }
 }

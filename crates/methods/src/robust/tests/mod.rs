@@ -190,11 +190,11 @@ fn one_model_on_rows_gives_the_known_answers() {
         &[1.0, 1.0, 0.0, 4.0],
     );
     let cost = TransportCost::default();
-    let robust = robust_loss(&data, &theta([1.5, -0.5]), 0.3, Loss::Absolute, cost).unwrap();
+    let robust = robust_loss(&data, &theta([1.5, -0.5]), 0.3, RowLoss::Absolute, cost).unwrap();
     assert!(close(robust.loss, 1.5612486080160912, 1e-12));
 
     let data = rows(&[[1.0, 2.0], [2.0, -1.0], [3.0, 1.0]], &[1.0, -1.0, 1.0]);
-    let loss = Loss::Logistic;
+    let loss = RowLoss::Logistic;
     let robust = robust_loss(&data, &theta(THETA), 0.5, loss, cost).unwrap();
     assert!(close(robust.loss, 2.1193639024327817, 1e-12));
     assert_eq!(robust, logistic(&MARGINS, &THETA, 0.5, cost).unwrap());
@@ -220,7 +220,7 @@ fn one_model_on_rows_gives_the_known_answers() {
         label_cost: 0.0,
         ..cost
     };
-    for loss in [Loss::Absolute, Loss::Logistic] {
+    for loss in [RowLoss::Absolute, RowLoss::Logistic] {
         let error = robust_loss(&data, &theta(THETA), 0.5, loss, free).unwrap_err();
         assert_eq!(error, RobustError::LabelCost(0.0));
     }
@@ -234,7 +234,7 @@ fn one_model_on_rows_gives_the_known_answers() {
 pub(super) fn score_table(
     silos: &[(&Samples, f64)],
     models: &[LinearModel],
-    loss: Loss,
+    loss: RowLoss,
     cost: TransportCost,
 ) -> Matrix {
     Matrix::from_fn(silos.len(), models.len(), |i, j| {
@@ -256,7 +256,7 @@ fn the_intercept_is_outside_the_norm() {
         norm: Norm::L1,
         ..TransportCost::default()
     };
-    let robust = robust_loss(&data, &model, 0.5, Loss::Absolute, cost).unwrap();
+    let robust = robust_loss(&data, &model, 0.5, RowLoss::Absolute, cost).unwrap();
     assert_eq!(robust.loss, 1.0 + 0.5 * 2.0);
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{any_model, any_rows, close, labels_of, norm, score_table};
 use crate::matrix::Matrix;
-use crate::robust::{LinearModel, Loss, Samples, TransportCost, robust_loss};
+use crate::robust::{LinearModel, RowLoss, Samples, TransportCost, robust_loss};
 
 /// Every grouping of `n` entries, coalitions numbered in the order of their first entry.
 fn groupings(n: usize) -> Vec<Vec<usize>> {
@@ -39,7 +39,7 @@ fn surrogate(losses: &Matrix, grouping: &[usize]) -> f64 {
 fn exact(
     silos: &[(&Samples, f64)],
     models: &[LinearModel],
-    loss: Loss,
+    loss: RowLoss,
     cost: TransportCost,
     grouping: &[usize],
 ) -> f64 {
@@ -89,7 +89,7 @@ proptest! {
             .map(|model| norm.dual(model.weights.iter().copied().chain([1.0])))
             .collect();
         let cost = TransportCost { norm, ..TransportCost::default() };
-        let losses = |radii: &[f64]| score_table(&silos(&rows, radii), &models, Loss::Absolute, cost);
+        let losses = |radii: &[f64]| score_table(&silos(&rows, radii), &models, RowLoss::Absolute, cost);
         let plain = losses(&vec![0.0; n]);
         let (own, common) = (losses(&radii), losses(&vec![radii[0]; n]));
         let total = radii[0] * slopes.iter().sum::<f64>();
@@ -116,7 +116,7 @@ proptest! {
     ) {
         let labelled: Vec<Samples> = rows.iter().map(labels_of).collect();
         let cost = TransportCost { norm, label_cost };
-        for (loss, rows) in [(Loss::Absolute, &rows), (Loss::Logistic, &labelled)] {
+        for (loss, rows) in [(RowLoss::Absolute, &rows), (RowLoss::Logistic, &labelled)] {
             let silos = silos(rows, &radii);
             let losses = score_table(&silos, &models, loss, cost);
             let values: Vec<(f64, f64)> = groupings(models.len())
@@ -154,7 +154,12 @@ fn a_common_radius_can_change_logistic_groupings() {
     };
     // The first two together, or the last two.
     let advantage = |radius: f64| {
-        let losses = score_table(&silos(&rows, &[radius; 3]), &models, Loss::Logistic, cost);
+        let losses = score_table(
+            &silos(&rows, &[radius; 3]),
+            &models,
+            RowLoss::Logistic,
+            cost,
+        );
         surrogate(&losses, &[0, 1, 1]) - surrogate(&losses, &[0, 0, 1])
     };
     assert!(close(advantage(0.0), 1.2066909334742348, 1e-9));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{any_model, any_rows, labels_of, norm};
-use crate::robust::{LinearModel, Loss, Norm, Samples, TransportCost, robust_loss};
+use crate::robust::{LinearModel, Norm, RowLoss, Samples, TransportCost, robust_loss};
 
 /// So little mass that what it would lose by staying does not matter.
 const LITTLE: f64 = 1e-9;
@@ -46,32 +46,32 @@ fn steepest(slope: &[f64], norm: Norm) -> Vec<f64> {
 }
 
 /// What moving all atoms from their rows costs: at least the Wasserstein distance.
-fn moved(atoms: &[Atom], rows: &Samples, loss: Loss, cost: TransportCost) -> f64 {
+fn moved(atoms: &[Atom], rows: &Samples, loss: RowLoss, cost: TransportCost) -> f64 {
     let TransportCost { norm, label_cost } = cost;
     let rows: Vec<_> = rows.iter().collect();
     let each = atoms.iter().map(|atom| {
         let (x, y) = rows[atom.from];
         let mut step: Vec<f64> = atom.x.iter().zip(x).map(|(to, from)| to - from).collect();
         let distance = match loss {
-            Loss::Absolute => {
+            RowLoss::Absolute => {
                 step.push(atom.y - y);
                 size(&step, norm)
             }
-            Loss::Logistic if atom.y != y => size(&step, norm) + label_cost,
-            Loss::Logistic => size(&step, norm),
+            RowLoss::Logistic if atom.y != y => size(&step, norm) + label_cost,
+            RowLoss::Logistic => size(&step, norm),
         };
         atom.mass * distance
     });
     each.sum()
 }
 
-fn expected(atoms: &[Atom], model: &LinearModel, loss: Loss) -> f64 {
+fn expected(atoms: &[Atom], model: &LinearModel, loss: RowLoss) -> f64 {
     let each = atoms.iter().map(|atom| {
         let output = model.output(&atom.x);
         atom.mass
             * match loss {
-                Loss::Absolute => (atom.y - output).abs(),
-                Loss::Logistic => {
+                RowLoss::Absolute => (atom.y - output).abs(),
+                RowLoss::Logistic => {
                     let margin = atom.y * output;
                     (-margin).max(0.0) + libm::log1p(libm::exp(-margin.abs()))
                 }
@@ -171,13 +171,13 @@ proptest! {
         label_cost in prop_oneof![0.05..4.0f64, Just(f64::INFINITY)],
         norm in norm(),
     ) {
-        let (loss, cost) = (Loss::Absolute, TransportCost { norm, label_cost });
+        let (loss, cost) = (RowLoss::Absolute, TransportCost { norm, label_cost });
         let atoms = worst_absolute(&rows, &model, radius, norm);
         let robust = robust_loss(&rows, &model, radius, loss, cost).unwrap().loss;
         prop_assert!(moved(&atoms, &rows, loss, cost) <= radius + 1e-12);
         prop_assert!((expected(&atoms, &model, loss) - robust).abs() < 1e-10);
 
-        let (rows, loss) = (labels_of(&rows), Loss::Logistic);
+        let (rows, loss) = (labels_of(&rows), RowLoss::Logistic);
         let atoms = worst_logistic(&rows, &model, radius, cost);
         let robust = robust_loss(&rows, &model, radius, loss, cost).unwrap().loss;
         let approached = expected(&atoms, &model, loss);
@@ -198,8 +198,8 @@ proptest! {
         moves in prop::collection::vec((any::<prop::sample::Index>(), 0.0..1.0f64, [-9.0..9.0f64, -9.0..9.0], any::<bool>()), 1..8),
     ) {
         let cost = TransportCost { norm, label_cost };
-        for loss in [Loss::Absolute, Loss::Logistic] {
-            let labels = loss == Loss::Logistic;
+        for loss in [RowLoss::Absolute, RowLoss::Logistic] {
+            let labels = loss == RowLoss::Logistic;
             let rows = if labels { labels_of(&rows) } else { rows.clone() };
             let each: Vec<_> = rows.iter().collect();
             let mut left = vec![1.0 / each.len() as f64; each.len()];

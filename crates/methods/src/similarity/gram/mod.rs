@@ -6,7 +6,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use triangular::BlockStructure::{Rectangular, TriangularLower};
 
-use super::pairs::{self, Pair};
+use super::pairs::{self, RowPair};
 use super::{CompareError, Vectors, blocks};
 use crate::Matrix;
 
@@ -72,7 +72,7 @@ pub(super) fn floor(rows: &Vectors<'_>) -> f64 {
 }
 
 /// A symmetric matrix of the values at `pairs`, zero elsewhere.
-pub(super) fn symmetric(n: usize, pairs: &[Pair], values: &[f64]) -> Matrix {
+pub(super) fn symmetric(n: usize, pairs: &[RowPair], values: &[f64]) -> Matrix {
     let mut matrix = Matrix::zeros(n, n);
     for (&(i, j), &value) in pairs.iter().zip(values) {
         let (i, j) = (i as usize, j as usize);

@@ -13,7 +13,7 @@ use crate::Matrix;
     Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Metric {
+pub enum SimilarityMetric {
     /// `⟨θ_k, θ_l⟩`. Used in all the paper's experiments.
     #[default]
     Dot,
@@ -25,7 +25,7 @@ pub enum Metric {
     L2,
 }
 
-impl Metric {
+impl SimilarityMetric {
     /// The raw similarities of all rows, `n × n`, symmetric; the diagonal holds the similarity of every
     /// row with itself.
     ///

@@ -13,12 +13,12 @@ const THETA: [[f64; 3]; 4] = [
     [-1.0, 2.0, 0.0],
 ];
 
-type Table = [[f64; 4]; 4];
+type ExpectedMatrix = [[f64; 4]; 4];
 
 /// Of all metrics: raw and normalised similarities.
-const KNOWN: [(Metric, Table, Table); 4] = [
+const KNOWN: [(SimilarityMetric, ExpectedMatrix, ExpectedMatrix); 4] = [
     (
-        Metric::L1,
+        SimilarityMetric::L1,
         [
             [0.0, -1.0, -3.0, -6.0],
             [-1.0, 0.0, -2.0, -5.0],
@@ -33,7 +33,7 @@ const KNOWN: [(Metric, Table, Table); 4] = [
         ],
     ),
     (
-        Metric::L2,
+        SimilarityMetric::L2,
         [
             [0.0, -1.0, -1.7320508075688772, -3.4641016151377544],
             [-1.0, 0.0, -std::f64::consts::SQRT_2, -3.0],
@@ -58,7 +58,7 @@ const KNOWN: [(Metric, Table, Table); 4] = [
         ],
     ),
     (
-        Metric::Dot,
+        SimilarityMetric::Dot,
         [
             [5.0, 5.0, 2.0, -1.0],
             [5.0, 6.0, 3.0, 1.0],
@@ -73,7 +73,7 @@ const KNOWN: [(Metric, Table, Table); 4] = [
         ],
     ),
     (
-        Metric::Cosine,
+        SimilarityMetric::Cosine,
         [
             [1.0, 0.9128709291752769, 0.6324555320336759, -0.2],
             [
@@ -135,7 +135,7 @@ fn the_known_similarities() {
 #[test]
 fn a_zero_vector_has_similarity_zero() {
     let models = [[0.0f32, 0.0], [3.0, 4.0], [-6.0, -8.0]];
-    let cosine = Metric::Cosine
+    let cosine = SimilarityMetric::Cosine
         .similarity(&Vectors::new(&models).unwrap())
         .unwrap();
     let expected = [[0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]];
@@ -194,8 +194,8 @@ proptest! {
             .zip(&scales)
             .map(|(row, scale)| row.iter().map(|value| value * scale).collect())
             .collect();
-        let plain = Metric::Cosine.similarity_f64(&Vectors::new(&models).unwrap()).unwrap();
-        let cosine = Metric::Cosine.similarity_f64(&Vectors::new(&scaled).unwrap()).unwrap();
+        let plain = SimilarityMetric::Cosine.similarity_f64(&Vectors::new(&models).unwrap()).unwrap();
+        let cosine = SimilarityMetric::Cosine.similarity_f64(&Vectors::new(&scaled).unwrap()).unwrap();
         prop_assert!(near(&cosine, &plain, 1e-12));
         prop_assert!(cosine.values().iter().all(|value| value.abs() <= 1.0));
         let twins = (0..3).flat_map(|i| (0..3).map(move |j| ((i, j), (j, i))));
@@ -209,8 +209,8 @@ proptest! {
     fn distances_are_distances(values in prop::collection::vec(-10f32..10.0, 15)) {
         let models: Vec<_> = values.chunks(5).collect();
         let rows = Vectors::new(&models).unwrap();
-        let l1 = Metric::L1.similarity(&rows).unwrap();
-        let l2 = Metric::L2.similarity(&rows).unwrap();
+        let l1 = SimilarityMetric::L1.similarity(&rows).unwrap();
+        let l2 = SimilarityMetric::L2.similarity(&rows).unwrap();
         for distance in [&l1, &l2] {
             prop_assert!(distance[(0, 1)] + distance[(1, 2)] <= distance[(0, 2)] + 1e-9);
             prop_assert!((0..3).all(|i| distance[(i, i)] == 0.0));

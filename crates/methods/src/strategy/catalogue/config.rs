@@ -224,13 +224,13 @@ impl schemars::JsonSchema for StrategyConfig {
 
 impl<'de> Deserialize<'de> for StrategyConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Table)
+        deserializer.deserialize_map(StrategyTable)
     }
 }
 
 /// Reads the table: the common options one by one, so that errors in them keep their positions, and
 /// all other keys as the method's.
-struct Table;
+struct StrategyTable;
 
 /// The value of a key `standardise`, which belongs to the task: reading it is an error.
 enum SetByTask {}
@@ -244,7 +244,7 @@ impl<'de> Deserialize<'de> for SetByTask {
     }
 }
 
-impl<'de> Visitor<'de> for Table {
+impl<'de> Visitor<'de> for StrategyTable {
     type Value = StrategyConfig;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

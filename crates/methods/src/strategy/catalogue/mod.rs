@@ -6,7 +6,9 @@ pub(crate) mod methods;
 use serde_json::Value;
 
 use self::methods::{Method, STRATEGIES};
-use super::options::{Setting, at_least_one, fraction, not_negative, positive, require, share};
+use super::options::{
+    MethodSetting, at_least_one, fraction, not_negative, positive, require, share,
+};
 use super::wrappers::decay::Decaying;
 use super::wrappers::participation::Sampled;
 use super::wrappers::personal_layers::PersonalLayers;
@@ -82,7 +84,7 @@ pub fn build(config: &StrategyConfig, members: usize) -> Result<Box<dyn Strategy
         "above 0 and at most 0.5",
         format!("{:?}", config.encoding),
     )?;
-    let built = config.method.build(Setting {
+    let built = config.method.build(MethodSetting {
         training: config.training.clone(),
         rule: aggregation(config)?,
         members,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Params};
-use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
@@ -42,23 +42,23 @@ impl Default for Ditto {
 }
 
 impl Ditto {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("lambda", self.lambda)?;
         Ok(Box::new(WrappedStrategy {
             name: "ditto",
             inner: Arc::new(FedAvg::on(setting, self.weight)),
-            by: Near {
+            by: ProximalLearner {
                 lambda: self.lambda,
             },
         }))
     }
 }
 
-struct Near {
+struct ProximalLearner {
     lambda: f64,
 }
 
-impl StrategyWrapper for Near {
+impl StrategyWrapper for ProximalLearner {
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
         let rest = inner.initial_personal(0).layout().clone();
         let [own, beside] = KEPT;
@@ -80,11 +80,11 @@ struct WithOwn {
 }
 
 /// A model and what the learner keeps beside it.
-type Beside = (Params, Params);
+type ModelAndPersonal = (Params, Params);
 
 impl WithOwn {
     /// What is kept beside the common model, and the own model with what is kept beside it.
-    fn read(&self, model: &Params, personal: &Params) -> (Params, Beside) {
+    fn read(&self, model: &Params, personal: &Params) -> (Params, ModelAndPersonal) {
         let (rest, kept) = self.personal.split(personal);
         let own = Params::gather(model.layout(), &[&kept[0], model]);
         let own = own.expect("tensors of this model");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, GradientModifier, Job, LearnError, Learner, Update, Watch};
-use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
@@ -36,7 +36,7 @@ impl Default for FedProx {
 }
 
 impl FedProx {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("mu", self.mu)?;
         Ok(Box::new(WrappedStrategy {
             name: "fedprox",

@@ -9,7 +9,7 @@ use crate::learner::{
     Capability, GradientModifier, Job, LearnError, Learner, Training, Update, Watch,
 };
 use crate::params::Layout;
-use crate::strategy::options::{Built, Setting, at_least_one};
+use crate::strategy::options::{Built, MethodSetting, at_least_one};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner, later,
@@ -40,7 +40,7 @@ impl Default for FedRep {
 }
 
 impl FedRep {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Built, StrategyError> {
         at_least_one("head-epochs", self.head_epochs.into())?;
         let strategy: Box<dyn Strategy> = Box::new(FedAvg::on(setting, self.weight));
         let head_epochs = self.head_epochs;

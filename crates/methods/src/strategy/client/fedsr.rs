@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Learner, Stochastic};
-use crate::strategy::options::{Built, Setting, at_least_one, not_negative};
+use crate::strategy::options::{Built, MethodSetting, at_least_one, not_negative};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
 use crate::strategy::{EquipError, Strategy, StrategyError};
@@ -44,7 +44,7 @@ impl Default for FedSr {
 
 impl FedSr {
     /// Learners become stochastic before anything else is done to them.
-    pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Built, StrategyError> {
         not_negative("length", self.length)?;
         not_negative("distance", self.distance)?;
         at_least_one("draws", self.draws.into())?;

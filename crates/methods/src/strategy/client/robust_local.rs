@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{Job, LearnError, Learner, Training, Update, Work};
-use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::groups::local::Local;
 use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, OwnRadius, Participant, Plan, SettleError, Sheet,
@@ -23,9 +23,9 @@ pub struct RobustLocal {
 }
 
 impl RobustLocal {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("ridge", self.ridge)?;
-        Ok(Box::new(Fitted {
+        Ok(Box::new(FittedLocal {
             ridge: self.ridge,
             local: Local::new(setting),
         }))
@@ -33,12 +33,12 @@ impl RobustLocal {
 }
 
 /// Local models that are fitted instead of trained.
-struct Fitted {
+struct FittedLocal {
     ridge: f64,
     local: Local,
 }
 
-impl AssignAndAggregate for Fitted {
+impl AssignAndAggregate for FittedLocal {
     fn name(&self) -> &'static str {
         "robust-local"
     }

@@ -8,7 +8,7 @@ use crate::learner::{
     Capability, GradientModifier, Job, LearnError, Learner, Optimiser, Update, Watch,
 };
 use crate::params::{Attached, Layout, Params};
-use crate::strategy::options::{Setting, positive};
+use crate::strategy::options::{MethodSetting, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{
     LearnerWrapper, MODIFIES_GRADIENTS, WrappedLearner,
@@ -35,7 +35,7 @@ impl Default for Scaffold {
 }
 
 impl Scaffold {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("rate", self.rate)?;
         // The new control variate is the mean gradient, read off from how far plain steps went.
         let Optimiser::Sgd { momentum: 0.0, .. } = setting.training.optimiser else {

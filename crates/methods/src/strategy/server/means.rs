@@ -1,6 +1,6 @@
 //! Coalition means, which most methods share.
 
-use crate::aggregation::{Aggregation, References};
+use crate::aggregation::{Aggregation, ReferenceModels};
 use crate::params::{Params, squared_distance, weighted_mean};
 use crate::strategy::{DecideError, ModelEntry, SettleError, Sheet, State};
 
@@ -50,9 +50,9 @@ pub(crate) fn combined(
         Aggregation::Mean => Ok(weighted_mean(members)?),
         rule if members.len() < rule.least_models() => {
             let rule = Aggregation::CoordinateMedian;
-            Ok(rule.combine(members, References::default())?)
+            Ok(rule.combine(members, ReferenceModels::default())?)
         }
-        rule => Ok(rule.combine(members, References::default())?),
+        rule => Ok(rule.combine(members, ReferenceModels::default())?),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What strategies need of a learner, and what their wrappers leave of it.
 
-use super::quadratic::{Federation, quadratic};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 use crate::learner::{Capability, Learner};
 
@@ -31,7 +31,7 @@ fn a_core_only_learner_is_refused_when_it_is_equipped_or_goes_through_every_roun
             Ok(_) => {
                 let silos = silos().into();
                 assert_eq!(
-                    Federation::new(strategy, silos).rounds(4).round,
+                    QuadraticFederation::new(strategy, silos).rounds(4).round,
                     4,
                     "{name}"
                 );

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::coalitions::proof::{CLOSED, Proof};
-use crate::coalitions::{Program, canonical};
+use crate::coalitions::{CoalitionProgram, canonical};
 
 /// Losses of `n` silos of four kinds whose true models are corners of a square, with models that are
 /// off by up to `error`.
@@ -27,8 +27,8 @@ fn four_kinds(n: u32, error: f64) -> Sheet {
     sheet(entries.collect(), Some(&rows))
 }
 
-fn program(sheet: &Sheet) -> Program {
-    Program::new(sheet.scores.as_ref().unwrap(), 4).unwrap()
+fn program(sheet: &Sheet) -> CoalitionProgram {
+    CoalitionProgram::new(sheet.scores.as_ref().unwrap(), 4).unwrap()
 }
 
 /// Another grouping in place of that of a decision, with its true objective.

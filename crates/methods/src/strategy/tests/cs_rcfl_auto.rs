@@ -1,7 +1,7 @@
 //! CS-RCFL: what it learns of whom, and the number of coalitions that it finds.
 
-use super::hospital::{FIT, Hospital, hospitals};
-use super::quadratic::{Federation, quadratic};
+use super::hospital::{FIT, TestHospital, hospitals};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 use crate::coalitions::canonical;
 use crate::learner::{RobustLosses, Split};
@@ -18,9 +18,9 @@ fn auto(freeze: u64, rule: Aggregation) -> AutoCsRcfl {
     }
 }
 
-fn found(hospitals: Vec<Hospital>, rounds: u64, radius: f64) -> Federation {
+fn found(hospitals: Vec<TestHospital>, rounds: u64, radius: f64) -> QuadraticFederation {
     let strategy = Box::new(auto(1, Aggregation::Mean));
-    let mut federation = Federation::new(strategy, hospitals);
+    let mut federation = QuadraticFederation::new(strategy, hospitals);
     federation.radius = radius.into();
     federation.rounds(rounds)
 }
@@ -59,7 +59,7 @@ fn models_are_kept_while_coalitions_are_measured_and_nothing_stays_behind() {
     let silos = hospitals(4, 2, 10);
     let first = found(silos.clone(), 1, 0.0);
     assert_eq!(first.coalitions, [0, 1, 2, 3]);
-    let own = |silo: &Hospital| fit(&silo.rows, 0.0, &FIT).unwrap().model.weights;
+    let own = |silo: &TestHospital| fit(&silo.rows, 0.0, &FIT).unwrap().model.weights;
     for (model, silo) in first.state.models.iter().zip(&silos) {
         let rounded: Vec<f32> = own(silo).iter().map(|&w| w as f32).collect();
         assert_eq!(model.values(), rounded);
@@ -87,7 +87,7 @@ fn models_are_kept_while_coalitions_are_measured_and_nothing_stays_behind() {
 #[test]
 fn coalitions_can_be_formed_again_and_again_by_any_rule() {
     let strategy = Box::new(auto(0, Aggregation::CoordinateMedian));
-    let mut federation = Federation::new(strategy, hospitals(4, 2, 10));
+    let mut federation = QuadraticFederation::new(strategy, hospitals(4, 2, 10));
     for round in 1..=6 {
         let plan = federation.strategy.plan(&federation.state, round);
         assert_eq!(plan.cross_evaluate, round % 2 == 1);
@@ -251,7 +251,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
     // Proposition 1 of the paper: with absolute loss of linear models, by a constant.
     let silos = hospitals(6, 3, 25);
     let run = |radius: f64| {
-        let mut federation = Federation::new(Box::new(cs_rcfl(3, 1)), silos.clone());
+        let mut federation = QuadraticFederation::new(Box::new(cs_rcfl(3, 1)), silos.clone());
         federation.radius = radius.into();
         federation.rounds(1)
     };
@@ -273,7 +273,7 @@ fn without_a_radius_it_is_clustered_learning_by_plain_losses_and_a_common_radius
                 .shared
         })
         .collect();
-    let loss = |silo: &Hospital, model: &Params| {
+    let loss = |silo: &TestHospital, model: &Params| {
         silo.evaluate(model, &none, Split::Train).unwrap().values["loss"]
     };
     let rows: Vec<Vec<f64>> = silos
@@ -437,7 +437,7 @@ fn a_warm_up_trains_one_model_before_coalitions_are_formed() {
         warm_up: Some(2),
         ..auto(1, Aggregation::Mean)
     };
-    let mut federation = Federation::new(Box::new(warm), hospitals(6, 2, 10));
+    let mut federation = QuadraticFederation::new(Box::new(warm), hospitals(6, 2, 10));
     for round in 1..=5 {
         federation.round();
         let models = federation.state.models.len();

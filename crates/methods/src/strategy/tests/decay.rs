@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, quadratic};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 
 fn silos() -> Vec<QuadraticLearner> {
@@ -28,8 +28,8 @@ fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
     for info in STRATEGIES {
         let name = info.name;
         let falling = json!({ "step": { "every": 2, "factor": 0.5 } });
-        let mut decayed = Federation::new(with_rate(name, 0.2, Some(falling)), silos());
-        let mut by_hand = Federation::new(with_rate(name, 0.2, None), silos());
+        let mut decayed = QuadraticFederation::new(with_rate(name, 0.2, Some(falling)), silos());
+        let mut by_hand = QuadraticFederation::new(with_rate(name, 0.2, None), silos());
         for rate in [0.2, 0.2, 0.1, 0.1, 0.05] {
             by_hand.strategy = with_rate(name, rate, None);
             decayed.round();
@@ -41,7 +41,7 @@ fn every_strategy_with_decay_is_the_same_one_with_the_rate_of_each_round() {
             );
             assert_eq!(decayed.personal, by_hand.personal, "{name}, round {round}");
         }
-        let constant = Federation::new(with_rate(name, 0.2, None), silos()).rounds(5);
+        let constant = QuadraticFederation::new(with_rate(name, 0.2, None), silos()).rounds(5);
         let changed =
             constant.state.models != decayed.state.models || constant.personal != decayed.personal;
         // A robust fit is solved, not trained.

@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, prop, prop_assert_eq, proptest};
 use serde_json::{Value, json};
 
-use super::quadratic::{Federation, layout, quadratic, trained};
+use super::quadratic::{QuadraticFederation, layout, quadratic, trained};
 use super::*;
 use crate::learner::{LearnError, Learner, Split};
 
@@ -39,8 +39,8 @@ pub(super) fn strategy_for(members: usize, name: &str, more: Value) -> Box<dyn S
     build(&serde_json::from_value(config).unwrap(), members).unwrap()
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, more), silos())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, more), silos())
 }
 
 fn distance(model: &Params, to: [f64; 5]) -> f64 {
@@ -109,7 +109,7 @@ fn adaptive_steps_are_those_of_the_paper() {
     ];
     for (name, second) in kinds {
         let options = json!({ "rate": 0.5, "tau": 0.01 });
-        let federation = Federation::new(strategy(name, options), silo()).rounds(3);
+        let federation = QuadraticFederation::new(strategy(name, options), silo()).rounds(3);
         for (at, start) in [(0, 7.0), (1, 0.0)] {
             let (mut w, mut m, mut v): (f64, f64, f64) = (start, 0.0, 1e-4);
             for _ in 0..3 {
@@ -159,7 +159,7 @@ fn what_is_personal_is_not_shared_and_fits_its_silo() {
             5
         );
         let average = self::federation("fedavg", json!({})).rounds(60);
-        let sum = |federation: &Federation| federation.losses().iter().sum::<f64>();
+        let sum = |federation: &QuadraticFederation| federation.losses().iter().sum::<f64>();
         assert!(sum(&federation) < sum(&average) - 1.0, "{name}");
     }
 }
@@ -303,7 +303,7 @@ fn states(name: &str, silos: &[([f64; 5], [f64; 5])], threads: usize) -> Vec<Sta
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build().unwrap().install(|| {
         let strategy = build(&config, silos.len()).unwrap();
-        let mut federation = Federation::new(strategy, silos.iter().map(silo).collect());
+        let mut federation = QuadraticFederation::new(strategy, silos.iter().map(silo).collect());
         let round = |_| {
             federation.round();
             federation.state.clone()

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy_for;
-use super::hospital::Hospital;
-use super::quadratic::{Federation, quadratic};
+use super::hospital::TestHospital;
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 use crate::learner::{Capability, Learner, MissingCapability};
 use crate::robust::ridge::PlainLoss;
@@ -18,17 +18,20 @@ fn twenty(seed: u64) -> Vec<Synthetic> {
     Hospitals::default().draw(seed).unwrap()
 }
 
-fn run(drawn: &[Synthetic], name: &str, more: Value, rounds: u64) -> Federation {
+fn run(drawn: &[Synthetic], name: &str, more: Value, rounds: u64) -> QuadraticFederation {
     let strategy = strategy_for(drawn.len(), name, more);
-    let silos: Vec<_> = drawn.iter().map(|one| Hospital::of(&one.rows)).collect();
-    Federation::new(strategy, silos).rounds(rounds)
+    let silos: Vec<_> = drawn
+        .iter()
+        .map(|one| TestHospital::of(&one.rows))
+        .collect();
+    QuadraticFederation::new(strategy, silos).rounds(rounds)
 }
 
 /// The mean absolute error on new rows, over all hospitals.
-fn error(drawn: &[Synthetic], federation: &Federation) -> f64 {
+fn error(drawn: &[Synthetic], federation: &QuadraticFederation) -> f64 {
     let each = drawn.iter().zip(&federation.coalitions);
     let errors = each.map(|(hospital, &own)| {
-        let model = Hospital::linear(&federation.state.models[own as usize]);
+        let model = TestHospital::linear(&federation.state.models[own as usize]);
         PlainLoss::Absolute.mean(&hospital.population.draw(300, 77), &model)
     });
     errors.sum::<f64>() / drawn.len() as f64

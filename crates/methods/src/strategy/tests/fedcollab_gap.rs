@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::equipped::strategy_for;
 use super::hospital::hospitals;
-use super::quadratic::Federation;
+use super::quadratic::QuadraticFederation;
 use super::*;
 
-fn found(kinds: usize, rows: usize) -> Federation {
+fn found(kinds: usize, rows: usize) -> QuadraticFederation {
     let strategy = strategy_for(6, "fedcollab", json!({}));
-    Federation::new(strategy, hospitals(6, kinds, rows)).rounds(2)
+    QuadraticFederation::new(strategy, hospitals(6, kinds, rows)).rounds(2)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, quadratic};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 
 /// Two silos with nearly one goal, and one with the opposite; they differ most in layer 1.
@@ -15,8 +15,8 @@ fn three() -> Vec<QuadraticLearner> {
     ]
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, more), three())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, more), three())
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_newcomer_joins_the_group_that_gains_by_it_or_stays_alone() {
         quadratic([5.0, -5.0, 0.0, 0.0, 0.0]),
     ];
     let careful = json!({ "alpha": { "common": 0.1 } });
-    let federation = Federation::new(strategy("hcct", careful), silos).rounds(3);
+    let federation = QuadraticFederation::new(strategy("hcct", careful), silos).rounds(3);
     assert_eq!(federation.coalitions, [0, 0, 1]);
     let admitted = |centre: [f64; 5]| {
         let learner = federation

@@ -10,12 +10,12 @@ use crate::robust::fit as fit_of;
 use crate::robust::ridge::PlainLoss;
 use crate::robust::synthetic::Hospitals;
 use crate::robust::{
-    FitConfig, Folds, LinearModel, Loss, Norm, Samples, TransportCost, fit,
+    FitConfig, Folds, LinearModel, Norm, RowLoss, Samples, TransportCost, fit,
     robust_loss as robust_loss_of,
 };
 
 pub(super) const FIT: FitConfig = FitConfig {
-    loss: Loss::Absolute,
+    loss: RowLoss::Absolute,
     cost: TransportCost {
         norm: Norm::L2,
         label_cost: 1.0,
@@ -26,13 +26,13 @@ pub(super) const FIT: FitConfig = FitConfig {
 
 /// Its rows, and those that it holds out.
 #[derive(Clone)]
-pub(super) struct Hospital {
+pub(super) struct TestHospital {
     pub(super) rows: Samples,
     out: Option<Samples>,
 }
 
 /// Some hospitals; number `i` is of kind `i mod kinds`.
-pub(super) fn hospitals(hospitals: usize, kinds: usize, rows: usize) -> Vec<Hospital> {
+pub(super) fn hospitals(hospitals: usize, kinds: usize, rows: usize) -> Vec<TestHospital> {
     let hospitals = Hospitals {
         hospitals,
         coalitions: kinds,
@@ -41,14 +41,14 @@ pub(super) fn hospitals(hospitals: usize, kinds: usize, rows: usize) -> Vec<Hosp
         ..Hospitals::default()
     };
     let drawn = hospitals.draw(5).unwrap();
-    let hospital = |one: crate::robust::synthetic::Hospital| Hospital {
+    let hospital = |one: crate::robust::synthetic::Hospital| TestHospital {
         rows: one.rows,
         out: None,
     };
     drawn.into_iter().map(hospital).collect()
 }
 
-impl Hospital {
+impl TestHospital {
     /// With these rows.
     pub(super) fn of(rows: &Samples) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Hospital {
     }
 }
 
-impl Learner for Hospital {
+impl Learner for TestHospital {
     fn layout(&self) -> Arc<Layout> {
         let weight = TensorSpec::new("weight", [self.rows.features()], Role::Weight);
         Layout::new(vec![weight]).unwrap()
@@ -160,7 +160,7 @@ impl Learner for Hospital {
     }
 }
 
-impl RobustLosses for Hospital {
+impl RobustLosses for TestHospital {
     fn robust_loss(
         &self,
         model: &Params,
@@ -177,7 +177,7 @@ impl RobustLosses for Hospital {
     }
 }
 
-impl RobustFits for Hospital {
+impl RobustFits for TestHospital {
     /// The first of the grid.
     fn cross_validated_radius(
         &self,
@@ -189,7 +189,7 @@ impl RobustFits for Hospital {
     }
 }
 
-impl RowAccess for Hospital {
+impl RowAccess for TestHospital {
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>> {
         let folds = Folds::new(&self.rows, FIT.loss, folds, seed).ok()?;
         let (rows, out) = folds.splits(&self.rows).swap_remove(fold);

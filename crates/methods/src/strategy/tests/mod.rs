@@ -376,7 +376,7 @@ fn cs_rcfl_refuses_dishonest_decisions() {
     let worse = with(&[0, 0, 1, 1]);
     assert!(matches!(check(&worse), Err(Objection::Misstated { .. })));
     let scores = sheet.scores.as_ref().unwrap();
-    let value = crate::coalitions::Program::new(scores, 2)
+    let value = crate::coalitions::CoalitionProgram::new(scores, 2)
         .unwrap()
         .objective(&worse.assignment);
     let priced = claiming(&worse, |claim| claim.objective = value);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::{strategy, strategy_for};
-use super::quadratic::{Federation, centre, layout, quadratic, trained};
+use super::quadratic::{QuadraticFederation, centre, layout, quadratic, trained};
 use super::*;
 use crate::learner::Learner;
 use crate::params::Gate;
@@ -20,8 +20,8 @@ fn silos() -> Vec<QuadraticLearner> {
     (0..6).map(|silo| quadratic(goal(silo))).collect()
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, more), silos())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, more), silos())
 }
 
 /// What is left of the way to the own optimum after the training of a round.
@@ -97,7 +97,7 @@ fn equal_starts_collapse_to_one_group_and_random_starts_do_not() {
                 options["select"] = json!(select);
             }
             let silos = (0..6).map(|silo| quadratic(goal(silo))).collect();
-            let federation = Federation::new(strategy(name, options), silos);
+            let federation = QuadraticFederation::new(strategy(name, options), silos);
             assert_eq!(federation.state.models.len(), 2);
             federation.rounds(25).coalitions
         };

@@ -35,7 +35,7 @@ pub(super) fn centre(silo: &QuadraticLearner) -> [f64; 5] {
 }
 
 /// A federation, as silos see it.
-pub(super) struct Federation {
+pub(super) struct QuadraticFederation {
     pub(super) strategy: Box<dyn Strategy>,
     pub(super) learners: Vec<Arc<dyn Learner>>,
     pub(super) personal: Vec<Params>,
@@ -46,7 +46,7 @@ pub(super) struct Federation {
     pub(super) round: u64,
 }
 
-impl Federation {
+impl QuadraticFederation {
     pub(super) fn new<L: Learner + 'static>(strategy: Box<dyn Strategy>, silos: Vec<L>) -> Self {
         let equip = |silo| strategy.equip(Arc::new(silo) as Arc<dyn Learner>).unwrap();
         let learners: Vec<_> = silos.into_iter().map(equip).collect();

@@ -1,7 +1,7 @@
 //! Robust local models.
 
-use super::hospital::{FIT, Hospital, hospitals};
-use super::quadratic::{Federation, quadratic};
+use super::hospital::{FIT, TestHospital, hospitals};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 use crate::learner::{Capability, Learner, MissingCapability, RobustLosses, Split};
 use crate::robust::fit;
@@ -15,7 +15,7 @@ fn built(ridge: f64) -> Box<dyn Strategy> {
 fn every_silo_keeps_its_own_robust_fit() {
     for (radius, ridge) in [(0.0, 0.0), (0.3, 0.0), (0.3, 0.5)] {
         let silos = hospitals(3, 2, 30);
-        let mut federation = Federation::new(built(ridge), silos.clone());
+        let mut federation = QuadraticFederation::new(built(ridge), silos.clone());
         federation.radius = radius.into();
         for _ in 0..2 {
             federation.round();
@@ -34,7 +34,7 @@ fn every_silo_keeps_its_own_robust_fit() {
 fn no_model_has_less_robust_loss_on_the_own_rows() {
     let silos = hospitals(3, 2, 30);
     let alone = |radius: f64| {
-        let mut federation = Federation::new(built(0.0), silos.clone());
+        let mut federation = QuadraticFederation::new(built(0.0), silos.clone());
         federation.radius = radius.into();
         federation.rounds(1).state.models
     };
@@ -45,7 +45,13 @@ fn no_model_has_less_robust_loss_on_the_own_rows() {
                 .unwrap()
         };
         assert!(loss(robust) < loss(plain));
-        let size = |model: &Params| Hospital::linear(model).weights.iter().map(|w| w * w).sum();
+        let size = |model: &Params| {
+            TestHospital::linear(model)
+                .weights
+                .iter()
+                .map(|w| w * w)
+                .sum()
+        };
         let (small, large): (f64, f64) = (size(robust), size(plain));
         assert!(small < large);
     }

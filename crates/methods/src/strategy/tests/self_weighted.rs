@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, centre, quadratic, trained};
+use super::quadratic::{QuadraticFederation, centre, quadratic, trained};
 use super::*;
 
 /// Two silos with a common model between them, one of them nearer to the start (7, 0, …).
@@ -14,8 +14,8 @@ fn silos() -> Vec<QuadraticLearner> {
     ]
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, more), silos())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, more), silos())
 }
 
 /// A contribution with these weights and self-reported numbers.
@@ -124,7 +124,7 @@ fn silos_join_the_common_model_or_go_on_alone() {
         silos
     };
     let joins = strategy("maxfl", json!({ "variant": "joins" }));
-    let mut federation = Federation::new(joins, three());
+    let mut federation = QuadraticFederation::new(joins, three());
     let mut common = [7.0, 0.0, 0.0, 0.0, 0.0];
     let priors: Vec<_> = three()
         .iter()
@@ -253,14 +253,14 @@ fn with_the_superquantile_the_worst_fare_better_than_with_fedavg() {
         silos
     };
     let worst = |name: &str| {
-        let federation = Federation::new(strategy(name, json!({})), three()).rounds(60);
+        let federation = QuadraticFederation::new(strategy(name, json!({})), three()).rounds(60);
         federation.losses().into_iter().fold(0.0, f64::max)
     };
     let (average, tail) = (worst("fedavg"), worst("superquantile"));
     assert!(tail < 0.7 * average, "{tail} {average}");
-    let all =
-        Federation::new(strategy("superquantile", json!({ "theta": 0.0 })), three()).rounds(3);
-    let average = Federation::new(strategy("fedavg", json!({})), three()).rounds(3);
+    let all = QuadraticFederation::new(strategy("superquantile", json!({ "theta": 0.0 })), three())
+        .rounds(3);
+    let average = QuadraticFederation::new(strategy("fedavg", json!({})), three()).rounds(3);
     let pairs = trained(&all.state.models[0]).into_iter();
     let mut pairs = pairs.zip(trained(&average.state.models[0]));
     assert!(
@@ -308,6 +308,6 @@ fn a_metric_that_the_task_does_not_measure_is_named_in_the_error() {
     let taken = layout.tensors().iter().cloned();
     let taken = taken.chain([TensorSpec::new("report.loss", [1], Role::Buffer)]);
     let taken = Layout::new(taken.collect()).unwrap();
-    let report = crate::strategy::wrappers::report::Report(&["loss"]);
+    let report = crate::strategy::wrappers::report::ReportMetrics(&["loss"]);
     assert!(report.attached(&taken).is_err());
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, layout, quadratic};
+use super::quadratic::{QuadraticFederation, layout, quadratic};
 use super::*;
 use crate::learner::{
     Capabilities, Job, LearnError, Learner, Metrics, Split, Training, Update, Watch as Progress,
@@ -20,8 +20,8 @@ fn silos() -> Vec<QuadraticLearner> {
     ]
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, more), silos())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, more), silos())
 }
 
 /// The part of a model that a silo uses.
@@ -65,7 +65,7 @@ fn a_stop_rule_changes_no_model_until_it_ends_the_federation() {
         for round in 1..=5 {
             with.round();
             without.round();
-            let models = |of: &Federation| -> Vec<Vec<f32>> {
+            let models = |of: &QuadraticFederation| -> Vec<Vec<f32>> {
                 let deployed = of.learners.iter().zip(&of.personal).zip(&of.coalitions);
                 let deployed = deployed.map(|((learner, personal), &coalition)| {
                     let model = &of.state.models[coalition as usize];
@@ -242,7 +242,7 @@ fn a_lead_that_decides_otherwise_ends_with_the_others() {
     while !federation.strategy.ends(&federation.state) {
         federation.round();
     }
-    let Federation {
+    let QuadraticFederation {
         strategy, state, ..
     } = federation;
     assert!(with_altered_decisions(strategy.into(), |_, honest| honest).ends(&state));

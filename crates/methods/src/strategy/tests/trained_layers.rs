@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, layout, quadratic};
+use super::quadratic::{QuadraticFederation, layout, quadratic};
 use super::*;
 use crate::learner::{Capability, Learner};
 
-fn federation(name: &str, more: Value) -> Federation {
+fn federation(name: &str, more: Value) -> QuadraticFederation {
     let silos = vec![
         quadratic([0.0, 1.0, -1.0, 2.0, 3.0]),
         quadratic([4.0, -1.0, 1.0, 1.0, 1.0]),
     ];
-    Federation::new(strategy(name, more), silos)
+    QuadraticFederation::new(strategy(name, more), silos)
 }
 
 /// The models that silos use in the end.
-fn deployed(of: &Federation) -> Vec<Params> {
+fn deployed(of: &QuadraticFederation) -> Vec<Params> {
     let silos = of.learners.iter().zip(&of.personal).zip(&of.coalitions);
     let model = |((learner, personal), &coalition): ((&Arc<dyn Learner>, &Params), &u32)| {
         let model = &of.state.models[coalition as usize];

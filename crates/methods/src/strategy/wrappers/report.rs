@@ -19,9 +19,9 @@ const REPORT: &str = "report";
 /// Measures the start model on the training rows and attaches these metrics (`"loss"`,
 /// `"accuracy"`), in ascending order, to the contribution, as buffers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Report(pub(crate) &'static [&'static str]);
+pub(crate) struct ReportMetrics(pub(crate) &'static [&'static str]);
 
-impl Report {
+impl ReportMetrics {
     /// Layout of a contribution, given that of the models.
     pub(crate) fn contribution(self, model: &Arc<Layout>) -> Arc<Layout> {
         let attached = self.attached(model).expect("the learner was equipped");
@@ -78,7 +78,7 @@ pub(crate) fn must_measure(learner: &dyn Learner, name: &'static str) -> Result<
 }
 
 struct Reporting {
-    report: Report,
+    report: ReportMetrics,
     contribution: Attached,
 }
 

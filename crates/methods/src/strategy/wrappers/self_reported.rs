@@ -7,7 +7,7 @@ use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
 use crate::strategy::EquipError;
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 
 /// Name under which a silo keeps what it remembers in its personal state.
 const KEPT: &str = "self-reported";
@@ -15,7 +15,7 @@ const KEPT: &str = "self-reported";
 /// The numbers that a silo reports about itself, and how it finds them.
 pub(crate) trait SelfReport: Send + Sync + 'static {
     /// Names of the reported numbers, ascending.
-    fn report(&self) -> Report;
+    fn report(&self) -> ReportMetrics;
 
     /// Names of the numbers that the silo keeps from round to round, ascending; zeros at first.
     fn kept(&self) -> &'static [&'static str];

@@ -65,7 +65,7 @@ impl Standardised {
 }
 
 /// A summary, read.
-struct Summary<'a> {
+struct ReadSummary<'a> {
     count: f64,
     sum: &'a [f32],
     rest: Option<&'a [f32]>,
@@ -73,7 +73,7 @@ struct Summary<'a> {
 }
 
 /// The common scale.
-struct Scale {
+struct CommonScale {
     mean: Vec<f32>,
     rest: Vec<f32>,
     deviation: Vec<f32>,
@@ -83,7 +83,7 @@ struct Scale {
 /// sums are pairs of numbers of single precision.
 const ROUNDING: f64 = 1.0 / (1u64 << 46) as f64;
 
-impl<'a> Summary<'a> {
+impl<'a> ReadSummary<'a> {
     /// Reads a contribution, or gives the reason why it is no summary in one sentence.
     fn read(model: &'a Params) -> Result<Self, String> {
         let tensor = |name: &str| {
@@ -126,14 +126,14 @@ impl<'a> Summary<'a> {
 }
 
 /// Mean and deviation of every column over all summaries, or which entry is unusable and why.
-fn combine(sheet: &Sheet) -> Result<Scale, DecideError> {
+fn combine(sheet: &Sheet) -> Result<CommonScale, DecideError> {
     let first = sheet.entries.first().ok_or(DecideError::NoEntries)?;
     let columns = first.model.tensor("sum").map_or(0, <[f32]>::len);
     let (mut count, mut mean, mut squares) = (0f64, vec![0f64; columns], vec![0f64; columns]);
     let mut rounding = ROUNDING;
     for (entry, ModelEntry { model, .. }) in sheet.entries.iter().enumerate() {
         let unusable = |reason| DecideError::Unusable { entry, reason };
-        let summary = Summary::read(model).map_err(unusable)?;
+        let summary = ReadSummary::read(model).map_err(unusable)?;
         if summary.sum.len() != columns {
             return Err(unusable(format!(
                 "the summary is of {} columns, the others are of {columns}",
@@ -164,7 +164,7 @@ fn combine(sheet: &Sheet) -> Result<Scale, DecideError> {
     };
     let deviation = squares.iter().zip(&mean).map(deviation).collect();
     let (mean, rest) = mean.into_iter().map(split_double).unzip();
-    Ok(Scale {
+    Ok(CommonScale {
         mean,
         rest,
         deviation,
@@ -172,7 +172,7 @@ fn combine(sheet: &Sheet) -> Result<Scale, DecideError> {
 }
 
 /// `model` with the buffers of the scale filled. One without [`REST`] keeps the mean in single precision.
-fn with_scale(model: &Params, scale: &Scale) -> Result<Params, SettleError> {
+fn with_scale(model: &Params, scale: &CommonScale) -> Result<Params, SettleError> {
     let layout = model.layout();
     let buffer = |name: &str, values: &[f32]| {
         layout
@@ -211,7 +211,7 @@ fn keep_scale(state: &State, mut after: Outcome) -> Result<Outcome, SettleError>
     let (Some(mean), Some(deviation)) = (buffer(MEAN), buffer(DEVIATION)) else {
         return Ok(after);
     };
-    let scale = Scale {
+    let scale = CommonScale {
         rest: buffer(REST).unwrap_or_else(|| vec![0.0; mean.len()]),
         mean,
         deviation,
@@ -324,7 +324,7 @@ impl Strategy for Standardised {
         if round > self.rounds {
             return self.inner.admit(entry, round - self.rounds);
         }
-        Summary::read(&entry.model).map(|_| ())
+        ReadSummary::read(&entry.model).map(|_| ())
     }
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::neighbours::{Levels, Neighbours, members};
+use super::neighbours::{NeighbourSets, SearchLevels, members};
 
 /// Number of sources whose contributions are added together. It does not depend on the number of
 /// threads, so that the order of every sum is fixed.
@@ -14,10 +14,10 @@ pub(super) const MANY: f64 = 1e150;
 /// `Σ σ_st(k)/σ_st` over unordered pairs `{s, t}` without `k`, for every node `k`, where `σ_st`
 /// counts the shortest paths from `s` to `t` and `σ_st(k)` those through `k`; by Brandes' (2001)
 /// recursion over the dependencies of one source on every node.
-pub(super) fn betweenness(neighbours: &Neighbours) -> Vec<f64> {
+pub(super) fn betweenness(neighbours: &NeighbourSets) -> Vec<f64> {
     let nodes = neighbours.nodes();
     add_up(nodes, |sources, total| {
-        let mut search = Search::new(neighbours);
+        let mut search = PathSearch::new(neighbours);
         for source in sources {
             search.add_dependencies(source, total);
         }
@@ -49,20 +49,20 @@ pub(super) fn add_up(
 }
 
 /// State of the search from one source.
-struct Search<'a> {
-    neighbours: &'a Neighbours,
-    levels: Levels<'a>,
+struct PathSearch<'a> {
+    neighbours: &'a NeighbourSets,
+    levels: SearchLevels<'a>,
     /// Number of shortest paths from the source; ratios of them on levels that were scaled down.
     paths: Vec<f64>,
     /// First 1/σ, then (1 + δ)/σ: what a node gives every path that reaches it.
     shares: Vec<f64>,
 }
 
-impl<'a> Search<'a> {
-    fn new(neighbours: &'a Neighbours) -> Self {
+impl<'a> PathSearch<'a> {
+    fn new(neighbours: &'a NeighbourSets) -> Self {
         Self {
             neighbours,
-            levels: Levels::new(neighbours),
+            levels: SearchLevels::new(neighbours),
             paths: neighbours.values(0.0),
             shares: neighbours.values(0.0),
         }

@@ -5,7 +5,7 @@ use petgraph::graph::NodeIndex;
 use rayon::prelude::*;
 
 use super::super::{Graph, components};
-use super::closeness::Reach;
+use super::closeness::ReachableNodes;
 use super::laplacian::grounded_inverse;
 use crate::Matrix;
 
@@ -53,8 +53,8 @@ fn passing(at_a: &[f64], at_b: &[f64], a: usize, b: usize, room: &mut Vec<f64>) 
 }
 
 /// The reach of every node, with resistances as distances.
-pub(super) fn resistances(graph: &Graph) -> Vec<Reach> {
-    let mut reach = vec![Reach::default(); graph.node_count()];
+pub(super) fn resistances(graph: &Graph) -> Vec<ReachableNodes> {
+    let mut reach = vec![ReachableNodes::default(); graph.node_count()];
     for part in Component::all(graph) {
         let potentials = part.potentials();
         let size = part.nodes.len();
@@ -62,7 +62,7 @@ pub(super) fn resistances(graph: &Graph) -> Vec<Reach> {
         for (node, &client) in part.nodes.iter().enumerate() {
             // Σ_l (C_kk + C_ll − 2·C_kl).
             let row: f64 = potentials.row(node).iter().sum();
-            reach[client] = Reach {
+            reach[client] = ReachableNodes {
                 others: (size - 1) as f64,
                 distance: size as f64 * potentials[(node, node)] + own - 2.0 * row,
             };

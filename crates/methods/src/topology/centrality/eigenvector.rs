@@ -1,6 +1,6 @@
 //! Eigenvector centrality.
 
-use super::neighbours::Neighbours;
+use super::neighbours::NeighbourSets;
 
 /// Maximum number of steps. Convergence is slowest with two nearly equally well connected
 /// components, or halves of one.
@@ -15,7 +15,7 @@ const CONVERGED: f64 = 1e-15;
 /// On a connected graph that is the leading eigenvector of `A`. On others the components of the
 /// largest eigenvalue share the norm in proportion to their part of the start, and all other
 /// entries tend to 0; without edges all entries are equal.
-pub(super) fn eigenvector(neighbours: &Neighbours) -> Vec<f64> {
+pub(super) fn eigenvector(neighbours: &NeighbourSets) -> Vec<f64> {
     let nodes = neighbours.nodes();
     let mut centrality = neighbours.values(1.0 / (nodes as f64).sqrt());
     let all = neighbours.all_nodes();

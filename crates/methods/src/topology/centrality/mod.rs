@@ -18,9 +18,9 @@ pub use lengths::Lengths;
 use serde::{Deserialize, Serialize};
 
 use super::Graph;
-use closeness::Reach;
+use closeness::ReachableNodes;
 use lengths::Distances;
-use neighbours::Neighbours;
+use neighbours::NeighbourSets;
 
 /// A centrality measure.
 #[derive(
@@ -100,7 +100,7 @@ impl Centrality {
                     }
                 })
                 .collect(),
-            Self::Eigenvector => eigenvector::eigenvector(&Neighbours::new(graph)),
+            Self::Eigenvector => eigenvector::eigenvector(&NeighbourSets::new(graph)),
         }
     }
 }
@@ -122,14 +122,14 @@ fn quotient(a: f64, b: f64) -> f64 {
 
 fn betweenness(graph: &Graph, lengths: Lengths) -> Vec<f64> {
     match lengths {
-        Lengths::Hops => betweenness::betweenness(&Neighbours::new(graph)),
+        Lengths::Hops => betweenness::betweenness(&NeighbourSets::new(graph)),
         _ => Distances::new(graph, lengths).betweenness(),
     }
 }
 
-fn closeness(graph: &Graph, lengths: Lengths) -> Vec<Reach> {
+fn closeness(graph: &Graph, lengths: Lengths) -> Vec<ReachableNodes> {
     match lengths {
-        Lengths::Hops => closeness::by_hops(&Neighbours::new(graph)),
+        Lengths::Hops => closeness::by_hops(&NeighbourSets::new(graph)),
         _ => closeness::by_lengths(&Distances::new(graph, lengths), graph.node_count()),
     }
 }

@@ -13,7 +13,7 @@ use super::super::Graph;
 const WORD: usize = u64::BITS as usize;
 
 /// The neighbours of every node.
-pub(super) struct Neighbours {
+pub(super) struct NeighbourSets {
     /// Words of a set.
     words: usize,
     near: Vec<Near>,
@@ -27,7 +27,7 @@ pub(super) enum Near {
     Many(Vec<u64>),
 }
 
-impl Neighbours {
+impl NeighbourSets {
     /// The neighbourhoods of a graph.
     pub(super) fn new(graph: &Graph) -> Self {
         let words = graph.node_count().div_ceil(WORD);
@@ -74,7 +74,7 @@ impl Near {
     /// Sum of the values of the neighbours that are in `set`, ascending (within each word, then over
     /// the words).
     ///
-    /// `values` are as long as [`Neighbours::values`] makes them.
+    /// `values` are as long as [`NeighbourSets::values`] makes them.
     pub(super) fn sum(&self, set: &[u64], values: &[f64]) -> f64 {
         match self {
             Self::Few(list) => list
@@ -133,17 +133,17 @@ pub(super) fn members(set: &[u64]) -> impl Iterator<Item = usize> {
 }
 
 /// A breadth-first search: the nodes at every distance from a source.
-pub(super) struct Levels<'a> {
-    neighbours: &'a Neighbours,
+pub(super) struct SearchLevels<'a> {
+    neighbours: &'a NeighbourSets,
     /// One set per distance, one after the other.
     sets: Vec<u64>,
     all: Vec<u64>,
     unseen: Vec<u64>,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> SearchLevels<'a> {
     /// Workspace for searches.
-    pub(super) fn new(neighbours: &'a Neighbours) -> Self {
+    pub(super) fn new(neighbours: &'a NeighbourSets) -> Self {
         Self {
             neighbours,
             sets: Vec::new(),

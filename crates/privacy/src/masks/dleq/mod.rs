@@ -15,7 +15,7 @@ use std::ops::{Add, Mul, Sub};
 use sha2::{Digest, Sha512};
 
 /// A group of prime order.
-pub(crate) trait Group {
+pub(crate) trait PrimeGroup {
     /// Integers modulo the order.
     type Scalar: Copy
         + PartialEq
@@ -40,7 +40,7 @@ pub(crate) trait Group {
 }
 
 /// What is shown: that B = k·A, and Dᵢ = k·Cᵢ for each pair.
-pub(crate) struct Statement<'a, G: Group> {
+pub(crate) struct Statement<'a, G: PrimeGroup> {
     /// A, a generator of the group.
     pub(crate) base: G::Element,
     /// B.
@@ -55,7 +55,7 @@ pub(crate) struct Statement<'a, G: Group> {
 
 /// A challenge and the response to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Proof<S> {
+pub(crate) struct DleqProof<S> {
     /// c.
     pub(crate) challenge: S,
     /// s = r − c·k.
@@ -94,11 +94,11 @@ const HASH_TO_SCALAR: &[u8] = b"HashToScalar-";
 /// # Errors
 ///
 /// If the lists differ in length, are empty or too long, or the context is too long.
-pub(crate) fn prove<G: Group>(
+pub(crate) fn prove<G: PrimeGroup>(
     statement: &Statement<'_, G>,
     key: &G::Scalar,
     random: &G::Scalar,
-) -> Result<Proof<G::Scalar>, BatchError> {
+) -> Result<DleqProof<G::Scalar>, BatchError> {
     let weights = weights(statement)?;
     let before = G::combine(&weights, statement.before);
     // ComputeCompositesFast: the prover knows k.
@@ -109,7 +109,7 @@ pub(crate) fn prove<G: Group>(
     ];
     let challenge = challenge(statement, [before, after], commitments);
     let response = *random - challenge * *key;
-    Ok(Proof {
+    Ok(DleqProof {
         challenge,
         response,
     })
@@ -120,9 +120,9 @@ pub(crate) fn prove<G: Group>(
 /// # Errors
 ///
 /// If the lists differ in length, are empty or too long, or the context is too long.
-pub(crate) fn verify<G: Group>(
+pub(crate) fn verify<G: PrimeGroup>(
     statement: &Statement<'_, G>,
-    proof: &Proof<G::Scalar>,
+    proof: &DleqProof<G::Scalar>,
 ) -> Result<bool, BatchError> {
     let weights = weights(statement)?;
     let before = G::combine(&weights, statement.before);
@@ -132,17 +132,17 @@ pub(crate) fn verify<G: Group>(
 }
 
 /// What the prover must have committed to: s·A + c·B and s·M + c·Z.
-pub(crate) fn commitments<G: Group>(
+pub(crate) fn commitments<G: PrimeGroup>(
     keys: [G::Element; 2],
     composites: [G::Element; 2],
-    proof: &Proof<G::Scalar>,
+    proof: &DleqProof<G::Scalar>,
 ) -> [G::Element; 2] {
     let scalars = [proof.response, proof.challenge];
     [keys, composites].map(|pair| G::combine(&scalars, &pair))
 }
 
 /// The weights dᵢ of ComputeComposites.
-fn weights<G: Group>(statement: &Statement<'_, G>) -> Result<Vec<G::Scalar>, BatchError> {
+fn weights<G: PrimeGroup>(statement: &Statement<'_, G>) -> Result<Vec<G::Scalar>, BatchError> {
     let (before, after) = (statement.before.len(), statement.after.len());
     if before != after {
         return Err(BatchError::Lengths { before, after });
@@ -174,7 +174,7 @@ fn weights<G: Group>(statement: &Statement<'_, G>) -> Result<Vec<G::Scalar>, Bat
 }
 
 /// The challenge c.
-fn challenge<G: Group>(
+fn challenge<G: PrimeGroup>(
     statement: &Statement<'_, G>,
     composites: [G::Element; 2],
     commitments: [G::Element; 2],
@@ -195,7 +195,7 @@ fn prefixed(bytes: &[u8]) -> Vec<u8> {
 
 /// HashToScalar of RFC 9497, section 4.1: `expand_message_xmd` of RFC 9380 with SHA-512 gives 64
 /// bytes, which are reduced modulo the order.
-fn hash_to_scalar<G: Group>(message: &[u8], context: &[u8]) -> G::Scalar {
+fn hash_to_scalar<G: PrimeGroup>(message: &[u8], context: &[u8]) -> G::Scalar {
     let mut tag = [HASH_TO_SCALAR, context].concat();
     tag.push(tag.len() as u8);
     let first = Sha512::new()

@@ -19,12 +19,12 @@ fn points(list: &str) -> Vec<Point> {
 }
 
 /// The fields of a vector, by name.
-type Fields<'a> = BTreeMap<&'a str, &'a str>;
+type VectorFields<'a> = BTreeMap<&'a str, &'a str>;
 
 /// The server's keys, then each vector.
-fn rfc() -> (Fields<'static>, Vec<Fields<'static>>) {
+fn rfc() -> (VectorFields<'static>, Vec<VectorFields<'static>>) {
     let text = include_str!("../vectors/rfc9497.txt");
-    let block = |block: &'static str| -> Fields<'static> {
+    let block = |block: &'static str| -> VectorFields<'static> {
         let lines = block.lines().filter(|line| !line.starts_with('#'));
         lines.filter_map(|line| line.split_once(' ')).collect()
     };
@@ -140,7 +140,7 @@ fn power(base: u64, mut exponent: u64, modulus: u64) -> u64 {
     result
 }
 
-impl Group for Toy {
+impl PrimeGroup for Toy {
     type Scalar = Small;
     type Element = u64;
 

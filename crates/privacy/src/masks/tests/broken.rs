@@ -7,14 +7,14 @@ use curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT as G;
 use curve25519_dalek::{RistrettoPoint, Scalar};
 
 use super::golden::{round, setting};
-use super::reference::{Deal, Rules, Setting};
+use super::reference::{Deal, RoundSetting, Rules};
 use super::world::{BLOCK, World, model, shape};
 use crate::masks::mask::own_key;
 use crate::masks::testing::words64;
 use crate::masks::transcript::coefficient;
 use crate::masks::{Opening, OpeningError, Transcript, TranscriptError, Word};
 
-fn deals(setting: &Setting) -> BTreeMap<u16, Deal> {
+fn deals(setting: &RoundSetting) -> BTreeMap<u16, Deal> {
     let authors = setting.authors.iter();
     authors
         .map(|author| (*author, setting.deal(*author)))
@@ -22,14 +22,14 @@ fn deals(setting: &Setting) -> BTreeMap<u16, Deal> {
 }
 
 /// What these members know of the mask of `author` by their own shares.
-fn pooled(setting: &Setting, author: u16, members: &[u16]) -> RistrettoPoint {
+fn pooled(setting: &RoundSetting, author: u16, members: &[u16]) -> RistrettoPoint {
     let deals = deals(setting);
     let at = deals.keys().position(|one| *one == author).unwrap();
     let share = |from: &u16| (*from, setting.unlock(*from, &deals).shares[at]);
     setting.interpolate(&members.iter().map(share).collect::<Vec<_>>())
 }
 
-fn secret_point(setting: &Setting, author: u16) -> RistrettoPoint {
+fn secret_point(setting: &RoundSetting, author: u16) -> RistrettoPoint {
     setting.polynomial(author)[0] * G
 }
 
@@ -40,7 +40,7 @@ fn with(change: impl Fn(&mut Rules)) -> Rules {
 }
 
 /// The list of a quorum: 5 of 7 are ready, t = 3, and the agreement allows 2 colluders.
-fn quorum_of_seven(rules: Rules) -> Setting {
+fn quorum_of_seven(rules: Rules) -> RoundSetting {
     setting(&World::new(7, &[0, 1, 2, 3, 4], b"one sum"), rules)
 }
 

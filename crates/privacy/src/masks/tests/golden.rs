@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use curve25519_dalek::Scalar;
 use curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT as G;
 
-use super::reference::{Deal, Rules, Setting, bytes};
+use super::reference::{Deal, RoundSetting, Rules, bytes};
 use super::world::{BLOCK, EPOCH, ROUND, World, list_bytes, model, quorum, secret, shape};
 use crate::masks::testing::{words32, words64};
 use crate::masks::{CHECKS, Fixed, Word};
@@ -22,8 +22,8 @@ const WEIGHTS: [u64; 4] = [1, 2, 3, 1];
 const WIDER: u64 = 1 << 30;
 
 /// The setting of [`World::full`].
-pub(crate) fn setting(world: &World, rules: Rules) -> Setting {
-    Setting {
+pub(crate) fn setting(world: &World, rules: Rules) -> RoundSetting {
+    RoundSetting {
         members: world.members,
         quorum: quorum(world.members),
         epoch: EPOCH,
@@ -42,9 +42,9 @@ pub(crate) fn setting(world: &World, rules: Rules) -> Setting {
 
 /// Lines of the golden file.
 #[derive(Default)]
-struct Lines(Vec<(String, Vec<u8>)>);
+struct GoldenLines(Vec<(String, Vec<u8>)>);
 
-impl Lines {
+impl GoldenLines {
     fn add(&mut self, name: impl Into<String>, bytes: impl AsRef<[u8]>) {
         self.0.push((name.into(), bytes.as_ref().to_vec()));
     }
@@ -74,7 +74,7 @@ fn input(author: u16, weight: u64) -> Vec<i64> {
     integers.chain([0; CHECKS]).collect()
 }
 
-fn keys_and_deals(setting: &Setting, lines: &mut Lines) -> BTreeMap<u16, Deal> {
+fn keys_and_deals(setting: &RoundSetting, lines: &mut GoldenLines) -> BTreeMap<u16, Deal> {
     for author in 0..MEMBERS {
         lines.add(format!("secret of {author}"), secret(author));
         for (label, small, large) in [("dh", "a", "A"), ("share", "beta", "B")] {
@@ -115,7 +115,7 @@ fn keys_and_deals(setting: &Setting, lines: &mut Lines) -> BTreeMap<u16, Deal> {
     deals
 }
 
-fn vectors(setting: &Setting, lines: &mut Lines) {
+fn vectors(setting: &RoundSetting, lines: &mut GoldenLines) {
     for author in 0..MEMBERS {
         let weight = WEIGHTS[usize::from(author)];
         let narrow: Vec<_> = input(author, weight).into_iter().map(u32::wrap).collect();
@@ -136,7 +136,7 @@ fn vectors(setting: &Setting, lines: &mut Lines) {
     }
 }
 
-fn openings(setting: &Setting, deals: &BTreeMap<u16, Deal>, lines: &mut Lines) {
+fn openings(setting: &RoundSetting, deals: &BTreeMap<u16, Deal>, lines: &mut GoldenLines) {
     lines.add("block", setting.block);
     let mut shares: BTreeMap<u16, Vec<_>> = BTreeMap::new();
     for from in 0..MEMBERS {
@@ -180,7 +180,7 @@ fn openings(setting: &Setting, deals: &BTreeMap<u16, Deal>, lines: &mut Lines) {
 pub(crate) fn round(rules: Rules) -> String {
     let world = World::full(MEMBERS);
     let setting = setting(&world, rules);
-    let mut lines = Lines::default();
+    let mut lines = GoldenLines::default();
     lines.add("list", list_bytes(&world.list));
     lines.add("decision", b"one sum");
     let deals = keys_and_deals(&setting, &mut lines);
@@ -209,7 +209,7 @@ fn every_value_of_a_round_stays_the_same() {
 fn both_implementations_give_the_same_round() {
     let world = World::full(MEMBERS);
     let all = [0, 1, 2, 3];
-    let mut lines = Lines::default();
+    let mut lines = GoldenLines::default();
     for keys in world.keys.values() {
         let author = keys.position();
         lines.add(format!("a of {author}"), keys.exchange_secret().to_bytes());

@@ -3,17 +3,17 @@
 
 use curve25519_dalek::{RistrettoPoint, Scalar};
 
-use crate::masks::dleq::{self, Proof};
+use crate::masks::dleq::{self, DleqProof};
 use crate::masks::group::{Point, Ristretto, decode_scalar, generator};
 use crate::masks::polynomial::{lagrange_at_zero, place, value};
 use crate::masks::testing::hex;
 use crate::masks::transcript::commitments;
-use crate::masks::{Listed, Ready, Root};
+use crate::masks::{Listed, ReadyList, Root};
 
 /// The values of a file, by name in their order.
-struct Vectors(&'static str);
+struct OracleVectors(&'static str);
 
-impl Vectors {
+impl OracleVectors {
     fn all(&self, name: &str) -> Vec<[u8; 32]> {
         let lines = self.0.lines().filter_map(|line| line.split_once(' '));
         let values = lines.filter(|(found, _)| *found == name);
@@ -43,21 +43,21 @@ impl Vectors {
     }
 
     /// A list whose members have these keys: 5 of 7, so t = 3.
-    fn ready(&self, keys: &[Point]) -> Ready {
+    fn ready(&self, keys: &[Point]) -> ReadyList {
         let members = self.positions().into_iter().zip(keys);
         let list = members.map(|(position, key)| Listed {
             position,
             exchange: generator().bytes(),
             share: key.bytes(),
         });
-        let ready = Ready::new(Root([1; 32]), 7, 5, &list.collect::<Vec<_>>()).unwrap();
+        let ready = ReadyList::new(Root([1; 32]), 7, 5, &list.collect::<Vec<_>>()).unwrap();
         assert_eq!(ready.threshold(), 3);
         ready
     }
 }
 
-const CURV: Vectors = Vectors(include_str!("../vectors/curv.txt"));
-const SIGMA: Vectors = Vectors(include_str!("../vectors/sigma.txt"));
+const CURV: OracleVectors = OracleVectors(include_str!("../vectors/curv.txt"));
+const SIGMA: OracleVectors = OracleVectors(include_str!("../vectors/sigma.txt"));
 
 #[test]
 fn locked_shares_are_those_of_curv() {
@@ -111,7 +111,7 @@ fn the_commitments_of_a_transcript_are_those_of_sigma_proofs() {
 #[test]
 fn the_commitments_of_an_opening_are_those_of_sigma_proofs() {
     let point = |name| SIGMA.points(name)[0];
-    let proof = Proof {
+    let proof = DleqProof {
         challenge: -SIGMA.scalars("dleq-c")[0],
         response: SIGMA.scalars("dleq-s")[0],
     };

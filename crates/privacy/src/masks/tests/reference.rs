@@ -31,7 +31,7 @@ impl Rules {
 
 /// What a round is about.
 #[derive(Debug, Clone)]
-pub(crate) struct Setting {
+pub(crate) struct RoundSetting {
     pub(crate) members: u16,
     pub(crate) quorum: u16,
     pub(crate) epoch: [u8; 32],
@@ -118,7 +118,7 @@ impl Unlocked {
     }
 }
 
-impl Setting {
+impl RoundSetting {
     fn root(&self) -> [u8; 32] {
         if self.rules.bound { self.root } else { [0; 32] }
     }

@@ -9,10 +9,10 @@ use super::reference::{Rules, bytes};
 use super::world::{BLOCK, EPOCH, ROUND, World, listed, model, secret, shape};
 use crate::masks::testing::ORDER;
 use crate::masks::{
-    BlockHash, CombineError, DealError, EncodingError, Fixed, Keys, Listed, Mask, MaskError,
-    Opening, OpeningError, OwnKeysError, Ready, ReadyError, Root, Secret, Seeds, SeedsError, Shape,
-    ShapeError, Sum, SumError, Transcript, TranscriptError, Transcripts, TranscriptsError,
-    UnlockError, UnmaskError, VectorError, Void, Width, Word,
+    BlockHash, CombineError, DealError, Fixed, Listed, Mask, MaskError, MemberKeys, Opening,
+    OpeningError, OwnKeysError, PointError, ReadyError, ReadyList, Root, Secret, Seeds, SeedsError,
+    Shape, ShapeError, SumAuthors, SumError, Transcript, TranscriptError, Transcripts,
+    TranscriptsError, UnlockError, UnmaskError, VectorError, Void, Width, Word,
 };
 
 const ALL: [u16; 4] = [0, 1, 2, 3];
@@ -127,7 +127,7 @@ fn a_degree_too_high_is_refused_with_either_length_of_proof() {
 fn points_that_are_not_canonical_are_refused_everywhere() {
     let world = World::full(4);
     let transcripts = world.transcripts(&ALL);
-    let why = EncodingError::Point;
+    let why = PointError::Point;
     for at in 0..4_u16 {
         let place = usize::from(at);
         let mut bytes = world.deal(2);
@@ -152,7 +152,7 @@ fn points_that_are_not_canonical_are_refused_everywhere() {
 fn with_key(change: impl Fn(&mut Listed)) -> Result<(), ReadyError> {
     let mut list = World::full(4).list;
     change(&mut list[2]);
-    Ready::new(Root([1; 32]), 4, 3, &list).map(|_| ())
+    ReadyList::new(Root([1; 32]), 4, 3, &list).map(|_| ())
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_second_encoding_of_a_right_transcript_is_refused() {
 
 #[test]
 fn the_identity_is_refused_as_a_key() {
-    let why = EncodingError::Identity;
+    let why = PointError::Identity;
     let refused = Err(ReadyError::Key { position: 2, why });
     assert_eq!(with_key(|one| one.share = [0; 32]), refused);
     assert_eq!(with_key(|one| one.exchange = [0; 32]), refused);
@@ -202,7 +202,7 @@ fn the_identity_is_refused_as_a_share() {
     let transcripts = world.transcripts(&ALL);
     let mut bytes = world.unlock(&transcripts, 1);
     put(&mut bytes, 3, [0; 32]);
-    let why = EncodingError::Identity;
+    let why = PointError::Identity;
     let refused = OpeningError::Share { author: 3, why };
     assert_eq!(check_opening(&world, &transcripts, &bytes), refused);
 }
@@ -215,7 +215,7 @@ fn the_identity_is_refused_as_a_locked_share() {
     let polynomial = vec![-Scalar::from(2_u64), Scalar::ONE, Scalar::ZERO];
     let deal = setting.deal_with(2, polynomial);
     assert_eq!(deal.locked[1], RistrettoPoint::default());
-    let why = EncodingError::Identity;
+    let why = PointError::Identity;
     let refused = TranscriptError::Share { position: 1, why };
     assert_eq!(check(&world, 2, &deal.bytes()), refused);
 }
@@ -314,7 +314,7 @@ fn openings_that_do_not_belong_together_or_are_too_few_are_refused() {
 fn lists_that_are_no_lists_are_refused() {
     let list = World::full(4).list;
     let new = |members, quorum, list: &[Listed]| {
-        let refused = Ready::new(Root([1; 32]), members, quorum, list);
+        let refused = ReadyList::new(Root([1; 32]), members, quorum, list);
         refused.unwrap_err()
     };
     let few = ReadyError::Few {
@@ -344,7 +344,7 @@ fn lists_that_are_no_lists_are_refused() {
 fn a_list_with_other_keys_for_oneself_is_refused() {
     let world = World::full(4);
     let transcripts = world.transcripts(&ALL);
-    let keys = Keys::derive(Secret::new([9; 32]), &EPOCH, ROUND, 1).unwrap();
+    let keys = MemberKeys::derive(Secret::new([9; 32]), &EPOCH, ROUND, 1).unwrap();
     let foreign = OwnKeysError::Foreign(1);
     assert_eq!(
         Transcript::deal(&world.ready, &keys),
@@ -354,7 +354,7 @@ fn a_list_with_other_keys_for_oneself_is_refused() {
     assert_eq!(unlocked, Err(UnlockError::Keys(foreign)));
     let masked = Mask::derive(&world.ready, &keys, &world.sum(&ALL)).map(|_| ());
     assert_eq!(masked, Err(MaskError::Keys(foreign)));
-    let absent = Keys::derive(Secret::new(secret(4)), &EPOCH, ROUND, 4).unwrap();
+    let absent = MemberKeys::derive(Secret::new(secret(4)), &EPOCH, ROUND, 4).unwrap();
     let error = DealError::Keys(OwnKeysError::Absent(4));
     assert_eq!(Transcript::deal(&world.ready, &absent), Err(error));
     assert_eq!(listed(&world.keys[&1]), world.list[1]);
@@ -388,7 +388,7 @@ fn transcripts_that_do_not_make_a_set_are_refused() {
 #[test]
 fn sums_that_show_one_member_or_name_others_than_the_ready_are_refused() {
     let world = World::new(4, &[0, 2, 3], b"one sum");
-    let sum = |authors: &[u16]| Sum::new(&world.ready, authors).map(|_| ());
+    let sum = |authors: &[u16]| SumAuthors::new(&world.ready, authors).map(|_| ());
     assert_eq!(sum(&[]), Err(SumError::Alone(0)));
     assert_eq!(sum(&[2]), Err(SumError::Alone(1)));
     assert_eq!(sum(&[2, 2]), Err(SumError::Order(2)));

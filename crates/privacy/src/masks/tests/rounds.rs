@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 
 use super::world::{World, model, quorum, shape};
-use crate::masks::{Fixed, Sum, Word};
+use crate::masks::{Fixed, SumAuthors, Word};
 
 /// Σ w·v, without masks.
 fn plain(authors: &[u16], weights: &[u64], coordinates: usize) -> Vec<i64> {
@@ -20,7 +20,7 @@ fn plain(authors: &[u16], weights: &[u64], coordinates: usize) -> Vec<i64> {
 /// The sum of these authors that these members open.
 fn opened<W: Word>(
     world: &World,
-    sum: &Sum,
+    sum: &SumAuthors,
     weights: &[u64],
     awake: &[u16],
     all: &[u16],

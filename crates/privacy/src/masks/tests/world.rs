@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::masks::{
-    BlockHash, Fixed, Keys, Listed, Mask, Masked, Opened, Opening, Reach, Ready, Root, Secret,
-    Seeds, Shape, Sum, Transcript, Transcripts, Word,
+    BlockHash, Fixed, Listed, Mask, MaskedWords, MemberKeys, OpenedSum, Opening, Reach, ReadyList,
+    Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Word,
 };
 
 pub(crate) const EPOCH: [u8; 32] = [0xe0; 32];
@@ -24,12 +24,12 @@ pub(crate) fn quorum(members: u16) -> u16 {
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) members: u16,
-    pub(crate) keys: BTreeMap<u16, Keys>,
+    pub(crate) keys: BTreeMap<u16, MemberKeys>,
     pub(crate) list: Vec<Listed>,
-    pub(crate) ready: Ready,
+    pub(crate) ready: ReadyList,
 }
 
-pub(crate) fn listed(keys: &Keys) -> Listed {
+pub(crate) fn listed(keys: &MemberKeys) -> Listed {
     Listed {
         position: keys.position(),
         exchange: keys.public().exchange.bytes(),
@@ -53,13 +53,13 @@ impl World {
             let secret = Secret::new(secret(*position));
             (
                 *position,
-                Keys::derive(secret, &EPOCH, ROUND, *position).unwrap(),
+                MemberKeys::derive(secret, &EPOCH, ROUND, *position).unwrap(),
             )
         });
         let keys: BTreeMap<_, _> = keys.collect();
         let list: Vec<_> = keys.values().map(listed).collect();
         let root = Root::of(&list_bytes(&list), decision);
-        let ready = Ready::new(root, members, quorum(members), &list).unwrap();
+        let ready = ReadyList::new(root, members, quorum(members), &list).unwrap();
         Self {
             members,
             keys,
@@ -104,11 +104,11 @@ impl World {
         Seeds::recover(&self.ready, transcripts, &openings).unwrap()
     }
 
-    pub(crate) fn sum(&self, authors: &[u16]) -> Sum {
-        Sum::new(&self.ready, authors).unwrap()
+    pub(crate) fn sum(&self, authors: &[u16]) -> SumAuthors {
+        SumAuthors::new(&self.ready, authors).unwrap()
     }
 
-    pub(crate) fn mask(&self, author: u16, sum: &Sum) -> Mask {
+    pub(crate) fn mask(&self, author: u16, sum: &SumAuthors) -> Mask {
         Mask::derive(&self.ready, &self.keys[&author], sum).unwrap()
     }
 
@@ -116,14 +116,14 @@ impl World {
     pub(crate) fn vector<W: Word>(
         &self,
         author: u16,
-        sum: &Sum,
+        sum: &SumAuthors,
         shape: Shape,
         weight: u64,
         model: &[f32],
     ) -> Vec<u8> {
         let start = vec![0.0; model.len()];
         let mask = self.mask(author, sum);
-        let masked: Masked<W> = mask
+        let masked: MaskedWords<W> = mask
             .vector(shape, Fixed::MODEL, weight, &start, model)
             .unwrap();
         let mut bytes = Vec::new();
@@ -135,10 +135,10 @@ impl World {
     pub(crate) fn combine<W: Word>(
         &self,
         seeds: &Seeds,
-        sum: &Sum,
+        sum: &SumAuthors,
         shape: Shape,
         vectors: &[Vec<u8>],
-    ) -> Opened<W> {
+    ) -> OpenedSum<W> {
         let vectors: Vec<_> = vectors.iter().map(Vec::as_slice).collect();
         seeds.combine(shape, sum, &vectors).unwrap()
     }

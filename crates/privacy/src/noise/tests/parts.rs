@@ -8,9 +8,9 @@ use crate::noise::gaussian::parts;
 const DRAWS: u64 = 300_000;
 
 /// Given words, for tests of single steps.
-struct Given<'a>(std::slice::Iter<'a, u64>);
+struct GivenWords<'a>(std::slice::Iter<'a, u64>);
 
-impl Words for Given<'_> {
+impl Words for GivenWords<'_> {
     fn word(&mut self) -> u64 {
         *self.0.next().unwrap()
     }
@@ -91,14 +91,14 @@ fn uniform_numbers_are_equally_likely() {
 fn surplus_words_are_drawn_again() {
     // 2^64 mod 3 = 1: of the words whose product with 3 ends in 0, one is too many: 0.
     let drawn = |words: &[u64]| {
-        let mut given = Given(words.iter());
+        let mut given = GivenWords(words.iter());
         (parts::uniform(3, &mut given), given.0.len())
     };
     assert_eq!(drawn(&[0, u64::MAX]), (2, 0));
     assert_eq!(drawn(&[1, 5]), (0, 1));
     // For 2^63 + 1, nearly half of all words are.
     let below = (1 << 63) + 1;
-    let mut given = Given([0, 1, 2, 3].iter());
+    let mut given = GivenWords([0, 1, 2, 3].iter());
     assert_eq!(parts::uniform(below, &mut given), 0);
     assert_eq!(given.0.len(), 2);
 }

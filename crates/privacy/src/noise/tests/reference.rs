@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use super::statistics::{Exact, alike, fits};
+use super::statistics::{ExactProbabilities, alike, fits};
 use super::*;
 
 const DRAWS: u64 = 1_000_000;
@@ -10,7 +10,7 @@ const DRAWS: u64 = 1_000_000;
 /// By inversion: the first k whose cumulative probability exceeds a uniform number. Nothing of it comes from
 /// the paper.
 fn inverted(sigma: u64, seed: u64) -> Vec<i64> {
-    let exact = Exact::new(sigma);
+    let exact = ExactProbabilities::new(sigma);
     let mut sum = 0.0;
     let cumulative: Vec<_> = exact
         .masses
@@ -104,7 +104,7 @@ impl Paper {
 #[test]
 fn draws_are_like_those_of_an_inversion() {
     for sigma in [1, 2, 3, 10, 40] {
-        let exact = Exact::new(sigma);
+        let exact = ExactProbabilities::new(sigma);
         let mut noise = noise(100 + sigma);
         let ours: Vec<_> = (0..DRAWS).map(|_| noise.draw(gaussian(sigma))).collect();
         let theirs = exact.count(1, &inverted(sigma, 200 + sigma));
@@ -117,7 +117,7 @@ fn draws_are_like_those_of_an_inversion() {
 fn draws_are_like_those_of_the_papers_own_numbers() {
     let draws = 30_000;
     for sigma in [1, 3, 8] {
-        let exact = Exact::new(sigma);
+        let exact = ExactProbabilities::new(sigma);
         let mut noise = noise(300 + sigma);
         let stream = Stream::new(&seed(400 + sigma));
         let mut paper = Paper { stream };
@@ -131,7 +131,7 @@ fn draws_are_like_those_of_the_papers_own_numbers() {
 
 #[test]
 fn two_distributions_with_other_sigmas_are_not_alike() {
-    let exact = Exact::new(40);
+    let exact = ExactProbabilities::new(40);
     let mut noise = noise(1);
     let mut counts = |sigma| {
         let all: Vec<_> = (0..DRAWS).map(|_| noise.draw(gaussian(sigma))).collect();

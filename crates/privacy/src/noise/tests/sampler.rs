@@ -1,6 +1,6 @@
 //! The distribution of 10⁶ draws.
 
-use super::statistics::{Exact, fits};
+use super::statistics::{ExactProbabilities, fits};
 use super::*;
 
 const DRAWS: u64 = 1_000_000;
@@ -21,7 +21,11 @@ fn frequencies_are_the_exact_probabilities() {
     for sigma in [1, 3, 1000, 100_000] {
         // Over 300 seeds each, the last digits of sigma 1000 and 100,000 exceed the 99 % quantile 10 times and stay
         // below the 1 % quantile 7 times, of 6 expected.
-        let (exact, numbers, width) = (Exact::new(sigma), draws(sigma, 11 + sigma), width(sigma));
+        let (exact, numbers, width) = (
+            ExactProbabilities::new(sigma),
+            draws(sigma, 11 + sigma),
+            width(sigma),
+        );
         let counts = exact.count(width, &numbers);
         assert!(fits(&counts, &exact.bins(width, DRAWS)), "sigma {sigma}");
         // Single integers, folded: the last digit to base 64.
@@ -40,7 +44,7 @@ fn frequencies_are_the_exact_probabilities() {
 #[test]
 fn the_same_test_fails_for_a_sigma_that_is_one_percent_off() {
     for (sigma, other) in [(1000, 1010), (1000, 990), (100_000, 101_000)] {
-        let (exact, width) = (Exact::new(sigma), width(sigma));
+        let (exact, width) = (ExactProbabilities::new(sigma), width(sigma));
         let counts = exact.count(width, &draws(other, 5));
         assert!(!fits(&counts, &exact.bins(width, DRAWS)));
     }
@@ -49,7 +53,7 @@ fn the_same_test_fails_for_a_sigma_that_is_one_percent_off() {
 #[test]
 fn the_same_test_fails_for_a_rounded_normal_distribution() {
     // P(0) is 0.383 in place of 0.399.
-    let exact = Exact::new(1);
+    let exact = ExactProbabilities::new(1);
     let rounded = |k: i64| {
         let tail = |x: f64| libm::erfc(x / std::f64::consts::SQRT_2) / 2.0;
         tail(k as f64 - 0.5) - tail(k as f64 + 0.5)
@@ -75,7 +79,7 @@ fn mean_and_variance_are_the_exact_ones() {
         let (variance, fourth) = if sigma > 1000 {
             (1.0, 3.0)
         } else {
-            let exact = Exact::new(sigma);
+            let exact = ExactProbabilities::new(sigma);
             let moment = |power: i32| exact.mean(|k| (k / scale).powi(power));
             (moment(2), moment(4))
         };

@@ -49,12 +49,12 @@ pub(super) fn alike(left: &[u64], right: &[u64]) -> bool {
 }
 
 /// The probabilities of −12σ to 12σ. Beyond lie 10⁻³².
-pub(super) struct Exact {
+pub(super) struct ExactProbabilities {
     pub(super) reach: i64,
     pub(super) masses: Vec<f64>,
 }
 
-impl Exact {
+impl ExactProbabilities {
     pub(super) fn new(sigma: u64) -> Self {
         let reach = 12 * sigma as i64;
         let two = 2.0 * (sigma as f64).powi(2);

@@ -3,7 +3,7 @@
 use crate::effects::Effect;
 use crate::hash::Hash;
 use crate::member::Mutation;
-use crate::member::inbox::Admission;
+use crate::member::inbox::AdmissionState;
 use crate::message::{Body, Bundle, Contribution, Entry, EntryFields, Message, Sheet};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
@@ -23,7 +23,7 @@ impl Leading<'_> {
         }
         let Some(lead) = &self.lead else { return };
         let looked_at = |message: &Message| match self.round.inbox.admissions.get(&message.sender) {
-            None | Some(Admission::Usable) => false,
+            None | Some(AdmissionState::Usable) => false,
             Some(_) => true,
         };
         let due: Vec<_> = self
@@ -47,7 +47,10 @@ impl Leading<'_> {
     fn look_at(&mut self, message: &Message, round: u64) {
         let from = message.sender;
         if let Some(reason) = self.objection(message) {
-            self.round.inbox.admissions.insert(from, Admission::Refused);
+            self.round
+                .inbox
+                .admissions
+                .insert(from, AdmissionState::Refused);
             return self.out.refuse(from, round, reason);
         }
         let (id, check) = match &message.body {
@@ -74,7 +77,10 @@ impl Leading<'_> {
         match self.round.inbox.admissions.get(&from) {
             Some(_) => self.accept(from, id),
             None => {
-                self.round.inbox.admissions.insert(from, Admission::Pending);
+                self.round
+                    .inbox
+                    .admissions
+                    .insert(from, AdmissionState::Pending);
                 self.out.push(Effect::Work(check));
             }
         }
@@ -171,19 +177,19 @@ impl Leading<'_> {
         from: MemberIndex,
         result: Result<(), WorkError>,
     ) {
-        let refused = self.round.inbox.admissions.get(&from) == Some(&Admission::Refused);
+        let refused = self.round.inbox.admissions.get(&from) == Some(&AdmissionState::Refused);
         if round != self.round.number || refused {
             return;
         }
         let admission = match result {
             Err(WorkError::Refused(_)) if self.config.broken(Mutation::BadModelAdmitted) => {
-                Admission::Usable
+                AdmissionState::Usable
             }
-            Ok(()) => Admission::Usable,
-            Err(WorkError::Unavailable) => Admission::Retry,
+            Ok(()) => AdmissionState::Usable,
+            Err(WorkError::Unavailable) => AdmissionState::Retry,
             Err(WorkError::Refused(reason)) => {
                 self.out.refuse(from, round, Refusal::Work(reason));
-                Admission::Refused
+                AdmissionState::Refused
             }
         };
         self.round.inbox.admissions.insert(from, admission);
@@ -232,7 +238,7 @@ impl Leading<'_> {
         }
         let Some(lead) = &self.lead else { return false };
         let refused = |member: &MemberIndex| {
-            self.round.inbox.admissions.get(member) == Some(&Admission::Refused)
+            self.round.inbox.admissions.get(member) == Some(&AdmissionState::Refused)
         };
         let mut missing = self
             .round

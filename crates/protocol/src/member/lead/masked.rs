@@ -11,8 +11,8 @@ use crate::hash::Hash;
 use crate::identity::Signature;
 use crate::member::ByMember;
 use crate::member::masking::authors;
-use crate::member::masks::{Check, LISTS};
-use crate::member::stage::{Draft, Gathering, Sealing, Stage};
+use crate::member::masks::{LISTS, SheetCheck};
+use crate::member::stage::{BlockDraft, Gathering, Sealing, Stage};
 use crate::member::timers::Timing;
 use crate::message::{
     Body, Content, KeyList, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, Message, Ready,
@@ -131,9 +131,9 @@ impl Leading<'_> {
                 continue;
             };
             match masks.checks.get(root) {
-                Some(Check::Held) => held.push(vector.entry(author)),
-                Some(Check::Refused(reason)) => wrong.push((author, reason.clone())),
-                Some(Check::Running | Check::Stalled) => {}
+                Some(SheetCheck::Held) => held.push(vector.entry(author)),
+                Some(SheetCheck::Refused(reason)) => wrong.push((author, reason.clone())),
+                Some(SheetCheck::Running | SheetCheck::Stalled) => {}
                 None => masks.verify(
                     Arc::new(alone(author, vector)),
                     *root,
@@ -234,7 +234,7 @@ impl Leading<'_> {
     ///
     /// # Errors
     /// Why this member votes against its own view: too few are left.
-    pub(super) fn seal_masked(&mut self) -> Result<Option<Draft>, Refusal> {
+    pub(super) fn seal_masked(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         let Some(Stage::Sealing(sealing)) = self.lead.as_ref().map(|lead| &lead.stage) else {
             return Ok(None);
         };
@@ -254,7 +254,7 @@ impl Leading<'_> {
         Ok(None)
     }
 
-    fn draft_masked(&self, sealing: &Sealing) -> Option<Draft> {
+    fn draft_masked(&self, sealing: &Sealing) -> Option<BlockDraft> {
         let round = self.round.number;
         let content = Content::Masked(MaskedRound {
             round,
@@ -266,7 +266,7 @@ impl Leading<'_> {
             inclusions: sealing.signed.clone().into_iter().collect(),
         });
         let (parent, proof) = (self.chain.tip.hash, self.chain.tip.proof.clone());
-        Some(Draft {
+        Some(BlockDraft {
             content,
             parent,
             proof,

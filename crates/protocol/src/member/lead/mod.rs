@@ -20,7 +20,7 @@ use super::chain::Chain;
 use super::outbox::Outbox;
 use super::presence::Presence;
 use super::round::Round;
-use super::stage::{Draft, Lead, Stage};
+use super::stage::{BlockDraft, Lead, Stage};
 use super::timers::Timing;
 use super::{Config, Member, Mutation, View};
 use crate::effects::{Effect, Report};
@@ -149,7 +149,7 @@ impl Leading<'_> {
     ///
     /// # Errors
     /// Why this member votes against its own view.
-    fn go_on(&mut self) -> Result<Option<Draft>, Refusal> {
+    fn go_on(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         match self.lead.as_ref().map(|lead| &lead.stage) {
             None | Some(Stage::Over | Stage::Voting { .. } | Stage::Deciding { .. }) => {}
             Some(Stage::Waiting) => return Ok(self.wait_for_finality()),
@@ -184,7 +184,7 @@ impl Leading<'_> {
 
     /// Waits for the finality of a notarised block, and for the outcome of a final masked round. If the
     /// finality takes longer than D, proposes an empty block on top of it, with which it becomes final too.
-    fn wait_for_finality(&mut self) -> Option<Draft> {
+    fn wait_for_finality(&mut self) -> Option<BlockDraft> {
         let Some(notarised) = self.chain.newest_notarised().cloned() else {
             if self.chain.settled() {
                 self.set_stage(Stage::Collecting);
@@ -198,7 +198,7 @@ impl Leading<'_> {
             return None;
         }
         let parent = notarised.verdict.block()?;
-        Some(Draft {
+        Some(BlockDraft {
             content: Content::Empty,
             parent,
             proof: Some(notarised),

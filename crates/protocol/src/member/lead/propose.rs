@@ -8,7 +8,7 @@ use crate::member::{Inclusions, Mutation};
 use crate::message::{Content, Learning, Sheet};
 
 use super::{Leading, sheet_body};
-use crate::member::stage::{Draft, Lead, Stage};
+use crate::member::stage::{BlockDraft, Lead, Stage};
 use crate::refusal::Refusal;
 
 impl Leading<'_> {
@@ -119,7 +119,7 @@ impl Leading<'_> {
     ///
     /// # Errors
     /// Why this member votes against its own view: there is no outcome.
-    pub(super) fn propose_settled(&mut self) -> Result<Option<Draft>, Refusal> {
+    pub(super) fn propose_settled(&mut self) -> Result<Option<BlockDraft>, Refusal> {
         let Some(Lead {
             stage:
                 Stage::Settling {
@@ -168,7 +168,7 @@ impl Leading<'_> {
         }
         let (parent, proof) = parent;
         let content = Content::Learning(learning);
-        Ok(Some(Draft {
+        Ok(Some(BlockDraft {
             content,
             parent,
             proof,

@@ -1,7 +1,7 @@
 //! Whole small federations, on the simulated table of `table.rs`.
 
 use super::prelude::*;
-use super::table::{Table, key};
+use super::table::{TestFederation, key};
 use crate::certificate::Checked;
 use crate::charter::Epoch;
 use crate::message::Phase;
@@ -9,7 +9,7 @@ use crate::message::Phase;
 #[test]
 fn a_round_without_faults_takes_one_view_and_no_timer() {
     for (n, cross) in [(1, false), (2, true), (3, false), (4, true), (7, true)] {
-        let mut table = Table::new(n, 3, cross);
+        let mut table = TestFederation::new(n, 3, cross);
         table.run();
         assert!(
             table.members.iter().flatten().all(Member::complete),
@@ -33,9 +33,9 @@ fn a_lead_that_crashes_costs_one_view_and_no_second_training() {
         Phase::Deciding,
         Phase::Voting,
     ] {
-        let mut table = Table::new(4, 3, true);
+        let mut table = TestFederation::new(4, 3, true);
         let lead = table.epoch.lead(1).at();
-        let reached = |table: &Table| {
+        let reached = |table: &TestFederation| {
             let leading = Report::Leading {
                 view: 1,
                 round: 1,
@@ -65,7 +65,7 @@ fn a_lead_that_crashes_costs_one_view_and_no_second_training() {
 #[test]
 fn a_member_that_was_away_catches_up_and_takes_part() {
     // More rounds than fit one answer.
-    let mut table = Table::new(4, 80, true);
+    let mut table = TestFederation::new(4, 80, true);
     table.members[2] = None;
     table.pass(2000);
     assert_eq!(table.finals(0).len(), 80);
@@ -88,7 +88,7 @@ fn a_member_that_was_away_catches_up_and_takes_part() {
 }
 
 /// The members that member `i` reported as complete.
-fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
+fn heard_complete(table: &TestFederation, i: usize) -> Vec<u16> {
     let heard = |(at, report): &(usize, Report)| match report {
         Report::MemberComplete { member } if *at == i => Some(member.0),
         _ => None,
@@ -100,7 +100,7 @@ fn heard_complete(table: &Table, i: usize) -> Vec<u16> {
 
 #[test]
 fn every_member_reports_once_that_each_other_is_complete() {
-    let mut table = Table::new(4, 2, true);
+    let mut table = TestFederation::new(4, 2, true);
     table.run();
     assert_eq!(
         heard_complete(&table, 0),
@@ -128,7 +128,7 @@ fn every_member_reports_once_that_each_other_is_complete() {
 
 #[test]
 fn a_member_that_arrives_after_the_last_round_catches_up_at_once() {
-    let mut table = Table::new(4, 3, true);
+    let mut table = TestFederation::new(4, 3, true);
     table.members[3] = None;
     table.pass(200);
     let then = table.now;
@@ -146,7 +146,7 @@ fn a_member_that_arrives_after_the_last_round_catches_up_at_once() {
 
 #[test]
 fn a_restarted_member_keeps_its_votes() {
-    let mut table = Table::new(4, 1, false);
+    let mut table = TestFederation::new(4, 1, false);
     table.run();
     let before: Vec<_> = table.journal[1]
         .iter()
@@ -173,7 +173,7 @@ fn a_restarted_member_keeps_its_votes() {
 
 #[test]
 fn a_member_without_its_journal_signs_nothing_for_two_cycles() {
-    let mut table = Table::new(4, 20, false);
+    let mut table = TestFederation::new(4, 20, false);
     while table.finals(0).len() < 2 {
         let (to, input) = table.queue.pop_front().unwrap();
         table.step(to, input);
@@ -193,7 +193,7 @@ fn a_member_without_its_journal_signs_nothing_for_two_cycles() {
 
 #[test]
 fn two_proposals_of_a_view_make_evidence_and_nullify_it() {
-    let mut table = Table::new(4, 1, false);
+    let mut table = TestFederation::new(4, 1, false);
     table.lost = |_, message| matches!(message.body, Body::Notarize { .. });
     table.run();
     let lead = table.epoch.lead(1);
@@ -227,7 +227,7 @@ fn two_proposals_of_a_view_make_evidence_and_nullify_it() {
 }
 
 /// Runs until the lead of view 1 comes to a phase of round 1.
-fn until(table: &mut Table, phase: Phase) -> usize {
+fn until(table: &mut TestFederation, phase: Phase) -> usize {
     let lead = table.epoch.lead(1).at();
     let leading = Report::Leading {
         view: 1,
@@ -256,7 +256,7 @@ fn a_lead_that_dies_for_good_in_any_phase_does_not_stop_the_others() {
             if phase == Phase::Scoring && !cross {
                 continue;
             }
-            let mut table = Table::new(n, 3, cross);
+            let mut table = TestFederation::new(n, 3, cross);
             let lead = until(&mut table, phase);
             table.kill(lead);
             table.pass(200);
@@ -270,7 +270,7 @@ fn a_lead_that_dies_for_good_in_any_phase_does_not_stop_the_others() {
 #[test]
 fn f_dead_members_do_not_stop_the_others() {
     for (n, f) in [(4, 1), (7, 2), (10, 3)] {
-        let mut table = Table::new(n, 6, false);
+        let mut table = TestFederation::new(n, 6, false);
         for dead in 0..f {
             table.run_to_round(1 + dead);
             table.reports.clear();
@@ -300,7 +300,7 @@ fn f_dead_members_do_not_stop_the_others() {
 fn a_lead_that_withholds_its_model_does_not_stop_the_others() {
     for (n, cross) in [(4, true), (4, false), (7, true), (10, false)] {
         for member in 0..usize::from(n) {
-            let mut table = Table::new(n, 3, cross);
+            let mut table = TestFederation::new(n, 3, cross);
             table.secretive.insert(member);
             table.pass(400);
             for i in 0..usize::from(n) {
@@ -319,7 +319,7 @@ fn a_lead_that_withholds_its_model_does_not_stop_the_others() {
 fn a_dead_member_costs_patience_at_most_once() {
     // With three members none may be missing unless excused.
     for n in [3, 4, 7] {
-        let mut table = Table::new(n, 8, false);
+        let mut table = TestFederation::new(n, 8, false);
         table.run_to_round(2);
         let dead = table.epoch.lead(40).at();
         table.members[dead] = None;
@@ -335,7 +335,7 @@ fn a_dead_member_costs_patience_at_most_once() {
 #[test]
 fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
     // Of three members, two wait for the third until patience is over.
-    let mut table = Table::new(3, 40, false);
+    let mut table = TestFederation::new(3, 40, false);
     table.lost = |_, message| {
         let leading = message.body.kind().scope().view
             && !matches!(
@@ -348,10 +348,10 @@ fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
     table.pass(3000);
     let patience = table.epoch.charter.patience;
     // In rounds 1, 3, 7, 15 and 31; and where it would lead, three beats or a few more.
-    let waits = |table: &Table| (table.now - Time::ZERO).as_secs() as u32 / patience;
+    let waits = |table: &TestFederation| (table.now - Time::ZERO).as_secs() as u32 / patience;
     assert!((5..=12).contains(&waits(&table)), "{}", waits(&table));
     // A member that is slower than the others, but not too slow, is in every second round at least.
-    let mut table = Table::new(3, 12, false);
+    let mut table = TestFederation::new(3, 12, false);
     table.lost = |_, message| {
         let early = matches!(message.round, 3 | 4);
         early && message.sender == MemberIndex(1) && matches!(message.body, Body::Contribution(_))
@@ -371,7 +371,7 @@ fn a_slow_member_is_waited_for_less_and_less_often_until_it_contributes() {
 #[test]
 fn a_question_that_is_asked_again_keeps_its_nonce() {
     // So that a round trip may be longer than a beat.
-    let mut table = Table::new(4, 2, false);
+    let mut table = TestFederation::new(4, 2, false);
     table.queue.clear();
     let mut member = table.members[0].take().unwrap();
     let nonces = |epoch: &Epoch, effects: &mut Vec<Effect>| -> Vec<(MemberIndex, u64)> {
@@ -414,7 +414,7 @@ fn a_question_that_is_asked_again_keeps_its_nonce() {
 
 #[test]
 fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
-    let mut table = Table::new(4, 5, false);
+    let mut table = TestFederation::new(4, 5, false);
     // Round 3 names member 2 alone, which has crashed by then; round 4 names it and another.
     table.participants = |round| match round {
         3 => Some(vec![MemberIndex(2)]),
@@ -442,7 +442,7 @@ fn a_round_whose_only_participants_died_leaves_the_models_as_they_are() {
 
 #[test]
 fn few_participants_are_all_waited_for_until_patience_is_over() {
-    let mut table = Table::new(4, 1, false);
+    let mut table = TestFederation::new(4, 1, false);
     table.participants = |_| Some(vec![MemberIndex(1), MemberIndex(2)]);
     table.members[2] = None;
     table.pass(400);
@@ -452,7 +452,7 @@ fn few_participants_are_all_waited_for_until_patience_is_over() {
 
 #[test]
 fn a_proposal_does_not_grow_with_the_views_that_failed() {
-    let mut table = Table::new(4, 2, false);
+    let mut table = TestFederation::new(4, 2, false);
     // Proposals of forty views are lost.
     table.lost = |_, message| {
         message.view < 40 && matches!(message.body, Body::Bundle(_) | Body::Proposal(_))
@@ -475,7 +475,7 @@ fn a_proposal_does_not_grow_with_the_views_that_failed() {
 
 #[test]
 fn a_member_that_missed_many_failed_views_fetches_their_nullifications() {
-    let mut table = Table::new(4, 3, false);
+    let mut table = TestFederation::new(4, 3, false);
     let asleep = 3;
     table.lost = |to, message| {
         let of_lead = matches!(message.body, Body::Bundle(_) | Body::Proposal(_));

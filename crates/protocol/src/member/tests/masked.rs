@@ -1,7 +1,7 @@
 //! Masked rounds of small federations.
 
 use super::prelude::*;
-use super::table::{Table, epoch_with};
+use super::table::{TestFederation, epoch_with};
 use crate::certificate::Verdict;
 use crate::charter::{Charter, Epoch, Group, Masked, Privacy, Rotation};
 use crate::refusal::Omission;
@@ -29,7 +29,7 @@ pub(super) fn masked(n: u16, rounds: u64) -> Arc<Epoch> {
     epoch_with(n, rounds, |charter| mask(charter, n, vec![group(0..n)]))
 }
 
-fn outcomes(table: &Table, i: usize) -> Vec<Hash> {
+fn outcomes(table: &TestFederation, i: usize) -> Vec<Hash> {
     let certified = |report: &Report| match report {
         Report::Certified(certificate) => match certificate.verdict {
             Verdict::Outcome { outcome, .. } => Some(outcome),
@@ -44,7 +44,7 @@ fn outcomes(table: &Table, i: usize) -> Vec<Hash> {
 #[test]
 fn masked_rounds_are_final_opened_certified_and_adopted() {
     for n in [4, 7] {
-        let mut table = Table::of(masked(n, 3), false);
+        let mut table = TestFederation::of(masked(n, 3), false);
         table.pass(100);
         for i in 0..usize::from(n) {
             assert_eq!(table.finals(i), [(1, 1), (2, 2), (3, 3)]);
@@ -75,7 +75,7 @@ fn every_rotation_gives_the_leads_that_it_gives_in_clear_rounds() {
             let mut epoch = (*epoch).clone();
             (epoch.federation, epoch.id) = (Hash([1; 32]), Hash([2; 32]));
             let epoch = Arc::new(epoch);
-            let mut table = Table::of(epoch, false);
+            let mut table = TestFederation::of(epoch, false);
             table.pass(100);
             let lead = |report: &Report| match report {
                 Report::Final {
@@ -93,9 +93,9 @@ fn every_rotation_gives_the_leads_that_it_gives_in_clear_rounds() {
 
 #[test]
 pub(super) fn without_a_vector_of_a_group_the_lead_votes_against_its_view() {
-    let mut table = Table::of(masked(4, 1), false);
+    let mut table = TestFederation::of(masked(4, 1), false);
     table.toys.wrong.insert(2);
-    let given_up = |table: &Table| {
+    let given_up = |table: &TestFederation| {
         let mut reports = table.reports.iter();
         reports.any(|(_, report)| matches!(report, Report::Nullifying { .. }))
     };
@@ -110,7 +110,7 @@ pub(super) fn without_a_vector_of_a_group_the_lead_votes_against_its_view() {
 }
 
 /// Lets time pass until the round is final at every running member.
-fn until_final(table: &mut Table, round: u64) {
+fn until_final(table: &mut TestFederation, round: u64) {
     let knows = |member: &Member| member.chain.learned.round >= round;
     table.pass_while(100, |table| !table.members.iter().flatten().all(knows));
 }
@@ -119,7 +119,7 @@ fn loses_votes(_: usize, message: &Message) -> bool {
     matches!(message.body, Body::Outcome { .. })
 }
 
-fn reported(table: &Table, i: usize, is: impl Fn(&Report) -> bool) -> bool {
+fn reported(table: &TestFederation, i: usize, is: impl Fn(&Report) -> bool) -> bool {
     table
         .reports
         .iter()
@@ -128,7 +128,7 @@ fn reported(table: &Table, i: usize, is: impl Fn(&Report) -> bool) -> bool {
 
 #[test]
 fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certificate() {
-    let mut table = Table::of(masked(4, 2), false);
+    let mut table = TestFederation::of(masked(4, 2), false);
     table.lost = loses_votes;
     until_final(&mut table, 1);
     // Only blocks that are empty could come, and none is needed.
@@ -153,7 +153,7 @@ fn a_round_begins_with_the_outcome_before_it_and_its_patience_with_the_certifica
 #[test]
 fn a_final_round_has_its_outcome_without_as_many_members_as_a_quorum_may_lack() {
     for n in [4, 7, 10] {
-        let mut table = Table::of(masked(n, 1), false);
+        let mut table = TestFederation::of(masked(n, 1), false);
         table.lost = |_, message| matches!(message.body, Body::Unmasking(_) | Body::Outcome { .. });
         until_final(&mut table, 1);
         (0..usize::from(n) - quorum(n.into())).for_each(|i| table.kill(i));
@@ -165,7 +165,7 @@ fn a_final_round_has_its_outcome_without_as_many_members_as_a_quorum_may_lack() 
 
 #[test]
 fn members_that_restart_between_finality_and_certificate_go_on() {
-    let mut table = Table::of(masked(4, 2), false);
+    let mut table = TestFederation::of(masked(4, 2), false);
     table.lost = loses_votes;
     until_final(&mut table, 1);
     table.run();
@@ -182,9 +182,9 @@ fn members_that_restart_between_finality_and_certificate_go_on() {
 }
 
 /// Seven members in two groups: without one of them, three or four are left.
-fn two_groups(rounds: u64) -> Table {
+fn two_groups(rounds: u64) -> TestFederation {
     let groups = || vec![group(0..3), group(3..7)];
-    Table::of(
+    TestFederation::of(
         epoch_with(7, rounds, |charter| mask(charter, 7, groups())),
         false,
     )
@@ -195,7 +195,8 @@ fn members_that_were_away_new_or_without_journal_get_the_outcome_by_its_hash() {
     for start in [Start::New, Start::Lost, Start::Kept(Vec::new())] {
         let mut table = two_groups(2);
         table.kill(6);
-        let others = |table: &Table| table.members.iter().flatten().any(|of| !of.complete());
+        let others =
+            |table: &TestFederation| table.members.iter().flatten().any(|of| !of.complete());
         table.pass_while(200, others);
         table.start(6, start);
         table.pass(100);
@@ -209,7 +210,7 @@ fn a_group_without_a_member_sits_out_and_the_other_is_opened() {
     let mut table = two_groups(2);
     table.kill(6);
     table.pass(300);
-    let ready = |table: &Table, i: usize| {
+    let ready = |table: &TestFederation, i: usize| {
         let history = table.members[i].as_ref().unwrap().chain.history.iter();
         let ready = history.filter_map(|(block, _)| Some(block.masked()?.ready.len()));
         ready.collect::<Vec<_>>()
@@ -219,7 +220,7 @@ fn a_group_without_a_member_sits_out_and_the_other_is_opened() {
 
 #[test]
 fn a_round_without_a_complete_group_waits_and_says_who_is_missing() {
-    let mut table = Table::of(masked(4, 2), false);
+    let mut table = TestFederation::of(masked(4, 2), false);
     table.kill(3);
     table.pass_while(60, |table| table.now < Time::ZERO + table.epoch.beat() * 50);
     let missing = Report::GroupsIncomplete {
@@ -256,7 +257,7 @@ fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_lis
 
 #[test]
 fn a_machine_that_computes_another_outcome_follows_the_others_and_says_so() {
-    let mut table = Table::of(masked(4, 2), false);
+    let mut table = TestFederation::of(masked(4, 2), false);
     table.toys.strange.insert(1);
     table.pass(100);
     assert!(reported(&table, 1, |report| matches!(
@@ -272,7 +273,7 @@ fn a_machine_that_computes_another_outcome_follows_the_others_and_says_so() {
 
 #[test]
 fn false_shares_are_refused_and_those_of_the_others_are_enough() {
-    let mut table = Table::of(masked(4, 2), false);
+    let mut table = TestFederation::of(masked(4, 2), false);
     table.toys.false_shares.insert(2);
     table.pass(100);
     let refused = |report: &Report| {
@@ -303,7 +304,8 @@ fn a_lead_that_dies_in_any_phase_of_a_masked_round_is_replaced() {
                 } => *now == phase,
                 _ => false,
             };
-            let found = |table: &Table| table.reports.iter().any(|(_, report)| leads(report));
+            let found =
+                |table: &TestFederation| table.reports.iter().any(|(_, report)| leads(report));
             table.pass_while(100, |table| !found(table));
             let (dead, _) = table
                 .reports

@@ -3,7 +3,7 @@
 use super::amendments::longer;
 use super::one::*;
 use super::prelude::*;
-use super::table::{Table, epoch_with};
+use super::table::{TestFederation, epoch_with};
 use crate::certificate::{Certificate, Verdict};
 use crate::charter::{Epoch, Rotation};
 use crate::message::{Phase, Proposal};
@@ -174,7 +174,7 @@ fn a_restarted_member_knows_whose_turn_it_is() {
         Rotation::EveryRounds(2),
         Rotation::Reliability,
     ] {
-        let mut table = Table::under(rotation, 4, 6);
+        let mut table = TestFederation::under(rotation, 4, 6);
         table.run_to_round(4);
         let before: Vec<_> = table.leads();
         for i in 0..4 {
@@ -189,7 +189,7 @@ fn a_restarted_member_knows_whose_turn_it_is() {
 }
 
 /// Who led the final rounds, as their blocks' members reported it.
-fn led(table: &Table) -> Vec<MemberIndex> {
+fn led(table: &TestFederation) -> Vec<MemberIndex> {
     let mut led = BTreeMap::new();
     for (_, report) in &table.reports {
         if let Report::Final { round, lead, .. } = report {
@@ -202,7 +202,7 @@ fn led(table: &Table) -> Vec<MemberIndex> {
 #[test]
 fn each_policy_gives_the_rounds_the_leads_that_it_promises() {
     let rounds = |rotation| {
-        let mut table = Table::under(rotation, 4, 6);
+        let mut table = TestFederation::under(rotation, 4, 6);
         table.pass(400);
         let order = order(&table.epoch);
         let place = |lead| order.iter().position(|&member| member == lead).unwrap();
@@ -210,10 +210,10 @@ fn each_policy_gives_the_rounds_the_leads_that_it_promises() {
     };
     assert_eq!(rounds(Rotation::OnFailure), [0; 6]);
     assert_eq!(rounds(Rotation::EveryRounds(2)), [0, 0, 1, 1, 2, 2]);
-    let mut table = Table::under(Rotation::Fixed, 4, 6);
+    let mut table = TestFederation::under(Rotation::Fixed, 4, 6);
     table.pass(400);
     assert_eq!(led(&table), [MemberIndex(0); 6]);
-    let mut table = Table::under(Rotation::Reliability, 4, 6);
+    let mut table = TestFederation::under(Rotation::Reliability, 4, 6);
     table.pass(400);
     assert_eq!(led(&table).len(), 6);
 }
@@ -221,12 +221,12 @@ fn each_policy_gives_the_rounds_the_leads_that_it_promises() {
 #[test]
 fn a_dead_lead_is_replaced_under_every_policy_but_fixed() {
     for rotation in Rotation::ALL {
-        let mut table = Table::under(rotation, 4, 6);
+        let mut table = TestFederation::under(rotation, 4, 6);
         table.run_to_round(3);
         let dead = table.leads()[0].at();
         table.kill(dead);
         let until = table.now + table.epoch.beat() * 600;
-        let ended = |table: &Table| {
+        let ended = |table: &TestFederation| {
             let all = table.members.iter().flatten();
             table.now >= until || all.into_iter().all(Member::complete)
         };

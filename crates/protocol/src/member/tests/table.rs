@@ -8,7 +8,7 @@ use super::prelude::*;
 use super::toy::Toys;
 use crate::charter::{Charter, Epoch, Genesis, Rotation};
 use crate::effects::{Case, Planned, Trained, WorkError};
-use crate::identity::{Claim, PublicKey, SecretKey, Strict, Verifier};
+use crate::identity::{PublicKey, SecretKey, SignatureClaim, Strict, Verifier};
 use crate::message::{Entry, EntryFields};
 use crate::roster::Silo;
 
@@ -80,21 +80,21 @@ fn claim(key: &PublicKey, statement: &[u8]) -> Hash {
 }
 
 impl Verifier for Remembering {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         let statement = self::claim(&claim.key.public(), claim.message);
         let claimed = (claim.signature.to_bytes(), statement);
         let mut held = self.0.lock().unwrap();
         held.contains(&claimed) || Strict.verify(claim) && held.insert(claimed)
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         claims.iter().all(|claim| self.verify(claim))
     }
 }
 
 /// n members, a queue, and toy work: a plan is a hash of the state, an outcome a hash of the case.
 /// Blobs are kept where they were made or fetched, and can be fetched from running members.
-pub(super) struct Table {
+pub(super) struct TestFederation {
     pub(super) epoch: Arc<Epoch>,
     pub(super) members: Vec<Option<Member>>,
     pub(super) queue: VecDeque<(usize, Input)>,
@@ -117,7 +117,7 @@ pub(super) struct Table {
     pub(super) lost: fn(usize, &Message) -> bool,
 }
 
-impl Table {
+impl TestFederation {
     pub(super) fn new(n: u16, rounds: u64, cross_evaluate: bool) -> Self {
         Self::of(epoch(n, rounds), cross_evaluate)
     }

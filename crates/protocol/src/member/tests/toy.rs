@@ -2,7 +2,7 @@
 //! learn what is checked by the simulations; here it is what members ask for, and when.
 
 use super::prelude::*;
-use super::table::Table;
+use super::table::TestFederation;
 use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Blob, MaskedSheet, MaskedVector, PublicKeys};
 
@@ -55,7 +55,7 @@ pub(super) fn outcome(of: &FinalMasked) -> Hash {
     Hash::labelled("masked outcome", &[&of.round.state.0, &of.round.sheet.0])
 }
 
-impl Table {
+impl TestFederation {
     /// Does a piece of work of a masked round.
     pub(super) fn toy(&mut self, i: usize, request: Request) -> Answer {
         match request {

@@ -17,7 +17,7 @@ const NOTICE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a complaint is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum About {
+enum ComplaintSubject {
     Unopened,
     Dropped(Denied),
 }
@@ -33,7 +33,7 @@ pub(super) struct Guard {
     budget: Budget,
     /// Members of this epoch. Neighbours behind them are former members, which have no name.
     members: usize,
-    complaints: BTreeMap<(MemberIndex, About), Complaint>,
+    complaints: BTreeMap<(MemberIndex, ComplaintSubject), Complaint>,
     counters: Rc<Counters>,
 }
 
@@ -96,7 +96,7 @@ impl Guard {
     ) -> Consequence {
         self.counters.add(|counts| counts.unopened += 1);
         let mute = self.budget.refused(now, admitted, checked, error);
-        let times = self.complain(now, from, About::Unopened);
+        let times = self.complain(now, from, ComplaintSubject::Unopened);
         let unopened = |times| Notice::Unopened {
             from,
             reason: error.to_string(),
@@ -112,7 +112,7 @@ impl Guard {
         let silent = matches!(why, Denied::Stale | Denied::Repeated | Denied::Muted);
         let times = match silent {
             true => None,
-            false => self.complain(now, from, About::Dropped(why)),
+            false => self.complain(now, from, ComplaintSubject::Dropped(why)),
         };
         let dropped = |times| Notice::Dropped {
             from,
@@ -159,7 +159,7 @@ impl Guard {
     }
 
     /// How often it occurred since its last notice; none while that is recent.
-    fn complain(&mut self, now: Time, about: MemberIndex, what: About) -> Option<u64> {
+    fn complain(&mut self, now: Time, about: MemberIndex, what: ComplaintSubject) -> Option<u64> {
         let Some(complaint) = self.complaints.get_mut(&(about, what)) else {
             let first = Complaint {
                 notified: now,

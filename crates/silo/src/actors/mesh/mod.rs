@@ -28,7 +28,7 @@ use crate::surroundings::{Network, Pool};
 const MAILBOX: usize = 1024;
 
 /// The worker, once it has asked for blobs.
-type Waiting = Rc<RefCell<Option<Recipient<Fetched>>>>;
+type FetchRecipient = Rc<RefCell<Option<Recipient<Fetched>>>>;
 
 /// What is needed to open envelopes.
 #[derive(Clone)]
@@ -44,7 +44,7 @@ pub(crate) struct Opener {
 pub(crate) struct MeshActor {
     network: Network,
     opener: Opener,
-    waiting: Waiting,
+    waiting: FetchRecipient,
     observer: Recipient<Notices>,
     clock: Clock,
     run_state: Rc<RunState>,
@@ -61,7 +61,7 @@ impl MeshActor {
         run_state: Rc<RunState>,
         counters: Rc<Counters>,
     ) -> Self {
-        let waiting = Waiting::default();
+        let waiting = FetchRecipient::default();
         let guard = Guard::new(&opener.epoch, clock.now(), counters.clone());
         Self {
             guard: Rc::new(RefCell::new(guard)),

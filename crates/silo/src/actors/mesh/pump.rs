@@ -9,18 +9,18 @@ use actix::prelude::SendError;
 use bytes::Bytes;
 use protocol::budget::{Denied, Path};
 use protocol::envelope::{self, Known, OpenError, Opened};
-use protocol::identity::{Claim, Verifier};
+use protocol::identity::{SignatureClaim, Verifier};
 use protocol::net::{Acceptance, Command, Event};
 use protocol::{Frame, Hash, Input, MemberIndex, Time};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use super::guard::{Consequence, Guard};
-use super::{Opener, Waiting};
+use super::{FetchRecipient, Opener};
 use crate::actors::messages::{Fetched, Incoming, Notices, Subscribe, VerifiedCertificates};
 use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::run_state::{Counters, RunState};
-use crate::surroundings::{Work, run, wait};
+use crate::surroundings::{WorkSize, run, wait};
 
 /// Most signatures that are checked on the actor's own thread. Where nothing is cached, more are checked
 /// in the pool, so that silos of one process check them in parallel.
@@ -32,7 +32,7 @@ pub(super) struct Pump {
     pub(super) subscriber: Subscribe,
     pub(super) commands: Sender<Command>,
     pub(super) guard: Rc<RefCell<Guard>>,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: FetchRecipient,
     pub(super) observer: Recipient<Notices>,
     pub(super) clock: Clock,
     pub(super) run_state: Rc<RunState>,
@@ -192,7 +192,7 @@ impl Pump {
             .send(VerifiedCertificates)
             .await
             .ok()?;
-        let work = Work::Open {
+        let work = WorkSize::Open {
             signatures: signatures as u64,
         };
         let done = if let Some(opened) = shared {
@@ -272,12 +272,12 @@ struct Counting<'a> {
 }
 
 impl Verifier for Counting<'_> {
-    fn verify(&self, claim: &Claim<'_>) -> bool {
+    fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.checks.verify(claim)
     }
 
-    fn verify_all(&self, claims: &[Claim<'_>]) -> bool {
+    fn verify_all(&self, claims: &[SignatureClaim<'_>]) -> bool {
         self.count.fetch_add(claims.len() as u64, Ordering::Relaxed);
         self.checks.verify_all(claims)
     }

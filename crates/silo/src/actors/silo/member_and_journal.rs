@@ -10,7 +10,7 @@ use protocol::{Effect, Input, Member, Report, Time};
 
 use super::SiloActor;
 use crate::error::{Stopped, StoreError};
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::trimmed::TrimmedJournal;
 
 /// What a step needs.
@@ -59,19 +59,19 @@ impl MemberAndJournal {
             return Ok(());
         }
         let records = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Persist(record) => Some(Record::Protocol(record.clone())),
+            Effect::Persist(record) => Some(JournalRecord::Protocol(record.clone())),
             _ => None,
         });
         // From here on the journal counts as lost, also after a restart.
-        let lost = self.effects.iter().any(used).then_some(Record::Lost);
+        let lost = self.effects.iter().any(used).then_some(JournalRecord::Lost);
         let records = lost.into_iter().chain(records).collect();
         self.commit(records)
     }
 
     /// Commits one transaction.
-    pub(super) fn commit(&mut self, mut records: Vec<Record>) -> Result<(), StoreError> {
+    pub(super) fn commit(&mut self, mut records: Vec<JournalRecord>) -> Result<(), StoreError> {
         if std::mem::take(&mut self.begins) {
-            records.insert(0, Record::Begun);
+            records.insert(0, JournalRecord::Begun);
         }
         self.commits += 1;
         let began = Instant::now();

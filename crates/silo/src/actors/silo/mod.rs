@@ -16,7 +16,8 @@ pub(crate) use member_and_journal::MemberAndJournal;
 
 use super::mesh::MeshActor;
 use super::messages::{
-    Halt, Incoming, Notices, Outgoing, Stop, Subscribe, VerifiedCertificates, Wish, WorkResult,
+    Halt, Incoming, Notices, Outgoing, StopSilo, Subscribe, VerifiedCertificates, WishMessage,
+    WorkResult,
 };
 use super::observer::ObserverActor;
 use super::worker::WorkerActor;
@@ -169,20 +170,20 @@ impl Handler<WorkResult> for SiloActor {
     }
 }
 
-impl Handler<Wish> for SiloActor {
+impl Handler<WishMessage> for SiloActor {
     type Result = ();
 
-    fn handle(&mut self, Wish(input): Wish, ctx: &mut Context<Self>) {
+    fn handle(&mut self, WishMessage(input): WishMessage, ctx: &mut Context<Self>) {
         if self.run_state.is_running() {
             self.step(input, ctx);
         }
     }
 }
 
-impl Handler<Stop> for SiloActor {
+impl Handler<StopSilo> for SiloActor {
     type Result = ();
 
-    fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) {
+    fn handle(&mut self, _: StopSilo, ctx: &mut Context<Self>) {
         self.run_state.stop(Stopped::Asked);
         self.notify(vec![Notice::Stopped(Stopped::Asked)]);
         ctx.terminate();

@@ -14,7 +14,7 @@ use crate::actors::messages::WorkResult;
 use crate::checks::Shared;
 use crate::outcome::Settled;
 use crate::rounds;
-use crate::surroundings::{Work, wait};
+use crate::surroundings::{WorkSize, wait};
 
 impl WorkerActor {
     /// Cache key of a result of the round under way.
@@ -137,8 +137,8 @@ impl WorkerActor {
     }
 }
 
-fn work(sheet: &SignedSheet) -> Work {
-    Work::Models {
+fn work(sheet: &SignedSheet) -> WorkSize {
+    WorkSize::Models {
         bytes: sheet.entries.iter().map(|entry| entry.fields.size).sum(),
     }
 }

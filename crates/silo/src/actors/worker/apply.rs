@@ -8,20 +8,20 @@ use protocol::effects::{Answer, FinalRound, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
 use super::part::refused;
-use super::{CurrentRound, Needs, WorkerActor};
+use super::{CurrentRound, NeededBlobs, WorkerActor};
 use crate::actors::messages::WorkResult;
 use crate::config::SiloConfig;
 use crate::notice::Notice;
 use crate::outcome::{Document, Settled};
-use crate::record::{Adopted, Record};
+use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{LastTraining, OwnState, RoundBase, adopt, outcome_gate};
-use crate::surroundings::Work;
+use crate::surroundings::WorkSize;
 
 /// Most models for each member in an outcome that is kept before a quorum has agreed on it.
 const MODELS: usize = 16;
 
 /// The source of an outcome.
-enum Source {
+enum OutcomeSource {
     /// Computed here.
     Settled(Arc<Settled>),
     /// Fetched by hash.
@@ -32,7 +32,7 @@ enum Source {
     },
 }
 
-impl Source {
+impl OutcomeSource {
     /// Bytes of models that have to be read.
     fn bytes(&self) -> u64 {
         match self {
@@ -48,16 +48,16 @@ impl WorkerActor {
         &self,
         outcome: &Hash,
         holders: &[MemberIndex],
-    ) -> Result<Needs, WorkError> {
+    ) -> Result<NeededBlobs, WorkError> {
         // Its voters have it for certain, others may have it; the hash is checked in any case.
         let others = self.config.member.epoch.roster.members();
         let others = others.filter(|member| !holders.contains(member));
         let from = holders.iter().copied().chain(others).collect();
         if self.round.settled.contains_key(outcome) {
-            return Ok(Needs::default());
+            return Ok(NeededBlobs::default());
         }
         let Some(blob) = self.blobs.get(outcome) else {
-            return Ok(Needs {
+            return Ok(NeededBlobs {
                 blobs: vec![(*outcome, codec::LIMIT as u64)],
                 from,
             });
@@ -65,7 +65,7 @@ impl WorkerActor {
         let document =
             Document::read(&blob).map_err(|error| WorkError::Refused(error.to_string()))?;
         let size = self.config.learner.layout().document_len() as u64;
-        Ok(Needs {
+        Ok(NeededBlobs {
             blobs: document.all_models().map(|model| (model, size)).collect(),
             from,
         })
@@ -111,7 +111,7 @@ impl WorkerActor {
             of_round(&settled, round)?;
             Ok(settled)
         };
-        let work = Work::Models { bytes };
+        let work = WorkSize::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
             let result = result.map_or_else(refused, |result| result.map_err(WorkError::Refused));
             if let Ok(settled) = &result
@@ -160,7 +160,7 @@ impl WorkerActor {
         self.run(
             ctx,
             reply,
-            Work::Models { bytes },
+            WorkSize::Models { bytes },
             job,
             move |worker, result| {
                 worker.applying = false;
@@ -182,7 +182,7 @@ impl WorkerActor {
     fn recover(
         &mut self,
         round: u64,
-        source: Source,
+        source: OutcomeSource,
         bytes: u64,
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
@@ -201,7 +201,7 @@ impl WorkerActor {
             Ok(Arc::new(RoundBase::new(&config, &settled)))
         };
         self.applying = true;
-        let work = Work::Models { bytes };
+        let work = WorkSize::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
             worker.applying = false;
             match result.map_or_else(refused, |result| result.map_err(WorkError::Refused)) {
@@ -230,15 +230,15 @@ impl WorkerActor {
         });
     }
 
-    fn source(&self, outcome: &Hash) -> Option<Source> {
+    fn source(&self, outcome: &Hash) -> Option<OutcomeSource> {
         if let Some(settled) = self.round.settled.get(outcome) {
-            return Some(Source::Settled(settled.clone()));
+            return Some(OutcomeSource::Settled(settled.clone()));
         }
         let blob = self.blobs.get(outcome)?;
         let document = Document::read(&blob).ok()?;
         let models = document.all_models().map(|model| self.blobs.get(&model));
         let models = models.collect::<Option<_>>()?;
-        Some(Source::Blobs {
+        Some(OutcomeSource::Blobs {
             blob,
             document,
             models,
@@ -286,8 +286,8 @@ impl WorkerActor {
         self.checks.advance(round);
         WorkResult {
             records: vec![
-                Record::Adopted(adopted),
-                Record::Protocol(protocol::Record::Applied { round }),
+                JournalRecord::Adopted(adopted),
+                JournalRecord::Protocol(protocol::Record::Applied { round }),
             ],
             retain: Some((retain, self.blobs.mark())),
             notices: vec![notice],
@@ -300,10 +300,10 @@ impl WorkerActor {
     }
 }
 
-fn assemble(config: &SiloConfig, source: Source) -> Result<Arc<Settled>, String> {
+fn assemble(config: &SiloConfig, source: OutcomeSource) -> Result<Arc<Settled>, String> {
     match source {
-        Source::Settled(settled) => Ok(settled),
-        Source::Blobs {
+        OutcomeSource::Settled(settled) => Ok(settled),
+        OutcomeSource::Blobs {
             blob,
             document,
             models,

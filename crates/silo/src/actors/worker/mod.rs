@@ -36,7 +36,7 @@ use crate::notice::Notice;
 use crate::outcome::Settled;
 use crate::rounds::{LastTraining, OwnState, RoundBase};
 use crate::run_state::RunState;
-use crate::surroundings::{Blobs, Pool, Work, run};
+use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
 /// Does the heavy work of one silo.
 pub(crate) struct WorkerActor {
@@ -64,7 +64,7 @@ pub(crate) struct WorkerActor {
     /// blobs are missing.
     pub(crate) again: Option<Hash>,
     pub(crate) round: CurrentRound,
-    pub(crate) wants: Waiting,
+    pub(crate) wants: WaitingWork,
 }
 
 /// State of the round under way; dropped with it.
@@ -88,14 +88,14 @@ impl Drop for CurrentRound {
 
 /// Requests that wait for blobs.
 #[derive(Default)]
-pub(crate) struct Waiting(Wants<WorkRequest>);
+pub(crate) struct WaitingWork(Wants<WorkRequest>);
 
 /// Why no work of masked rounds is done. No agreement of this program asks for it.
 const UNMASKED: &str = "this program carries out no masked rounds";
 
 /// Blobs without which work cannot begin, and members that may have them.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Needs {
+struct NeededBlobs {
     /// Hash and largest size in bytes.
     blobs: Vec<(Hash, u64)>,
     from: Vec<MemberIndex>,
@@ -173,13 +173,13 @@ impl WorkerActor {
     }
 
     /// The blobs that work needs before it can begin. An error if it never can.
-    fn needs(&self, request: &Request) -> Result<Needs, WorkError> {
+    fn needs(&self, request: &Request) -> Result<NeededBlobs, WorkError> {
         match request {
             Request::Admit { fields, from, .. } => {
                 self.base
                     .fits(&self.config, fields)
                     .map_err(WorkError::Refused)?;
-                Ok(Needs {
+                Ok(NeededBlobs {
                     blobs: vec![(fields.blob, fields.size)],
                     from: vec![*from],
                 })
@@ -196,7 +196,7 @@ impl WorkerActor {
             }
             Request::Apply { rounds, holders } => match rounds.last() {
                 Some(last) => self.needs_outcome(&last.outcome, holders),
-                None => Ok(Needs::default()),
+                None => Ok(NeededBlobs::default()),
             },
             Request::Keep {
                 outcome, holders, ..
@@ -204,7 +204,7 @@ impl WorkerActor {
                 self.bounded(outcome)?;
                 self.needs_outcome(outcome, holders)
             }
-            Request::Plan { .. } | Request::Train { .. } => Ok(Needs::default()),
+            Request::Plan { .. } | Request::Train { .. } => Ok(NeededBlobs::default()),
             Request::Prepare { .. }
             | Request::CheckKeys { .. }
             | Request::Mask { .. }
@@ -214,9 +214,13 @@ impl WorkerActor {
         }
     }
 
-    fn needs_sheet(&self, sheet: &Arc<Sheet>, holders: &[MemberIndex]) -> Result<Needs, WorkError> {
+    fn needs_sheet(
+        &self,
+        sheet: &Arc<Sheet>,
+        holders: &[MemberIndex],
+    ) -> Result<NeededBlobs, WorkError> {
         if self.round.has(sheet) {
-            return Ok(Needs::default());
+            return Ok(NeededBlobs::default());
         }
         self.needs_entries(&sheet.entries, holders)
     }
@@ -225,7 +229,7 @@ impl WorkerActor {
         &self,
         entries: &[SheetEntry],
         holders: &[MemberIndex],
-    ) -> Result<Needs, WorkError> {
+    ) -> Result<NeededBlobs, WorkError> {
         for entry in entries {
             self.base
                 .fits(&self.config, &entry.fields)
@@ -235,7 +239,7 @@ impl WorkerActor {
             .iter()
             .map(|entry| (entry.fields.blob, entry.fields.size))
             .collect();
-        Ok(Needs {
+        Ok(NeededBlobs {
             blobs,
             from: holders.to_vec(),
         })
@@ -292,7 +296,7 @@ impl WorkerActor {
         &self,
         ctx: &mut Context<Self>,
         reply: Recipient<WorkResult>,
-        work: Work,
+        work: WorkSize,
         job: impl FnOnce() -> T + Send + 'static,
         end: impl FnOnce(&mut Self, Result<T, String>) -> WorkResult + 'static,
     ) {

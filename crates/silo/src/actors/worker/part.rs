@@ -14,9 +14,9 @@ use protocol::{Hash, MemberIndex, codec};
 use super::WorkerActor;
 use crate::actors::messages::WorkResult;
 use crate::notice::Notice;
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::rounds::{Contributed, LastTraining, Personal, contribute, score, with_model};
-use crate::surroundings::Work;
+use crate::surroundings::WorkSize;
 
 impl WorkerActor {
     /// Computes the plan of the round under way.
@@ -44,7 +44,7 @@ impl WorkerActor {
         self.run(
             ctx,
             reply,
-            Work::Models { bytes },
+            WorkSize::Models { bytes },
             job,
             |_, planned| match planned {
                 Ok(planned) => Answer::Planned(planned).into(),
@@ -68,7 +68,7 @@ impl WorkerActor {
             Task::Summarise | Task::Keep => 1,
         };
         let weights = plan.weights;
-        let work = Work::Train {
+        let work = WorkSize::Train {
             samples: visits * config.learner.samples(),
         };
         let (coalition, rest) = (own.coalition, self.rest.clone());
@@ -143,7 +143,7 @@ impl WorkerActor {
             .into_iter(),
         )
         .map_err(|error| error.to_string())?;
-        let record = Record::Trained {
+        let record = JournalRecord::Trained {
             round,
             blob: blob.0,
             personal: personal.hash.0,
@@ -197,7 +197,7 @@ impl WorkerActor {
         self.run(
             ctx,
             reply,
-            Work::Models { bytes: fields.size },
+            WorkSize::Models { bytes: fields.size },
             job,
             move |_, result| {
                 let result = result.unwrap_or_else(refused);
@@ -226,7 +226,7 @@ impl WorkerActor {
             .map(|entry| entry.fields.blob)
             .map(|blob| (blob, (self.gated(&blob), self.blobs.get(&blob))))
             .collect();
-        let work = Work::Evaluate {
+        let work = WorkSize::Evaluate {
             models: models.len() as u64,
         };
         let (own, trained) = (self.own.clone(), self.trained.clone());

@@ -2,7 +2,7 @@
 
 /// A number as a cell writes it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct WrittenNumber {
     /// Its value, finite.
     pub value: f64,
     /// What stands beside the digits: a currency, a sign of per cent.
@@ -138,7 +138,7 @@ pub fn grouped(text: &str, mark: char) -> Option<String> {
 }
 
 /// A finite number, with what is written around its digits.
-pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Option<Written> {
+pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Option<WrittenNumber> {
     let value = |text: &str| {
         let value: Option<f64> = plain(text, decimal, thousands)?.parse().ok();
         value.filter(|value| value.is_finite())
@@ -151,7 +151,7 @@ pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Opt
     if bytes.iter().enumerate().all(usual)
         && let Some(value) = text.parse().ok().filter(|value: &f64| value.is_finite())
     {
-        return Some(Written {
+        return Some(WrittenNumber {
             value,
             unit: None,
             negative: match bytes.first() {
@@ -162,7 +162,7 @@ pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Opt
     }
     let text = folded(text);
     if let Some(value) = value(&text) {
-        return Some(Written {
+        return Some(WrittenNumber {
             value,
             unit: None,
             negative: match text.starts_with('-') {
@@ -206,7 +206,7 @@ pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Opt
         _ => Negative::No,
     };
     let turned = brackets || behind || ahead;
-    Some(Written {
+    Some(WrittenNumber {
         value: if turned { -size } else { size },
         unit,
         negative,
@@ -309,7 +309,7 @@ mod tests {
         let us = |text: &str| written(text, '.', Some(','));
         let german = |text: &str| written(text, ',', Some('.'));
         let of = |value, unit: Option<&str>, negative| {
-            Some(Written {
+            Some(WrittenNumber {
                 value,
                 unit: unit.map(str::to_owned),
                 negative,

@@ -9,7 +9,7 @@ use super::DataError;
 
 mod grammar;
 
-pub use grammar::{Negative, Written, core, grouped};
+pub use grammar::{Negative, WrittenNumber, core, grouped};
 use grammar::{folded, is_space};
 
 /// How the cells of a CSV file are written. Parquet files need `missing` only.
@@ -148,7 +148,7 @@ impl Format {
     }
 
     /// The number that a cell writes, and how.
-    pub fn written(&self, text: &str) -> Option<Written> {
+    pub fn written(&self, text: &str) -> Option<WrittenNumber> {
         grammar::written(text, self.decimal, self.thousands.map(spaces))
     }
 

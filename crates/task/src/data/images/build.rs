@@ -5,15 +5,15 @@ use std::path::Path;
 use methods::Split;
 
 use super::config::{ImagesConfig, ImagesFrom, TestPart};
-use super::pool::{Pool, PoolRow};
+use super::pool::{PicturePool, PoolRow};
 use super::transform::Picture;
-use crate::data::partition::{Part, PartitionConfig, Population, Traits, counts};
+use crate::data::partition::{PartitionConfig, PartitionedSilo, RowsToPartition, Traits, counts};
 use crate::data::{DataError, DataSet, Table, Target};
 use crate::random::{shuffle, stream};
 
 /// What one value of a row becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Values {
+enum ValueKind {
     /// From 0 to 255 to −1 to 1.
     Pixels,
     /// As it is.
@@ -60,7 +60,7 @@ impl ImagesConfig {
 
     fn silos_of(
         &self,
-        mut pool: Pool,
+        mut pool: PicturePool,
         silos: Option<usize>,
         default: usize,
         seed: u64,
@@ -73,7 +73,7 @@ impl ImagesConfig {
             TestPart::Pooled => pool.rows.iter_mut().for_each(|row| row.test = false),
         }
         let parts = self.parts(&pool, silos, default, seed)?;
-        let kinds: Vec<Values> = pool.sets.iter().map(|set| self.kind(set)).collect();
+        let kinds: Vec<ValueKind> = pool.sets.iter().map(|set| self.kind(set)).collect();
         let pictures = pool.sets.iter().all(|set| set.are_pictures());
         if (self.size.is_some() || self.grey) && !pictures {
             return Err(DataError::Config(
@@ -81,7 +81,7 @@ impl ImagesConfig {
                     .into(),
             ));
         }
-        let mut builder = Builder {
+        let mut builder = TableBuilder {
             config: self,
             kinds,
             size: self.size.or(self.from.defaults().size),
@@ -141,11 +141,11 @@ impl ImagesConfig {
     /// The silos and their rows, before some are chosen.
     fn parts(
         &self,
-        pool: &Pool,
+        pool: &PicturePool,
         silos: Option<usize>,
         default: usize,
         seed: u64,
-    ) -> Result<Vec<Part>, DataError> {
+    ) -> Result<Vec<PartitionedSilo>, DataError> {
         let traits: Vec<Traits> = pool
             .rows
             .iter()
@@ -156,7 +156,7 @@ impl ImagesConfig {
                 test: row.test,
             })
             .collect();
-        let population = Population {
+        let population = RowsToPartition {
             rows: &traits,
             classes: pool.classes.len(),
             domains: &pool.domains,
@@ -193,16 +193,16 @@ impl ImagesConfig {
         Ok(parts)
     }
 
-    fn kind(&self, set: &super::pictures::Pictures) -> Values {
+    fn kind(&self, set: &super::pictures::Pictures) -> ValueKind {
         match set.are_bytes() {
-            true => Values::Pixels,
-            false if self.from == ImagesFrom::OfficeCaltech => Values::Shares,
-            false => Values::Plain,
+            true => ValueKind::Pixels,
+            false if self.from == ImagesFrom::OfficeCaltech => ValueKind::Shares,
+            false => ValueKind::Plain,
         }
     }
 
     /// The rows of a silo that are used: those for training, then those for testing.
-    fn choose(&self, pool: &Pool, part: &Part, seed: u64) -> Vec<PoolRow> {
+    fn choose(&self, pool: &PicturePool, part: &PartitionedSilo, seed: u64) -> Vec<PoolRow> {
         let all = part.rows.iter().map(|&at| pool.rows[at as usize]);
         let (test, train): (Vec<PoolRow>, Vec<PoolRow>) = all.partition(|row| row.test);
         let limit = |rows: Vec<PoolRow>, most: Option<usize>, what: &str| match most {
@@ -250,10 +250,10 @@ fn chosen(
 }
 
 /// Makes tables, all with the same columns.
-struct Builder<'a> {
+struct TableBuilder<'a> {
     config: &'a ImagesConfig,
     /// What the values of each set become.
-    kinds: Vec<Values>,
+    kinds: Vec<ValueKind>,
     size: Option<usize>,
     /// Whether all pictures get three channels.
     colour: bool,
@@ -262,9 +262,13 @@ struct Builder<'a> {
     columns: Vec<String>,
 }
 
-impl Builder<'_> {
+impl TableBuilder<'_> {
     /// Looks at the first picture of each set, and for files at all that are used, for colours.
-    fn find_colour(&mut self, pool: &Pool, parts: &[Part]) -> Result<(), DataError> {
+    fn find_colour(
+        &mut self,
+        pool: &PicturePool,
+        parts: &[PartitionedSilo],
+    ) -> Result<(), DataError> {
         if self.config.grey || self.colour {
             return Ok(());
         }
@@ -283,7 +287,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn table(&mut self, pool: &Pool, rows: &[PoolRow], tests: bool) -> Result<Table, DataError> {
+    fn table(
+        &mut self,
+        pool: &PicturePool,
+        rows: &[PoolRow],
+        tests: bool,
+    ) -> Result<Table, DataError> {
         let mut table: Option<Table> = None;
         for row in rows {
             let set = &pool.sets[row.set as usize];
@@ -352,12 +361,12 @@ impl Builder<'_> {
     }
 }
 
-fn scaled(kind: Values, values: &[f32]) -> Vec<f64> {
+fn scaled(kind: ValueKind, values: &[f32]) -> Vec<f64> {
     let numbers = values.iter().map(|&value| f64::from(value));
     match kind {
-        Values::Pixels => numbers.map(|value| value / 127.5 - 1.0).collect(),
-        Values::Plain => numbers.collect(),
-        Values::Shares => {
+        ValueKind::Pixels => numbers.map(|value| value / 127.5 - 1.0).collect(),
+        ValueKind::Plain => numbers.collect(),
+        ValueKind::Shares => {
             let sum: f64 = numbers.clone().sum();
             numbers
                 .map(|value| if sum > 0.0 { value / sum } else { 0.0 })

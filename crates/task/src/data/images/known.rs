@@ -5,7 +5,7 @@ use std::path::Path;
 use super::config::ImagesFrom;
 use super::formats::npz::Npz;
 use super::formats::refused;
-use super::pool::{Labelled, Pool};
+use super::pool::{Labelled, PicturePool};
 use super::read::{arrays, cifar_file, given_domains, idx_pair, jpegs};
 use crate::data::DataError;
 use crate::random::{shuffle, stream};
@@ -92,7 +92,7 @@ impl ImagesFrom {
     ///
     /// # Errors
     /// [`DataError`]: a file that is absent or damaged.
-    pub(super) fn read_known(&self, folder: &Path) -> Result<Pool, DataError> {
+    pub(super) fn read_known(&self, folder: &Path) -> Result<PicturePool, DataError> {
         let pool = match self {
             Self::Digits => digits(folder),
             Self::FashionMnist => fashion(&folder.join("fashion_mnist")),
@@ -121,8 +121,8 @@ impl ImagesFrom {
     }
 }
 
-fn digits(folder: &Path) -> Result<Pool, DataError> {
-    let mut pool = Pool::default();
+fn digits(folder: &Path) -> Result<PicturePool, DataError> {
+    let mut pool = PicturePool::default();
     let mnist = folder.join("mnist");
     if is_published(&mnist) {
         published(&mnist, Some("MNIST"), &mut pool)?;
@@ -154,7 +154,7 @@ fn digits(folder: &Path) -> Result<Pool, DataError> {
 }
 
 /// The four files of a set in the form of MNIST, as its authors publish them.
-fn published(folder: &Path, domain: Option<&str>, pool: &mut Pool) -> Result<(), DataError> {
+fn published(folder: &Path, domain: Option<&str>, pool: &mut PicturePool) -> Result<(), DataError> {
     for (part, test) in [("train", false), ("t10k", true)] {
         let images = folder.join(format!("{part}-images-idx3-ubyte.gz"));
         let labels = folder.join(format!("{part}-labels-idx1-ubyte.gz"));
@@ -176,8 +176,8 @@ fn is_published(folder: &Path) -> bool {
     folder.join("train-images-idx3-ubyte.gz").exists()
 }
 
-fn fashion(folder: &Path) -> Result<Pool, DataError> {
-    let mut pool = Pool::default();
+fn fashion(folder: &Path) -> Result<PicturePool, DataError> {
+    let mut pool = PicturePool::default();
     if is_published(folder) {
         published(folder, None, &mut pool)?;
     } else {
@@ -195,8 +195,8 @@ fn fashion(folder: &Path) -> Result<Pool, DataError> {
     Ok(pool)
 }
 
-fn cifar10(data: &Path) -> Result<Pool, DataError> {
-    let mut pool = Pool::default();
+fn cifar10(data: &Path) -> Result<PicturePool, DataError> {
+    let mut pool = PicturePool::default();
     let original = data.join("cifar-10-batches-bin");
     if original.is_dir() {
         for batch in 1..=5 {
@@ -218,7 +218,7 @@ fn cifar10(data: &Path) -> Result<Pool, DataError> {
     Ok(pool)
 }
 
-fn pacs(path: &Path) -> Result<Pool, DataError> {
+fn pacs(path: &Path) -> Result<PicturePool, DataError> {
     let archive = Npz::open(path)?;
     let mut set = arrays(&archive, "x", "y")?;
     given_domains(&archive, "domain", &mut set)?;
@@ -228,15 +228,15 @@ fn pacs(path: &Path) -> Result<Pool, DataError> {
             *name = "art".into();
         }
     }
-    let mut pool = Pool::default();
+    let mut pool = PicturePool::default();
     pool.add(set, None, false);
     pool.notes
         .push("pacs: reduced to 32×32 pixels; the papers' pictures have 224×224".into());
     Ok(pool)
 }
 
-fn office(folder: &Path) -> Result<Pool, DataError> {
-    let mut pool = Pool::default();
+fn office(folder: &Path) -> Result<PicturePool, DataError> {
+    let mut pool = PicturePool::default();
     for (domain, file) in OFFICE {
         let archive = Npz::open(&folder.join(file))?;
         let set = arrays(&archive, "x", "y")?;
@@ -252,7 +252,7 @@ fn office(folder: &Path) -> Result<Pool, DataError> {
 ///
 /// # Errors
 /// [`DataError::File`]: other classes than 0 to 9.
-fn rename(pool: &mut Pool, folder: &Path, names: [&str; 10]) -> Result<(), DataError> {
+fn rename(pool: &mut PicturePool, folder: &Path, names: [&str; 10]) -> Result<(), DataError> {
     let numbers: Vec<String> = (0..names.len()).map(|number| number.to_string()).collect();
     if pool.classes != numbers {
         return Err(refused(

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::formats::npy::Values;
+use super::formats::npy::NpyValues;
 use super::formats::{picture, refused};
 use super::transform::Picture;
 use crate::data::DataError;
@@ -16,11 +16,11 @@ pub(crate) struct Pictures {
     /// The file or folder.
     pub path: PathBuf,
     /// How they are kept.
-    pub kept: Kept,
+    pub kept: PictureStorage,
 }
 
 /// How pictures are kept.
-pub(crate) enum Kept {
+pub(crate) enum PictureStorage {
     /// One byte per value.
     Bytes(Grid, Vec<u8>),
     /// One number per value.
@@ -122,21 +122,21 @@ impl Pictures {
     pub(crate) fn of_array(
         path: PathBuf,
         shape: &[usize],
-        values: Values,
+        values: NpyValues,
     ) -> Result<Self, DataError> {
         let grid = Grid::of(shape).map_err(|reason| refused(&path, reason))?;
         let kept = match values {
-            Values::Bytes(values) => Kept::Bytes(grid, values),
-            Values::Floats(values) => {
+            NpyValues::Bytes(values) => PictureStorage::Bytes(grid, values),
+            NpyValues::Floats(values) => {
                 if let Some(value) = values.iter().find(|value| !value.is_finite()) {
                     return Err(refused(
                         &path,
                         format!("expected finite numbers, found {value}"),
                     ));
                 }
-                Kept::Floats(grid, values)
+                PictureStorage::Floats(grid, values)
             }
-            Values::Integers(values) if grid.pictures => {
+            NpyValues::Integers(values) if grid.pictures => {
                 let byte = |&value: &i64| {
                     u8::try_from(value).map_err(|_| {
                         refused(
@@ -145,12 +145,12 @@ impl Pictures {
                         )
                     })
                 };
-                Kept::Bytes(grid, values.iter().map(byte).collect::<Result<_, _>>()?)
+                PictureStorage::Bytes(grid, values.iter().map(byte).collect::<Result<_, _>>()?)
             }
-            Values::Integers(values) => {
-                Kept::Floats(grid, values.iter().map(|&value| value as f32).collect())
+            NpyValues::Integers(values) => {
+                PictureStorage::Floats(grid, values.iter().map(|&value| value as f32).collect())
             }
-            Values::Texts(_) => return Err(refused(&path, "expected numbers, found text")),
+            NpyValues::Texts(_) => return Err(refused(&path, "expected numbers, found text")),
         };
         Ok(Self { path, kept })
     }
@@ -158,29 +158,29 @@ impl Pictures {
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         match &self.kept {
-            Kept::Bytes(grid, values) => values.len() / grid.len(),
-            Kept::Floats(grid, values) => values.len() / grid.len(),
-            Kept::Jpegs { ends, .. } => ends.len(),
-            Kept::Files(files) => files.len(),
+            PictureStorage::Bytes(grid, values) => values.len() / grid.len(),
+            PictureStorage::Floats(grid, values) => values.len() / grid.len(),
+            PictureStorage::Jpegs { ends, .. } => ends.len(),
+            PictureStorage::Files(files) => files.len(),
         }
     }
 
     /// Whether these are pictures, and not rows of features.
     pub(crate) fn are_pictures(&self) -> bool {
         match &self.kept {
-            Kept::Bytes(grid, _) | Kept::Floats(grid, _) => grid.pictures,
-            Kept::Jpegs { .. } | Kept::Files(_) => true,
+            PictureStorage::Bytes(grid, _) | PictureStorage::Floats(grid, _) => grid.pictures,
+            PictureStorage::Jpegs { .. } | PictureStorage::Files(_) => true,
         }
     }
 
     /// Whether its values are pixels from 0 to 255.
     pub(crate) fn are_bytes(&self) -> bool {
-        self.are_pictures() && !matches!(self.kept, Kept::Floats(..))
+        self.are_pictures() && !matches!(self.kept, PictureStorage::Floats(..))
     }
 
     /// Whether all have the same number of channels.
     pub(crate) fn is_uniform(&self) -> bool {
-        !matches!(self.kept, Kept::Files(_))
+        !matches!(self.kept, PictureStorage::Files(_))
     }
 
     /// Channels of the picture at position `row`.
@@ -189,8 +189,10 @@ impl Pictures {
     /// As for [`picture`](Self::picture).
     pub(crate) fn channels(&self, row: usize) -> Result<usize, DataError> {
         match &self.kept {
-            Kept::Bytes(grid, _) | Kept::Floats(grid, _) => Ok(grid.shape[0]),
-            Kept::Jpegs { .. } | Kept::Files(_) => Ok(self.picture(row)?.shape[0]),
+            PictureStorage::Bytes(grid, _) | PictureStorage::Floats(grid, _) => Ok(grid.shape[0]),
+            PictureStorage::Jpegs { .. } | PictureStorage::Files(_) => {
+                Ok(self.picture(row)?.shape[0])
+            }
         }
     }
 
@@ -203,21 +205,21 @@ impl Pictures {
     /// If there is no such row.
     pub(crate) fn picture(&self, row: usize) -> Result<Picture, DataError> {
         match &self.kept {
-            Kept::Bytes(grid, values) => Ok(Picture {
+            PictureStorage::Bytes(grid, values) => Ok(Picture {
                 shape: grid.shape,
                 values: grid.arrange(&values[row * grid.len()..][..grid.len()], f32::from),
             }),
-            Kept::Floats(grid, values) => Ok(Picture {
+            PictureStorage::Floats(grid, values) => Ok(Picture {
                 shape: grid.shape,
                 values: grid.arrange(&values[row * grid.len()..][..grid.len()], |value| value),
             }),
-            Kept::Jpegs { header, blob, ends } => {
+            PictureStorage::Jpegs { header, blob, ends } => {
                 let begin = row.checked_sub(1).map_or(0, |before| ends[before]);
                 let bytes = [header, &blob[begin..ends[row]]].concat();
                 decoded(&bytes)
                     .map_err(|reason| refused(&self.path, format!("picture {}: {reason}", row + 1)))
             }
-            Kept::Files(files) => {
+            PictureStorage::Files(files) => {
                 let path = &files[row];
                 let bytes =
                     file::read(path, PICTURE).map_err(|error| refused(path, error.to_string()))?;
@@ -269,21 +271,21 @@ mod tests {
 
     #[test]
     fn rows_of_an_array_are_given_channel_by_channel() {
-        let values = Values::Bytes((0..12).collect());
+        let values = NpyValues::Bytes((0..12).collect());
         let pictures = Pictures::of_array("a".into(), &[2, 1, 2, 3], values).unwrap();
         assert_eq!(pictures.len(), 2);
         assert_eq!(
             pictures.picture(1).unwrap().values,
             [6.0, 9.0, 7.0, 10.0, 8.0, 11.0]
         );
-        let values = Values::Integers((0..12).collect());
+        let values = NpyValues::Integers((0..12).collect());
         let pictures = Pictures::of_array("a".into(), &[2, 3, 1, 2], values).unwrap();
         assert_eq!(
             pictures.picture(1).unwrap().values,
             [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
         );
         assert!(pictures.are_bytes());
-        let values = Values::Floats(vec![0.5, -1.0]);
+        let values = NpyValues::Floats(vec![0.5, -1.0]);
         let features = Pictures::of_array("a".into(), &[1, 2], values).unwrap();
         assert!(!features.are_pictures() && !features.are_bytes());
         assert_eq!(features.picture(0).unwrap().values, [0.5, -1.0]);
@@ -295,8 +297,8 @@ mod tests {
             Ok(_) => panic!("they are no pixels"),
             Err(error) => error.to_string(),
         };
-        assert!(error(Values::Integers(vec![0, 256])).ends_with("from 0 to 255, found 256"));
-        assert!(error(Values::Floats(vec![0.0, f32::NAN])).ends_with("found NaN"));
-        assert!(error(Values::Texts(vec![String::new(); 2])).ends_with("found text"));
+        assert!(error(NpyValues::Integers(vec![0, 256])).ends_with("from 0 to 255, found 256"));
+        assert!(error(NpyValues::Floats(vec![0.0, f32::NAN])).ends_with("found NaN"));
+        assert!(error(NpyValues::Texts(vec![String::new(); 2])).ends_with("found text"));
     }
 }

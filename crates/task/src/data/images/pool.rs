@@ -61,7 +61,7 @@ pub(crate) struct PoolRow {
 
 /// All rows of a source.
 #[derive(Default)]
-pub(crate) struct Pool {
+pub(crate) struct PicturePool {
     /// Where the values are.
     pub sets: Vec<Pictures>,
     /// The masks of every set, where it has any.
@@ -78,7 +78,7 @@ pub(crate) struct Pool {
     pub notes: Vec<String>,
 }
 
-impl Pool {
+impl PicturePool {
     /// Adds the rows of a set: of the domain, if one is named, in place of those that the set knows
     /// itself, and for testing or for training.
     pub(crate) fn add(&mut self, set: Labelled, domain: Option<&str>, test: bool) {
@@ -184,11 +184,11 @@ pub(crate) fn ordered<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::formats::npy::Values;
+    use super::super::formats::npy::NpyValues;
     use super::*;
 
     fn set(classes: &[&str], labels: &[u32]) -> Labelled {
-        let values = Values::Bytes(vec![0; labels.len()]);
+        let values = NpyValues::Bytes(vec![0; labels.len()]);
         let pictures = Pictures::of_array("a".into(), &[labels.len(), 1], values);
         let classes = classes.iter().map(|&name| name.to_owned()).collect();
         match pictures {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn classes_of_several_sets_are_joined_by_name() {
-        let mut pool = Pool::default();
+        let mut pool = PicturePool::default();
         pool.add(set(&["2", "10"], &[0, 1]), Some("a"), false);
         pool.add(set(&["10", "3"], &[0, 1]), Some("b"), true);
         assert_eq!(pool.classes, ["2", "3", "10"]);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn equal_classes_keep_their_order() {
-        let mut pool = Pool::default();
+        let mut pool = PicturePool::default();
         pool.add(set(&["truck", "ship"], &[0]), None, false);
         pool.add(set(&["truck", "ship"], &[1]), None, false);
         assert_eq!(pool.classes, ["truck", "ship"]);
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn parts_domains_and_users_follow_their_rows() {
-        let mut pool = Pool::default();
+        let mut pool = PicturePool::default();
         let mut rows = set(&["0"], &[0, 0, 0]);
         rows.domains = vec!["x".into(), "y".into()];
         rows.domain = vec![1, 0, 1];

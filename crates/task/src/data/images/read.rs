@@ -3,23 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use super::config::ImageFile;
-use super::formats::npy::{Array, Values};
+use super::formats::npy::{Array, NpyValues};
 use super::formats::{cifar, folder, idx, leaf, npz::Npz, numbered, refused, same_count};
-use super::pictures::{Grid, Kept, Pictures};
-use super::pool::{Labelled, Pool};
+use super::pictures::{Grid, PictureStorage, Pictures};
+use super::pool::{Labelled, PicturePool};
 use crate::data::DataError;
 
 /// The rows of all these files.
 ///
 /// # Errors
 /// [`DataError`]: no files, a file that cannot be read, or a key that does not go with its format.
-pub(super) fn files(files: &[ImageFile]) -> Result<Pool, DataError> {
+pub(super) fn files(files: &[ImageFile]) -> Result<PicturePool, DataError> {
     if files.is_empty() {
         return Err(DataError::Config(
             "`files` of images is empty: name at least one file or folder".into(),
         ));
     }
-    let mut pool = Pool::default();
+    let mut pool = PicturePool::default();
     for file in files {
         let set = file.read()?;
         pool.add(set, file.domain.as_deref(), file.test);
@@ -29,7 +29,7 @@ pub(super) fn files(files: &[ImageFile]) -> Result<Pool, DataError> {
 
 /// The formats, as far as the keys of a file differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum PictureFormat {
     Npz,
     Cifar,
     Leaf,
@@ -37,7 +37,7 @@ enum Format {
     Idx,
 }
 
-impl Format {
+impl PictureFormat {
     fn of(path: &Path) -> Self {
         let end = path
             .extension()
@@ -76,7 +76,7 @@ impl Format {
 impl ImageFile {
     /// Its rows.
     fn read(&self) -> Result<Labelled, DataError> {
-        let format = Format::of(&self.path);
+        let format = PictureFormat::of(&self.path);
         let given = [
             ("images", &self.images),
             ("labels", &self.labels),
@@ -92,7 +92,7 @@ impl ImageFile {
             }
         }
         match format {
-            Format::Npz => {
+            PictureFormat::Npz => {
                 let archive = Npz::open(&self.path)?;
                 let images = self.images.as_deref().unwrap_or("x");
                 let labels = self.labels.as_deref().unwrap_or("y");
@@ -102,10 +102,10 @@ impl ImageFile {
                 }
                 Ok(set)
             }
-            Format::Cifar => cifar_file(&self.path),
-            Format::Leaf => leaf_files(&self.path, self.images.as_deref()),
-            Format::Folder => class_folders(&self.path),
-            Format::Idx => {
+            PictureFormat::Cifar => cifar_file(&self.path),
+            PictureFormat::Leaf => leaf_files(&self.path, self.images.as_deref()),
+            PictureFormat::Folder => class_folders(&self.path),
+            PictureFormat::Idx => {
                 let labels = self.labels.as_ref().ok_or_else(|| {
                     DataError::Config(format!(
                         "{}: an IDX file of pictures needs `labels`, the file of their labels",
@@ -128,7 +128,7 @@ pub(super) fn arrays(archive: &Npz, images: &str, labels: &str) -> Result<Labell
         return with_masks(archive, images, (labels, found));
     }
     let (classes, numbers) = match &found.values {
-        Values::Texts(names) => {
+        NpyValues::Texts(names) => {
             let classes = super::pool::ordered(names.iter().map(String::as_str));
             let place = |name| classes.iter().position(|class| class == name).unwrap_or(0) as u32;
             let numbers = names.iter().map(place).collect();
@@ -179,8 +179,8 @@ fn with_masks(
 pub(super) fn named(archive: &Npz, array: &str, numbers: &[u32]) -> Result<Vec<String>, DataError> {
     let counted = numbered(archive.path(), numbers)?;
     match archive.find(array)?.map(|found| found.values) {
-        Some(Values::Texts(names)) if names.len() >= counted.len() => Ok(names),
-        Some(Values::Texts(names)) => Err(refused(
+        Some(NpyValues::Texts(names)) if names.len() >= counted.len() => Ok(names),
+        Some(NpyValues::Texts(names)) => Err(refused(
             archive.path(),
             format!(
                 "array {array:?}: expected at least {} names, found {}",
@@ -218,7 +218,7 @@ pub(super) fn idx_pair(images: &Path, labels: &Path) -> Result<Labelled, DataErr
     }
     let numbers: Vec<u32> = values.into_iter().map(u32::from).collect();
     let (shape, values) = idx::read(images)?;
-    let pictures = Pictures::of_array(images.to_owned(), &shape, Values::Bytes(values))?;
+    let pictures = Pictures::of_array(images.to_owned(), &shape, NpyValues::Bytes(values))?;
     same_count(images, pictures.len(), numbers.len())?;
     let classes = numbered(labels, &numbers)?;
     Ok(Labelled::new(pictures, classes, numbers))
@@ -228,7 +228,7 @@ pub(super) fn idx_pair(images: &Path, labels: &Path) -> Result<Labelled, DataErr
 pub(super) fn cifar_file(path: &Path) -> Result<Labelled, DataError> {
     let found = cifar::read(path)?;
     let shape = [found.labels.len(), 3, 32, 32];
-    let pictures = Pictures::of_array(path.to_owned(), &shape, Values::Bytes(found.pixels))?;
+    let pictures = Pictures::of_array(path.to_owned(), &shape, NpyValues::Bytes(found.pixels))?;
     Ok(Labelled::new(pictures, found.classes, found.labels))
 }
 
@@ -236,7 +236,7 @@ fn class_folders(path: &Path) -> Result<Labelled, DataError> {
     let found = folder::list(path)?;
     let pictures = Pictures {
         path: path.to_owned(),
-        kept: Kept::Files(found.files),
+        kept: PictureStorage::Files(found.files),
     };
     let mut set = Labelled::new(pictures, found.classes, found.labels);
     (set.domains, set.domain) = (found.domains, found.domain);
@@ -250,10 +250,12 @@ fn leaf_files(path: &Path, images: Option<&str>) -> Result<Labelled, DataError> 
         false => path.parent().unwrap_or(Path::new("")).to_owned(),
     };
     let kept = match found.rows {
-        leaf::Rows::Numbers { width, values } => Kept::Floats(Grid::square(width), values),
-        leaf::Rows::Files(names) => {
+        leaf::LeafRows::Numbers { width, values } => {
+            PictureStorage::Floats(Grid::square(width), values)
+        }
+        leaf::LeafRows::Files(names) => {
             let folder = own.join(images.unwrap_or_default());
-            Kept::Files(names.iter().map(|name| folder.join(name)).collect())
+            PictureStorage::Files(names.iter().map(|name| folder.join(name)).collect())
         }
     };
     let pictures = Pictures {
@@ -271,7 +273,7 @@ fn leaf_files(path: &Path, images: Option<&str>) -> Result<Labelled, DataError> 
 pub(super) fn jpegs(archive: &Npz) -> Result<Labelled, DataError> {
     let path = archive.path();
     let bytes = |name: &str| match archive.array(name)?.values {
-        Values::Bytes(values) => Ok(values),
+        NpyValues::Bytes(values) => Ok(values),
         _ => Err(refused(
             path,
             format!("array {name:?}: expected bytes, found other values"),
@@ -300,7 +302,7 @@ pub(super) fn jpegs(archive: &Npz) -> Result<Labelled, DataError> {
     let classes = named(archive, "class_names", &labels)?;
     let pictures = Pictures {
         path: path.to_owned(),
-        kept: Kept::Jpegs { header, blob, ends },
+        kept: PictureStorage::Jpegs { header, blob, ends },
     };
     same_count(path, pictures.len(), labels.len())?;
     Ok(Labelled::new(pictures, classes, labels))

@@ -82,12 +82,12 @@ impl Picture {
 }
 
 /// What a new pixel takes from the old ones along one axis.
-struct Kernel {
+struct ResizeKernel {
     first: usize,
     weights: Vec<f32>,
 }
 
-impl Kernel {
+impl ResizeKernel {
     fn apply(&self, value: impl Fn(usize) -> f32) -> f32 {
         let taken = self.weights.iter().enumerate();
         taken
@@ -97,7 +97,7 @@ impl Kernel {
 }
 
 /// The kernels of all new pixels along an axis.
-fn kernels(from: usize, to: usize) -> Vec<Kernel> {
+fn kernels(from: usize, to: usize) -> Vec<ResizeKernel> {
     let scale = from as f64 / to as f64;
     let reach = scale.max(1.0);
     (0..to)
@@ -111,7 +111,7 @@ fn kernels(from: usize, to: usize) -> Vec<Kernel> {
             };
             let weights: Vec<f64> = (first..end).map(weight).collect();
             let sum: f64 = weights.iter().sum();
-            Kernel {
+            ResizeKernel {
                 first,
                 weights: weights.iter().map(|weight| (weight / sum) as f32).collect(),
             }

@@ -9,7 +9,7 @@ use super::{DataError, Format, RawFile, nearest, parquet};
 use crate::file;
 
 /// What a file holds.
-pub enum Content {
+pub enum FileContent {
     /// Parquet.
     Parquet(Vec<u8>),
     /// Text, in any encoding.
@@ -65,8 +65,8 @@ const OTHERS: [(&[u8], &str, &str); 13] = [
 pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
     let (content, notes) = content(&path)?;
     let mut file = match content {
-        Content::Parquet(bytes) => parquet::read(path, bytes)?,
-        Content::Text(bytes) => {
+        FileContent::Parquet(bytes) => parquet::read(path, bytes)?,
+        FileContent::Text(bytes) => {
             let text = format.decode(&path, bytes)?;
             RawFile::of_text(path, &text, format)?
         }
@@ -79,7 +79,7 @@ pub fn open(path: PathBuf, format: &Format) -> Result<RawFile, DataError> {
 ///
 /// # Errors
 /// [`DataError::File`].
-pub fn content(path: &Path) -> Result<(Content, Vec<String>), DataError> {
+pub fn content(path: &Path) -> Result<(FileContent, Vec<String>), DataError> {
     let bytes = bytes(path)?;
     let mut notes = Vec::new();
     if ends(path, ".gz") && !gzip_at_first(path) {
@@ -90,7 +90,7 @@ pub fn content(path: &Path) -> Result<(Content, Vec<String>), DataError> {
         .iter()
         .any(|end| ends(path, end));
     if bytes.starts_with(b"PAR1") || named {
-        return Ok((Content::Parquet(bytes), notes));
+        return Ok((FileContent::Parquet(bytes), notes));
     }
     let failed = |what: &str, hint: &str| {
         Err(DataError::File {
@@ -123,7 +123,7 @@ pub fn content(path: &Path) -> Result<(Content, Vec<String>), DataError> {
     if head.starts_with(b"{\"") || head.starts_with(b"[{") {
         return failed("JSON", "write the table as CSV");
     }
-    Ok((Content::Text(bytes), notes))
+    Ok((FileContent::Text(bytes), notes))
 }
 
 /// The bytes of a file, decompressed if they are compressed with gzip.

@@ -11,7 +11,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
-use super::{DataError, Place, RawFile, RawRow};
+use super::{DataError, RawFile, RawRow, RowPlace};
 
 /// Reads a file that is in memory. Columns of lists, of structures and of bytes that are no text are
 /// left out with a note.
@@ -29,16 +29,16 @@ pub(super) fn read(path: PathBuf, bytes: Vec<u8>) -> Result<RawFile, DataError> 
 
 /// How the values of a column are written.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ParquetKind {
     /// As the values are.
     Value,
     /// Nanoseconds since 1970.
     Nanoseconds,
 }
 
-type Rows = (Vec<String>, Vec<RawRow>, Vec<String>);
+type ParquetRows = (Vec<String>, Vec<RawRow>, Vec<String>);
 
-fn rows(bytes: Vec<u8>) -> Result<Rows, String> {
+fn rows(bytes: Vec<u8>) -> Result<ParquetRows, String> {
     let text = |error: ParquetError| error.to_string();
     let reader = SerializedFileReader::new(Bytes::from(bytes));
     let reader = reader.map_err(|error| format!("it is not a Parquet file ({error})"))?;
@@ -78,7 +78,7 @@ fn rows(bytes: Vec<u8>) -> Result<Rows, String> {
             bytes[at] |= cell.is_none();
             cells.push_field(&cell.unwrap_or_default());
         }
-        let at = Place::Row(nth as u64 + 1);
+        let at = RowPlace::Row(nth as u64 + 1);
         rows.push(RawRow { at, cells });
     }
     let kept = |at: &usize| !bytes[*at];
@@ -105,7 +105,7 @@ fn rows(bytes: Vec<u8>) -> Result<Rows, String> {
 }
 
 /// How a column is read, or what it holds that cannot be.
-fn kind(column: &Type) -> Result<Kind, &'static str> {
+fn kind(column: &Type) -> Result<ParquetKind, &'static str> {
     let info = column.get_basic_info();
     let list = info.has_repetition() && info.repetition() == parquet::basic::Repetition::REPEATED;
     if list
@@ -120,14 +120,16 @@ fn kind(column: &Type) -> Result<Kind, &'static str> {
         return Err("structures");
     }
     match info.logical_type_ref() {
-        Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => Ok(Kind::Nanoseconds),
+        Some(LogicalType::Timestamp(time)) if time.unit == TimeUnit::NANOS => {
+            Ok(ParquetKind::Nanoseconds)
+        }
         Some(LogicalType::Bson) => Err("documents"),
-        _ => Ok(Kind::Value),
+        _ => Ok(ParquetKind::Value),
     }
 }
 
 /// A value as a CSV file would write it; nothing where it is null, `None` for bytes that are no text.
-fn cell(field: &Field, kind: Kind) -> Option<String> {
+fn cell(field: &Field, kind: ParquetKind) -> Option<String> {
     Some(match field {
         Field::Null => String::new(),
         Field::Str(text) => text.trim().to_owned(),
@@ -137,7 +139,9 @@ fn cell(field: &Field, kind: Kind) -> Option<String> {
         Field::Float(value) => value.to_string(),
         Field::Double(value) => value.to_string(),
         Field::Float16(value) => value.to_f32().to_string(),
-        Field::Long(value) if matches!(kind, Kind::Nanoseconds) => moment(*value, 1_000_000_000),
+        Field::Long(value) if matches!(kind, ParquetKind::Nanoseconds) => {
+            moment(*value, 1_000_000_000)
+        }
         Field::Date(days) => date(i64::from(*days)),
         Field::TimestampMillis(value) => moment(*value, 1000),
         Field::TimestampMicros(value) => moment(*value, 1_000_000),

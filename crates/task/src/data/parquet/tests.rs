@@ -11,7 +11,7 @@ use parquet::schema::parser::parse_message_type;
 use super::*;
 
 /// One column of a file to write, two rows.
-enum Column {
+enum TestColumn {
     Int(Vec<i32>),
     Long(Vec<i64>),
     Double(Vec<f64>),
@@ -24,7 +24,7 @@ enum Column {
 }
 
 /// A Parquet file, its columns compressed.
-fn written(schema: &str, columns: &[Column], codec: Compression) -> Vec<u8> {
+fn written(schema: &str, columns: &[TestColumn], codec: Compression) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = Arc::new(WriterProperties::builder().set_compression(codec).build());
     let mut bytes = Vec::new();
@@ -33,25 +33,29 @@ fn written(schema: &str, columns: &[Column], codec: Compression) -> Vec<u8> {
     for column in columns {
         let mut writer = group.next_column().unwrap().unwrap();
         match column {
-            Column::Int(values) => writer.typed::<Int32Type>().write_batch(values, None, None),
-            Column::Long(values) => writer.typed::<Int64Type>().write_batch(values, None, None),
-            Column::Double(values) => writer.typed::<DoubleType>().write_batch(values, None, None),
-            Column::Float(values) => writer.typed::<FloatType>().write_batch(values, None, None),
-            Column::Bool(values) => writer.typed::<BoolType>().write_batch(values, None, None),
-            Column::Bytes(values) => {
+            TestColumn::Int(values) => writer.typed::<Int32Type>().write_batch(values, None, None),
+            TestColumn::Long(values) => writer.typed::<Int64Type>().write_batch(values, None, None),
+            TestColumn::Double(values) => {
+                writer.typed::<DoubleType>().write_batch(values, None, None)
+            }
+            TestColumn::Float(values) => {
+                writer.typed::<FloatType>().write_batch(values, None, None)
+            }
+            TestColumn::Bool(values) => writer.typed::<BoolType>().write_batch(values, None, None),
+            TestColumn::Bytes(values) => {
                 let values: Vec<ByteArray> = values.iter().map(|own| own.to_vec().into()).collect();
                 writer
                     .typed::<ByteArrayType>()
                     .write_batch(&values, None, None)
             }
-            Column::Fixed(values) => {
+            TestColumn::Fixed(values) => {
                 let values = values.iter().map(|own| ByteArray::from(own.clone()).into());
                 let values: Vec<_> = values.collect();
                 writer
                     .typed::<FixedLenByteArrayType>()
                     .write_batch(&values, None, None)
             }
-            Column::Repeated(values) => {
+            TestColumn::Repeated(values) => {
                 writer
                     .typed::<Int32Type>()
                     .write_batch(values, Some(&[1, 1, 1]), Some(&[0, 1, 0]))
@@ -80,21 +84,21 @@ fn columns_of_every_usual_type_are_read() {
         required int32 price (DECIMAL(9,2)); required int64 sum (DECIMAL(18,3));
         required int64 unsigned (INTEGER(64,false)); required int32 clock (TIME(MILLIS,true)); }";
     let columns = [
-        Column::Int(vec![1, -2]),
-        Column::Long(vec![9_007_199_254_740_993, i64::MIN]),
-        Column::Double(vec![0.0, -1.5e300]),
-        Column::Float(vec![0.1, 1e20]),
-        Column::Bool(vec![true, false]),
-        Column::Bytes(vec![" Süd ".as_bytes(), b"a,b"]),
-        Column::Bytes(vec![b"old", b"new"]),
-        Column::Int(vec![19_874, -1]),
-        Column::Long(vec![1_717_165_800_000, -500]),
-        Column::Long(vec![1_717_165_800_250_000, 0]),
-        Column::Long(vec![1_717_165_800_000_000_001, 86_399_000_000_000]),
-        Column::Int(vec![12_345, -5]),
-        Column::Long(vec![1_000_000_000_001, 0]),
-        Column::Long(vec![-1, 7]),
-        Column::Int(vec![52_200_000, 1]),
+        TestColumn::Int(vec![1, -2]),
+        TestColumn::Long(vec![9_007_199_254_740_993, i64::MIN]),
+        TestColumn::Double(vec![0.0, -1.5e300]),
+        TestColumn::Float(vec![0.1, 1e20]),
+        TestColumn::Bool(vec![true, false]),
+        TestColumn::Bytes(vec![" Süd ".as_bytes(), b"a,b"]),
+        TestColumn::Bytes(vec![b"old", b"new"]),
+        TestColumn::Int(vec![19_874, -1]),
+        TestColumn::Long(vec![1_717_165_800_000, -500]),
+        TestColumn::Long(vec![1_717_165_800_250_000, 0]),
+        TestColumn::Long(vec![1_717_165_800_000_000_001, 86_399_000_000_000]),
+        TestColumn::Int(vec![12_345, -5]),
+        TestColumn::Long(vec![1_000_000_000_001, 0]),
+        TestColumn::Long(vec![-1, 7]),
+        TestColumn::Int(vec![52_200_000, 1]),
     ];
     let bytes = written(schema, &columns, Compression::UNCOMPRESSED);
     let file = read("a.parquet".into(), bytes).unwrap();
@@ -118,8 +122,8 @@ fn columns_of_every_usual_type_are_read() {
 fn every_codec_is_read() {
     let schema = "message table { required int64 n; required binary text (STRING); }";
     let columns = [
-        Column::Long((0..500).collect()),
-        Column::Bytes(vec![b"the same text in every row"; 500]),
+        TestColumn::Long((0..500).collect()),
+        TestColumn::Bytes(vec![b"the same text in every row"; 500]),
     ];
     let codecs = [
         Compression::UNCOMPRESSED,
@@ -147,11 +151,11 @@ fn lists_structures_and_bytes_are_left_out_and_said() {
     let schema = "message table { required int32 age; repeated int32 many; required binary picture;
         required group place { required int32 x; } required fixed_len_byte_array(16) id (UUID); }";
     let columns = [
-        Column::Int(vec![40, 50]),
-        Column::Repeated(vec![1, 2, 3]),
-        Column::Bytes(vec![b"ok", &[0xFF, 0xD8, 0xFF]]),
-        Column::Int(vec![1, 2]),
-        Column::Fixed(vec![vec![0xAA; 16], vec![0xBB; 16]]),
+        TestColumn::Int(vec![40, 50]),
+        TestColumn::Repeated(vec![1, 2, 3]),
+        TestColumn::Bytes(vec![b"ok", &[0xFF, 0xD8, 0xFF]]),
+        TestColumn::Int(vec![1, 2]),
+        TestColumn::Fixed(vec![vec![0xAA; 16], vec![0xBB; 16]]),
     ];
     let bytes = written(schema, &columns, Compression::UNCOMPRESSED);
     let file = read("a.parquet".into(), bytes).unwrap();
@@ -220,7 +224,11 @@ fn two_columns_of_one_name_are_refused() {
 #[test]
 fn parquet_is_known_by_its_first_bytes_and_its_name() {
     let schema = "message table { required int32 age; }";
-    let bytes = written(schema, &[Column::Int(vec![40, 50])], Compression::SNAPPY);
+    let bytes = written(
+        schema,
+        &[TestColumn::Int(vec![40, 50])],
+        Compression::SNAPPY,
+    );
     let folder = std::env::temp_dir().join(format!("rota-parquet-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for name in ["a.parquet", "a.pq", "a.PARQUET", "a.dat", "a.csv"] {

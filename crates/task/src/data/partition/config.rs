@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Population;
+use super::RowsToPartition;
 
 /// How the rows of a source are partitioned into silos. The number of silos is that of the scenario,
 /// unless said otherwise.
@@ -104,7 +104,7 @@ fn hundred() -> usize {
 
 impl PartitionConfig {
     /// Whether its settings are in range, and the source has what it needs.
-    pub(super) fn check(&self, population: &Population<'_>) -> Result<(), String> {
+    pub(super) fn check(&self, population: &RowsToPartition<'_>) -> Result<(), String> {
         let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
             true => Ok(()),
             false => Err(format!(

@@ -8,11 +8,11 @@ use super::Traits;
 use crate::random::{normal, shuffle, uniform};
 
 /// Rows by what is shared out together: a class or a domain, and whether they are for testing.
-pub(super) type Groups = BTreeMap<(u32, bool), Vec<u32>>;
+pub(super) type DealtGroups = BTreeMap<(u32, bool), Vec<u32>>;
 
 /// Puts the rows into groups.
-pub(super) fn groups(rows: &[Traits], key: impl Fn(&Traits) -> (u32, bool)) -> Groups {
-    let mut groups = Groups::new();
+pub(super) fn groups(rows: &[Traits], key: impl Fn(&Traits) -> (u32, bool)) -> DealtGroups {
+    let mut groups = DealtGroups::new();
     for (at, row) in rows.iter().enumerate() {
         groups.entry(key(row)).or_default().push(at as u32);
     }
@@ -22,7 +22,7 @@ pub(super) fn groups(rows: &[Traits], key: impl Fn(&Traits) -> (u32, bool)) -> G
 /// Deals every group at random by the shares of its key, one share for each silo, at most 1 together. A
 /// silo gets its share of a group up to one row.
 pub(super) fn deal(
-    groups: Groups,
+    groups: DealtGroups,
     silos: usize,
     shares: impl Fn(u32) -> Vec<f64>,
     rng: &mut ChaCha8Rng,

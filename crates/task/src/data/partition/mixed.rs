@@ -3,13 +3,13 @@
 use rand_chacha::ChaCha8Rng;
 
 use super::deal::{dirichlet, groups};
-use super::{MixedShares, Population};
+use super::{MixedShares, RowsToPartition};
 use crate::random::shuffle;
 
 /// Every silo gets equally many rows, as many as the scarcest domain allows, in its shares of the
 /// domains; and test rows likewise.
 pub(super) fn divide(
-    population: &Population<'_>,
+    population: &RowsToPartition<'_>,
     silos: usize,
     shares: &MixedShares,
     rng: &mut ChaCha8Rng,

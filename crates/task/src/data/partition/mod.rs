@@ -36,7 +36,7 @@ pub struct Traits {
 
 /// All rows that are to be partitioned.
 #[derive(Debug, Clone, Copy)]
-pub struct Population<'a> {
+pub struct RowsToPartition<'a> {
     /// What is known of each row.
     pub rows: &'a [Traits],
     /// Number of classes.
@@ -49,7 +49,7 @@ pub struct Population<'a> {
 
 /// A silo as a partition makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct PartitionedSilo {
     /// Its name.
     pub name: String,
     /// Its rows, in ascending order.
@@ -58,7 +58,7 @@ pub struct Part {
 
 impl PartitionConfig {
     /// The number of silos, where it does not depend on how many are asked for.
-    pub fn fixed(&self, population: &Population<'_>) -> Option<usize> {
+    pub fn fixed(&self, population: &RowsToPartition<'_>) -> Option<usize> {
         match self {
             Self::Domains { silos } => Some(silos * population.domains.len()),
             Self::ThreeClients { .. } => Some(3),
@@ -75,14 +75,14 @@ impl PartitionConfig {
     /// too few rows.
     pub fn divide(
         &self,
-        population: &Population<'_>,
+        population: &RowsToPartition<'_>,
         silos: usize,
         seed: u64,
-    ) -> Result<Vec<Part>, String> {
+    ) -> Result<Vec<PartitionedSilo>, String> {
         self.check(population)?;
         let mut rng = stream(seed, "partition");
         let rows = population.rows;
-        let parts: Vec<Part> = match self {
+        let parts: Vec<PartitionedSilo> = match self {
             Self::Iid => {
                 let groups = groups(rows, |row| (0, row.test));
                 let shares = |_| vec![1.0 / silos as f64; silos];
@@ -110,8 +110,8 @@ impl PartitionConfig {
 }
 
 /// Silos with these rows, named by their numbers.
-fn numbered(parts: Vec<Vec<u32>>) -> Vec<Part> {
-    let name = |(at, rows)| Part {
+fn numbered(parts: Vec<Vec<u32>>) -> Vec<PartitionedSilo> {
+    let name = |(at, rows)| PartitionedSilo {
         name: format!("silo {}", at + 1),
         rows,
     };
@@ -119,7 +119,11 @@ fn numbered(parts: Vec<Vec<u32>>) -> Vec<Part> {
 }
 
 /// `each` silos for every domain, with equal shares of its rows.
-fn by_domain(population: &Population<'_>, each: usize, rng: &mut ChaCha8Rng) -> Vec<Part> {
+fn by_domain(
+    population: &RowsToPartition<'_>,
+    each: usize,
+    rng: &mut ChaCha8Rng,
+) -> Vec<PartitionedSilo> {
     let places = population.domains.len() * each;
     let groups = groups(population.rows, |row| (row.domain, row.test));
     let shares = |domain: u32| {
@@ -133,7 +137,7 @@ fn by_domain(population: &Population<'_>, each: usize, rng: &mut ChaCha8Rng) -> 
         _ => format!("{} {}", population.domains[place / each], place % each + 1),
     };
     let parts = deal(groups, places, shares, rng).into_iter().enumerate();
-    let named = parts.map(|(place, rows)| Part {
+    let named = parts.map(|(place, rows)| PartitionedSilo {
         name: name(place),
         rows,
     });
@@ -142,10 +146,10 @@ fn by_domain(population: &Population<'_>, each: usize, rng: &mut ChaCha8Rng) -> 
 
 /// Clients A and B with these shares of the first half of the classes, and C with the other half.
 fn three_clients(
-    population: &Population<'_>,
+    population: &RowsToPartition<'_>,
     (a, b): (f64, f64),
     rng: &mut ChaCha8Rng,
-) -> Vec<Part> {
+) -> Vec<PartitionedSilo> {
     let half = population.classes.div_ceil(2) as u32;
     let groups = groups(population.rows, |row| (row.class, row.test));
     let shares = |class: u32| {
@@ -157,7 +161,7 @@ fn three_clients(
     };
     let parts = deal(groups, 3, shares, rng);
     let named = ["A", "B", "C"].into_iter().zip(parts);
-    let named = named.map(|(name, rows)| Part {
+    let named = named.map(|(name, rows)| PartitionedSilo {
         name: name.into(),
         rows,
     });
@@ -165,12 +169,12 @@ fn three_clients(
 }
 
 /// A silo for every user with at least `least` rows.
-fn by_user(population: &Population<'_>, least: usize) -> Vec<Part> {
-    let part = |name: &String| Part {
+fn by_user(population: &RowsToPartition<'_>, least: usize) -> Vec<PartitionedSilo> {
+    let part = |name: &String| PartitionedSilo {
         name: name.clone(),
         rows: Vec::new(),
     };
-    let mut parts: Vec<Part> = population.users.iter().map(part).collect();
+    let mut parts: Vec<PartitionedSilo> = population.users.iter().map(part).collect();
     for (at, row) in population.rows.iter().enumerate() {
         parts[row.user as usize].rows.push(at as u32);
     }
@@ -181,7 +185,7 @@ fn by_user(population: &Population<'_>, least: usize) -> Vec<Part> {
 }
 
 /// Users with at least this number of rows, in their order.
-fn enough(population: &Population<'_>, least: usize) -> Vec<usize> {
+fn enough(population: &RowsToPartition<'_>, least: usize) -> Vec<usize> {
     let mut counts = vec![0usize; population.users.len()];
     for row in population.rows {
         if let Some(count) = counts.get_mut(row.user as usize) {
@@ -196,7 +200,7 @@ fn enough(population: &Population<'_>, least: usize) -> Vec<usize> {
 /// For every class, the silos' shares are drawn from a Dirichlet distribution; drawn again until every
 /// silo has at least `least` rows to train on, and one to test on where the source gives test rows.
 fn dirichlet_classes(
-    population: &Population<'_>,
+    population: &RowsToPartition<'_>,
     silos: usize,
     alpha: f64,
     least: usize,

@@ -31,14 +31,14 @@ fn divided(
     rows: &[Traits],
     silos: usize,
     seed: u64,
-) -> Result<Vec<Part>, String> {
+) -> Result<Vec<PartitionedSilo>, String> {
     let count = |of: &dyn Fn(&Traits) -> u32| {
         rows.iter()
             .map(of)
             .max()
             .map_or(0, |most| most as usize + 1)
     };
-    let population = Population {
+    let population = RowsToPartition {
         rows,
         classes: count(&|row| row.class),
         domains: &names("domain ", count(&|row| row.domain)),
@@ -49,7 +49,7 @@ fn divided(
 }
 
 /// How many rows of a silo are so.
-fn count(rows: &[Traits], part: &Part, of: impl Fn(&Traits) -> bool) -> usize {
+fn count(rows: &[Traits], part: &PartitionedSilo, of: impl Fn(&Traits) -> bool) -> usize {
     part.rows
         .iter()
         .filter(|&&at| of(&rows[at as usize]))
@@ -134,7 +134,7 @@ fn dirichlet_shares_are_those_of_the_test_rows_too_and_a_small_alpha_concentrate
         let parts = divided(&config, &rows, 5, 3).unwrap();
         let mut sum = 0.0;
         for class in 0..10 {
-            let of = |part: &Part, test| {
+            let of = |part: &PartitionedSilo, test| {
                 count(&rows, part, |row| row.class == class && row.test == test)
             };
             for part in &parts {
@@ -266,7 +266,7 @@ fn mixed_silos_have_the_given_shares_of_all_domains() {
     let shares = vec![vec![0.8, 0.2], vec![0.2, 0.8], vec![0.5, 0.5]];
     let config = PartitionConfig::Mixed(MixedShares::Given(shares));
     let parts = divided(&config, &rows, 9, 1).unwrap();
-    let of = |part: &Part, domain, test| {
+    let of = |part: &PartitionedSilo, domain, test| {
         count(&rows, part, |row| row.domain == domain && row.test == test)
     };
     let train: Vec<_> = parts
@@ -353,7 +353,7 @@ fn settings_out_of_range_are_refused_with_what_was_expected() {
         error.contains("(of domain 0, domain 1), found [0.5, 0.6] for silo 2"),
         "{error}"
     );
-    let none = Population {
+    let none = RowsToPartition {
         rows: &rows,
         classes: 4,
         domains: &[],

@@ -9,7 +9,7 @@ use csv::StringRecord;
 pub(super) const LONG: u64 = 8;
 
 /// The cells of one line, or of several with quotation marks.
-pub(super) struct Record {
+pub(super) struct CsvRecord {
     /// Where it begins, from 1.
     pub(super) line: u64,
     /// Where it begins, in bytes.
@@ -151,7 +151,7 @@ impl<'a> Lexer<'a> {
 }
 
 impl Iterator for Lexer<'_> {
-    type Item = Result<Record, OpenQuote>;
+    type Item = Result<CsvRecord, OpenQuote>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let bytes = self.text.as_bytes();
@@ -166,7 +166,7 @@ impl Iterator for Lexer<'_> {
                 Some(_) => break,
             }
         }
-        let mut record = Record {
+        let mut record = CsvRecord {
             line: self.line,
             start: self.at,
             cells: StringRecord::new(),
@@ -216,7 +216,7 @@ mod tests {
 
     fn cells(text: &str) -> Vec<(u64, Vec<String>)> {
         let records = Lexer::new(text, ',').map(|record| record.expect("no open quote"));
-        let own = |record: Record| record.cells.iter().map(String::from).collect();
+        let own = |record: CsvRecord| record.cells.iter().map(String::from).collect();
         records.map(|record| (record.line, own(record))).collect()
     }
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use csv::StringRecord;
 
-use super::{DataError, Format, Place};
+use super::{DataError, Format, RowPlace};
 
 mod lexer;
 mod shape;
 
-use lexer::{LONG, Lexer, Quote, Record};
+use lexer::{CsvRecord, LONG, Lexer, Quote};
 
 pub use shape::separator;
 pub(crate) use shape::tidied;
@@ -30,7 +30,7 @@ pub struct RawFile {
 /// One row, with as many cells as there are columns.
 pub struct RawRow {
     /// Where the row stands.
-    pub at: Place,
+    pub at: RowPlace,
     /// Its cells, in the order of the header.
     pub cells: StringRecord,
 }
@@ -171,7 +171,7 @@ impl RawFile {
         if given.is_some() {
             lexer.skip_line();
         }
-        let records: Result<Vec<Record>, _> = lexer.collect();
+        let records: Result<Vec<CsvRecord>, _> = lexer.collect();
         let records = records.map_err(|open| DataError::OpenQuote {
             path: path.clone(),
             line: open.line,
@@ -198,7 +198,7 @@ impl RawFile {
         let mut rows = Vec::new();
         let mut cut = 0;
         for record in records {
-            let at = Place::Line(record.line);
+            let at = RowPlace::Line(record.line);
             let cells = cells(record, least..=width, format.delimiter, &path, &mut cut)?;
             rows.push(RawRow { at, cells });
         }
@@ -215,7 +215,7 @@ impl RawFile {
 
 /// The names of columns: those that are given, numbers where there are none, or else the first record,
 /// which is taken.
-fn names(records: &mut std::vec::IntoIter<Record>, text: &str, format: &Format) -> Vec<String> {
+fn names(records: &mut std::vec::IntoIter<CsvRecord>, text: &str, format: &Format) -> Vec<String> {
     match &format.columns {
         Some(names) if !names.is_empty() => names.clone(),
         Some(_) => {
@@ -237,7 +237,7 @@ fn names(records: &mut std::vec::IntoIter<Record>, text: &str, format: &Format) 
 /// # Errors
 /// [`DataError`]: another number of cells, a cell that takes in rows.
 fn cells(
-    record: Record,
+    record: CsvRecord,
     widths: RangeInclusive<usize>,
     delimiter: char,
     path: &Path,
@@ -280,7 +280,7 @@ fn cells(
 }
 
 /// Whether a cell over several lines holds a line that looks like a row.
-fn takes_rows_in(record: &Record, width: usize, delimiter: char) -> bool {
+fn takes_rows_in(record: &CsvRecord, width: usize, delimiter: char) -> bool {
     let like_a_row = |line: &str| {
         let cells: Vec<&str> = line.split(delimiter).collect();
         // After a comma of a sentence there is a space.

@@ -3,7 +3,7 @@
 
 use csv::StringRecord;
 
-use super::lexer::{Lexer, Record, is_blank, is_invisible};
+use super::lexer::{CsvRecord, Lexer, is_blank, is_invisible};
 use crate::data::{Format, number};
 
 /// Words that begin the last row of a table where it sums up the others.
@@ -82,10 +82,10 @@ fn filled(cells: &StringRecord) -> usize {
 /// The table without what surrounds it, and notes on that. With `named` the first line has the names of
 /// the columns.
 pub(super) fn trimmed(
-    mut records: Vec<Record>,
+    mut records: Vec<CsvRecord>,
     named: bool,
     text: &str,
-) -> (Vec<Record>, Vec<String>) {
+) -> (Vec<CsvRecord>, Vec<String>) {
     let mut notes = Vec::new();
     let mut empty = Vec::new();
     records.retain(|record| {
@@ -159,7 +159,7 @@ fn same_names(cells: &StringRecord, header: &StringRecord) -> bool {
 }
 
 /// Records before the table: comments after `#`, titles alone in their line.
-fn ahead(records: &[Record], named: bool, text: &str) -> usize {
+fn ahead(records: &[CsvRecord], named: bool, text: &str) -> usize {
     let mut count = 0;
     while count < AHEAD.min(records.len().saturating_sub(1)) {
         let own = &records[count].cells;
@@ -201,7 +201,7 @@ fn names(cells: &StringRecord) -> bool {
 
 /// The word with which the last row says that it sums up the others. It stands in the first cell that is
 /// filled, and nowhere else in that column.
-fn total(records: &[Record]) -> Option<String> {
+fn total(records: &[CsvRecord]) -> Option<String> {
     let (last, others) = records.split_last()?;
     let (place, cell) = last
         .cells
@@ -266,7 +266,7 @@ pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
 }
 
 /// The names of the columns of a record, as they are in the file.
-pub(super) fn written_names(text: &str, record: &Record, format: &Format) -> Vec<String> {
+pub(super) fn written_names(text: &str, record: &CsvRecord, format: &Format) -> Vec<String> {
     let cells = Lexer::untrimmed(text, record.start, format.delimiter);
     let cells = cells.unwrap_or_else(|| record.cells.clone());
     cells.iter().map(String::from).collect()

@@ -30,7 +30,7 @@ fn an_ordinary_table_has_nothing_to_say() {
     let file = read(&format!("{NAMES}{ROWS}")).unwrap();
     is_the_table(&file);
     assert_eq!(file.notes, [""; 0]);
-    assert_eq!(file.rows[1].at, Place::Line(3));
+    assert_eq!(file.rows[1].at, RowPlace::Line(3));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn texts_over_a_few_lines_are_read() {
         rows,
         ["1|first line,\nsecond line\n\nthird, of \"four\"", "2|x"]
     );
-    assert_eq!(file.rows[1].at, Place::Line(6));
+    assert_eq!(file.rows[1].at, RowPlace::Line(6));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_first_line_may_name_the_separator() {
             file.notes,
             ["cells are separated by ';', as its first line says"]
         );
-        assert_eq!(file.rows[0].at, Place::Line(3));
+        assert_eq!(file.rows[0].at, RowPlace::Line(3));
     }
     let tabs = format!("sep=\t\n{}", format!("{NAMES}{ROWS}").replace(',', "\t"));
     is_the_table(&read(&tabs).unwrap());
@@ -315,7 +315,7 @@ fn lines_end_in_every_way() {
     for end in ["\r\n", "\r", "\n"] {
         let file = read(&format!("{NAMES}{ROWS}").replace('\n', end)).unwrap();
         is_the_table(&file);
-        assert_eq!(file.rows[2].at, Place::Line(4), "{end:?}");
+        assert_eq!(file.rows[2].at, RowPlace::Line(4), "{end:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Design;
 use crate::model::LayerConfig::{Dense, Relu};
-use crate::model::{LayerConfig, Start};
+use crate::model::{LayerConfig, StartWeights};
 
 /// Two 5×5 convolutions of 32 and 64 channels, each with ReLU and a 2×2 pooling, and a hidden
 /// layer of 512: with the layer of the outputs two dense ones.
@@ -19,6 +19,6 @@ pub(super) fn cnn() -> Design {
             Relu,
         ],
         image: Some([3, 32, 32]),
-        start: Start::Uniform,
+        start: StartWeights::Uniform,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Design;
 use crate::model::LayerConfig::{Dense, Dropout, Norm, Relu};
-use crate::model::{LayerConfig, Start};
+use crate::model::{LayerConfig, StartWeights};
 
 /// FedBN's network for digits: 28 → 14 → 7, so that 6272 values go into the dense layers.
 pub(super) fn digits() -> Design {
@@ -27,7 +27,7 @@ pub(super) fn digits() -> Design {
             Relu,
         ],
         image: Some([3, 28, 28]),
-        start: Start::Uniform,
+        start: StartWeights::Uniform,
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) fn cifar() -> Design {
     Design {
         layers,
         image: Some([3, 32, 32]),
-        start: Start::Uniform,
+        start: StartWeights::Uniform,
     }
 }
 
@@ -50,6 +50,6 @@ pub(super) fn fmnist() -> Design {
     Design {
         layers: vec![Dense(64), Dropout(0.5), Relu],
         image: None,
-        start: Start::Uniform,
+        start: StartWeights::Uniform,
     }
 }

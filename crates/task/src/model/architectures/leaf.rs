@@ -2,18 +2,18 @@
 
 use super::Design;
 use crate::model::LayerConfig::{AveragePool, Conv, Dense, MaxPool, Norm, Relu};
-use crate::model::{ConvConfig, LayerConfig, MaxPoolConfig, Start};
+use crate::model::{ConvConfig, LayerConfig, MaxPoolConfig, StartWeights};
 
 pub(super) fn celeba() -> Design {
-    faces(cut_off(), Start::Glorot)
+    faces(cut_off(), StartWeights::Glorot)
 }
 
 pub(super) fn celeba_padded() -> Design {
-    faces(padded(), Start::Uniform)
+    faces(padded(), StartWeights::Uniform)
 }
 
 pub(super) fn femnist() -> Design {
-    letters(LayerConfig::conv, cut_off(), Start::Glorot)
+    letters(LayerConfig::conv, cut_off(), StartWeights::Glorot)
 }
 
 pub(super) fn femnist_padded() -> Design {
@@ -26,7 +26,7 @@ pub(super) fn femnist_padded() -> Design {
             bias: true,
         })
     };
-    letters(conv, padded(), Start::Uniform)
+    letters(conv, padded(), StartWeights::Uniform)
 }
 
 /// FedCG's classifier of domains (Caldarola et al. 2021). What is between its convolutions is not stated:
@@ -41,7 +41,7 @@ pub(super) fn domains() -> Vec<LayerConfig> {
     ]
 }
 
-fn faces(pool: MaxPoolConfig, start: Start) -> Design {
+fn faces(pool: MaxPoolConfig, start: StartWeights) -> Design {
     let block = [LayerConfig::conv(32, 3), Norm, MaxPool(pool), Relu];
     Design {
         layers: [&block; 4].into_iter().flatten().cloned().collect(),
@@ -50,7 +50,11 @@ fn faces(pool: MaxPoolConfig, start: Start) -> Design {
     }
 }
 
-fn letters(conv: fn(usize, usize) -> LayerConfig, pool: MaxPoolConfig, start: Start) -> Design {
+fn letters(
+    conv: fn(usize, usize) -> LayerConfig,
+    pool: MaxPoolConfig,
+    start: StartWeights,
+) -> Design {
     Design {
         layers: vec![
             conv(32, 5),

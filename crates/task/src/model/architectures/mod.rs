@@ -9,7 +9,7 @@ mod unet;
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::{LayerConfig, Start};
+use super::layer::{LayerConfig, StartWeights};
 
 /// A network known by name. Its last layer follows from the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -62,7 +62,7 @@ pub struct Design {
     /// What it is for, if that is given.
     pub image: Option<[usize; 3]>,
     /// How weights are drawn at first.
-    pub start: Start,
+    pub start: StartWeights,
 }
 
 impl Architecture {

@@ -3,7 +3,7 @@
 
 use super::Design;
 use crate::model::LayerConfig::{Dense, Relu};
-use crate::model::Start;
+use crate::model::StartWeights;
 
 /// Eight dense layers of which the last gives the outputs; the paper says no more than "8 FC" of
 /// width 512. Weights start as in Glorot & Bengio 2010: with the smaller ones of PyTorch's layers eight
@@ -12,6 +12,6 @@ pub(super) fn regressor() -> Design {
     Design {
         layers: (0..7).flat_map(|_| [Dense(512), Relu]).collect(),
         image: None,
-        start: Start::Glorot,
+        start: StartWeights::Glorot,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Design;
 use crate::model::LayerConfig::{Norm, Relu, Skip, UpConv};
-use crate::model::{LayerConfig, Start};
+use crate::model::{LayerConfig, StartWeights};
 
 /// Channels at every depth.
 const CHANNELS: [usize; 5] = [64, 128, 256, 512, 1024];
@@ -13,7 +13,7 @@ pub(super) fn unet() -> Design {
     Design {
         layers: from_depth(0),
         image: None,
-        start: Start::Kaiming,
+        start: StartWeights::Kaiming,
     }
 }
 

@@ -61,7 +61,7 @@ pub fn leaks(tables: &[&Table], target: &Target, schema: Option<&Schema>) -> Vec
         .flat_map(|table| (0..table.len()).map(move |row| (*table, row)));
     let rows: Vec<(&Table, usize)> = rows.step_by(all.div_ceil(MOST_ROWS)).collect();
     let columns = columns(tables[0], schema);
-    let wanted = Wanted::of(&rows, target, schema, columns.len());
+    let wanted = LeakTarget::of(&rows, target, schema, columns.len());
     let mut halves: Vec<usize> = (0..rows.len()).collect();
     shuffle(&mut stream(0, "halves"), &mut halves);
     let found = columns.iter().take(MOST_COLUMNS).filter_map(|column| {
@@ -83,7 +83,7 @@ pub fn leaks(tables: &[&Table], target: &Target, schema: Option<&Schema>) -> Vec
 }
 
 /// One thing to predict, of every row.
-struct Wanted {
+struct LeakTarget {
     values: Vec<f64>,
     /// Whether they are 0 and 1.
     class: bool,
@@ -91,7 +91,7 @@ struct Wanted {
     name: String,
 }
 
-impl Wanted {
+impl LeakTarget {
     fn of(
         rows: &[(&Table, usize)],
         target: &Target,
@@ -171,7 +171,7 @@ enum What {
 }
 
 /// A column of the schema, by its places among the encoded columns.
-struct Column {
+struct ColumnPlaces {
     name: String,
     /// The number, where it holds numbers.
     number: Option<usize>,
@@ -180,9 +180,9 @@ struct Column {
 }
 
 /// The columns of a schema.
-fn columns(table: &Table, schema: Option<&Schema>) -> Vec<Column> {
+fn columns(table: &Table, schema: Option<&Schema>) -> Vec<ColumnPlaces> {
     let place = |name: &str| table.columns.iter().position(|own| own == name);
-    let plain = |(at, name): (usize, &String)| Column {
+    let plain = |(at, name): (usize, &String)| ColumnPlaces {
         name: name.clone(),
         number: Some(at),
         levels: Vec::new(),
@@ -195,7 +195,7 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<Column> {
         let own = table.columns.iter().enumerate();
         let levels =
             own.filter(|(_, own)| feature.kind.levels().is_some() && own.starts_with(&begin));
-        Column {
+        ColumnPlaces {
             name: name.to_owned(),
             number: place(name).filter(|_| feature.kind.levels().is_none()),
             levels: levels.map(|(at, _)| at).collect(),
@@ -204,12 +204,12 @@ fn columns(table: &Table, schema: Option<&Schema>) -> Vec<Column> {
     schema.columns().map(column).collect()
 }
 
-impl Column {
+impl ColumnPlaces {
     /// The score where it is high enough, and what it is.
     fn score(
         &self,
         rows: &[(&Table, usize)],
-        wanted: &Wanted,
+        wanted: &LeakTarget,
         halves: &[usize],
     ) -> Option<(f64, What)> {
         let Some(number) = self.number else {
@@ -256,7 +256,7 @@ fn codes(values: &[f64]) -> Option<Vec<usize>> {
 }
 
 /// How well the order of a number predicts.
-fn by_order(values: &[f64], wanted: &Wanted) -> Option<(f64, What)> {
+fn by_order(values: &[f64], wanted: &LeakTarget) -> Option<(f64, What)> {
     let filled = |with: f64| -> Vec<f64> {
         let each = values.iter();
         each.map(|value| if value.is_nan() { with } else { *value })
@@ -285,7 +285,7 @@ fn by_order(values: &[f64], wanted: &Wanted) -> Option<(f64, What)> {
 }
 
 /// How well the means of levels on one half of the rows predict the other half: the worse of both.
-fn by_level(levels: &[usize], wanted: &Wanted, halves: &[usize]) -> Option<(f64, What)> {
+fn by_level(levels: &[usize], wanted: &LeakTarget, halves: &[usize]) -> Option<(f64, What)> {
     let (one, other) = halves.split_at(halves.len() / 2);
     let score = |learn: &[usize], test: &[usize]| -> Option<f64> {
         let mut sums = std::collections::BTreeMap::<usize, (f64, f64)>::new();

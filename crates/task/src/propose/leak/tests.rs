@@ -29,7 +29,7 @@ fn schema(target: &str) -> Schema {
 }
 
 /// One row of what a silo wrote down.
-struct Row {
+struct StayRow {
     lab: f64,
     after: f64,
     discharge: usize,
@@ -40,7 +40,7 @@ struct Row {
 fn table(
     schema: &Schema,
     rows: usize,
-    row: impl Fn(&mut dyn FnMut() -> f64, usize) -> Row,
+    row: impl Fn(&mut dyn FnMut() -> f64, usize) -> StayRow,
 ) -> Table {
     let mut rng = stream(7, "leak");
     let mut draw = || uniform(&mut rng);
@@ -75,9 +75,9 @@ const DIED: &str = "target = { name = 'died', classes = ['no', 'yes'] }";
 const DAYS: &str = "target = { name = 'days', unit = 'd' }";
 
 /// Death by chance; `discharge` says so, `after` is measured in those who lived.
-fn hospital(draw: &mut dyn FnMut() -> f64, at: usize) -> Row {
+fn hospital(draw: &mut dyn FnMut() -> f64, at: usize) -> StayRow {
     let died = draw() < 0.3;
-    Row {
+    StayRow {
         lab: draw() + 0.5 * f64::from(u8::from(died)),
         after: if died { f64::NAN } else { draw() },
         discharge: if died {
@@ -107,7 +107,7 @@ fn a_level_or_a_gap_that_tells_who_died_is_asked_about_by_name() {
 fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
     let schema = schema(DIED);
     // Sixty rows with a bed each, and a number by chance.
-    let none = |draw: &mut dyn FnMut() -> f64, at: usize| Row {
+    let none = |draw: &mut dyn FnMut() -> f64, at: usize| StayRow {
         discharge: 0,
         after: draw(),
         ..hospital(draw, at)
@@ -115,7 +115,7 @@ fn a_level_for_every_row_and_chance_in_few_rows_are_no_reason_to_ask() {
     assert_eq!(questions(&table(&schema, 60, none), &schema), [""; 0]);
     assert_eq!(questions(&table(&schema, 19, hospital), &schema), [""; 0]);
     // One death in thirty: a third of all columns of chance put it first or last in some order of 60.
-    let one = |draw: &mut dyn FnMut() -> f64, at: usize| Row {
+    let one = |draw: &mut dyn FnMut() -> f64, at: usize| StayRow {
         target: f64::from(u8::from(at == 4)),
         lab: -((at == 4) as u8 as f64) * 9.0 + draw(),
         ..none(draw, at)
@@ -130,7 +130,7 @@ fn numbers_that_give_a_number_away_are_found_by_rank_and_by_level() {
     let stay = |draw: &mut dyn FnMut() -> f64, at: usize| {
         let days = (1.0 + 20.0 * draw()).exp2();
         let discharge = at % 3;
-        Row {
+        StayRow {
             lab: days.log2() + 3.0 * draw(),
             after: 100.0 + 7.0 * days,
             discharge,
@@ -141,7 +141,7 @@ fn numbers_that_give_a_number_away_are_found_by_rank_and_by_level() {
     let found = questions(&table(&schema, 120, stay), &schema);
     let said = "\"after\" alone has the rank correlation 1.000 with \"days\": is it known before the outcome?";
     assert_eq!(found, [said]);
-    let by_level = |draw: &mut dyn FnMut() -> f64, at: usize| Row {
+    let by_level = |draw: &mut dyn FnMut() -> f64, at: usize| StayRow {
         target: [3.0, 40.0, 11.0][at % 3] + 0.1 * draw(),
         after: draw(),
         lab: [7.0, 2.0, 9.0][at % 3],
@@ -167,7 +167,7 @@ fn of_several_classes_the_one_that_is_given_away_is_named() {
     let schema = schema("target = { name = 'exit', classes = ['home', 'died', 'moved'] }");
     let exits = |draw: &mut dyn FnMut() -> f64, at: usize| {
         let exit = (3.0 * draw()).floor();
-        Row {
+        StayRow {
             lab: draw(),
             after: if exit == 2.0 {
                 5.0 + draw()
@@ -191,7 +191,7 @@ fn a_strong_but_honest_column_is_not_asked_about() {
     let schema = schema(DIED);
     let honest = |draw: &mut dyn FnMut() -> f64, at: usize| {
         let row = hospital(draw, at);
-        Row {
+        StayRow {
             lab: row.target + 1.6 * draw(),
             after: draw(),
             discharge: usize::from(draw() < 0.5),

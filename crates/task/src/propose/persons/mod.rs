@@ -98,9 +98,9 @@ pub struct GroupColumn {
 pub fn group_column(columns: &[ColumnCells<'_>], silos: &[u32]) -> Option<GroupColumn> {
     let found = columns
         .iter()
-        .filter_map(|column| Values::of(column, silos));
-    let mut named: Vec<Values<'_>> = Vec::new();
-    let mut unnamed: Vec<(Vec<&str>, Values<'_>)> = Vec::new();
+        .filter_map(|column| ColumnValues::of(column, silos));
+    let mut named: Vec<ColumnValues<'_>> = Vec::new();
+    let mut unnamed: Vec<(Vec<&str>, ColumnValues<'_>)> = Vec::new();
     for values in found {
         if values.names_persons() {
             named.push(values);
@@ -133,13 +133,13 @@ pub fn group_column(columns: &[ColumnCells<'_>], silos: &[u32]) -> Option<GroupC
 }
 
 /// The rows of every value of a column.
-struct Values<'a> {
+struct ColumnValues<'a> {
     column: &'a ColumnCells<'a>,
     rows: usize,
     groups: Vec<Vec<usize>>,
 }
 
-impl<'a> Values<'a> {
+impl<'a> ColumnValues<'a> {
     /// `None` where a value is missing, or none repeats.
     fn of(column: &'a ColumnCells<'a>, silos: &[u32]) -> Option<Self> {
         if column.cells.iter().any(|cell| cell.is_empty()) {

@@ -76,13 +76,13 @@ const THOUSANDS: [char; 5] = [',', '.', '\'', ' ', '_'];
 
 /// What the columns of numbers tell, by mark.
 #[derive(Default)]
-struct Evidence {
+struct MarkCounts {
     decimal: [FirstCell; 2],
     thousands: [FirstCell; 5],
     either: [FirstCell; 2],
 }
 
-impl Evidence {
+impl MarkCounts {
     fn of(file: &RawFile, format: &Format) -> Self {
         let mut all = Self::default();
         for (place, column) in file.header.iter().enumerate() {
@@ -146,7 +146,7 @@ pub(super) fn found(
         (None, Some(mark)) if DECIMALS.contains(&mark) => return Ok((other(mark), Some(mark))),
         _ => {}
     }
-    let all = Evidence::of(file, format);
+    let all = MarkCounts::of(file, format);
     if given == Marks::default() {
         for mark in DECIMALS {
             if let (Some(decimal), Some(thousands)) =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    Content, DataError, Format, RawFile, by_zero_bytes, content, missing_notes, mojibake,
+    DataError, FileContent, Format, RawFile, by_zero_bytes, content, missing_notes, mojibake,
     notation_notes, open, separator,
 };
 
@@ -49,8 +49,8 @@ pub(super) fn read(path: &Path, given: Marks) -> Result<(Format, RawFile), DataE
     let mut format = Format::default();
     let (content, notes) = content(path)?;
     let bytes = match content {
-        Content::Text(bytes) => bytes,
-        Content::Parquet(_) => {
+        FileContent::Text(bytes) => bytes,
+        FileContent::Parquet(_) => {
             let file = open(path.to_owned(), &format)?;
             return Ok((format, file));
         }

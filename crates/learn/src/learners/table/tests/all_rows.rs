@@ -21,8 +21,8 @@ const SLOPE: f64 = 1.191824;
 const CLASSES: [f32; 8] = [0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0];
 
 /// A silo with some of the rows, as they are.
-fn silo(kind: Kind, targets: &[f32], places: std::ops::Range<usize>) -> TableLearner {
-    let classes = matches!(kind, Kind::Logistic);
+fn silo(kind: LearnerKind, targets: &[f32], places: std::ops::Range<usize>) -> TableLearner {
+    let classes = matches!(kind, LearnerKind::Logistic);
     let mut one = learner(kind, &table(20, 1, classes), Standardise::None);
     let features = FEATURES[places.clone()].concat();
     one.train = Arc::new(Rows::new(2, features, targets[places].to_vec()));
@@ -31,7 +31,7 @@ fn silo(kind: Kind, targets: &[f32], places: std::ops::Range<usize>) -> TableLea
 
 /// The model of the rows of two silos, trained for one round of one epoch with so small a rate that steps
 /// lead nowhere.
-fn model(kind: Kind, targets: &[f32], weight_decay: f64) -> Vec<f32> {
+fn model(kind: LearnerKind, targets: &[f32], weight_decay: f64) -> Vec<f32> {
     let silos = [0..3, 3..8].map(|places| silo(kind, targets, places));
     let pooled = TableLearner::pooled(&[&silos[0], &silos[1]]);
     let Task::Train(training) = task(1, 8, 1e-6) else {
@@ -75,14 +75,14 @@ fn is(found: &[f32], expected: [f64; 3]) {
 #[test]
 fn one_model_of_all_rows_of_a_linear_task_is_that_of_scikit_learn() {
     // LinearRegression(); Ridge(alpha=0.4), whose sum of squares is eight times our mean.
-    let squared = |decay| model(Kind::Squared, &NUMBERS, decay);
+    let squared = |decay| model(LearnerKind::Squared, &NUMBERS, decay);
     is(&squared(0.0), [1.192_148_76, -0.003_443_53, 2.491_735_54]);
     is(&squared(0.1), [1.168_330_94, -0.000_218_60, 2.499_457_87]);
     // QuantileRegressor(quantile=0.5, alpha=0).
-    let absolute = model(Kind::Absolute, &NUMBERS, 0.0);
+    let absolute = model(LearnerKind::Absolute, &NUMBERS, 0.0);
     is(&absolute, [0.857_142_86, -0.714_285_71, 3.428_571_43]);
     // LogisticRegression(C=inf), and with C = 1 / (8 · 0.1).
-    let logistic = |decay| model(Kind::Logistic, &CLASSES, decay);
+    let logistic = |decay| model(LearnerKind::Logistic, &CLASSES, decay);
     is(&logistic(0.0), [0.607_866_85, -0.249_146_04, -0.125_100_68]);
     is(&logistic(0.1), [0.485_885_08, -0.180_039_31, -0.109_542_05]);
 }
@@ -90,13 +90,13 @@ fn one_model_of_all_rows_of_a_linear_task_is_that_of_scikit_learn() {
 #[test]
 fn labels_that_a_column_separates_and_columns_that_are_equal_have_a_model_of_all_rows() {
     let apart = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0];
-    let found = model(Kind::Logistic, &apart, 0.0);
+    let found = model(LearnerKind::Logistic, &apart, 0.0);
     assert!(
         found[0] > 0.1 && found.iter().all(|value| value.abs() < 20.0),
         "{found:?}"
     );
     let one = |place: usize| {
-        let mut one = silo(Kind::Squared, &NUMBERS, 0..8);
+        let mut one = silo(LearnerKind::Squared, &NUMBERS, 0..8);
         let rows = FEATURES.map(|row| [row[0], row[place]]).concat();
         one.train = Arc::new(Rows::new(2, rows, NUMBERS.to_vec()));
         let alone = Alone {
@@ -119,7 +119,7 @@ fn labels_that_a_column_separates_and_columns_that_are_equal_have_a_model_of_all
 
 #[test]
 fn other_models_of_all_rows_are_trained_in_steps() {
-    let one = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
+    let one = learner(LearnerKind::Mlp, &table(60, 2, true), Standardise::Silo);
     let alone = Alone {
         start: one.initial(3),
         initial: 3,

@@ -4,7 +4,7 @@ use methods::strategy::{Method, OwnRadius, Participant, State, Strategy, Strateg
 use serde_json::{Value, json};
 
 use super::*;
-use crate::models::{Head, Network};
+use crate::models::{LastLayer, NetworkModel};
 use task::model::{LayerConfig, LayersConfig, NetworkConfig};
 
 /// A silo whose features lie around `shift`, with a network with a norm layer.
@@ -32,7 +32,7 @@ fn silo(shift: f64, seed: u64) -> Arc<dyn Learner> {
         LayerConfig::Dense(2),
     ];
     let config = NetworkConfig::new(LayersConfig::Listed(layers));
-    let network = Network::new(&config, 2, Head::Dense(2)).unwrap();
+    let network = NetworkModel::new(&config, 2, LastLayer::Dense(2)).unwrap();
     let cost = TransportCost::default();
     let learner = TableLearner::new(data, Box::new(network), Loss::Softmax, scale, cost);
     Arc::new(learner)

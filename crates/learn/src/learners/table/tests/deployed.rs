@@ -19,7 +19,7 @@ fn alone_it_predicts_what_it_predicts_under_the_strategy() {
     let Task::Train(training) = task(1, 8, 0.1) else {
         panic!("a training");
     };
-    let plain = learner(Kind::Mlp, &table(60, 1, true), Standardise::Silo);
+    let plain = learner(LearnerKind::Mlp, &table(60, 1, true), Standardise::Silo);
     let plain: Arc<dyn Learner> = Arc::new(plain.within(Some(0)));
     let (mut refused, mut near) = (Vec::new(), Vec::new());
     for info in STRATEGIES {
@@ -64,8 +64,11 @@ fn alone_it_predicts_what_it_predicts_under_the_strategy() {
 /// A silo whose rows are all of one domain takes out the very model that predicts them.
 #[test]
 fn a_silo_of_one_domain_takes_out_what_it_predicts_with() {
-    let plain: Arc<dyn Learner> =
-        Arc::new(learner(Kind::Mlp, &table(60, 1, true), Standardise::Silo));
+    let plain: Arc<dyn Learner> = Arc::new(learner(
+        LearnerKind::Mlp,
+        &table(60, 1, true),
+        Standardise::Silo,
+    ));
     let more = serde_json::json!({ "domains": 3, "assignment": "hard", "sigma": "identity" });
     let equipped = super::fedcg::strategy("fedcg", more)
         .equip(plain.clone())

@@ -17,9 +17,9 @@ fn fit(ridge: f64, around_start: bool) -> ExactFit {
 fn exact_fits_have_the_least_loss_and_keep_the_scale() {
     let none = Params::empty();
     let kinds = [
-        (Kind::Absolute, false),
-        (Kind::Squared, false),
-        (Kind::Logistic, true),
+        (LearnerKind::Absolute, false),
+        (LearnerKind::Squared, false),
+        (LearnerKind::Logistic, true),
     ];
     for (kind, classes) in kinds {
         let learner = learner(kind, &table(60, 4, classes), Standardise::Federation);
@@ -64,7 +64,7 @@ fn a_perceptron_with_exact_fits_is_refused_in_one_sentence() {
     });
     let config: StrategyConfig = serde_json::from_value(config).unwrap();
     let strategy = methods::strategy::build(&config, 3).unwrap();
-    let mlp = learner(Kind::Mlp, &table(50, 2, true), Standardise::Silo);
+    let mlp = learner(LearnerKind::Mlp, &table(50, 2, true), Standardise::Silo);
     let radius = methods::strategy::OwnRadius::default();
     let error = methods::strategy::equip(&*strategy, Arc::new(mlp), &radius);
     assert_eq!(

@@ -70,7 +70,7 @@ fn agreed(model: &Params) -> Params {
 
 #[test]
 fn steps_taken_one_by_one_are_those_of_a_training() {
-    let learner = learner(Kind::Mlp, &table(60, 1, true), Standardise::Silo);
+    let learner = learner(LearnerKind::Mlp, &table(60, 1, true), Standardise::Silo);
     let Task::Train(training) = plain(2, 8, 0.05) else {
         unreachable!()
     };
@@ -93,7 +93,7 @@ fn steps_taken_one_by_one_are_those_of_a_training() {
 
 #[test]
 fn outputs_measure_as_the_model_does() {
-    for (kind, classes) in [(Kind::Squared, false), (Kind::Mlp, true)] {
+    for (kind, classes) in [(LearnerKind::Squared, false), (LearnerKind::Mlp, true)] {
         let learner = learner(kind, &table(60, 1, classes), Standardise::Federation);
         let model = learner.initial(3);
         let none = Params::empty();
@@ -111,7 +111,7 @@ fn outputs_measure_as_the_model_does() {
 #[test]
 fn a_classifier_learns_any_labels_of_the_rows() {
     for standardise in [Standardise::Silo, Standardise::Federation] {
-        let learner = learner(Kind::Squared, &table(120, 1, false), standardise);
+        let learner = learner(LearnerKind::Squared, &table(120, 1, false), standardise);
         let labels: Vec<u32> = (0..learner.samples() as usize)
             .map(|row| u32::from(learner.train.features(row)[1] > 0.0) * 2)
             .collect();
@@ -146,9 +146,9 @@ fn trained_summary(learner: &TableLearner, start: &Params) -> Option<Params> {
 #[test]
 fn branches_that_stay_silent_leave_every_bit_of_a_training() {
     let table = table(60, 1, true);
-    let bare = learner(Kind::Mlp, &table, Standardise::Silo);
+    let bare = learner(LearnerKind::Mlp, &table, Standardise::Silo);
     let silent = json!({ "lambda": 0, "learn-lambda": false, "domains": 3 });
-    let silent = equipped(learner(Kind::Mlp, &table, Standardise::Silo), silent);
+    let silent = equipped(learner(LearnerKind::Mlp, &table, Standardise::Silo), silent);
     let task = plain(3, 8, 0.05);
     let own = trained(&bare, &bare.initial(4), &task, 9);
     let cut = trained(&*silent, &silent.initial(4), &task, 9);
@@ -168,9 +168,9 @@ fn branches_that_stay_silent_leave_every_bit_of_a_training() {
 #[test]
 fn outputs_are_those_of_the_layer_with_its_branches() {
     let table = table(60, 1, true);
-    let bare = learner(Kind::Logistic, &table, Standardise::Silo);
+    let bare = learner(LearnerKind::Logistic, &table, Standardise::Silo);
     let by = equipped(
-        learner(Kind::Logistic, &table, Standardise::Silo),
+        learner(LearnerKind::Logistic, &table, Standardise::Silo),
         json!({ "domains": 3 }),
     );
     let model = by.initial(4);
@@ -248,7 +248,7 @@ fn a_step_is_the_rate_times_finite_differences() {
             .as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
-        for kind in [Kind::Logistic, Kind::Mlp] {
+        for kind in [LearnerKind::Logistic, LearnerKind::Mlp] {
             let by = equipped(learner(kind, &table, Standardise::Silo), options.clone());
             let start = agreed(&by.initial(2));
             let graph = [0.6, 0.4, 0.3, 0.7];
@@ -314,7 +314,10 @@ fn a_student_that_is_certain_gives_hard_domains_in_all_layers() {
         let options = json!({
             "domains": 2, "layers": "all", "assignment": assignment, "projection": "none",
         });
-        equipped(learner(Kind::Mlp, &table, Standardise::Silo), options)
+        equipped(
+            learner(LearnerKind::Mlp, &table, Standardise::Silo),
+            options,
+        )
     };
     let (soft, hard) = (of("soft"), of("hard"));
     let model = soft.initial(4);
@@ -341,10 +344,10 @@ fn a_mixture_of_outputs_is_the_output_of_the_mixture() {
     // Where it is not known that the layer makes the outputs, rows go one by one.
     let table = table(60, 1, true);
     let by = equipped(
-        learner(Kind::Mlp, &table, Standardise::Silo),
+        learner(LearnerKind::Mlp, &table, Standardise::Silo),
         json!({ "domains": 3 }),
     );
-    let hidden = Arc::new(Hidden(learner(Kind::Mlp, &table, Standardise::Silo)));
+    let hidden = Arc::new(Hidden(learner(LearnerKind::Mlp, &table, Standardise::Silo)));
     let one_by_one = strategy("fedcg", json!({ "domains": 3 }))
         .equip(hidden)
         .unwrap();
@@ -427,9 +430,9 @@ impl Outputs for Hidden {
 #[test]
 fn momentum_and_decay_are_those_of_a_training_up_to_rounding() {
     let table = table(60, 1, true);
-    let bare = learner(Kind::Mlp, &table, Standardise::Silo);
+    let bare = learner(LearnerKind::Mlp, &table, Standardise::Silo);
     let silent = json!({ "lambda": 0, "learn-lambda": false });
-    let silent = equipped(learner(Kind::Mlp, &table, Standardise::Silo), silent);
+    let silent = equipped(learner(LearnerKind::Mlp, &table, Standardise::Silo), silent);
     let optimiser = Optimiser::Sgd {
         rate: 0.05,
         momentum: 0.9,
@@ -473,7 +476,7 @@ fn domains_of_rows_mixed_in_every_silo_reach_their_branches() {
         if known {
             table.domains = (0..160).map(|row| row % 2).collect();
         }
-        learner(Kind::Logistic, &table, Standardise::None)
+        learner(LearnerKind::Logistic, &table, Standardise::None)
     };
     let accuracy = |silo: TableLearner| {
         let silo = equipped(silo, options.clone());
@@ -517,7 +520,7 @@ fn a_student_of_given_domains_sorts_the_rows_of_silos_without_a_domain() {
                 "domains": 2, "given": true, "sigma": "identity", "projection": "none",
                 "student-rate": 0.2,
             });
-            let silo = learner(Kind::Logistic, table, Standardise::None).within(domain);
+            let silo = learner(LearnerKind::Logistic, table, Standardise::None).within(domain);
             equipped(silo, options)
         };
         let silos = [0, 1].map(|at| by(&opposite(&[at as u32], 120), given[at]));

@@ -10,7 +10,7 @@ use super::*;
 fn stochastic_representations_learn_classes_and_keep_those_of_classes_at_home() {
     for standardise in [Standardise::Silo, Standardise::Federation] {
         let table = table(300, 1, true);
-        let bare = Arc::new(learner(Kind::Mlp, &table, standardise));
+        let bare = Arc::new(learner(LearnerKind::Mlp, &table, standardise));
         let by = strategy("fedsr", json!({})).equip(bare.clone()).unwrap();
         let layout = |learner: &dyn Learner| summary_layout(learner);
         assert_eq!(layout(&*by), layout(&*bare));
@@ -55,7 +55,7 @@ fn stochastic_representations_learn_classes_and_keep_those_of_classes_at_home() 
 fn the_length_of_representations_has_a_price() {
     let table = table(200, 1, true);
     let weights = |length: f64| {
-        let bare = Arc::new(learner(Kind::Mlp, &table, Standardise::Silo));
+        let bare = Arc::new(learner(LearnerKind::Mlp, &table, Standardise::Silo));
         let by = strategy("fedsr", json!({ "length": length }))
             .equip(bare)
             .unwrap();
@@ -74,7 +74,7 @@ fn the_length_of_representations_has_a_price() {
 
 #[test]
 fn a_model_without_a_hidden_layer_or_classes_is_refused() {
-    for (kind, classes) in [(Kind::Logistic, true), (Kind::Squared, false)] {
+    for (kind, classes) in [(LearnerKind::Logistic, true), (LearnerKind::Squared, false)] {
         let bare = learner(kind, &table(60, 1, classes), Standardise::Silo);
         let refused = strategy("fedsr", json!({}))
             .equip(Arc::new(bare))

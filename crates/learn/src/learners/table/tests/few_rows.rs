@@ -2,7 +2,7 @@
 
 use methods::learner::ExactFit;
 use methods::robust::Ridge;
-use methods::serving::{Alone, Comparison, Effort, Local, Way};
+use methods::serving::{Alone, CandidateComparison, Effort, LocalModels, Way};
 
 use super::*;
 
@@ -70,8 +70,8 @@ fn alone(learner: &TableLearner, seed: u64) -> Alone {
     }
 }
 
-fn tuned(learner: &TableLearner, seed: u64) -> Local {
-    Local::tune(learner, &alone(learner, seed), 5, Effort::Full).unwrap()
+fn tuned(learner: &TableLearner, seed: u64) -> LocalModels {
+    LocalModels::tune(learner, &alone(learner, seed), 5, Effort::Full).unwrap()
 }
 
 fn test_loss(learner: &TableLearner, model: &Params) -> f64 {
@@ -134,7 +134,7 @@ fn with_a_dozen_rows_the_choice_does_no_harm_whatever_the_common_model() {
         for seed in (0..SILOS).filter(|seed: &u64| !seed.is_multiple_of(6)) {
             let learner = small(seed);
             let local = tuned(&learner, seed);
-            let chosen = Comparison {
+            let chosen = CandidateComparison {
                 plain: &learner,
                 equipped: &learner,
                 alone: &alone(&learner, seed),

@@ -34,8 +34,11 @@ fn stamps(rows: usize, seed: u64, (zero, step): (f64, f64), start: f64, classes:
 }
 
 /// The metric of a federation of two silos after training on both in turn.
-fn reached(kind: Kind, standardise: Standardise, of: (f64, f64), start: f64) -> f64 {
-    let classes = !matches!(kind, Kind::Absolute | Kind::Squared | Kind::Numbers);
+fn reached(kind: LearnerKind, standardise: Standardise, of: (f64, f64), start: f64) -> f64 {
+    let classes = !matches!(
+        kind,
+        LearnerKind::Absolute | LearnerKind::Squared | LearnerKind::Numbers
+    );
     let silos =
         [1, 2].map(|seed| learner(kind, &stamps(150, seed, of, start, classes), standardise));
     let mut model = silos[0].initial(0);
@@ -59,11 +62,11 @@ fn columns_far_from_zero_keep_the_digits_that_decide() {
     for standardise in [Standardise::Federation, Standardise::Silo] {
         for of in LARGE {
             let named = format!("{of:?}, {standardise:?}");
-            let linear = reached(Kind::Squared, standardise, of, 0.0);
+            let linear = reached(LearnerKind::Squared, standardise, of, 0.0);
             assert!(linear < 0.2, "linear, {named}: {linear}");
-            let layers = reached(Kind::Numbers, standardise, of, 0.0);
+            let layers = reached(LearnerKind::Numbers, standardise, of, 0.0);
             assert!(layers < 1.0, "mlp, {named}: {layers}");
-            for kind in [Kind::Logistic, Kind::Mlp] {
+            for kind in [LearnerKind::Logistic, LearnerKind::Mlp] {
                 let right = reached(kind, standardise, of, 0.0);
                 assert!(right > 0.93, "classes, {named}: {right}");
             }
@@ -75,7 +78,7 @@ fn columns_far_from_zero_keep_the_digits_that_decide() {
 fn a_target_far_from_zero_is_predicted_as_one_at_zero() {
     for standardise in [Standardise::Federation, Standardise::Silo] {
         for start in [1e9, -1e9, 1.7e12] {
-            let error = reached(Kind::Squared, standardise, (1.7e12, 1e3), start);
+            let error = reached(LearnerKind::Squared, standardise, (1.7e12, 1e3), start);
             assert!(error < 0.2, "{start}, {standardise:?}: {error}");
         }
     }
@@ -119,7 +122,7 @@ fn without_scaling_columns_that_single_precision_cannot_hold_are_refused_by_name
 #[test]
 fn summaries_hold_the_digits_of_a_sum() {
     let table = stamps(150, 1, (1.7e12, 1.0), 1e9, false);
-    let learner = learner(Kind::Squared, &table, Standardise::Federation);
+    let learner = learner(LearnerKind::Squared, &table, Standardise::Federation);
     let summary = learner.summarise().unwrap();
     let number = |name: &str, column: usize| f64::from(summary.tensor(name).unwrap()[column]);
     let (rows, count) = (&learner.train, learner.samples() as f64);
@@ -134,7 +137,7 @@ fn summaries_hold_the_digits_of_a_sum() {
 #[test]
 fn parts_of_rows_keep_their_digits() {
     let table = stamps(60, 1, (1.7e12, 1.0), 1e9, false);
-    let learner = learner(Kind::Squared, &table, Standardise::Federation);
+    let learner = learner(LearnerKind::Squared, &table, Standardise::Federation);
     let rows = &*learner.train;
     let last = rows.len() - 1;
     let same = |other: &Rows, at: usize, row: usize| {

@@ -38,7 +38,7 @@ fn table(rows: usize, seed: u64, classes: bool) -> Table {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum LearnerKind {
     Absolute,
     Squared,
     Logistic,
@@ -49,10 +49,12 @@ enum Kind {
     Wide,
 }
 
-fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner {
+fn learner(kind: LearnerKind, table: &Table, standardise: Standardise) -> TableLearner {
     let target = match kind {
-        Kind::Absolute | Kind::Squared | Kind::Numbers => Target::Number { unit: "m".into() },
-        Kind::Logistic | Kind::Mlp | Kind::Wide => {
+        LearnerKind::Absolute | LearnerKind::Squared | LearnerKind::Numbers => {
+            Target::Number { unit: "m".into() }
+        }
+        LearnerKind::Logistic | LearnerKind::Mlp | LearnerKind::Wide => {
             Target::Classes(vec!["low".into(), "high".into()])
         }
     };
@@ -64,15 +66,15 @@ fn learner(kind: Kind, table: &Table, standardise: Standardise) -> TableLearner 
     let data = Prepared::new("s", table, target, &split, standardise, 9).unwrap();
     let linear = Box::new(Linear { features: 2 });
     let (model, loss): (Box<dyn Model>, _) = match kind {
-        Kind::Absolute => (linear, Loss::Regression(RegressionLoss::Absolute)),
-        Kind::Squared => (linear, Loss::Regression(RegressionLoss::Squared)),
-        Kind::Logistic => (linear, Loss::Logistic),
-        Kind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
-        Kind::Numbers => (
+        LearnerKind::Absolute => (linear, Loss::Regression(RegressionLoss::Absolute)),
+        LearnerKind::Squared => (linear, Loss::Regression(RegressionLoss::Squared)),
+        LearnerKind::Logistic => (linear, Loss::Logistic),
+        LearnerKind::Mlp => (Box::new(Mlp::new(2, &[16], 2)), Loss::Softmax),
+        LearnerKind::Numbers => (
             Box::new(Mlp::new(2, &[16], 1)),
             Loss::Regression(RegressionLoss::Squared),
         ),
-        Kind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
+        LearnerKind::Wide => (Box::new(Mlp::new(2, &[256, 256], 2)), Loss::Softmax),
     };
     TableLearner::new(data, model, loss, standardise, TransportCost::default())
 }
@@ -107,7 +109,11 @@ fn test_metrics(learner: &TableLearner, model: &Params) -> Metrics {
 
 #[test]
 fn shuffled_targets_keep_the_rows_and_teach_nothing() {
-    let honest = learner(Kind::Logistic, &table(200, 1, true), Standardise::Silo);
+    let honest = learner(
+        LearnerKind::Logistic,
+        &table(200, 1, true),
+        Standardise::Silo,
+    );
     let wrong = honest.with_shuffled_targets(3);
     let sum = |learner: &TableLearner| -> f32 { learner.train.targets().iter().sum() };
     assert_eq!(
@@ -126,7 +132,11 @@ fn shuffled_targets_keep_the_rows_and_teach_nothing() {
 
 #[test]
 fn absolute_loss_converges_on_few_rows() {
-    let learner = learner(Kind::Absolute, &table(66, 1, false), Standardise::Silo);
+    let learner = learner(
+        LearnerKind::Absolute,
+        &table(66, 1, false),
+        Standardise::Silo,
+    );
     assert_eq!(learner.samples(), 39);
     for batch in [8, 0] {
         let epochs = if batch == 0 { 2000 } else { 200 };
@@ -146,7 +156,7 @@ fn absolute_loss_converges_on_few_rows() {
 
 #[test]
 fn logistic_regression_and_perceptron_learn_classes() {
-    for (kind, rate) in [(Kind::Logistic, 0.1), (Kind::Mlp, 0.02)] {
+    for (kind, rate) in [(LearnerKind::Logistic, 0.1), (LearnerKind::Mlp, 0.02)] {
         let learner = learner(kind, &table(300, 1, true), Standardise::Silo);
         let update = run(&learner, &learner.initial(0), &task(60, 16, rate), 1);
         let metrics = test_metrics(&learner, &update.shared);
@@ -190,8 +200,8 @@ fn common_scale(start: &Params, summaries: &[Params]) -> Params {
 #[test]
 fn a_federation_of_one_standardises_as_the_silo_itself() {
     for (kind, classes, metric) in [
-        (Kind::Squared, false, "mae"),
-        (Kind::Logistic, true, "log-loss"),
+        (LearnerKind::Squared, false, "mae"),
+        (LearnerKind::Logistic, true, "log-loss"),
     ] {
         let table = table(120, 3, classes);
         let own = learner(kind, &table, Standardise::Silo);
@@ -247,7 +257,7 @@ fn a_federation_of_one_standardises_as_the_silo_itself() {
 
 #[test]
 fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
-    let scale = Scale::new(1, true);
+    let scale = ColumnScaling::new(1, true);
     let rows =
         |values: &[f32]| Rows::new(1, values.to_vec(), values.iter().map(|v| v * 2.0).collect());
     let layout = Layout::new(scale.tensors().to_vec()).unwrap();
@@ -266,7 +276,11 @@ fn summaries_of_two_halves_merge_into_the_summary_of_all_rows() {
 
 #[test]
 fn robust_losses_are_those_of_the_weights_and_outputs() {
-    let absolute = learner(Kind::Absolute, &table(50, 2, false), Standardise::Silo);
+    let absolute = learner(
+        LearnerKind::Absolute,
+        &table(50, 2, false),
+        Standardise::Silo,
+    );
     let model = run(&absolute, &absolute.initial(0), &task(20, 8, 0.01), 1).shared;
     let plain = absolute
         .robust_loss(&model, &Params::empty(), 0.0, Split::Train)
@@ -286,7 +300,11 @@ fn robust_losses_are_those_of_the_weights_and_outputs() {
         .unwrap();
     assert!((robust - plain - 0.3 * (1.0 + squares).sqrt()).abs() < 1e-6);
 
-    let logistic = learner(Kind::Logistic, &table(50, 2, true), Standardise::Silo);
+    let logistic = learner(
+        LearnerKind::Logistic,
+        &table(50, 2, true),
+        Standardise::Silo,
+    );
     let model = run(&logistic, &logistic.initial(0), &task(20, 8, 0.1), 1).shared;
     let losses: Vec<f64> = [0.0, 0.1, 0.5]
         .map(|radius| {
@@ -313,7 +331,7 @@ fn grid(folds: usize) -> Radius {
 #[test]
 fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
     let none = Params::empty();
-    let mlp = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
+    let mlp = learner(LearnerKind::Mlp, &table(60, 2, true), Standardise::Silo);
     let model = run(&mlp, &mlp.initial(0), &task(20, 8, 0.02), 1).shared;
     let losses = [0.0, 0.1, 0.4].map(|radius| {
         mlp.robust_loss(&model, &none, radius, Split::Train)
@@ -340,10 +358,14 @@ fn robust_losses_of_a_perceptron_bound_the_loss_of_moved_rows() {
     }
     // A perceptron without hidden layers is linear: two outputs are a logistic model.
     let (w, b) = (vec![0.4f32, -0.7], 0.2f32);
-    let logistic = learner(Kind::Logistic, &table(60, 2, true), Standardise::Silo);
+    let logistic = learner(
+        LearnerKind::Logistic,
+        &table(60, 2, true),
+        Standardise::Silo,
+    );
     let named = vec![("weight".into(), w.clone()), ("bias".into(), vec![b])];
     let one = logistic.params(|_| (), named);
-    let mut flat = learner(Kind::Mlp, &table(60, 2, true), Standardise::Silo);
+    let mut flat = learner(LearnerKind::Mlp, &table(60, 2, true), Standardise::Silo);
     flat.model = Arc::new(Mlp::new(2, &[], 2));
     flat.layout = Layout::new(flat.model.tensors()).unwrap();
     let both = vec![0.0, 0.0, w[0], w[1]];
@@ -370,7 +392,10 @@ fn fitted(learner: &dyn Learner, start: &Params, work: Work<'_>) -> Result<Updat
 #[test]
 fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
     let none = Params::empty();
-    for (kind, classes) in [(Kind::Absolute, false), (Kind::Logistic, true)] {
+    for (kind, classes) in [
+        (LearnerKind::Absolute, false),
+        (LearnerKind::Logistic, true),
+    ] {
         let learner = learner(kind, &table(60, 4, classes), Standardise::Federation);
         let summary = run(&learner, &learner.initial(0), &Task::Summarise, 0).shared;
         let start = common_scale(&learner.initial(0), &[summary]);
@@ -415,7 +440,10 @@ fn robust_fits_are_the_least_robust_losses_and_keep_the_scale() {
 #[test]
 fn a_radius_is_chosen_from_the_silos_own_rows() {
     let none = Params::empty();
-    for (kind, classes) in [(Kind::Absolute, false), (Kind::Logistic, true)] {
+    for (kind, classes) in [
+        (LearnerKind::Absolute, false),
+        (LearnerKind::Logistic, true),
+    ] {
         let learner = learner(kind, &table(40, 4, classes), Standardise::Silo);
         let start = learner.initial(0);
         let radius = |rule: &Radius| (&learner as &dyn Learner).radius(&start, &none, rule);
@@ -437,7 +465,11 @@ fn a_radius_is_chosen_from_the_silos_own_rows() {
         assert_eq!(radius(&Radius::ByRows(two)), Ok(0.1));
     }
     // Fewer rows than folds.
-    let few = learner(Kind::Absolute, &table(12, 4, false), Standardise::Silo);
+    let few = learner(
+        LearnerKind::Absolute,
+        &table(12, 4, false),
+        Standardise::Silo,
+    );
     let few: &dyn Learner = &few;
     assert!(few.radius(&few.initial(0), &none, &grid(50)).is_ok());
 }
@@ -445,7 +477,11 @@ fn a_radius_is_chosen_from_the_silos_own_rows() {
 #[test]
 fn robust_losses_are_measured_on_any_part() {
     let none = Params::empty();
-    let learner = learner(Kind::Logistic, &table(80, 4, true), Standardise::Silo);
+    let learner = learner(
+        LearnerKind::Logistic,
+        &table(80, 4, true),
+        Standardise::Silo,
+    );
     let model = run(&learner, &learner.initial(0), &task(10, 8, 0.1), 1).shared;
     let held = learner.holding_out(0, 4, 7).unwrap();
     let loss = |radius| held.loss(&model, &none, radius, Split::Validation);
@@ -469,21 +505,21 @@ fn capabilities_are_those_of_the_model_family_and_the_loss() {
     };
     let (silo, common) = (Standardise::Silo, Standardise::Federation);
     let lacked = [
-        (Kind::Absolute, false, common, vec![StochasticModels]),
+        (LearnerKind::Absolute, false, common, vec![StochasticModels]),
         (
-            Kind::Logistic,
+            LearnerKind::Logistic,
             true,
             silo,
             vec![Summaries, StochasticModels],
         ),
         (
-            Kind::Mlp,
+            LearnerKind::Mlp,
             true,
             silo,
             vec![Summaries, RobustFits, ExactFits],
         ),
         (
-            Kind::Squared,
+            LearnerKind::Squared,
             false,
             silo,
             vec![Summaries, RobustLosses, RobustFits, StochasticModels],
@@ -496,7 +532,7 @@ fn capabilities_are_those_of_the_model_family_and_the_loss() {
 
 #[test]
 fn a_missing_capability_an_unfit_model_and_a_divergence_are_errors() {
-    let mlp = learner(Kind::Mlp, &table(50, 2, true), Standardise::Silo);
+    let mlp = learner(LearnerKind::Mlp, &table(50, 2, true), Standardise::Silo);
     let (start, none) = (mlp.initial(0), Params::empty());
     let by: &dyn Learner = &mlp;
     assert!(by.loss(&start, &none, 0.0, Split::Train).unwrap() > 0.0);
@@ -505,7 +541,11 @@ fn a_missing_capability_an_unfit_model_and_a_divergence_are_errors() {
         by.radius(&start, &none, &grid(3)),
         Err(missing(Capability::RobustFits))
     );
-    let squared = learner(Kind::Squared, &table(50, 2, false), Standardise::Silo);
+    let squared = learner(
+        LearnerKind::Squared,
+        &table(50, 2, false),
+        Standardise::Silo,
+    );
     let by: &dyn Learner = &squared;
     let first = squared.initial(0);
     assert!(by.loss(&first, &none, 0.0, Split::Train).unwrap() > 0.0);
@@ -545,7 +585,11 @@ fn a_missing_capability_an_unfit_model_and_a_divergence_are_errors() {
 
 #[test]
 fn the_same_arguments_give_the_same_bits_on_any_thread() {
-    for (kind, batch) in [(Kind::Logistic, 16), (Kind::Mlp, 16), (Kind::Wide, 120)] {
+    for (kind, batch) in [
+        (LearnerKind::Logistic, 16),
+        (LearnerKind::Mlp, 16),
+        (LearnerKind::Wide, 120),
+    ] {
         let learner = &learner(kind, &table(200, 2, true), Standardise::Silo);
         let start = &learner.initial(0);
         let go = |seed| run(learner, start, &task(5, batch, 0.05), seed).shared;

@@ -9,12 +9,12 @@ fn the_head_is_known_and_can_be_exchanged() {
         image: Some([1, 16, 16]),
         ..named(Architecture::Unet)
     };
-    let network = network(&config, Head::Pixels(256));
+    let network = network(&config, LastLayer::Pixels(256));
     let own = network.tensors();
     let head = network.output_layer().unwrap();
     assert!(own.last().unwrap().name.starts_with(&head), "{head}");
     let values = NetworkConfig::new(LayersConfig::Listed(vec![LayerConfig::Dense(7)]));
-    let dense = Network::new(&values, 256, Head::Dense(2)).unwrap();
+    let dense = NetworkModel::new(&values, 256, LastLayer::Dense(2)).unwrap();
     let own = dense.tensors();
     let classifier = dense.classifier(256, 5, &[64]).tensors();
     let body = own.len() - 2;
@@ -29,7 +29,7 @@ fn the_classifier_of_images_is_that_of_fedcg() {
             width,
             ..named(Architecture::LeafCeleba)
         };
-        let network = network(&config, Head::Dense(2));
+        let network = network(&config, LastLayer::Dense(2));
         let tensors = network.classifier(3 * 84 * 84, 4, &[]).tensors();
         let shapes: Vec<_> = tensors.iter().map(|tensor| tensor.shape.clone()).collect();
         let expected = [

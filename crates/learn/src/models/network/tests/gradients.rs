@@ -15,7 +15,7 @@ const STEPS: [f32; 4] = [1.0 / 128.0, 1.0 / 512.0, 1.0 / 2048.0, 1.0 / 8192.0];
 /// step`), forwards, backwards or over both: where a ReLU changes sides close by on one side, the
 /// other has the slope still. Dropout leaves the same out every time, because the seed is the same;
 /// batch statistics move along.
-fn assert_gradients(name: &str, network: &Network, data: &Rows, loss: Loss) {
+fn assert_gradients(name: &str, network: &NetworkModel, data: &Rows, loss: Loss) {
     let start = params(network, 7);
     let value = |at: &Params| trained(network, at, data, loss, &PLAIN, 1, 3).0;
     let (here, moved) = trained(network, &start, data, loss, &PLAIN, 1, 3);
@@ -83,7 +83,7 @@ fn check(
     width: f64,
     image: [usize; 3],
     norm: NormConfig,
-    (head, loss): (Head, Loss),
+    (head, loss): (LastLayer, Loss),
 ) {
     let config = NetworkConfig {
         image: Some(image),
@@ -98,7 +98,7 @@ fn check(
     );
 }
 
-fn compare(name: &str, config: &NetworkConfig, (head, loss): (Head, Loss)) {
+fn compare(name: &str, config: &NetworkConfig, (head, loss): (LastLayer, Loss)) {
     let network = network(config, head);
     let features = network.input.iter().product();
     let data = match loss {
@@ -112,7 +112,7 @@ fn compare(name: &str, config: &NetworkConfig, (head, loss): (Head, Loss)) {
     }
 }
 
-const CLASSES: (Head, Loss) = (Head::Dense(3), Loss::Softmax);
+const CLASSES: (LastLayer, Loss) = (LastLayer::Dense(3), Loss::Softmax);
 const BATCH: NormConfig = NormConfig::Batch;
 
 #[test]
@@ -155,7 +155,7 @@ fn of_the_regression_on_six_outputs() {
     let squared = Loss::Regression(RegressionLoss::Squared);
     let absolute = Loss::Regression(RegressionLoss::Absolute);
     for loss in [squared, absolute] {
-        let six = (Head::Dense(6), loss);
+        let six = (LastLayer::Dense(6), loss);
         check(Architecture::Tpt48, 0.05, [6, 1, 1], BATCH, six);
     }
 }
@@ -187,9 +187,9 @@ fn of_bottlenecks() {
 
 #[test]
 fn of_the_unet() {
-    let mask = (Head::Pixels(1024), Loss::Dice { pixels: 1024 });
+    let mask = (LastLayer::Pixels(1024), Loss::Dice { pixels: 1024 });
     check(Architecture::Unet, 0.04, [1, 32, 32], BATCH, mask);
     let groups = NormConfig::Group(2);
-    let mask = (Head::Pixels(256), Loss::Dice { pixels: 256 });
+    let mask = (LastLayer::Pixels(256), Loss::Dice { pixels: 256 });
     check(Architecture::Unet, 0.03125, [1, 16, 16], groups, mask);
 }

@@ -7,7 +7,7 @@ use task::model::ConvConfig;
 use task::model::LayerConfig;
 
 /// A convolution and a dense layer, each with batch normalisation.
-fn normalised() -> Network {
+fn normalised() -> NetworkModel {
     let conv = LayerConfig::Conv(ConvConfig {
         channels: 3,
         kernel: 3,
@@ -26,14 +26,14 @@ fn normalised() -> Network {
         ],
         Some([1, 5, 5]),
     );
-    network(&config, Head::Dense(2))
+    network(&config, LastLayer::Dense(2))
 }
 
-fn start(network: &Network, seed: u64) -> Params {
+fn start(network: &NetworkModel, seed: u64) -> Params {
     params(network, seed)
 }
 
-fn step(network: &Network, parts: &[(&Params, &[u32])], data: &Rows) -> (Vec<Params>, f64) {
+fn step(network: &NetworkModel, parts: &[(&Params, &[u32])], data: &Rows) -> (Vec<Params>, f64) {
     let parts: Vec<RowsOfModel<'_>> = parts
         .iter()
         .map(|&(model, rows)| RowsOfModel { model, rows })
@@ -61,7 +61,7 @@ fn parts_with_one_model_take_the_step_of_all_rows_together() {
     on_every_device(&normalised()).iter().for_each(parts_of_one);
 }
 
-fn parts_of_one(network: &Network) {
+fn parts_of_one(network: &NetworkModel) {
     let (model, data) = (start(network, 3), data());
     let (loss, whole) = trained(network, &model, &data, Loss::Softmax, &PLAIN, 1, 1);
     let (first, second): (Vec<u32>, Vec<u32>) = ((0..5).collect(), (5..12).collect());
@@ -93,7 +93,7 @@ fn a_joint_step_goes_against_the_gradient_of_the_joint_loss() {
     on_every_device(&normalised()).iter().for_each(joint_step);
 }
 
-fn joint_step(network: &Network) {
+fn joint_step(network: &NetworkModel) {
     let (one, other, data) = (start(network, 3), start(network, 4), data());
     let (first, second): (Vec<u32>, Vec<u32>) = ((0..5).collect(), (5..12).collect());
     let joint =
@@ -130,7 +130,7 @@ fn rows_that_do_not_influence_each_other_need_no_joint_step() {
         vec![LayerConfig::Dense(4), LayerConfig::Relu],
         Some([1, 5, 5]),
     );
-    let network = network(&config, Head::Dense(2));
+    let network = network(&config, LastLayer::Dense(2));
     let (model, data) = (start(&network, 3), data());
     let parts = [RowsOfModel {
         model: &model,

@@ -9,9 +9,9 @@ use task::model::NormConfig;
 fn through(layers: Vec<LayerConfig>, image: [usize; 3], values: &[f32], row: &[f32]) -> Vec<f64> {
     // Outputs are as many as a probing network's head has inputs.
     let config = listed(layers, Some(image));
-    let probe = network(&config, Head::Dense(1)).tensors();
+    let probe = network(&config, LastLayer::Dense(1)).tensors();
     let outputs = probe[probe.len() - 2].shape[1];
-    let network = network(&config, Head::Dense(outputs));
+    let network = network(&config, LastLayer::Dense(outputs));
     let tensors = network.tensors();
     let layout = Layout::new(tensors.clone()).unwrap();
     let mut rest = values;
@@ -125,7 +125,7 @@ fn group_norms_are_by_row_and_group() {
         norm: NormConfig::Group(2),
         ..listed(vec![LayerConfig::Norm], Some([4, 1, 1]))
     };
-    let network = network(&config, Head::Dense(4));
+    let network = network(&config, LastLayer::Dense(4));
     let layout = Layout::new(network.tensors()).unwrap();
     let model = Params::build(&layout, |into| {
         let mut put = |name: &str, values: &[f32]| {
@@ -144,7 +144,7 @@ fn group_norms_are_by_row_and_group() {
     );
     let expected = [-1.0, 1.0, 4.0, -2.0, 0.0, 0.0, -2.0, 4.0];
     let all = on_every_device(&network);
-    let outputs = |network: &Network| network.outputs(&model, &data);
+    let outputs = |network: &NetworkModel| network.outputs(&model, &data);
     for (got, expected) in all
         .iter()
         .flat_map(|on| outputs(on).into_iter().zip(expected))
@@ -154,8 +154,13 @@ fn group_norms_are_by_row_and_group() {
 }
 
 /// A norm of two features, and its start.
-fn norm() -> (Network, Params) {
-    let network = Network::new(&listed(vec![LayerConfig::Norm], None), 2, Head::Dense(2)).unwrap();
+fn norm() -> (NetworkModel, Params) {
+    let network = NetworkModel::new(
+        &listed(vec![LayerConfig::Norm], None),
+        2,
+        LastLayer::Dense(2),
+    )
+    .unwrap();
     let start = params(&network, 3);
     (network, start)
 }
@@ -168,7 +173,7 @@ fn batch_norms_carry_running_statistics() {
     }
 }
 
-fn statistics(network: &Network, start: &Params) {
+fn statistics(network: &NetworkModel, start: &Params) {
     // Means 2 and 20, unbiased variances 1 and 100.
     let data = Rows::new(
         2,
@@ -219,11 +224,11 @@ fn a_batch_of_one_row_is_no_number_less() {
         image: Some([1, 8, 8]),
         ..named(Architecture::HcctDigits)
     };
-    let network = network(&config, Head::Dense(3));
+    let network = network(&config, LastLayer::Dense(3));
     on_every_device(&network).iter().for_each(one_row);
 }
 
-fn one_row(network: &Network) {
+fn one_row(network: &NetworkModel) {
     let start = params(network, 3);
     let data = rows(1, 64, 1, |_| 1.0);
     let (value, after) = trained(network, &start, &data, Loss::Softmax, &PLAIN, 3, 1);
@@ -248,7 +253,7 @@ fn one_row(network: &Network) {
 fn dropout_is_off_in_evaluation_and_keeps_the_mean_in_training() {
     let with = |rate| {
         let layers = vec![LayerConfig::Dropout(rate)];
-        Network::new(&listed(layers, None), 4000, Head::Dense(1)).unwrap()
+        NetworkModel::new(&listed(layers, None), 4000, LastLayer::Dense(1)).unwrap()
     };
     // Weights 1/4000 and rows of ones: the output is the mean of what is left.
     let layout = Layout::new(with(0.5).tensors()).unwrap();

@@ -6,7 +6,7 @@ use task::model::ConvConfig;
 use task::model::LayerConfig;
 use task::model::LayersConfig;
 use task::model::NormConfig;
-use task::model::Start;
+use task::model::StartWeights;
 
 use super::*;
 use crate::device::tests::every;
@@ -36,14 +36,14 @@ fn listed(layers: Vec<LayerConfig>, image: Option<[usize; 3]>) -> NetworkConfig 
 }
 
 /// A network for as many features as its image has values.
-fn network(config: &NetworkConfig, head: Head) -> Network {
+fn network(config: &NetworkConfig, head: LastLayer) -> NetworkModel {
     let image = config.image.or(config.design().image).unwrap();
-    Network::new(config, image.iter().product(), head).unwrap()
+    NetworkModel::new(config, image.iter().product(), head).unwrap()
 }
 
 /// The same network on every device.
-fn on_every_device(network: &Network) -> Vec<Network> {
-    let on = |device| Network {
+fn on_every_device(network: &NetworkModel) -> Vec<NetworkModel> {
+    let on = |device| NetworkModel {
         device,
         ..network.clone()
     };
@@ -62,7 +62,7 @@ fn rows(count: usize, width: usize, per_row: usize, target: impl Fn(f64) -> f64)
 
 /// The tensors after these steps, each on all rows, and the loss before the last.
 fn trained(
-    network: &Network,
+    network: &NetworkModel,
     start: &Params,
     data: &Rows,
     loss: Loss,
@@ -85,7 +85,7 @@ fn trained(
 }
 
 /// Trained values, and buffers.
-fn sizes(network: &Network) -> (usize, usize) {
+fn sizes(network: &NetworkModel) -> (usize, usize) {
     let count = |buffers: bool| {
         let tensors = network.tensors().into_iter();
         let counted = tensors.filter(|tensor| (tensor.role == Role::Buffer) == buffers);
@@ -105,35 +105,35 @@ fn full_networks_have_as_many_weights_as_in_their_papers() {
         let got = sizes(&network(&config, head));
         assert_eq!(got, (trained, buffers), "{architecture:?}");
     };
-    let ten = Head::Dense(10);
+    let ten = LastLayer::Dense(10);
     // McMahan et al. 2017 state the first number.
     expect(FedavgCnn, Some([1, 28, 28]), ten, 1_663_370, 0);
     expect(FedavgCnn, None, ten, 2_156_490, 0);
     // 896 + 3·9248 for convolutions, 4·64 for norms, 6·6·32·2 + 2 or 7·7·32·2 + 2 at the end.
-    expect(LeafCeleba, None, Head::Dense(2), 31_202, 256);
-    expect(LeafCelebaPadded, None, Head::Dense(2), 32_034, 256);
+    expect(LeafCeleba, None, LastLayer::Dense(2), 31_202, 256);
+    expect(LeafCelebaPadded, None, LastLayer::Dense(2), 32_034, 256);
     // 832 + 51,264 + (3136·2048 + 2048) + (2048·62 + 62), with either padding.
-    expect(LeafFemnist, None, Head::Dense(62), 6_603_710, 0);
-    expect(LeafFemnistPadded, None, Head::Dense(62), 6_603_710, 0);
+    expect(LeafFemnist, None, LastLayer::Dense(62), 6_603_710, 0);
+    expect(LeafFemnistPadded, None, LastLayer::Dense(62), 6_603_710, 0);
     // 4864 + 102,464 + 204,928; 6272·2048 + 2048; 2048·512 + 512; 5130; norms 2·(64 + 64 + 128 + 2048 + 512).
     expect(HcctDigits, None, ten, 14_219_210, 5632);
     // 448 + 4640 + 18,496 + 73,856; 2048·500 + 500; 5010.
     expect(HcctCifar, None, ten, 1_126_950, 0);
     expect(HcctFmnist, Some([1, 28, 28]), ten, 50_890, 0);
     // 6·512 + 512; 6·(512² + 512); 512·6 + 6.
-    expect(Tpt48, Some([6, 1, 1]), Head::Dense(6), 1_582_598, 0);
+    expect(Tpt48, Some([6, 1, 1]), LastLayer::Dense(6), 1_582_598, 0);
     // torchvision's 11,689,512 and 25,557,032 are for 1000 classes; a 3×3 stem has 7680 fewer.
     expect(Resnet18, None, ten, 11_181_642, 9600);
-    expect(Resnet18, None, Head::Dense(1000), 11_689_512, 9600);
+    expect(Resnet18, None, LastLayer::Dense(1000), 11_689_512, 9600);
     expect(Resnet18Small, None, ten, 11_173_962, 9600);
     expect(Resnet50, None, ten, 23_528_522, 53_120);
-    expect(Resnet50, None, Head::Dense(1000), 25_557_032, 53_120);
+    expect(Resnet50, None, LastLayer::Dense(1000), 25_557_032, 53_120);
     expect(Resnet50Small, None, ten, 23_520_842, 53_120);
     // Down 18,847,168 (with norms), up 2,786,240 and 9,404,160, and 65 at the end.
     expect(
         Unet,
         Some([3, 64, 64]),
-        Head::Pixels(64 * 64),
+        LastLayer::Pixels(64 * 64),
         31_037_633,
         11_776,
     );
@@ -145,7 +145,7 @@ fn group_norms_have_no_buffers() {
         norm: NormConfig::Group(32),
         ..named(Architecture::Resnet18)
     };
-    let got = sizes(&network(&config, Head::Dense(10)));
+    let got = sizes(&network(&config, LastLayer::Dense(10)));
     assert_eq!(got, (11_181_642, 0));
 }
 
@@ -164,8 +164,8 @@ fn names_in_alphabetical_order_are_in_order_of_depth() {
             ..named(architecture)
         };
         let head = match architecture {
-            Architecture::Unet => Head::Pixels(1024),
-            _ => Head::Dense(3),
+            Architecture::Unet => LastLayer::Pixels(1024),
+            _ => LastLayer::Dense(3),
         };
         let tensors = network(&config, head).tensors();
         let layer = |tensor: &TensorSpec| tensor.name.rsplit_once('.').unwrap().0.to_owned();
@@ -174,7 +174,7 @@ fn names_in_alphabetical_order_are_in_order_of_depth() {
         let layout = Layout::new(tensors).unwrap();
         let names: Vec<String> = layers(&layout).into_iter().map(|l| l.name).collect();
         assert_eq!(names, depth, "{architecture:?}");
-        let head = if head == Head::Dense(3) {
+        let head = if head == LastLayer::Dense(3) {
             "dense"
         } else {
             "conv"
@@ -201,7 +201,7 @@ fn names_say_kind_and_depth() {
         vec![LayerConfig::conv(2, 3), block, LayerConfig::Relu],
         Some([1, 6, 6]),
     );
-    let tensors = network(&config, Head::Dense(3)).tensors();
+    let tensors = network(&config, LastLayer::Dense(3)).tensors();
     let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name.as_str()).collect();
     let expected = [
         "layer00.conv.weight",
@@ -229,19 +229,19 @@ fn start_weights_have_the_bounds_of_their_rule() {
     let layers = vec![LayerConfig::conv(16, 5), LayerConfig::Norm];
     for (start, conv, dense, bias) in [
         (
-            Start::Uniform,
+            StartWeights::Uniform,
             1.0 / 75f64.sqrt(),
             1.0 / 1024f64.sqrt(),
             true,
         ),
         (
-            Start::Kaiming,
+            StartWeights::Kaiming,
             (6.0 / 400f64).sqrt(),
             1.0 / 1024f64.sqrt(),
             true,
         ),
         (
-            Start::Glorot,
+            StartWeights::Glorot,
             (6.0 / 475f64).sqrt(),
             (6.0 / (1024.0 + 10.0f64)).sqrt(),
             false,
@@ -251,7 +251,7 @@ fn start_weights_have_the_bounds_of_their_rule() {
             start: Some(start),
             ..listed(layers.clone(), Some([3, 8, 8]))
         };
-        let network = network(&config, Head::Dense(10));
+        let network = network(&config, LastLayer::Dense(10));
         let values = network.initial(3);
         assert_eq!(values, network.initial(3));
         assert_ne!(values, network.initial(4));
@@ -285,11 +285,11 @@ fn the_same_arguments_give_the_same_bits() {
         image: Some([3, 16, 16]),
         ..named(Architecture::HcctCifar)
     };
-    let network = network(&config, Head::Dense(10));
+    let network = network(&config, LastLayer::Dense(10));
     on_every_device(&network).iter().for_each(same_bits);
 }
 
-fn same_bits(network: &Network) {
+fn same_bits(network: &NetworkModel) {
     let start = params(network, 3);
     let data = rows(20, 3 * 256, 1, |value| (10.0 * value).floor());
     let adam = Optimiser::Adam {
@@ -315,7 +315,7 @@ fn only_weights_of_convolutions_and_dense_layers_are_decayed() {
         image: Some([1, 12, 12]),
         ..named(Architecture::LeafCeleba)
     };
-    let network = network(&config, Head::Dense(2));
+    let network = network(&config, LastLayer::Dense(2));
     let start = params(&network, 3);
     let data = rows(6, 144, 1, |value| (2.0 * value).floor());
     let step = |weight_decay| {
@@ -344,7 +344,7 @@ fn only_weights_of_convolutions_and_dense_layers_are_decayed() {
 #[test]
 fn frozen_tensors_keep_their_values() {
     let config = listed(vec![LayerConfig::Dense(4), LayerConfig::Norm], None);
-    let network = Network::new(&config, 3, Head::Dense(2)).unwrap();
+    let network = NetworkModel::new(&config, 3, LastLayer::Dense(2)).unwrap();
     let start = params(&network, 3);
     let data = rows(5, 3, 1, |value| (2.0 * value).floor());
     let frozen = start.layout().trained();
@@ -369,16 +369,16 @@ fn refusal(
     layers: Vec<LayerConfig>,
     image: Option<[usize; 3]>,
     features: usize,
-    head: Head,
+    head: LastLayer,
 ) -> String {
     let config = listed(layers, image);
-    let network = Network::new(&config, features, head);
+    let network = NetworkModel::new(&config, features, head);
     network.err().unwrap().to_string()
 }
 
 #[test]
 fn layers_that_do_not_fit_are_refused_with_the_reason() {
-    let one = Head::Dense(1);
+    let one = LastLayer::Dense(1);
     assert_eq!(
         refusal(vec![], Some([3, 32, 32]), 100, one),
         "the rows have 100 features, but an image of 3×32×32 has 3072 values: set `image` to what the columns hold, as [channels, height, width]"
@@ -433,7 +433,7 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
         let error = refusal(layers, image, 16, one);
         assert!(error.contains(expected), "{error}");
     }
-    let narrow = Head::Pixels(9);
+    let narrow = LastLayer::Pixels(9);
     assert_eq!(
         refusal(vec![], Some([1, 4, 4]), 16, narrow),
         "the network ends in an image of 4×4, but the mask has 9 pixels"
@@ -442,12 +442,12 @@ fn layers_that_do_not_fit_are_refused_with_the_reason() {
 
 #[test]
 fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
-    let one = Head::Dense(1);
+    let one = LastLayer::Dense(1);
     let groups = NetworkConfig {
         norm: NormConfig::Group(3),
         ..listed(vec![LayerConfig::Norm], Some([4, 2, 2]))
     };
-    let error = Network::new(&groups, 16, one).err().unwrap();
+    let error = NetworkModel::new(&groups, 16, one).err().unwrap();
     assert_eq!(
         error.to_string(),
         "4 channels cannot be divided into 3 groups of one size: choose another number in `norm`"
@@ -456,7 +456,7 @@ fn groups_and_widths_that_do_not_fit_are_refused_with_the_reason() {
         width: 0.0,
         ..listed(vec![], None)
     };
-    let error = Network::new(&wide, 16, one).err().unwrap();
+    let error = NetworkModel::new(&wide, 16, one).err().unwrap();
     assert_eq!(
         error.to_string(),
         "`width` must be above 0 and at most 1024, not 0"
@@ -486,7 +486,7 @@ fn a_network_is_written_as_a_name_or_as_layers() {
         layers[4],
         LayerConfig::Residual(vec![LayerConfig::bare(4, 3, 1)])
     );
-    assert_eq!(sizes(&network(&config, Head::Dense(3))).1, 4);
+    assert_eq!(sizes(&network(&config, LastLayer::Dense(3))).1, 4);
     for config in [config, expected] {
         let text = toml::to_string(&config).unwrap();
         assert_eq!(read(&text).unwrap(), config, "{text}");
@@ -519,19 +519,19 @@ fn a_network_is_written_as_a_name_or_as_layers() {
 #[ignore = "a measurement, not a test"]
 fn network_step_costs() {
     use Architecture::*;
-    let ten = Head::Dense(10);
+    let ten = LastLayer::Dense(10);
     let cases = [
         (FedavgCnn, None, ten, 64),
-        (LeafCeleba, None, Head::Dense(2), 5),
-        (LeafFemnist, None, Head::Dense(62), 10),
+        (LeafCeleba, None, LastLayer::Dense(2), 5),
+        (LeafFemnist, None, LastLayer::Dense(62), 10),
         (HcctDigits, None, ten, 64),
         (HcctCifar, None, ten, 64),
         (HcctFmnist, Some([1, 28, 28]), ten, 64),
-        (Tpt48, Some([6, 1, 1]), Head::Dense(6), 64),
-        (Resnet18Small, None, Head::Dense(7), 8),
-        (Resnet18, None, Head::Dense(7), 8),
-        (Resnet50Small, None, Head::Dense(10), 64),
-        (Unet, Some([1, 64, 64]), Head::Pixels(64 * 64), 4),
+        (Tpt48, Some([6, 1, 1]), LastLayer::Dense(6), 64),
+        (Resnet18Small, None, LastLayer::Dense(7), 8),
+        (Resnet18, None, LastLayer::Dense(7), 8),
+        (Resnet50Small, None, LastLayer::Dense(10), 64),
+        (Unet, Some([1, 64, 64]), LastLayer::Pixels(64 * 64), 4),
     ];
     for (architecture, image, head, batch) in cases {
         let config = NetworkConfig {
@@ -541,15 +541,15 @@ fn network_step_costs() {
         let network = network(&config, head);
         let width = network.input.iter().product();
         let (data, loss) = match head {
-            Head::Dense(6) => (
+            LastLayer::Dense(6) => (
                 rows(batch, width, 6, |value| value),
                 Loss::Regression(RegressionLoss::Squared),
             ),
-            Head::Dense(classes) => (
+            LastLayer::Dense(classes) => (
                 rows(batch, width, 1, |value| (value * classes as f64).floor()),
                 Loss::Softmax,
             ),
-            Head::Pixels(pixels) => (
+            LastLayer::Pixels(pixels) => (
                 rows(batch, width, pixels, f64::round),
                 Loss::Dice { pixels },
             ),

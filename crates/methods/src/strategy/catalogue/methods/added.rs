@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Built, Setting, StrategyError, StrategyInfo, build_with};
+use super::{Built, MethodSetting, StrategyError, StrategyInfo, build_with};
 use crate::learner::Training;
 use crate::params::{Params, weighted_mean};
 use crate::strategy::options::fraction;
@@ -25,7 +25,7 @@ impl Default for FedAvgMOptions {
 }
 
 impl FedAvgMOptions {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         fraction("momentum", self.momentum)?;
         Ok(Box::new(FedAvgM {
             training: setting.training,
@@ -109,7 +109,7 @@ fn the_method_of_the_page_is_read_and_built_by_its_declaration() {
     assert_eq!(method, Method::FedAvgM(FedAvgMOptions { momentum: 0.9 }));
     assert_eq!((method.name(), method.takes_rule()), ("fedavgm", false));
     assert_eq!(STRATEGIES[0].name, "fedavgm");
-    let setting = || Setting {
+    let setting = || MethodSetting {
         training: crate::strategy::tests::training(),
         rule: crate::aggregation::Aggregation::Mean,
         members: 4,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::StrategyInfo;
 use crate::nearest;
-use crate::strategy::options::{Built, Setting};
+use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
     Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedCg, FedCollab, FedFa, FedOpt, FedProx,
@@ -63,7 +63,7 @@ macro_rules! methods {
             }
 
             /// The method without what goes around every method.
-            pub(crate) fn build(&self, setting: Setting) -> Result<Built, StrategyError> {
+            pub(crate) fn build(&self, setting: MethodSetting) -> Result<Built, StrategyError> {
                 match self {
                     $(Self::$variant(options) => build_with(options, setting, $build),)*
                 }
@@ -75,8 +75,8 @@ macro_rules! methods {
 /// Calls what a declaration names to build its method.
 fn build_with<O, B: Into<Built>>(
     options: &O,
-    setting: Setting,
-    build: impl FnOnce(&O, Setting) -> Result<B, StrategyError>,
+    setting: MethodSetting,
+    build: impl FnOnce(&O, MethodSetting) -> Result<B, StrategyError>,
 ) -> Result<Built, StrategyError> {
     build(options, setting).map(Into::into)
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::Assignment;
 use super::branches::{Branched, no_rows, unusable};
-use super::running::{Running, Sgd};
-use super::shape::Parts;
+use super::running::{FedCgTraining, Sgd};
+use super::shape::FedCgParts;
 use crate::learner::{
     Capability, Job, LearnError, Learner, Metrics, Optimiser, Progress, Split, Training, Update,
     Watch, mixed_seed,
@@ -47,7 +47,7 @@ impl Branched {
     fn by_shares(
         &self,
         inner: &dyn Learner,
-        parts: &Parts,
+        parts: &FedCgParts,
         personal: &Params,
         split: Split,
         shares: &[Vec<f64>],
@@ -228,7 +228,7 @@ impl LearnerWrapper for Branched {
             momentum,
             weight_decay,
         };
-        let mut running = Running::new(self, inner, &parts, job.personal, sgd);
+        let mut running = FedCgTraining::new(self, inner, &parts, job.personal, sgd);
         let epoch = (batches.len() / training.epochs.max(1) as usize).max(1);
         let (mut sum, mut seen, mut last) = (0.0, 0, f64::NAN);
         for (step, batch) in (1..).zip(&batches) {
@@ -278,7 +278,7 @@ impl LearnerWrapper for Branched {
 impl Branched {
     /// The domain of every training row: the output of the teacher, or what is given where there
     /// is no teacher.
-    fn labels(&self, inner: &dyn Learner, parts: &Parts) -> Result<Vec<u32>, LearnError> {
+    fn labels(&self, inner: &dyn Learner, parts: &FedCgParts) -> Result<Vec<u32>, LearnError> {
         let domains = self.shape.domains();
         if let Some(teacher) = &parts.teacher {
             let opinions = self.opinions(inner, teacher, &parts.base, Split::Train)?;
@@ -298,7 +298,7 @@ impl Branched {
     fn student(
         &self,
         inner: &dyn Learner,
-        parts: &Parts,
+        parts: &FedCgParts,
         labels: &[u32],
         job: Job<'_>,
         progress: &mut Watch<'_>,

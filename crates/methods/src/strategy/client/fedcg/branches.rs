@@ -1,7 +1,7 @@
 //! The options and the shape of a silo's model with branches, and the model that a row sees.
 
 use super::FedCg;
-use super::shape::Shape;
+use super::shape::FedCgShape;
 use crate::domains::PropagationError;
 use crate::learner::LearnError;
 use crate::params::Params;
@@ -9,14 +9,14 @@ use crate::params::Params;
 /// A learner of models that carry branches, graph, student and teacher.
 pub(super) struct Branched {
     pub(super) options: FedCg,
-    pub(super) shape: Shape,
+    pub(super) shape: FedCgShape,
     /// Whether a mixture of a row's branches gives the same mixture of its outputs.
     pub(super) mixes: bool,
 }
 
 impl Branched {
     /// `output` is the learner's [`output_layer`](crate::learner::Outputs::output_layer).
-    pub(super) fn new(options: &FedCg, shape: Shape, output: Option<String>) -> Self {
+    pub(super) fn new(options: &FedCg, shape: FedCgShape, output: Option<String>) -> Self {
         let mixes = match &shape.in_model[..] {
             [only] => output.is_some_and(|name| name == only.name),
             _ => false,

@@ -5,7 +5,7 @@ use crate::domains::{Projection, Propagation, PropagationError};
 
 /// All branches and what connects them, in `f64` as they are trained.
 #[derive(Clone)]
-pub(super) struct Graph {
+pub(super) struct BranchGraph {
     /// `A`, domains × domains: one for all layers, or one for each.
     pub(super) adjacency: Vec<Matrix>,
     /// By layer with branches.
@@ -23,7 +23,7 @@ pub(super) struct Convolution {
     pub(super) propagation: Propagation,
 }
 
-impl Graph {
+impl BranchGraph {
     /// V̂ of every layer.
     pub(super) fn generate(&self) -> Result<Vec<Matrix>, PropagationError> {
         let generate = |(at, layer): (usize, &Convolution)| {
@@ -104,7 +104,7 @@ mod tests {
         let matrix = |rows: &[[f64; 2]]| Matrix::from_rows(rows).unwrap();
         let parameters = matrix(&[[0.0, 0.0], [3.0, 4.0], [0.0, 4.0]]);
         let weight = matrix(&[[1.0, -1.0], [0.5, 2.0]]);
-        let graph = Graph {
+        let graph = BranchGraph {
             adjacency: vec![crate::domains::adjacency::by_parameters(&parameters, 0.5).unwrap()],
             layers: vec![Convolution {
                 lambda: 0.3,

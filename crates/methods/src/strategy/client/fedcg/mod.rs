@@ -21,13 +21,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use self::branches::Branched;
-use self::shape::{DOMAIN, GRAPH, SHARES, STUDENT, Shape, TEACHER, graph_of};
+use self::shape::{DOMAIN, FedCgShape, GRAPH, SHARES, STUDENT, TEACHER, graph_of};
 use crate::Matrix;
 use crate::domains::adjacency::{self, AdjacencyError};
 use crate::domains::{Activation, Passes};
 use crate::learner::{Learner, Optimiser};
 use crate::params::{Params, TensorSpec};
-use crate::strategy::options::{Setting, at_least_one, not_negative, positive};
+use crate::strategy::options::{MethodSetting, at_least_one, not_negative, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::WrappedLearner;
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -227,7 +227,7 @@ impl Default for FedCg {
 }
 
 impl FedCg {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let refuse = |option, allowed, got| {
             Err(StrategyError::Option {
                 option,
@@ -316,7 +316,7 @@ impl StrategyWrapper for FedCg {
         let classifiers = inner.classifiers()?;
         let classifier = classifiers.classifier(&rows, self.domains, &self.hidden);
         let output = inner.outputs()?.output_layer();
-        let shape = Shape::new(self, &*inner, &classifier.layout())?;
+        let shape = FedCgShape::new(self, &*inner, &classifier.layout())?;
         let by = Branched::new(self, shape, output);
         Ok(WrappedLearner::equip(inner, by)?)
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::branches::{Branched, no_rows, unusable};
-use super::graph::Graph;
-use super::shape::Parts;
+use super::graph::BranchGraph;
+use super::shape::FedCgParts;
 use crate::Matrix;
 use crate::learner::{
     JointStep, LearnError, Learner, Optimiser, OptimiserState, RowsOfModel, Split, Training, Update,
@@ -34,7 +34,7 @@ impl Sgd {
 }
 
 /// A training under way.
-pub(super) struct Running<'a> {
+pub(super) struct FedCgTraining<'a> {
     by: &'a Branched,
     inner: &'a dyn Learner,
     rate: f64,
@@ -42,18 +42,18 @@ pub(super) struct Running<'a> {
     base: Vec<f64>,
     roles: Vec<Role>,
     optimiser: OptimiserState,
-    graph: Graph,
+    graph: BranchGraph,
     /// By layer with branches, and by what is [trained](super::graph::Convolution::trained) of it.
     /// Branches are decayed as the layers that they are; W and λ are not.
     optimisers: Vec<Vec<OptimiserState>>,
     personal: Params,
 }
 
-impl<'a> Running<'a> {
+impl<'a> FedCgTraining<'a> {
     pub(super) fn new(
         by: &'a Branched,
         inner: &'a dyn Learner,
-        parts: &Parts,
+        parts: &FedCgParts,
         personal: &Params,
         sgd: Sgd,
     ) -> Self {
@@ -257,8 +257,8 @@ impl<'a> Running<'a> {
     }
 
     /// Everything as it is now, and what is personal.
-    pub(super) fn finish(self, start: Parts) -> (Parts, Params) {
-        let parts = Parts {
+    pub(super) fn finish(self, start: FedCgParts) -> (FedCgParts, Params) {
+        let parts = FedCgParts {
             base: self.base(),
             graph: self.graph,
             ..start

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
-use super::graph::{Convolution, Graph};
+use super::graph::{BranchGraph, Convolution};
 use super::layers::branched;
 use super::{AdjacencyStart, FedCg, Graphs, Mixing};
 use crate::Matrix;
@@ -37,7 +37,7 @@ const OWN_MODEL: u64 = 16;
 const NOISE: f64 = 0.01;
 
 /// A model of FedCG and its parts.
-pub(super) struct Shape {
+pub(super) struct FedCgShape {
     attached: Attached,
     /// The layers with branches, in the model; and in what a domain has.
     pub(super) in_model: Vec<Layer>,
@@ -60,11 +60,11 @@ pub(super) struct Shape {
 
 /// A model of FedCG, taken apart.
 #[derive(Clone)]
-pub(super) struct Parts {
+pub(super) struct FedCgParts {
     /// What all domains share.
     pub(super) base: Params,
     /// Branches and what connects them.
-    pub(super) graph: Graph,
+    pub(super) graph: BranchGraph,
     pub(super) student: Params,
     /// `None` where domains are given.
     pub(super) teacher: Option<Params>,
@@ -72,7 +72,7 @@ pub(super) struct Parts {
     pub(super) shares: Vec<f64>,
 }
 
-impl Shape {
+impl FedCgShape {
     /// For models of `inner` and a classifier with this layout.
     pub(super) fn new(
         options: &FedCg,
@@ -183,9 +183,9 @@ impl Shape {
         if !self.agnostic {
             self.start_as_models(inner, seed, &mut layers);
         }
-        self.join(&Parts {
+        self.join(&FedCgParts {
             base,
-            graph: Graph {
+            graph: BranchGraph {
                 adjacency: vec![self.first_graph(&mut random); self.graphs.len()],
                 layers,
             },
@@ -294,7 +294,7 @@ impl Shape {
     ///
     /// # Panics
     /// If it has another layout.
-    pub(super) fn split(&self, model: &Params) -> Parts {
+    pub(super) fn split(&self, model: &Params) -> FedCgParts {
         let (base, mut parts) = self.attached.split(model);
         let known = "one part for every name";
         let mut last = || parts.pop().expect(known);
@@ -334,8 +334,8 @@ impl Shape {
                 },
             }
         };
-        Parts {
-            graph: Graph {
+        FedCgParts {
+            graph: BranchGraph {
                 adjacency: self.graphs.iter().map(|name| matrix(name)).collect(),
                 layers: self.in_domain.iter().map(convolution).collect(),
             },
@@ -347,7 +347,7 @@ impl Shape {
     }
 
     /// Puts a model together.
-    pub(super) fn join(&self, parts: &Parts) -> Params {
+    pub(super) fn join(&self, parts: &FedCgParts) -> Params {
         let graph = &parts.graph;
         let domain = |domain: usize| {
             Params::build(self.attached.part(0), |into| {

@@ -9,7 +9,7 @@ use crate::clustering::cfl::Linkage;
 use crate::learner::Training;
 use crate::params::Params;
 use crate::similarity::{Embedding, Part, gram_f64};
-use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{
@@ -44,13 +44,13 @@ pub struct Cfl {
 
 impl Default for Cfl {
     fn default() -> Self {
-        let clustering::Cfl {
+        let clustering::CflRule {
             mean_below,
             largest_above,
             larger_than,
             after_round,
             linkage,
-        } = clustering::Cfl::default();
+        } = clustering::CflRule::default();
         Self {
             weight: WeightRule::Equal,
             mean_below,
@@ -63,13 +63,13 @@ impl Default for Cfl {
 }
 
 impl Cfl {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         not_negative("mean-below", self.mean_below)?;
         not_negative("largest-above", self.largest_above)?;
         Ok(Box::new(Splitting {
             setting,
             by_rows: self.weight == WeightRule::Exact,
-            rule: clustering::Cfl {
+            rule: clustering::CflRule {
                 mean_below: self.mean_below,
                 largest_above: self.largest_above,
                 larger_than: self.larger_than,
@@ -81,9 +81,9 @@ impl Cfl {
 }
 
 struct Splitting {
-    setting: Setting,
+    setting: MethodSetting,
     by_rows: bool,
-    rule: clustering::Cfl,
+    rule: clustering::CflRule,
 }
 
 /// Products of what the entries changed in models that they started from, in plain `f64`: the same

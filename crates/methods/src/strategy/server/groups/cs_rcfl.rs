@@ -1,7 +1,7 @@
 //! CS-RCFL (Konti et al. 2024): coalitions from a cross-evaluation under robust losses.
 
 use crate::aggregation::Aggregation;
-use crate::coalitions::{EXACT_UP_TO, Program, proof};
+use crate::coalitions::{CoalitionProgram, EXACT_UP_TO, proof};
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::Params;
 use crate::strategy::server::means::{coalition_means, kept};
@@ -24,7 +24,7 @@ pub struct CsRcfl {
     pub fit: Fitting,
     /// Number of coalitions, at least 1.
     pub coalitions: usize,
-    /// Largest gap to the best grouping that members accept, from 0 to 1; see [`Program::gap`].
+    /// Largest gap to the best grouping that members accept, from 0 to 1; see [`CoalitionProgram::gap`].
     pub gap: f64,
     /// Rounds that form coalitions anew; 0: all.
     pub freeze: u64,
@@ -32,7 +32,7 @@ pub struct CsRcfl {
     pub rule: Aggregation,
 }
 
-/// In the state: the gap of the coalitions as they were formed, see [`Program::gap`].
+/// In the state: the gap of the coalitions as they were formed, see [`CoalitionProgram::gap`].
 const GAP: &str = "coalitions.gap";
 
 impl CsRcfl {
@@ -41,18 +41,18 @@ impl CsRcfl {
     }
 
     /// The program of a round that forms coalitions.
-    fn program(&self, sheet: &Sheet) -> Result<Program, DecideError> {
+    fn program(&self, sheet: &Sheet) -> Result<CoalitionProgram, DecideError> {
         let scores = sheet.require_scores()?;
         // With fewer contributions than coalitions asked for, as many as there are: an absent
         // silo must not cost the others their round.
         let coalitions = self.coalitions.min(scores.len());
-        Ok(Program::new(scores, coalitions)
+        Ok(CoalitionProgram::new(scores, coalitions)
             .expect("between one coalition and one per entry can be formed"))
     }
 
     /// The gap that is proven of a decision. Up to [`EXACT_UP_TO`] entries there is no proof: members
     /// solve the program and accept nothing but the best.
-    fn gap(program: &Program, decision: &Decision) -> Result<f64, String> {
+    fn gap(program: &CoalitionProgram, decision: &Decision) -> Result<f64, String> {
         let entries = decision.assignment.len();
         let proof = decision
             .claim

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::robust::Ridge;
-use crate::strategy::options::{Setting, at_least_one, is_default, require};
+use crate::strategy::options::{MethodSetting, at_least_one, is_default, require};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
 use crate::strategy::server::groups::cs_rcfl_auto::AutoCsRcfl;
 use crate::strategy::{FitRule, Fitting, Strategy, StrategyError};
@@ -94,8 +94,8 @@ impl From<usize> for Coalitions {
 }
 
 impl CsRcflOptions {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
-        let Setting {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let MethodSetting {
             training,
             rule,
             members,

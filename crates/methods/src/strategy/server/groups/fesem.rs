@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::clustering::fesem::assign;
 use crate::learner::LearnError;
 use crate::params::Params;
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::server::groups::multi_model::{
-    First, ModelChoice, Models, MultiModel, distances,
+    First, ModelChoice, MultiModel, MultiModelOptions, distances,
 };
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
@@ -36,8 +36,8 @@ impl Default for Fesem {
 }
 
 impl Fesem {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
-        let models = Models {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let models = MultiModelOptions {
             count: self.models,
             weight: self.weight,
             start: self.start.into(),

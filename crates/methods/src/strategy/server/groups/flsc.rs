@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::clustering::ifca::{flsc, flsc_start};
 use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::options::require;
 use crate::strategy::server::groups::ifca::{losses, unusable};
-use crate::strategy::server::groups::multi_model::{ModelChoice, Models, MultiModel, Start};
+use crate::strategy::server::groups::multi_model::{
+    InitialModels, ModelChoice, MultiModel, MultiModelOptions,
+};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
@@ -36,7 +38,7 @@ pub struct Flsc {
     /// Weight of a silo's model in the mean of each model that it chose. Default equal, as in IFCA.
     pub weight: WeightRule,
     /// The models that silos choose among in the first round. Default different random ones.
-    pub start: Start,
+    pub start: InitialModels,
 }
 
 impl Default for Flsc {
@@ -45,13 +47,13 @@ impl Default for Flsc {
             models: 3,
             select: 2,
             weight: WeightRule::Equal,
-            start: Start::Random,
+            start: InitialModels::Random,
         }
     }
 }
 
 impl Flsc {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let valid = (1..=self.models.max(1)).contains(&self.select);
         require(
             valid,
@@ -59,7 +61,7 @@ impl Flsc {
             "from 1 to the number of models",
             self.select,
         )?;
-        let models = Models {
+        let models = MultiModelOptions {
             count: self.models,
             weight: self.weight,
             start: self.start,

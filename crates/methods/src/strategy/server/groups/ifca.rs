@@ -6,8 +6,10 @@ use crate::Matrix;
 use crate::clustering::ifca::ifca;
 use crate::learner::{LearnError, Split};
 use crate::params::Params;
-use crate::strategy::options::Setting;
-use crate::strategy::server::groups::multi_model::{ModelChoice, Models, MultiModel, Start};
+use crate::strategy::options::MethodSetting;
+use crate::strategy::server::groups::multi_model::{
+    InitialModels, ModelChoice, MultiModel, MultiModelOptions,
+};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::{DecideError, Participant, Sheet, State, Strategy, StrategyError};
@@ -23,7 +25,7 @@ pub struct Ifca {
     /// authors' code.
     pub weight: WeightRule,
     /// The models that silos choose among in the first round. Default different random ones.
-    pub start: Start,
+    pub start: InitialModels,
 }
 
 impl Default for Ifca {
@@ -31,14 +33,14 @@ impl Default for Ifca {
         Self {
             models: 2,
             weight: WeightRule::Equal,
-            start: Start::Random,
+            start: InitialModels::Random,
         }
     }
 }
 
 impl Ifca {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
-        let models = Models {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let models = MultiModelOptions {
             count: self.models,
             weight: self.weight,
             start: self.start,

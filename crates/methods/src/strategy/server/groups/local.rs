@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::learner::{LearnError, Learner, Training, Update};
 use crate::params::Params;
 use crate::robust::Ridge;
-use crate::strategy::options::{Setting, is_default};
+use crate::strategy::options::{MethodSetting, is_default};
 use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, FitRule, Fitting, OwnRadius, Participant, Plan,
     SettleError, Sheet, State, Strategy, StrategyError, Watch,
@@ -26,7 +26,7 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let fit = Fitting::new(self.fit, &self.ridge, false, setting.training)?;
         Ok(Box::new(Local {
             fit,
@@ -46,7 +46,7 @@ pub struct Local {
 }
 
 impl Local {
-    pub(crate) fn new(setting: Setting) -> Self {
+    pub(crate) fn new(setting: MethodSetting) -> Self {
         Self {
             fit: Fitting::Trained(setting.training),
             members: setting.members,

@@ -13,7 +13,7 @@ use crate::Matrix;
 use crate::clustering::kmeans::KMeans;
 use crate::learner::{LearnError, Learner, Training, Update};
 use crate::params::{Params, squared_distance};
-use crate::strategy::options::{Setting, require};
+use crate::strategy::options::{MethodSetting, require};
 use crate::strategy::server::groups::starts;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::server::one_model::fedavg::WeightRule;
@@ -36,7 +36,7 @@ pub enum First {
 /// The models before the first round, or how they come about in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Start {
+pub enum InitialModels {
     /// Different random models: silos choose among them in the first round.
     Random,
     /// Equal models, as in HCCT's code for IFCA: all silos choose the first, and as a rule there is
@@ -50,7 +50,7 @@ pub enum Start {
     KMeans,
 }
 
-impl From<First> for Start {
+impl From<First> for InitialModels {
     fn from(first: First) -> Self {
         match first {
             First::Random => Self::RandomGroups,
@@ -59,7 +59,7 @@ impl From<First> for Start {
     }
 }
 
-impl Start {
+impl InitialModels {
     /// Whether silos choose among several models in the first round already.
     fn has_models(self) -> bool {
         matches!(self, Self::Random | Self::Equal)
@@ -71,11 +71,11 @@ const MOST: usize = 1000;
 
 /// The options that these methods have in common.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Models {
+pub(crate) struct MultiModelOptions {
     /// Their number.
     pub(crate) count: usize,
     pub(crate) weight: WeightRule,
-    pub(crate) start: Start,
+    pub(crate) start: InitialModels,
 }
 
 /// A rule by which silos choose among the models.
@@ -116,16 +116,16 @@ pub(crate) trait ModelChoice: Send + Sync {
 /// A strategy of several models with this rule of choice.
 pub(crate) struct MultiModel<B> {
     name: &'static str,
-    setting: Setting,
-    models: Models,
+    setting: MethodSetting,
+    models: MultiModelOptions,
     by: B,
 }
 
 impl<B: ModelChoice + 'static> MultiModel<B> {
     pub(crate) fn build(
         name: &'static str,
-        setting: Setting,
-        models: Models,
+        setting: MethodSetting,
+        models: MultiModelOptions,
         by: B,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         let valid = (1..=MOST).contains(&models.count);
@@ -215,9 +215,9 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         let initial = State::genesis(learner.initial(seed));
         let count = self.models.count;
         match self.models.start {
-            Start::Random => initial.with(starts::random(learner, seed, count)),
-            Start::Equal => initial.with(vec![initial.models[0].clone(); count]),
-            Start::RandomGroups | Start::KMeans => initial,
+            InitialModels::Random => initial.with(starts::random(learner, seed, count)),
+            InitialModels::Equal => initial.with(vec![initial.models[0].clone(); count]),
+            InitialModels::RandomGroups | InitialModels::KMeans => initial,
         }
     }
 
@@ -255,8 +255,8 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
             sheet.require_rows()?;
         }
         match (round, self.models.start) {
-            (1, Start::RandomGroups) => Ok(dealt(sheet, self.models.count)),
-            (1, Start::KMeans) => clusters(sheet, self.models.count),
+            (1, InitialModels::RandomGroups) => Ok(dealt(sheet, self.models.count)),
+            (1, InitialModels::KMeans) => clusters(sheet, self.models.count),
             _ => self.by.assign(state, sheet),
         }
     }

@@ -6,8 +6,8 @@ use crate::Matrix;
 use crate::aggregation::weights;
 use crate::learner::Training;
 use crate::params::{Params, weighted_mean};
-use crate::similarity::{Embedding, Metric, Part};
-use crate::strategy::options::{Setting, positive, require};
+use crate::similarity::{Embedding, Part, SimilarityMetric};
+use crate::strategy::options::{MethodSetting, positive, require};
 use crate::strategy::server::groups::local::{OWN_COALITION, numbers, replaced};
 use crate::strategy::server::means::kept;
 use crate::strategy::server::one_model::fedavg::WeightRule;
@@ -62,11 +62,11 @@ impl Default for PFedGraph {
 }
 
 impl PFedGraph {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("alpha", self.alpha)?;
         let valid = (-1.0..=1.0).contains(&self.alike);
         require(valid, "alike", "from -1 to 1", self.alike)?;
-        Ok(Box::new(Graph {
+        Ok(Box::new(CollaborationGraph {
             training: setting.training,
             members: setting.members,
             by_rows: self.weight == WeightRule::Exact,
@@ -79,7 +79,7 @@ impl PFedGraph {
     }
 }
 
-struct Graph {
+struct CollaborationGraph {
     training: Training,
     members: usize,
     by_rows: bool,
@@ -87,7 +87,7 @@ struct Graph {
     rule: weights::PFedGraph,
 }
 
-impl Graph {
+impl CollaborationGraph {
     /// A row of weights for every entry, in plain `f64`: the same bits everywhere.
     fn graph(&self, state: &State, sheet: &Sheet) -> Result<Matrix, DecideError> {
         let first = state.tables.get(FIRST).and_then(|first| first.first());
@@ -106,7 +106,7 @@ impl Graph {
         let rows = changes
             .rows(&models, &starts)
             .map_err(DecideError::unusable)?;
-        let cosines = Metric::Cosine
+        let cosines = SimilarityMetric::Cosine
             .similarity_f64(&rows)
             .map_err(DecideError::unusable)?;
         let prior = sheet.entries.iter();
@@ -117,7 +117,7 @@ impl Graph {
     }
 }
 
-impl AssignAndAggregate for Graph {
+impl AssignAndAggregate for CollaborationGraph {
     fn name(&self) -> &'static str {
         "pfedgraph"
     }

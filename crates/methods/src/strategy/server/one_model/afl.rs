@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::server::one_model::client_sampling::ClientSampling;
 use crate::strategy::server::one_model::drfa::plain_ascent;
 use crate::strategy::server::one_model::minimax::Minimax;
@@ -31,7 +31,7 @@ impl Default for Afl {
 }
 
 impl Afl {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         Ok(Box::new(Minimax {
             name: "afl",
             training: setting.training,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::strategy::options::{Setting, not_negative, require, share};
+use crate::strategy::options::{MethodSetting, not_negative, require, share};
 use crate::strategy::server::one_model::client_sampling::{ClientSampling, Losses, Participants};
 use crate::strategy::server::one_model::minimax::Minimax;
 use crate::strategy::{Strategy, StrategyError};
@@ -44,7 +44,7 @@ impl Default for Drfa {
 }
 
 impl Drfa {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let holds = self.decay > 0.0 && self.decay <= 1.0;
         require(holds, "decay", "above 0 and at most 1", self.decay)?;
         Ok(Box::new(Minimax {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregation::Aggregation;
 use crate::learner::Training;
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::server::means::coalition_means;
 use crate::strategy::{
     AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
@@ -33,7 +33,7 @@ pub struct Averaging {
 }
 
 impl Averaging {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         Ok(Box::new(FedAvg::on(setting, self.weight)))
     }
 }
@@ -60,7 +60,7 @@ impl FedAvg {
         }
     }
 
-    pub(crate) fn on(setting: Setting, weight: WeightRule) -> Self {
+    pub(crate) fn on(setting: MethodSetting, weight: WeightRule) -> Self {
         Self {
             rule: setting.rule,
             ..Self::new(setting.training, weight)

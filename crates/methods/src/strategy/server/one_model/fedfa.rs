@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::aggregation::weights::{WeightsError, fedfa, fedfa_by_accuracy};
 use crate::learner::{LearnError, Learner, Split, Update};
 use crate::params::Params;
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::options::require;
 use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
-use crate::strategy::wrappers::report::{Report, must_measure};
+use crate::strategy::wrappers::report::{ReportMetrics, must_measure};
 use crate::strategy::wrappers::self_reported::{SelfReport, equip};
 use crate::strategy::{EquipError, Strategy, StrategyError};
 
@@ -50,7 +50,7 @@ impl Default for FedFa {
 }
 
 impl FedFa {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let valid = (0.0..=1.0).contains(&self.alpha);
         require(valid, "alpha", "from 0 to 1", self.alpha)?;
         Ok(Box::new(SelfWeighted {
@@ -62,7 +62,7 @@ impl FedFa {
 }
 
 impl Weighing for FedFa {
-    fn report(&self) -> Report {
+    fn report(&self) -> ReportMetrics {
         Account.report()
     }
 
@@ -98,8 +98,8 @@ impl Weighing for FedFa {
 struct Account;
 
 impl SelfReport for Account {
-    fn report(&self) -> Report {
-        Report(&["accuracy", "participations"])
+    fn report(&self) -> ReportMetrics {
+        ReportMetrics(&["accuracy", "participations"])
     }
 
     fn kept(&self) -> &'static [&'static str] {

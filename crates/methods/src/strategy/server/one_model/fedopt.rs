@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learner::{Capability, Job, LearnError, Learner, Update, Watch};
 use crate::params::{Attached, Layout, Params};
-use crate::strategy::options::{Setting, fraction, positive};
+use crate::strategy::options::{MethodSetting, fraction, positive};
 use crate::strategy::server::one_model::fedavg::{FedAvg, WeightRule};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
 use crate::strategy::wrappers::strategy_wrapper::{StrategyWrapper, WrappedStrategy};
@@ -68,7 +68,7 @@ impl FedOpt {
         &self,
         name: &'static str,
         second: SecondMoment,
-        setting: Setting,
+        setting: MethodSetting,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         positive("rate", self.rate)?;
         positive("tau", self.tau)?;

@@ -8,11 +8,11 @@ use crate::aggregation::step;
 use crate::aggregation::weights::{WeightsError, maxfl_steps};
 use crate::learner::{LearnError, Learner, Split, Update};
 use crate::params::Params;
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::options::{positive, require};
 use crate::strategy::server::one_model::maxfl_joins::Joins;
 use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::wrappers::self_reported::{SelfReport, equip};
 use crate::strategy::{EquipError, SettleError, Strategy, StrategyError};
 
@@ -63,7 +63,7 @@ impl Default for MaxFl {
 }
 
 impl MaxFl {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let holds = self.rate > 0.0 && self.rate <= 1.0;
         require(holds, "rate", "above 0 and at most 1", self.rate)?;
         positive("epsilon", self.epsilon)?;
@@ -84,7 +84,7 @@ impl MaxFl {
 }
 
 impl Weighing for MaxFl {
-    fn report(&self) -> Report {
+    fn report(&self) -> ReportMetrics {
         Requirement.report()
     }
 
@@ -111,8 +111,8 @@ impl Weighing for MaxFl {
 struct Requirement;
 
 impl SelfReport for Requirement {
-    fn report(&self) -> Report {
-        Report(&["loss", "required"])
+    fn report(&self) -> ReportMetrics {
+        ReportMetrics(&["loss", "required"])
     }
 
     fn kept(&self) -> &'static [&'static str] {

@@ -8,7 +8,7 @@ use crate::learner::{Capability, Job, LearnError, Learner, Split, Update, Watch,
 use crate::params::{Attached, Layout, Params, Role, TensorSpec, squared_distance, weighted_mean};
 use crate::strategy::server::one_model::self_weighted::{SelfReported, Weighing};
 use crate::strategy::wrappers::learner_wrapper::{LearnerWrapper, WrappedLearner};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::wrappers::standardise::without_scale;
 use crate::strategy::{EquipError, SettleError};
 
@@ -23,8 +23,8 @@ const KEPT: [&str; 3] = ["maxfl.prior", "maxfl.own", "maxfl.silo"];
 pub(crate) struct Joins;
 
 impl Weighing for Joins {
-    fn report(&self) -> Report {
-        Report(&["joined"])
+    fn report(&self) -> ReportMetrics {
+        ReportMetrics(&["joined"])
     }
 
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {
@@ -35,7 +35,7 @@ impl Weighing for Joins {
         let [prior, own, silo] = KEPT;
         let whole = without_scale(&inner.layout());
         let kept = [(prior, &trained), (own, &whole), (silo, &flags)];
-        let by = Joining {
+        let by = JoiningLearner {
             contribution: self.report().attached(&inner.layout())?,
             personal: Attached::new(&rest, &kept)?,
         };
@@ -69,24 +69,24 @@ impl Weighing for Joins {
 }
 
 /// A learner that joins or goes on alone.
-struct Joining {
+struct JoiningLearner {
     contribution: Attached,
     personal: Attached,
 }
 
 /// What a silo keeps.
-struct Kept {
+struct SiloModels {
     prior: Params,
     own: Params,
     alone: bool,
     trained: bool,
 }
 
-impl Joining {
-    fn read(&self, personal: &Params) -> (Params, Kept) {
+impl JoiningLearner {
+    fn read(&self, personal: &Params) -> (Params, SiloModels) {
         let (rest, kept) = self.personal.split(personal);
         let flags = kept[2].values();
-        let kept = Kept {
+        let kept = SiloModels {
             prior: kept[0].clone(),
             own: kept[1].clone(),
             alone: flags[0] == 1.0,
@@ -95,7 +95,7 @@ impl Joining {
         (rest, kept)
     }
 
-    fn write(&self, rest: &Params, kept: &Kept) -> Params {
+    fn write(&self, rest: &Params, kept: &SiloModels) -> Params {
         let flags = [kept.alone, kept.trained].map(|flag| f32::from(u8::from(flag)));
         let flags = Params::from_values(self.personal.part(2), &flags);
         self.personal.join(rest, &[&kept.prior, &kept.own, &flags])
@@ -107,7 +107,7 @@ impl Joining {
     }
 
     /// The silo's own model, on the scale that the federation agreed on.
-    fn own(&self, model: &Params, kept: &Kept) -> Params {
+    fn own(&self, model: &Params, kept: &SiloModels) -> Params {
         let own = Params::gather(model.layout(), &[&kept.own, model]);
         own.expect("tensors of this model")
     }
@@ -123,7 +123,7 @@ impl Joining {
         inner: &dyn Learner,
         start: &Params,
         rest: &Params,
-        kept: &Kept,
+        kept: &SiloModels,
     ) -> Result<bool, LearnError> {
         let metrics = inner.evaluate(start, rest, Split::Train)?;
         let loss = metrics.get("loss")?;
@@ -137,7 +137,7 @@ impl Joining {
     }
 }
 
-impl LearnerWrapper for Joining {
+impl LearnerWrapper for JoiningLearner {
     fn needs(&self) -> &'static [Capability] {
         &[]
     }
@@ -147,7 +147,7 @@ impl LearnerWrapper for Joining {
     }
 
     fn initial_personal(&self, inner: &dyn Learner, seed: u64) -> Params {
-        let kept = Kept {
+        let kept = SiloModels {
             prior: Params::zeros(self.personal.part(0)),
             own: Params::zeros(self.personal.part(1)),
             alone: false,

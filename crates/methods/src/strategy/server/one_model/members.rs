@@ -4,7 +4,7 @@ use crate::params::Params;
 use crate::topology::uniform;
 
 /// A contribution of a named member, with the loss that it reports.
-pub(crate) struct Contribution {
+pub(crate) struct MemberContribution {
     pub(crate) member: usize,
     pub(crate) model: Params,
     /// Loss of the round's start model on the member's training rows.

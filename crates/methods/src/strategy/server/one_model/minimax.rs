@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::learner::{LearnError, Learner, Task, Training, Update};
 use crate::params::{Layout, Params, weighted_mean};
 use crate::strategy::server::one_model::client_sampling::ClientSampling;
-use crate::strategy::server::one_model::members::{Contribution, redistributed, restricted};
+use crate::strategy::server::one_model::members::{MemberContribution, redistributed, restricted};
 use crate::strategy::server::one_model::topology_prior::TopologyPrior;
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, Kept, ModelEntry, Names, Participant, Plan,
     SettleError, Sheet, State, Watch, draws,
@@ -16,7 +16,7 @@ use crate::strategy::{
 use crate::topology::{Ascent, AscentError, Sample, Weights, sampled_losses, uniform};
 
 /// Silos report the loss of the model that they start from.
-const REPORT: Report = Report(&["loss"]);
+const REPORT: ReportMetrics = ReportMetrics(&["loss"]);
 
 /// One model for all; λ climbs towards the members that lose most.
 ///
@@ -90,7 +90,7 @@ impl Minimax {
     }
 
     /// The member and what it reports, or in one sentence why the entry is unusable.
-    fn read(&self, entry: &ModelEntry) -> Result<Contribution, String> {
+    fn read(&self, entry: &ModelEntry) -> Result<MemberContribution, String> {
         let member = entry.member.map(usize::from);
         let member = member.ok_or("it names no member, and this strategy needs names")?;
         if member >= self.members {
@@ -101,7 +101,7 @@ impl Minimax {
         }
         let (model, report) = REPORT.split(entry);
         match report[..] {
-            [loss] if loss.is_finite() => Ok(Contribution {
+            [loss] if loss.is_finite() => Ok(MemberContribution {
                 member,
                 model,
                 loss,
@@ -111,7 +111,7 @@ impl Minimax {
     }
 
     /// All of them, by member, ascending.
-    fn contributions(&self, sheet: &Sheet) -> Result<Vec<Contribution>, DecideError> {
+    fn contributions(&self, sheet: &Sheet) -> Result<Vec<MemberContribution>, DecideError> {
         sheet.not_empty()?;
         let mut all = Vec::with_capacity(sheet.entries.len());
         let mut seen = vec![false; self.members];
@@ -175,7 +175,11 @@ impl Minimax {
 
 /// The mean of the models of those who were to train and did, by the weights of `drawn` among
 /// them: all alike if none of them has any, and `before` if there are none.
-fn mean(drawn: &Sample, all: &[Contribution], before: &Params) -> Result<Params, SettleError> {
+fn mean(
+    drawn: &Sample,
+    all: &[MemberContribution],
+    before: &Params,
+) -> Result<Params, SettleError> {
     let share = |member| {
         let at = drawn.clients.binary_search(&member).ok()?;
         Some(drawn.shares[at])
@@ -277,7 +281,7 @@ impl AssignAndAggregate for Minimax {
         let start = start.ok_or_else(|| impossible(&"there is no model to start from"))?;
 
         let reporting = self.sampling.reports(self.members, state, round);
-        let counts = |one: &&Contribution| match &reporting {
+        let counts = |one: &&MemberContribution| match &reporting {
             None => true,
             Some(drawn) => drawn.contains(&one.member),
         };

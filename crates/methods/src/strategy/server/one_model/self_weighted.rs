@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::aggregation::weights::WeightsError;
 use crate::learner::{Learner, Training};
 use crate::params::{Layout, Params, weighted_mean};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::{
     AssignAndAggregate, DecideError, EquipError, ModelEntry, SettleError, Sheet, State,
 };
@@ -21,7 +21,7 @@ pub(crate) struct SelfReported {
 /// A rule by which silos weigh.
 pub(crate) trait Weighing: Send + Sync {
     /// The numbers that silos report.
-    fn report(&self) -> Report;
+    fn report(&self) -> ReportMetrics;
 
     /// The learner of a silo, which reports them.
     fn equip(&self, inner: Arc<dyn Learner>) -> Result<Arc<dyn Learner>, EquipError> {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregation::weights::{WeightsError, superquantile};
-use crate::strategy::options::Setting;
+use crate::strategy::options::MethodSetting;
 use crate::strategy::options::fraction;
 use crate::strategy::server::one_model::fedavg::WeightRule;
 use crate::strategy::server::one_model::self_weighted::{SelfReported, SelfWeighted, Weighing};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::strategy::{Strategy, StrategyError};
 
 /// Options of the superquantile.
@@ -32,7 +32,7 @@ impl Default for Superquantile {
 }
 
 impl Superquantile {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         fraction("theta", self.theta)?;
         Ok(Box::new(SelfWeighted {
             name: "superquantile",
@@ -43,8 +43,8 @@ impl Superquantile {
 }
 
 impl Weighing for Superquantile {
-    fn report(&self) -> Report {
-        Report(&["loss"])
+    fn report(&self) -> ReportMetrics {
+        ReportMetrics(&["loss"])
     }
 
     fn by_rows(&self) -> bool {

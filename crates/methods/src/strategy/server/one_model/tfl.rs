@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::similarity::{Embedding, Metric};
-use crate::strategy::options::{Setting, at_least_one, not_negative, require, share};
+use crate::similarity::{Embedding, SimilarityMetric};
+use crate::strategy::options::{MethodSetting, at_least_one, not_negative, require, share};
 use crate::strategy::server::one_model::client_sampling::{ClientSampling, Losses, Participants};
 use crate::strategy::server::one_model::minimax::Minimax;
 use crate::strategy::server::one_model::topology_prior::TopologyPrior;
 use crate::strategy::{Strategy, StrategyError};
-use crate::topology::{Ascent, Centrality, Divergence, Lengths, Options, Scale};
+use crate::topology::{Ascent, Centrality, Divergence, Lengths, Scale, TopologyOptions};
 
 /// Options of TFL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -29,7 +29,7 @@ pub struct Tfl {
     /// the last model of every member. Default false. No effect where all members participate.
     pub full_refresh: bool,
     /// Similarity of two models. Default dot, as in the paper.
-    pub similarity: Metric,
+    pub similarity: SimilarityMetric,
     /// Values of the models that are compared. Default all weights.
     pub embedding: Embedding,
     /// Normalised similarity ε from which two members are neighbours in the graph. Default 0.4, as
@@ -65,14 +65,14 @@ pub struct Tfl {
 
 impl Default for Tfl {
     fn default() -> Self {
-        let (ascent, graph) = (Ascent::default(), Options::default());
+        let (ascent, graph) = (Ascent::default(), TopologyOptions::default());
         Self {
             participants: Participants::default(),
             replacement: true,
             losses: Losses::default(),
             period: 5,
             full_refresh: false,
-            similarity: Metric::default(),
+            similarity: SimilarityMetric::default(),
             embedding: Embedding::default(),
             epsilon: graph.epsilon,
             centrality: graph.centrality,
@@ -88,7 +88,7 @@ impl Default for Tfl {
 }
 
 impl Tfl {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         at_least_one("period", self.period)?;
         share("epsilon", self.epsilon)?;
         share("lambda-floor", self.lambda_floor)?;
@@ -129,7 +129,7 @@ impl Tfl {
                 table: !all && !self.full_refresh,
                 similarity: self.similarity,
                 embedding: self.embedding.clone(),
-                graph: Options {
+                graph: TopologyOptions {
                     epsilon: self.epsilon,
                     centrality: self.centrality,
                     scale: self.scale,

@@ -4,10 +4,10 @@
 use crate::Matrix;
 use crate::clustering::kmeans::{KMeans, KMeansError};
 use crate::params::{Layout, MeanError, Params, weighted_mean};
-use crate::similarity::{CompareError, Embedding, EmbeddingError, Metric, min_max};
-use crate::strategy::server::one_model::members::{Contribution, redistributed};
+use crate::similarity::{CompareError, Embedding, EmbeddingError, SimilarityMetric, min_max};
+use crate::strategy::server::one_model::members::{MemberContribution, redistributed};
 use crate::strategy::{Edges, Kept, State};
-use crate::topology::{Options, Sample, Topology, adjacency, client_prior};
+use crate::topology::{Sample, Topology, TopologyOptions, adjacency, client_prior};
 
 /// Table of the last model of every member.
 const MODELS: &str = "tfl.models";
@@ -24,9 +24,9 @@ pub(crate) struct TopologyPrior {
     pub(crate) period: u64,
     /// Whether not all train in a round that learns a graph, so that last models are kept.
     pub(crate) table: bool,
-    pub(crate) similarity: Metric,
+    pub(crate) similarity: SimilarityMetric,
     pub(crate) embedding: Embedding,
-    pub(crate) graph: Options,
+    pub(crate) graph: TopologyOptions,
     /// 0: none.
     pub(crate) clusters: usize,
 }
@@ -45,7 +45,7 @@ pub(crate) enum TopologyError {
 }
 
 /// What is learned of a list of models.
-struct Learned {
+struct LearnedPrior {
     /// One number per model.
     prior: Vec<f64>,
     /// Of the models, or of their clusters.
@@ -70,7 +70,7 @@ impl TopologyPrior {
         &self,
         state: &mut State,
         start: &Params,
-        all: &[Contribution],
+        all: &[MemberContribution],
         drawn: &Sample,
         prior: &[f64],
         round: u64,
@@ -90,7 +90,7 @@ impl TopologyPrior {
                 false => redistributed(prior.to_vec(), &present, &learned.prior),
             });
         }
-        let trained = |one: &&Contribution| drawn.clients.contains(&one.member);
+        let trained = |one: &&MemberContribution| drawn.clients.contains(&one.member);
         let mut models = table(state, MODELS, start, members);
         let mut starts = table(state, STARTS, start, members);
         for one in all.iter().filter(trained) {
@@ -113,10 +113,10 @@ impl TopologyPrior {
 
     /// The topology of models, or of their clusters. All in `f64` and in one order: what is learned
     /// decides the weights in the next model.
-    fn learn(&self, models: &[&Params], starts: &[&Params]) -> Result<Learned, TopologyError> {
+    fn learn(&self, models: &[&Params], starts: &[&Params]) -> Result<LearnedPrior, TopologyError> {
         if self.clusters == 0 || self.clusters >= models.len() {
             let topology = self.topology(models, starts)?;
-            return Ok(Learned {
+            return Ok(LearnedPrior {
                 adjacency: adjacency(&topology.graph),
                 prior: topology.prior,
                 labels: None,
@@ -143,7 +143,7 @@ impl TopologyPrior {
             &starts.iter().collect::<Vec<_>>(),
         )?;
         let prior = client_prior(&topology.prior, &labels);
-        Ok(Learned {
+        Ok(LearnedPrior {
             adjacency: adjacency(&topology.graph),
             prior: prior.expect("every cluster has members and a share of the prior"),
             labels: Some(labels),
@@ -159,7 +159,7 @@ impl TopologyPrior {
     }
 }
 
-impl Learned {
+impl LearnedPrior {
     /// Keeps the graph in the state, for reports: of these members of all, or of the clusters.
     fn write(&self, state: &mut State, present: &[usize], members: usize) {
         let memory = &mut state.memory;

@@ -13,10 +13,10 @@ fn options(given: bool) -> Value {
     })
 }
 
-fn saying(given: bool, domains: &[Option<u32>]) -> Federation {
+fn saying(given: bool, domains: &[Option<u32>]) -> QuadraticFederation {
     let silos = domains.iter().copied().zip(silos());
     let silos = silos.map(|(domain, silo)| silo.in_domain(domain)).collect();
-    Federation::new(strategy("fedcg", options(given)), silos)
+    QuadraticFederation::new(strategy("fedcg", options(given)), silos)
 }
 
 fn train(learner: &dyn Learner, start: &Params) -> Result<Update, LearnError> {
@@ -74,7 +74,7 @@ fn the_report_counts_the_silos_of_every_given_domain() {
 #[test]
 fn given_domains_come_apart_where_a_teacher_that_cannot_tell_leaves_them_together() {
     let wanted = silos();
-    let apart = |federation: Federation, domains: [usize; 2]| -> f64 {
+    let apart = |federation: QuadraticFederation, domains: [usize; 2]| -> f64 {
         let model = &federation.rounds(60).state.models[0];
         let each = domains.into_iter().zip(&wanted);
         let each = each.map(|(domain, silo)| astray(model, domain, silo));

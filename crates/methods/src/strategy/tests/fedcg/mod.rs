@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::equipped::strategy;
-use super::quadratic::{Federation, layout, quadratic};
+use super::quadratic::{QuadraticFederation, layout, quadratic};
 use super::*;
 use crate::learner::{Learner, Optimiser, Training};
 
@@ -24,8 +24,8 @@ fn single() -> Value {
     json!({ "epochs": 1, "batch": 0, "optimiser": optimiser })
 }
 
-fn federation(more: Value) -> Federation {
-    Federation::new(strategy("fedcg", more), silos())
+fn federation(more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy("fedcg", more), silos())
 }
 
 fn tensor<'a>(model: &'a Params, name: &str) -> &'a [f32] {
@@ -47,7 +47,7 @@ fn lambda_that_stays_0_is_fedavg_bit_for_bit() {
         });
         let cut = federation(silent).rounds(5);
         let average = strategy("fedavg", json!({ "training": single() }));
-        let average = Federation::new(average, silos()).rounds(5);
+        let average = QuadraticFederation::new(average, silos()).rounds(5);
         let shared = Params::gather(&layout(), &cut.state.models[..1].iter().collect::<Vec<_>>());
         assert_eq!(shared.unwrap(), average.state.models[0]);
         assert_eq!(cut.losses(), average.losses());
@@ -71,8 +71,9 @@ fn branches_lower_the_loss_and_everything_trained_moves() {
             let after: f64 = end.losses().iter().sum();
             assert!(after < before, "{projection} {layers}: {before} {after}");
             let moved = |name: &str| {
-                let of =
-                    |federation: &Federation| tensor(&federation.state.models[0], name).to_vec();
+                let of = |federation: &QuadraticFederation| {
+                    tensor(&federation.state.models[0], name).to_vec()
+                };
                 assert_ne!(of(&start), of(&end), "{projection} {layers}: {name}");
             };
             moved("layer1.weight");
@@ -89,7 +90,7 @@ fn branches_lower_the_loss_and_everything_trained_moves() {
 #[test]
 fn the_teacher_stays_between_refreshes_and_then_is_the_student() {
     let mut federation = federation(json!({ "refresh": 3, "student-rate": 0.1 }));
-    let opinions = |federation: &Federation| {
+    let opinions = |federation: &QuadraticFederation| {
         let model = &federation.state.models[0];
         let names = ["fedcg.teacher.votes", "fedcg.student.votes"];
         names.map(|name| tensor(model, name).to_vec())
@@ -291,7 +292,7 @@ fn contributions_with_an_absurd_lambda_or_projection_are_refused() {
 
 #[test]
 fn the_report_counts_the_rows_of_every_domain() {
-    let rows = |federation: &Federation| -> u64 {
+    let rows = |federation: &QuadraticFederation| -> u64 {
         federation.learners.iter().map(|silo| silo.samples()).sum()
     };
     let exact = federation(json!({ "domains": 3 })).rounds(2);

@@ -5,7 +5,7 @@ use super::*;
 use crate::strategy::findings;
 
 /// The options with more of them.
-fn with(options: &Value, more: Value) -> Federation {
+fn with(options: &Value, more: Value) -> QuadraticFederation {
     let mut all = options.clone();
     let more = more.as_object().unwrap().clone();
     all.as_object_mut().unwrap().extend(more);
@@ -26,7 +26,7 @@ fn without_an_agnostic_part_a_layer_is_its_branches_alone() {
             assert_eq!(tensor(model, "layer1.bias"), [0.0], "{graph}");
             assert_ne!(tensor(model, "layer0.weight"), [0.0, 0.0]);
         }
-        let sum = |federation: &Federation| federation.losses().iter().sum::<f64>();
+        let sum = |federation: &QuadraticFederation| federation.losses().iter().sum::<f64>();
         assert!(sum(&end) < sum(&start), "{graph}");
     }
 }
@@ -101,7 +101,7 @@ fn lambda_and_the_graph_are_found_in_a_state_for_reports() {
     assert!(matches!(&found["fedcg.adjacency"], Kept::Numbers(rows) if rows.len() == 4));
     let each = federation(json!({ "domains": 2, "graphs": "per-layer" })).rounds(1);
     assert!(findings(&each.state).contains_key("fedcg.adjacency.layer1"));
-    let other = Federation::new(strategy("fedavg", json!({})), silos()).rounds(1);
+    let other = QuadraticFederation::new(strategy("fedavg", json!({})), silos()).rounds(1);
     assert!(findings(&other.state).is_empty());
 }
 

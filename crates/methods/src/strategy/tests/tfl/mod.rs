@@ -7,10 +7,10 @@ use proptest::strategy::Strategy as _;
 use serde_json::{Value, json};
 
 use super::Strategy;
-use super::quadratic::{Federation, quadratic};
+use super::quadratic::{QuadraticFederation, quadratic};
 use super::*;
 use crate::learner::{Capabilities, LearnError, Learner, Metrics, Split, Update};
-use crate::strategy::wrappers::report::Report;
+use crate::strategy::wrappers::report::ReportMetrics;
 use crate::topology::{Sampling, total_variation, uniform};
 
 mod draws;
@@ -39,7 +39,7 @@ fn plain(values: &[f32]) -> Params {
 fn reporting(member: u16, values: &[f32], loss: f32) -> ModelEntry {
     let report = Layout::new(vec![TensorSpec::new("report.loss", [1], Role::Buffer)]).unwrap();
     let report = Params::from_values(&report, &[loss]);
-    let whole = Report(&["loss"]).contribution(&layout(values.len()));
+    let whole = ReportMetrics(&["loss"]).contribution(&layout(values.len()));
     ModelEntry {
         model: Params::gather(&whole, &[&plain(values), &report]).unwrap(),
         coalition: Some(0),
@@ -112,8 +112,8 @@ fn silos() -> Vec<QuadraticLearner> {
     centres.iter().map(silo).collect()
 }
 
-fn federation(name: &str, more: Value) -> Federation {
-    Federation::new(strategy(name, 5, more), silos())
+fn federation(name: &str, more: Value) -> QuadraticFederation {
+    QuadraticFederation::new(strategy(name, 5, more), silos())
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn afl_serves_the_one_that_fedavg_leaves_behind() {
         centres.map(|centre| quadratic([centre; 5])).into()
     };
     let worst = |name: &str, more: Value| {
-        let federation = Federation::new(strategy(name, 5, more), silos()).rounds(400);
+        let federation = QuadraticFederation::new(strategy(name, 5, more), silos()).rounds(400);
         let losses = federation.losses();
         losses.into_iter().fold(0.0, f64::max)
     };

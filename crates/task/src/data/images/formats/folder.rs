@@ -9,7 +9,7 @@ use crate::data::DataError;
 
 /// Pictures by class and, where there is a level of folders more, by domain.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Folder {
+pub(crate) struct PictureFolder {
     pub files: Vec<PathBuf>,
     /// Names of the classes, in the order of the alphabet.
     pub classes: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Folder {
 ///
 /// # Errors
 /// [`DataError::File`]: a folder that cannot be read, or without such files.
-pub(crate) fn list(path: &Path) -> Result<Folder, DataError> {
+pub(crate) fn list(path: &Path) -> Result<PictureFolder, DataError> {
     let first = entries(path)?;
     let mut found: Vec<(Option<String>, String, PathBuf)> = Vec::new();
     for (name, class) in &first.folders {
@@ -76,7 +76,7 @@ pub(crate) fn list(path: &Path) -> Result<Folder, DataError> {
             .collect(),
     );
     let at = |names: &[String], name: &String| names.binary_search(name).map_or(0, |at| at as u32);
-    Ok(Folder {
+    Ok(PictureFolder {
         labels: found
             .iter()
             .map(|(_, class, _)| at(&classes, class))

@@ -25,12 +25,12 @@ pub(crate) struct Leaf {
     /// The class of every row.
     pub labels: Vec<u32>,
     /// The rows.
-    pub rows: Rows,
+    pub rows: LeafRows,
 }
 
 /// What the rows are.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Rows {
+pub(crate) enum LeafRows {
     /// Numbers, `width` for every row.
     Numbers {
         /// Numbers in a row.
@@ -42,71 +42,71 @@ pub(crate) enum Rows {
     Files(Vec<String>),
 }
 
-impl Default for Rows {
+impl Default for LeafRows {
     fn default() -> Self {
         Self::Files(Vec::new())
     }
 }
 
 #[derive(Deserialize)]
-struct Document {
+struct LeafDocument {
     users: Vec<String>,
     user_data: BTreeMap<String, UserData>,
 }
 
 #[derive(Deserialize)]
 struct UserData {
-    x: Vec<Row>,
-    y: Vec<Label>,
+    x: Vec<LeafRow>,
+    y: Vec<LeafLabel>,
 }
 
-enum Row {
+enum LeafRow {
     Numbers(Vec<f32>),
     Name(String),
 }
 
-struct Label(String);
+struct LeafLabel(String);
 
-impl<'de> Deserialize<'de> for Row {
+impl<'de> Deserialize<'de> for LeafRow {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Reads;
         impl<'de> Visitor<'de> for Reads {
-            type Value = Row;
+            type Value = LeafRow;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a list of numbers or the name of a picture")
             }
-            fn visit_str<E: Error>(self, name: &str) -> Result<Row, E> {
-                Ok(Row::Name(name.to_owned()))
+            fn visit_str<E: Error>(self, name: &str) -> Result<LeafRow, E> {
+                Ok(LeafRow::Name(name.to_owned()))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Row, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<LeafRow, A::Error> {
                 let mut numbers = Vec::new();
                 while let Some(number) = list.next_element()? {
                     numbers.push(number);
                 }
-                Ok(Row::Numbers(numbers))
+                Ok(LeafRow::Numbers(numbers))
             }
         }
         from.deserialize_any(Reads)
     }
 }
 
-impl<'de> Deserialize<'de> for Label {
+impl<'de> Deserialize<'de> for LeafLabel {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Reads;
         impl Visitor<'_> for Reads {
-            type Value = Label;
+            type Value = LeafLabel;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a whole number from 0, or the name of a class")
             }
-            fn visit_str<E: Error>(self, name: &str) -> Result<Label, E> {
-                Ok(Label(name.to_owned()))
+            fn visit_str<E: Error>(self, name: &str) -> Result<LeafLabel, E> {
+                Ok(LeafLabel(name.to_owned()))
             }
-            fn visit_u64<E: Error>(self, class: u64) -> Result<Label, E> {
-                Ok(Label(class.to_string()))
+            fn visit_u64<E: Error>(self, class: u64) -> Result<LeafLabel, E> {
+                Ok(LeafLabel(class.to_string()))
             }
-            fn visit_f64<E: Error>(self, class: f64) -> Result<Label, E> {
+            fn visit_f64<E: Error>(self, class: f64) -> Result<LeafLabel, E> {
                 match class.fract() == 0.0 && (0.0..1e9).contains(&class) {
-                    true => Ok(Label((class as u64).to_string())),
+                    true => Ok(LeafLabel((class as u64).to_string())),
                     false => Err(E::custom(format!(
                         "expected a whole number from 0, found {class}"
                     ))),
@@ -127,7 +127,7 @@ pub(crate) fn read(path: &Path) -> Result<Leaf, DataError> {
     for file in files(path)? {
         let bytes =
             file::read(&file, file::DATA).map_err(|error| refused(&file, error.to_string()))?;
-        let document: Document = serde_json::from_slice(&bytes).map_err(|error| {
+        let document: LeafDocument = serde_json::from_slice(&bytes).map_err(|error| {
             refused(
                 &file,
                 format!("expected JSON as LEAF writes it (users, user_data): {error}"),
@@ -165,7 +165,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
 }
 
 impl Leaf {
-    fn add(&mut self, mut document: Document, names: &mut Vec<String>) -> Result<(), String> {
+    fn add(&mut self, mut document: LeafDocument, names: &mut Vec<String>) -> Result<(), String> {
         for user in document.users {
             let data = document.user_data.remove(&user);
             let UserData { x, y } =
@@ -179,7 +179,7 @@ impl Leaf {
             }
             let at = self.users.len() as u32;
             self.users.push(user.clone());
-            for (row, Label(label)) in x.into_iter().zip(y) {
+            for (row, LeafLabel(label)) in x.into_iter().zip(y) {
                 self.rows
                     .push(row)
                     .map_err(|why| format!("user {user:?}: {why}"))?;
@@ -200,11 +200,11 @@ impl Leaf {
     }
 }
 
-impl Rows {
-    fn push(&mut self, row: Row) -> Result<(), String> {
+impl LeafRows {
+    fn push(&mut self, row: LeafRow) -> Result<(), String> {
         match (&mut *self, row) {
-            (Self::Files(files), Row::Name(name)) => files.push(name),
-            (Self::Files(files), Row::Numbers(numbers)) if files.is_empty() => {
+            (Self::Files(files), LeafRow::Name(name)) => files.push(name),
+            (Self::Files(files), LeafRow::Numbers(numbers)) if files.is_empty() => {
                 if numbers.is_empty() {
                     return Err("expected rows of at least one number, found an empty one".into());
                 }
@@ -214,7 +214,7 @@ impl Rows {
                     values: numbers,
                 };
             }
-            (Self::Numbers { width, values }, Row::Numbers(numbers)) => {
+            (Self::Numbers { width, values }, LeafRow::Numbers(numbers)) => {
                 if numbers.len() != *width {
                     return Err(format!(
                         "expected rows of {width} numbers like the first one, found {}",
@@ -259,13 +259,16 @@ mod tests {
             (vec!["2".into(), "10".into()], vec![0, 1, 1, 0])
         );
         let values = vec![0.0, 1.0, 1.0, 1.0, 0.5, 1.0, 0.25, 0.0];
-        assert_eq!(leaf.rows, Rows::Numbers { width: 2, values });
+        assert_eq!(leaf.rows, LeafRows::Numbers { width: 2, values });
         let names = scratch.write(
             "celeba",
             br#"{"users": ["7"], "user_data": {"7": {"x": ["1.jpg", "2.jpg"], "y": ["smiles", "1"]}}}"#,
         );
         let leaf = read(&names).unwrap();
-        assert_eq!(leaf.rows, Rows::Files(vec!["1.jpg".into(), "2.jpg".into()]));
+        assert_eq!(
+            leaf.rows,
+            LeafRows::Files(vec!["1.jpg".into(), "2.jpg".into()])
+        );
         assert_eq!(leaf.classes, ["1", "smiles"]);
     }
 

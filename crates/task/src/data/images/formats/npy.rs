@@ -8,12 +8,12 @@ pub(crate) struct Array {
     /// Length of every axis.
     pub shape: Vec<usize>,
     /// The values.
-    pub values: Values,
+    pub values: NpyValues,
 }
 
 /// Values of an array, by what they are.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Values {
+pub(crate) enum NpyValues {
     /// Whole numbers from 0 to 255.
     Bytes(Vec<u8>),
     /// Other whole numbers, which are below 2^53 in size.
@@ -30,7 +30,7 @@ impl Array {
     /// # Errors
     /// What was expected and what was found, in words.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let header = Header::parse(bytes)?;
+        let header = NpyHeader::parse(bytes)?;
         let count = header
             .shape
             .iter()
@@ -70,19 +70,19 @@ impl Array {
         let wrong =
             |value: &dyn std::fmt::Display| format!("expected whole numbers from 0, found {value}");
         match &self.values {
-            Values::Bytes(values) => Ok(values.iter().map(|&value| u32::from(value)).collect()),
-            Values::Integers(values) => {
+            NpyValues::Bytes(values) => Ok(values.iter().map(|&value| u32::from(value)).collect()),
+            NpyValues::Integers(values) => {
                 let count = |&value: &i64| u32::try_from(value).map_err(|_| wrong(&value));
                 values.iter().map(count).collect()
             }
-            Values::Floats(values) => {
+            NpyValues::Floats(values) => {
                 let count = |&value: &f32| {
                     let whole = value.fract() == 0.0 && (0.0..16_777_216.0).contains(&value);
                     whole.then_some(value as u32).ok_or_else(|| wrong(&value))
                 };
                 values.iter().map(count).collect()
             }
-            Values::Texts(values) => Err(match values.first() {
+            NpyValues::Texts(values) => Err(match values.first() {
                 Some(first) => wrong(&format!("{first:?}")),
                 None => wrong(&"text"),
             }),
@@ -90,7 +90,7 @@ impl Array {
     }
 }
 
-impl Values {
+impl NpyValues {
     /// Number of values.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -139,7 +139,7 @@ fn to_c_order<T: Clone>(values: &[T], shape: &[usize]) -> Vec<T> {
 
 /// What the bytes of a value mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Kind {
+enum NpyKind {
     Unsigned(usize),
     Signed(usize),
     Float(usize),
@@ -147,7 +147,7 @@ enum Kind {
     Text(usize),
 }
 
-impl Kind {
+impl NpyKind {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
@@ -181,7 +181,7 @@ impl Kind {
         }
     }
 
-    fn values(self, data: &[u8]) -> Result<Values, String> {
+    fn values(self, data: &[u8]) -> Result<NpyValues, String> {
         let each = data.chunks_exact(self.size());
         let padded = |bytes: &[u8], fill: u8| {
             let mut eight = [fill; 8];
@@ -190,7 +190,7 @@ impl Kind {
         };
         let too_large = |value: u64| format!("expected whole numbers below 2^53, found {value}");
         Ok(match self {
-            Self::Unsigned(1) => Values::Bytes(data.to_vec()),
+            Self::Unsigned(1) => NpyValues::Bytes(data.to_vec()),
             Self::Unsigned(_) => {
                 let value = |bytes| {
                     let value = u64::from_le_bytes(padded(bytes, 0));
@@ -199,7 +199,7 @@ impl Kind {
                         .then_some(value as i64)
                         .ok_or_else(|| too_large(value))
                 };
-                Values::Integers(each.map(value).collect::<Result<_, _>>()?)
+                NpyValues::Integers(each.map(value).collect::<Result<_, _>>()?)
             }
             Self::Signed(_) => {
                 let value = |bytes: &[u8]| {
@@ -210,17 +210,17 @@ impl Kind {
                         .then_some(value)
                         .ok_or_else(|| too_large(value.unsigned_abs()))
                 };
-                Values::Integers(each.map(value).collect::<Result<_, _>>()?)
+                NpyValues::Integers(each.map(value).collect::<Result<_, _>>()?)
             }
             Self::Float(4) => {
                 let value = |four: &[u8]| f32::from_le_bytes([four[0], four[1], four[2], four[3]]);
-                Values::Floats(each.map(value).collect())
+                NpyValues::Floats(each.map(value).collect())
             }
             Self::Float(_) => {
                 let value = |bytes| f64::from_le_bytes(padded(bytes, 0)) as f32;
-                Values::Floats(each.map(value).collect())
+                NpyValues::Floats(each.map(value).collect())
             }
-            Self::Text(_) => Values::Texts(each.map(text).collect::<Result<_, _>>()?),
+            Self::Text(_) => NpyValues::Texts(each.map(text).collect::<Result<_, _>>()?),
         })
     }
 }
@@ -240,15 +240,15 @@ fn text(bytes: &[u8]) -> Result<String, String> {
 }
 
 /// What stands before the values.
-struct Header {
-    kind: Kind,
+struct NpyHeader {
+    kind: NpyKind,
     fortran: bool,
     shape: Vec<usize>,
     /// Where the values begin.
     end: usize,
 }
 
-impl Header {
+impl NpyHeader {
     fn parse(bytes: &[u8]) -> Result<Self, String> {
         let wrong = || "expected an array of NumPy (.npy), found something else".to_owned();
         let rest = bytes.strip_prefix(b"\x93NUMPY").ok_or_else(wrong)?;
@@ -273,7 +273,7 @@ impl Header {
             .strip_prefix('\'')
             .and_then(|kind| kind.split('\'').next())
         {
-            Some(kind) => Kind::parse(kind)?,
+            Some(kind) => NpyKind::parse(kind)?,
             None => return Err("expected an array of one type, found one with fields".into()),
         };
         let fortran = after("fortran_order")
@@ -331,33 +331,33 @@ pub(crate) mod tests {
                 .unwrap()
                 .values
         };
-        assert_eq!(parse("|u1", vec![0, 255]), Values::Bytes(vec![0, 255]));
-        assert_eq!(parse("|b1", vec![0, 1]), Values::Bytes(vec![0, 1]));
-        assert_eq!(parse("|i1", vec![1, 255]), Values::Integers(vec![1, -1]));
+        assert_eq!(parse("|u1", vec![0, 255]), NpyValues::Bytes(vec![0, 255]));
+        assert_eq!(parse("|b1", vec![0, 1]), NpyValues::Bytes(vec![0, 1]));
+        assert_eq!(parse("|i1", vec![1, 255]), NpyValues::Integers(vec![1, -1]));
         assert_eq!(
             parse("<u2", le(&[1u16, 60_000], u16::to_le_bytes)),
-            Values::Integers(vec![1, 60_000])
+            NpyValues::Integers(vec![1, 60_000])
         );
         assert_eq!(
             parse("<i4", le(&[-7i32, 9], i32::to_le_bytes)),
-            Values::Integers(vec![-7, 9])
+            NpyValues::Integers(vec![-7, 9])
         );
         assert_eq!(
             parse("<i8", le(&[-7i64, 1 << 40], i64::to_le_bytes)),
-            Values::Integers(vec![-7, 1 << 40])
+            NpyValues::Integers(vec![-7, 1 << 40])
         );
         assert_eq!(
             parse("<f4", le(&[0.5f32, -2.0], f32::to_le_bytes)),
-            Values::Floats(vec![0.5, -2.0])
+            NpyValues::Floats(vec![0.5, -2.0])
         );
         assert_eq!(
             parse("<f8", le(&[0.25f64, 1e3], f64::to_le_bytes)),
-            Values::Floats(vec![0.25, 1e3])
+            NpyValues::Floats(vec![0.25, 1e3])
         );
         let words: Vec<u32> = ['a', '\0', 'é', 'z'].map(u32::from).to_vec();
         assert_eq!(
             parse("<U2", le(&words, u32::to_le_bytes)),
-            Values::Texts(vec!["a".into(), "éz".into()])
+            NpyValues::Texts(vec!["a".into(), "éz".into()])
         );
     }
 
@@ -366,14 +366,14 @@ pub(crate) mod tests {
         // Columns first: [[1, 2, 3], [4, 5, 6]].
         let array = Array::parse(&npy("|u1", true, &[2, 3], &[1, 4, 2, 5, 3, 6])).unwrap();
         assert_eq!(array.shape, [2, 3]);
-        assert_eq!(array.values, Values::Bytes(vec![1, 2, 3, 4, 5, 6]));
+        assert_eq!(array.values, NpyValues::Bytes(vec![1, 2, 3, 4, 5, 6]));
         let shape = [2, 3, 4];
         let value = |a: usize, b: usize, c: usize| (12 * a + 4 * b + c) as u8;
         let fortran: Vec<u8> = (0..4)
             .flat_map(|c| (0..3).flat_map(move |b| (0..2).map(move |a| value(a, b, c))))
             .collect();
         let array = Array::parse(&npy("|u1", true, &shape, &fortran)).unwrap();
-        assert_eq!(array.values, Values::Bytes((0..24).collect()));
+        assert_eq!(array.values, NpyValues::Bytes((0..24).collect()));
     }
 
     #[test]

@@ -130,7 +130,7 @@ impl Npz {
 pub(crate) mod tests {
     use std::io::Write;
 
-    use super::super::npy::Values;
+    use super::super::npy::NpyValues;
     use super::super::npy::tests::npy;
     use super::*;
 
@@ -187,11 +187,11 @@ pub(crate) mod tests {
             let x = archive.array("x").unwrap();
             assert_eq!(
                 (x.shape, x.values),
-                (vec![3, 2], Values::Bytes(vec![1, 2, 3, 4, 5, 6]))
+                (vec![3, 2], NpyValues::Bytes(vec![1, 2, 3, 4, 5, 6]))
             );
             assert_eq!(
                 archive.array("labels").unwrap().values,
-                Values::Floats(vec![1.5])
+                NpyValues::Floats(vec![1.5])
             );
             assert_eq!(archive.find("z").unwrap(), None);
             let error = archive.array("lables").unwrap_err().to_string();

@@ -58,24 +58,24 @@ fn config(text: &str) -> ImagesConfig {
 }
 
 /// The silos, and the shape of pictures.
-struct Found {
+struct ReadPictures {
     data: DataSet,
     picture: Option<[usize; 3]>,
 }
 
-impl std::ops::Deref for Found {
+impl std::ops::Deref for ReadPictures {
     type Target = DataSet;
     fn deref(&self) -> &DataSet {
         &self.data
     }
 }
 
-fn read(text: &str, folder: &Path) -> Result<Found, String> {
+fn read(text: &str, folder: &Path) -> Result<ReadPictures, String> {
     let mut config = config(text);
     config.resolve(folder);
     let found = config.read_shaped(None, 4, Some(folder), 1);
     let (data, picture) = found.map_err(|error| error.to_string())?;
-    Ok(Found { data, picture })
+    Ok(ReadPictures { data, picture })
 }
 
 fn classes(data: &DataSet) -> Vec<&str> {

@@ -7,7 +7,7 @@ const COLUMNS: usize = 512;
 
 /// The sizes of a convolution of images with square windows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sizes {
+pub(super) struct ConvolutionSizes {
     pub(super) images: usize,
     pub(super) channels: usize,
     pub(super) height: usize,
@@ -27,7 +27,7 @@ pub(super) struct Tile {
     lines: Range<usize>,
 }
 
-impl Sizes {
+impl ConvolutionSizes {
     /// Height of an output.
     pub(super) fn high(&self) -> usize {
         self.side(self.height)

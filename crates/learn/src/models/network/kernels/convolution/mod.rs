@@ -27,7 +27,7 @@ use super::has_kernels;
 /// Stride and padding, in both directions.
 type Shifts = [usize; 2];
 /// Whether gradients for input, weight and bias are asked for.
-type Wanted = [bool; 3];
+type WantedGradients = [bool; 3];
 
 /// The convolution of `x`, `[images, channels, height, width]`, with `weight`, `[outputs, channels,
 /// kernel, kernel]`, plus `bias`, `[outputs]`, if there is one.
@@ -54,7 +54,7 @@ pub(crate) fn convolve(
 
 /// The operation as an extension of burn's backends.
 #[backend_extension(Flex, LibTorch: cfg(feature = "tch"), Autodiff)]
-trait Convolution: Backend {
+trait ConvolutionBackend: Backend {
     /// A convolution.
     fn by_kernel(
         x: FloatTensor<Self>,
@@ -66,7 +66,7 @@ trait Convolution: Backend {
 }
 
 /// How a backend computes a convolution and its gradients.
-trait Kernel: Backend {
+trait ConvolutionKernel: Backend {
     /// What the way back needs of the way forward.
     type Kept: Clone + Send + Debug + 'static;
 
@@ -82,11 +82,13 @@ trait Kernel: Backend {
     fn back(
         kept: Self::Kept,
         slope: FloatTensor<Self>,
-        wanted: Wanted,
+        wanted: WantedGradients,
     ) -> [Option<FloatTensor<Self>>; 3];
 }
 
-impl<B: Kernel + Convolution, C: CheckpointStrategy> Convolution for Autodiff<B, C> {
+impl<B: ConvolutionKernel + ConvolutionBackend, C: CheckpointStrategy> ConvolutionBackend
+    for Autodiff<B, C>
+{
     fn by_kernel(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
@@ -94,7 +96,7 @@ impl<B: Kernel + Convolution, C: CheckpointStrategy> Convolution for Autodiff<B,
         stride: usize,
         padding: usize,
     ) -> FloatTensor<Self> {
-        let prepared = Through
+        let prepared = ConvolutionBackward
             .prepare::<C>([x.node(), weight.node(), bias.node()])
             .compute_bound()
             .stateful();
@@ -113,9 +115,9 @@ impl<B: Kernel + Convolution, C: CheckpointStrategy> Convolution for Autodiff<B,
 
 /// The way back through a convolution.
 #[derive(Debug)]
-struct Through;
+struct ConvolutionBackward;
 
-impl<B: Kernel> Backward<B, 3> for Through {
+impl<B: ConvolutionKernel> Backward<B, 3> for ConvolutionBackward {
     type State = B::Kept;
 
     fn backward(

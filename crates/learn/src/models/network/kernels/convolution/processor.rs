@@ -8,10 +8,10 @@ use burn_core::backend::flex::FlexTensor;
 use burn_core::backend::ops::FloatTensorOps;
 use burn_core::tensor::TensorData;
 
-use super::columns::{Sizes, Tile};
-use super::{Convolution, Kernel, Shifts, Wanted};
+use super::columns::{ConvolutionSizes, Tile};
+use super::{ConvolutionBackend, ConvolutionKernel, Shifts, WantedGradients};
 
-impl Convolution for Flex {
+impl ConvolutionBackend for Flex {
     fn by_kernel(
         x: FlexTensor,
         weight: FlexTensor,
@@ -23,8 +23,8 @@ impl Convolution for Flex {
     }
 }
 
-impl Kernel for Flex {
-    type Kept = (FlexTensor, FlexTensor, Sizes);
+impl ConvolutionKernel for Flex {
+    type Kept = (FlexTensor, FlexTensor, ConvolutionSizes);
 
     fn forward(
         x: FlexTensor,
@@ -40,7 +40,7 @@ impl Kernel for Flex {
     fn back(
         (x, weight, sizes): Self::Kept,
         slope: FlexTensor,
-        [of_x, of_weight, of_bias]: Wanted,
+        [of_x, of_weight, of_bias]: WantedGradients,
     ) -> [Option<FlexTensor>; 3] {
         let slope = slope.to_contiguous();
         let (for_x, for_weight) = back(&sizes, &x, &weight, &slope, (of_x, of_weight));
@@ -49,9 +49,9 @@ impl Kernel for Flex {
     }
 }
 
-fn sizes(x: &FlexTensor, weight: &FlexTensor, [stride, padding]: Shifts) -> Sizes {
+fn sizes(x: &FlexTensor, weight: &FlexTensor, [stride, padding]: Shifts) -> ConvolutionSizes {
     let (x, weight) = (x.layout().shape(), weight.layout().shape());
-    Sizes {
+    ConvolutionSizes {
         images: x[0],
         channels: x[1],
         height: x[2],
@@ -64,12 +64,17 @@ fn sizes(x: &FlexTensor, weight: &FlexTensor, [stride, padding]: Shifts) -> Size
 }
 
 /// For every tile: outputs × window times window × columns, plus the bias.
-fn forward(sizes: &Sizes, x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor) -> FlexTensor {
+fn forward(
+    sizes: &ConvolutionSizes,
+    x: &FlexTensor,
+    weight: &FlexTensor,
+    bias: &FlexTensor,
+) -> FlexTensor {
     let (x, bias) = (x.to_contiguous(), bias.to_contiguous());
     let weight = flat(sizes, weight);
     let (high, wide) = (sizes.high(), sizes.wide());
     let mut y = vec![0.0; sizes.images * sizes.outputs * high * wide];
-    let mut seen = Seen::default();
+    let mut seen = TileMemory::default();
     for tile in sizes.tiles() {
         let seen = seen.by(sizes, &tile, x.storage());
         let part = Flex::float_matmul(weight.clone(), seen);
@@ -80,7 +85,7 @@ fn forward(sizes: &Sizes, x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor
 
 /// The gradients for `x` and `weight`, as far as they are wanted, from that of the outputs.
 fn back(
-    sizes: &Sizes,
+    sizes: &ConvolutionSizes,
     x: &FlexTensor,
     weight: &FlexTensor,
     slope: &FlexTensor,
@@ -90,7 +95,7 @@ fn back(
     let transposed = flat(sizes, weight).transpose(0, 1);
     let mut for_x = of_x.then(|| vec![0.0; x.storage::<f32>().len()]);
     let mut for_weight: Option<FlexTensor> = None;
-    let mut seen = Seen::default();
+    let mut seen = TileMemory::default();
     for tile in sizes.tiles() {
         let part = sizes.part(&tile, slope.storage());
         let part = filled(part, [sizes.outputs, sizes.columns(&tile)]);
@@ -123,7 +128,7 @@ fn back(
 }
 
 /// The gradient for the bias: that of every output, added over images and positions.
-fn for_bias(sizes: &Sizes, slope: &FlexTensor) -> FlexTensor {
+fn for_bias(sizes: &ConvolutionSizes, slope: &FlexTensor) -> FlexTensor {
     let mut sums = vec![0.0; sizes.outputs];
     let planes = slope
         .storage::<f32>()
@@ -137,12 +142,12 @@ fn for_bias(sizes: &Sizes, slope: &FlexTensor) -> FlexTensor {
 
 /// The memory for what a tile sees, from tile to tile.
 #[derive(Default)]
-struct Seen(Option<FlexTensor>);
+struct TileMemory(Option<FlexTensor>);
 
-impl Seen {
+impl TileMemory {
     /// What the windows of a tile see of `x`: window × columns. The next tile uses the same memory, unless
     /// somebody still holds this one.
-    fn by(&mut self, sizes: &Sizes, tile: &Tile, x: &[f32]) -> FlexTensor {
+    fn by(&mut self, sizes: &ConvolutionSizes, tile: &Tile, x: &[f32]) -> FlexTensor {
         let shape = [sizes.window(), sizes.columns(tile)];
         let kept = self.0.take();
         let mut seen = kept
@@ -154,7 +159,7 @@ impl Seen {
 }
 
 /// The weights as outputs × window.
-fn flat(sizes: &Sizes, weight: &FlexTensor) -> FlexTensor {
+fn flat(sizes: &ConvolutionSizes, weight: &FlexTensor) -> FlexTensor {
     let shape = [sizes.outputs, sizes.window()];
     weight.to_contiguous().reshape(shape.into())
 }

@@ -2,14 +2,14 @@
 use burn_core::tensor::{Device, TensorData};
 use rand_chacha::ChaCha8Rng;
 
-use super::columns::Sizes;
+use super::columns::ConvolutionSizes;
 use super::*;
 use crate::device::tests::every;
 use crate::random::{normal, stream};
 
 /// Sizes of every kind: one tile of several images, several tiles of one, strides, paddings beyond the
 /// window, windows as large as the image.
-const CASES: [Sizes; 8] = [
+const CASES: [ConvolutionSizes; 8] = [
     of([3, 2, 5, 4], [3, 3, 1, 1]),
     of([2, 1, 3, 3], [2, 3, 1, 0]),
     of([5, 3, 16, 16], [4, 5, 1, 2]),
@@ -23,8 +23,8 @@ const CASES: [Sizes; 8] = [
 const fn of(
     [images, channels, height, width]: [usize; 4],
     [outputs, kernel, stride, padding]: [usize; 4],
-) -> Sizes {
-    Sizes {
+) -> ConvolutionSizes {
+    ConvolutionSizes {
         images,
         channels,
         height,
@@ -55,7 +55,7 @@ fn outputs_and_gradients_are_those_of_burns_own_convolution() {
     }
 }
 
-fn equals_burns_own(sizes: &Sizes, device: &Device) {
+fn equals_burns_own(sizes: &ConvolutionSizes, device: &Device) {
     let mut rng = stream(3, "convolution");
     let of_x = [sizes.images, sizes.channels, sizes.height, sizes.width];
     let of_weight = [sizes.outputs, sizes.channels, sizes.kernel, sizes.kernel];

@@ -61,7 +61,7 @@ pub(crate) fn normalise(
 
 /// The operation as an extension of burn's backends.
 #[backend_extension(Flex, LibTorch: cfg(feature = "tch"), Autodiff)]
-trait Norm: Backend {
+trait NormBackend: Backend {
     /// Output, mean and variance.
     fn by_batch(
         x: FloatTensor<Self>,
@@ -72,7 +72,7 @@ trait Norm: Backend {
 }
 
 /// How a backend normalises, and its gradients.
-trait Kernel: Backend {
+trait NormKernel: Backend {
     /// What the way back needs of the way forward.
     type Kept: Clone + Send + Debug + 'static;
 
@@ -88,14 +88,14 @@ trait Kernel: Backend {
     fn back(kept: Self::Kept, slope: FloatTensor<Self>) -> [FloatTensor<Self>; 3];
 }
 
-impl<B: Kernel + Norm, C: CheckpointStrategy> Norm for Autodiff<B, C> {
+impl<B: NormKernel + NormBackend, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
     fn by_batch(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
         epsilon: f64,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let prepared = Through
+        let prepared = NormBackward
             .prepare::<C>([x.node(), weight.node(), bias.node()])
             .compute_bound()
             .stateful();
@@ -117,9 +117,9 @@ impl<B: Kernel + Norm, C: CheckpointStrategy> Norm for Autodiff<B, C> {
 
 /// The way back through a normalisation.
 #[derive(Debug)]
-struct Through;
+struct NormBackward;
 
-impl<B: Kernel> Backward<B, 3> for Through {
+impl<B: NormKernel> Backward<B, 3> for NormBackward {
     type State = B::Kept;
 
     fn backward(

@@ -4,12 +4,12 @@ use burn_core::backend::Flex;
 use burn_core::backend::flex::FlexTensor;
 use burn_core::tensor::TensorData;
 
-use super::{Kernel, Norm};
+use super::{NormBackend, NormKernel};
 
 /// Sums that are kept side by side, which lets the compiler add several values at once.
 const LANES: usize = 16;
 
-impl Norm for Flex {
+impl NormBackend for Flex {
     fn by_batch(
         x: FlexTensor,
         weight: FlexTensor,
@@ -24,29 +24,29 @@ impl Norm for Flex {
 /// What the way back needs: the input, the weight, and of every channel the mean and one over the
 /// deviation.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct NormInputs {
     x: FlexTensor,
     weight: FlexTensor,
-    scales: Vec<Scale>,
+    scales: Vec<ChannelScale>,
 }
 
 /// Of a channel.
 #[derive(Debug, Clone, Copy)]
-struct Scale {
+struct ChannelScale {
     mean: f32,
     /// One over the root of variance plus epsilon.
     inverse: f32,
 }
 
-impl Kernel for Flex {
-    type Kept = Kept;
+impl NormKernel for Flex {
+    type Kept = NormInputs;
 
     fn forward(
         x: FlexTensor,
         weight: FlexTensor,
         bias: FlexTensor,
         epsilon: f64,
-    ) -> ([FlexTensor; 3], Kept) {
+    ) -> ([FlexTensor; 3], NormInputs) {
         let (x, weight, bias) = (
             x.to_contiguous(),
             weight.to_contiguous(),
@@ -75,24 +75,24 @@ impl Kernel for Flex {
             }
             means.push(center);
             variances.push(variance as f32);
-            scales.push(Scale {
+            scales.push(ChannelScale {
                 mean: center,
                 inverse,
             });
         }
         let output = FlexTensor::from_data(TensorData::new(output, x.layout().shape().clone()));
         let found = [output, line(means), line(variances)];
-        (found, Kept { x, weight, scales })
+        (found, NormInputs { x, weight, scales })
     }
 
-    fn back(kept: Kept, slope: FlexTensor) -> [FlexTensor; 3] {
-        let Kept { x, weight, scales } = kept;
+    fn back(kept: NormInputs, slope: FlexTensor) -> [FlexTensor; 3] {
+        let NormInputs { x, weight, scales } = kept;
         let slope = slope.to_contiguous();
         let planes = Planes::of(&x);
         let (values, slopes) = (x.storage::<f32>(), slope.storage::<f32>());
         let (mut for_weight, mut for_bias) = (Vec::new(), Vec::new());
         let mut for_x = vec![0.0; values.len()];
-        for (channel, Scale { mean, inverse }) in scales.into_iter().enumerate() {
+        for (channel, ChannelScale { mean, inverse }) in scales.into_iter().enumerate() {
             let (mut plain, mut along) = (0.0, 0.0);
             for plane in planes.each(channel) {
                 let (values, slopes) = (&values[plane.clone()], &slopes[plane]);

@@ -8,7 +8,7 @@ use crate::strategy::wrappers::learner_wrapper::later;
 use crate::strategy::{Fitting, Participant};
 
 /// A silo's models of all its rows but one fold, one for every fold.
-pub(crate) struct HeldOut {
+pub(crate) struct FoldModels {
     folds: Vec<Fold>,
 }
 
@@ -21,7 +21,7 @@ struct Fold {
     rows: u64,
 }
 
-impl HeldOut {
+impl FoldModels {
     /// Finds a model without each of (up to) `folds` folds, from `start`.
     pub(crate) fn fit(
         participant: Participant<'_>,

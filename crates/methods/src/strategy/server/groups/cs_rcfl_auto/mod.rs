@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::aggregation::Aggregation;
-use crate::coalitions::{Program, choice};
+use crate::coalitions::{CoalitionProgram, choice};
 use crate::learner::{Capability, LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Layout, Params};
 use crate::strategy::server::groups::cs_rcfl::CsRcfl;
@@ -27,7 +27,7 @@ use crate::strategy::{
 };
 
 use formed::{Formed, LOSSES, report};
-pub(crate) use held_out::HeldOut;
+pub(crate) use held_out::FoldModels;
 pub use numbers::MOST;
 
 /// CS-RCFL that finds the number of coalitions. Coalitions are formed in pairs of rounds: in the
@@ -56,7 +56,7 @@ const WARM_UP_ROUNDS: u64 = 2;
 
 /// What a round is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum AutoPhase {
     /// All silos train one model.
     Together,
     /// Models are trained, scored, and grouped into every number of coalitions.
@@ -74,19 +74,19 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 impl AutoCsRcfl {
     /// What a round is for, given the state before it.
-    fn phase(&self, state: &State, round: u64) -> Phase {
+    fn phase(&self, state: &State, round: u64) -> AutoPhase {
         let warm_up = self.warm_up.or_else(|| state.memory.count(WARM_UP));
         self.phase_after(warm_up.unwrap_or(0), round)
     }
 
-    fn phase_after(&self, warm_up: u64, round: u64) -> Phase {
+    fn phase_after(&self, warm_up: u64, round: u64) -> AutoPhase {
         let Some(round) = round.checked_sub(warm_up).filter(|&round| round > 0) else {
-            return Phase::Together;
+            return AutoPhase::Together;
         };
         match (self.freeze > 0 && round > 2 * self.freeze, round % 2) {
-            (true, _) => Phase::Keep,
-            (false, 1) => Phase::Form,
-            (false, _) => Phase::Measure,
+            (true, _) => AutoPhase::Keep,
+            (false, 1) => AutoPhase::Form,
+            (false, _) => AutoPhase::Measure,
         }
     }
 
@@ -103,7 +103,7 @@ impl AutoCsRcfl {
 
     /// The grouping of least reported loss, the sum of these losses, and the coalition of every
     /// entry.
-    fn measured(&self, state: &State, sheet: &Sheet) -> Result<Measured, DecideError> {
+    fn measured(&self, state: &State, sheet: &Sheet) -> Result<MeasuredRound, DecideError> {
         sheet.not_empty()?;
         let formed = Formed::read(state).ok_or(DecideError::NoScores)?;
         let mut sums = vec![0f64; formed.candidates.len()];
@@ -126,7 +126,7 @@ impl AutoCsRcfl {
         }
         let chosen = choice::least(&sums).expect("there is at least one candidate");
         let grouping = formed.candidates[chosen].clone();
-        Ok(Measured {
+        Ok(MeasuredRound {
             assignment: places.iter().map(|&own| grouping[own]).collect(),
             grouping,
             loss: sums[chosen],
@@ -140,8 +140,8 @@ impl AutoCsRcfl {
         participant: Participant<'_>,
         start: &Params,
         progress: &mut Watch<'_>,
-    ) -> Result<HeldOut, LearnError> {
-        HeldOut::fit(
+    ) -> Result<FoldModels, LearnError> {
+        FoldModels::fit(
             participant,
             start,
             &self.fit.of(&plan.task, participant.learner),
@@ -152,7 +152,7 @@ impl AutoCsRcfl {
 }
 
 /// What a measuring round comes to.
-struct Measured {
+struct MeasuredRound {
     /// The coalition of every entry of this round.
     assignment: Vec<u32>,
     /// The coalition of every model of the round before.
@@ -186,7 +186,7 @@ impl Strategy for AutoCsRcfl {
 
     fn plan(&self, state: &State, round: u64) -> Plan {
         Plan {
-            cross_evaluate: self.phase(state, round) == Phase::Form,
+            cross_evaluate: self.phase(state, round) == AutoPhase::Form,
             // To measure, folds are trained in the same way.
             ..Plan::everyone(state, self.fit.task())
         }
@@ -200,7 +200,7 @@ impl Strategy for AutoCsRcfl {
         participant: Participant<'_>,
         progress: &mut Watch<'_>,
     ) -> Result<(u32, Update), LearnError> {
-        if self.phase(state, round) != Phase::Measure {
+        if self.phase(state, round) != AutoPhase::Measure {
             let start = participant.start(state)?;
             let fit = self.fit.of(&plan.task, participant.learner);
             let update = fit.update(participant, start, progress)?;
@@ -288,8 +288,8 @@ impl Strategy for AutoCsRcfl {
         round: u64,
     ) -> Arc<Layout> {
         match self.phase(state, round) {
-            Phase::Measure => report(),
-            Phase::Together | Phase::Form | Phase::Keep => model.clone(),
+            AutoPhase::Measure => report(),
+            AutoPhase::Together | AutoPhase::Form | AutoPhase::Keep => model.clone(),
         }
     }
 
@@ -313,12 +313,12 @@ impl Strategy for AutoCsRcfl {
 
     fn decide(&self, state: &State, sheet: &Sheet, round: u64) -> Result<Decision, DecideError> {
         match self.phase(state, round) {
-            Phase::Together => {
+            AutoPhase::Together => {
                 sheet.not_empty()?;
                 Ok(Decision::fixed(vec![0; sheet.entries.len()]))
             }
-            Phase::Keep => self.kept().decide(state, sheet, round),
-            Phase::Measure => {
+            AutoPhase::Keep => self.kept().decide(state, sheet, round),
+            AutoPhase::Measure => {
                 let measured = self.measured(state, sheet)?;
                 Ok(Decision {
                     assignment: measured.assignment,
@@ -330,7 +330,7 @@ impl Strategy for AutoCsRcfl {
                     }),
                 })
             }
-            Phase::Form => {
+            AutoPhase::Form => {
                 let found = numbers::solve(sheet.require_scores()?, round);
                 Ok(Decision {
                     assignment: (0..sheet.entries.len() as u32).collect(),
@@ -353,12 +353,12 @@ impl Strategy for AutoCsRcfl {
         round: u64,
     ) -> Result<(), Objection> {
         match self.phase(state, round) {
-            Phase::Together => {
+            AutoPhase::Together => {
                 let all = vec![0; sheet.entries.len()];
                 decision.must_be_fixed(&all, "all train one model")
             }
-            Phase::Keep => self.kept().check(state, sheet, decision, round),
-            Phase::Measure => {
+            AutoPhase::Keep => self.kept().check(state, sheet, decision, round),
+            AutoPhase::Measure => {
                 let expected = self.decide(state, sheet, round)?;
                 if *decision != expected {
                     let why = "the grouping of least reported loss is to be taken";
@@ -366,12 +366,13 @@ impl Strategy for AutoCsRcfl {
                 }
                 Ok(())
             }
-            Phase::Form => {
+            AutoPhase::Form => {
                 let claim = decision.claimed()?;
                 let programs = feasible(sheet, decision)?;
                 let programs = programs.map_err(Objection::Infeasible)?;
                 let cases: Vec<_> = programs.iter().zip(&claim.candidates).collect();
-                let audit = |(program, grouping): &(&Program, &Vec<u32>)| program.audit(grouping);
+                let audit =
+                    |(program, grouping): &(&CoalitionProgram, &Vec<u32>)| program.audit(grouping);
                 let audits: Vec<_> = cases.par_iter().map(audit).collect();
                 for ((program, grouping), audit) in cases.iter().zip(&audits) {
                     if audit.assignment != **grouping {
@@ -405,7 +406,7 @@ impl Strategy for AutoCsRcfl {
         round: u64,
     ) -> Result<Outcome, SettleError> {
         match self.phase(state, round) {
-            Phase::Together => {
+            AutoPhase::Together => {
                 let all = vec![0; sheet.entries.len()];
                 if decision.assignment != all {
                     return Err(SettleError::Infeasible("all train one model".into()));
@@ -416,8 +417,8 @@ impl Strategy for AutoCsRcfl {
                     state: state.with(models),
                 })
             }
-            Phase::Keep => self.kept().settle(state, sheet, decision, round),
-            Phase::Form => {
+            AutoPhase::Keep => self.kept().settle(state, sheet, decision, round),
+            AutoPhase::Form => {
                 feasible(sheet, decision)?.map_err(SettleError::Infeasible)?;
                 let after = formed::leave(state, sheet, candidates(decision));
                 Ok(Outcome {
@@ -425,7 +426,7 @@ impl Strategy for AutoCsRcfl {
                     state: after,
                 })
             }
-            Phase::Measure => {
+            AutoPhase::Measure => {
                 sheet.fits(&decision.assignment)?;
                 let measured = self.measured(state, sheet)?;
                 if decision.assignment != measured.assignment {
@@ -452,7 +453,7 @@ impl Strategy for AutoCsRcfl {
     fn keeps_numbers(&self, round: u64) -> bool {
         let keeps = |warm_up| {
             let phase = self.phase_after(warm_up, round);
-            matches!(phase, Phase::Together | Phase::Keep)
+            matches!(phase, AutoPhase::Together | AutoPhase::Keep)
         };
         match self.warm_up {
             Some(warm_up) => keeps(warm_up),
@@ -482,7 +483,7 @@ fn candidates(decision: &Decision) -> &[Vec<u32>] {
 fn feasible(
     sheet: &Sheet,
     decision: &Decision,
-) -> Result<Result<Vec<Program>, String>, DecideError> {
+) -> Result<Result<Vec<CoalitionProgram>, String>, DecideError> {
     let scores = sheet.require_scores()?;
     let own = (0..sheet.entries.len() as u32).eq(decision.assignment.iter().copied());
     let programs = numbers::programs(scores, candidates(decision)).filter(|_| own);

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use crate::coalitions::{Program, Solution, choice};
+use crate::coalitions::{CoalitionProgram, Solution, choice};
 use crate::strategy::Scores;
 
 /// Most silos with which every number of coalitions is tried. One number more is tried at most,
@@ -68,7 +68,7 @@ pub(super) fn solve(scores: &Scores, seed: u64) -> Vec<Solution> {
 }
 
 /// The programs of these groupings, if their numbers may be tried.
-pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Program>> {
+pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<CoalitionProgram>> {
     let numbers: Vec<usize> = groupings.iter().map(|one| coalitions(one)).collect();
     let ascending = numbers.windows(2).all(|pair| pair[0] < pair[1]);
     let complete = grid(scores.len())
@@ -80,14 +80,14 @@ pub(super) fn programs(scores: &Scores, groupings: &[Vec<u32>]) -> Option<Vec<Pr
     if !ascending || !complete || !within || numbers.len() > MOST + 1 {
         return None;
     }
-    let programs: Vec<Program> = numbers.iter().map(|&k| program(scores, k)).collect();
+    let programs: Vec<CoalitionProgram> = numbers.iter().map(|&k| program(scores, k)).collect();
     let mut pairs = programs.iter().zip(groupings);
     let canonical = pairs.all(|(program, grouping)| program.is_canonical(grouping));
     canonical.then_some(programs)
 }
 
-fn program(scores: &Scores, coalitions: usize) -> Program {
-    Program::new(scores, coalitions).expect("from one coalition to one per entry")
+fn program(scores: &Scores, coalitions: usize) -> CoalitionProgram {
+    CoalitionProgram::new(scores, coalitions).expect("from one coalition to one per entry")
 }
 
 /// The number of coalitions of a grouping in canonical numbers.

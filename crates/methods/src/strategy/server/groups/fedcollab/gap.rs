@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::learner::{LearnError, Learner, Metrics, Split, Update};
 use crate::params::{Attached, Layout, Params, Role, TensorSpec};
-use crate::strategy::server::groups::cs_rcfl_auto::HeldOut;
+use crate::strategy::server::groups::cs_rcfl_auto::FoldModels;
 use crate::strategy::{EquipError, Fitting, ModelEntry, Participant, Sheet};
 
 /// Name of what is attached to a contribution.
@@ -60,7 +60,7 @@ pub(super) fn measured(
         Some(_) => {
             let radius = radius.get(learner, model, personal)?;
             let seen = learner.loss(model, personal, radius, Split::Train)?;
-            let held_out = HeldOut::fit(participant, start, fit, folds, go_on)?;
+            let held_out = FoldModels::fit(participant, start, fit, folds, go_on)?;
             let unseen = held_out.loss(radius, |fold| Ok(fold.clone()))?;
             (unseen - seen).max(0.0)
         }

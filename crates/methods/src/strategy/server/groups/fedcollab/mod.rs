@@ -12,7 +12,7 @@ use crate::clustering;
 use crate::learner::{LearnError, Learner, Update};
 use crate::params::Layout;
 use crate::robust::Ridge;
-use crate::strategy::options::{Setting, at_least_one, is_default, not_negative, require};
+use crate::strategy::options::{MethodSetting, at_least_one, is_default, not_negative, require};
 use crate::strategy::search::Search;
 use crate::strategy::server::groups::hcct::same;
 use crate::strategy::server::means::{coalition_means, kept};
@@ -77,7 +77,7 @@ impl Default for FedCollab {
             weight: WeightRule::default(),
             c: Penalty::Learned(Learned::Gap),
             folds: 5,
-            orders: clustering::FedCollab::default().orders,
+            orders: clustering::FedCollabBound::default().orders,
             freeze: 1,
             fit: FitRule::default(),
             ridge: Ridge::default(),
@@ -86,7 +86,7 @@ impl Default for FedCollab {
 }
 
 impl FedCollab {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         if let Penalty::Number(c) = self.c {
             not_negative("c", c)?;
         }
@@ -110,7 +110,7 @@ impl FedCollab {
 
 struct Collaborating {
     fit: Fitting,
-    setting: Setting,
+    setting: MethodSetting,
     by_rows: bool,
     freeze: u64,
     /// `None`: from the gaps.
@@ -120,10 +120,10 @@ struct Collaborating {
 }
 
 /// What the coalitions of a round are formed from.
-struct Case {
+struct FedCollabCase {
     rows: Vec<u64>,
     divergences: Matrix,
-    rule: clustering::FedCollab,
+    rule: clustering::FedCollabBound,
     round: u64,
 }
 
@@ -151,7 +151,7 @@ impl Collaborating {
         }
     }
 
-    fn case(&self, sheet: &Sheet, round: u64) -> Result<Case, DecideError> {
+    fn case(&self, sheet: &Sheet, round: u64) -> Result<FedCollabCase, DecideError> {
         sheet.require_rows()?;
         let scores = sheet.require_scores()?;
         let rows = sheet.entries.iter().map(|entry| entry.weight.unwrap_or(0));
@@ -162,16 +162,16 @@ impl Collaborating {
         };
         let orders = self.orders;
         let c = self.c.unwrap_or_else(|| gap::penalty(&gaps, &rows));
-        Ok(Case {
+        Ok(FedCollabCase {
             divergences: divergences(scores, &gaps),
             rows,
-            rule: clustering::FedCollab { c, orders },
+            rule: clustering::FedCollabBound { c, orders },
             round,
         })
     }
 }
 
-impl Search for Case {
+impl Search for FedCollabCase {
     fn entries(&self) -> usize {
         self.rows.len()
     }

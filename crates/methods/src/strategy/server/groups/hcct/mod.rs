@@ -12,10 +12,10 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::learner::{LearnError, Task, Update};
-use crate::merging::{Alpha, Statistic, Until, Utility, choose_layer};
+use crate::merging::{Alpha, LayerStatistic, Until, Utility, choose_layer};
 use crate::params::{Params, Role, layers};
 use crate::similarity::{Vectors, gram_f64};
-use crate::strategy::options::{Setting, not_negative};
+use crate::strategy::options::{MethodSetting, not_negative};
 use crate::strategy::search::Search;
 use crate::strategy::server::means::{coalition_means, kept};
 use crate::strategy::{
@@ -71,7 +71,7 @@ pub struct HcctE {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regroup: Option<Regroup>,
     /// Statistic that selects the layer by which silos are compared.
-    pub statistic: Statistic,
+    pub statistic: LayerStatistic,
 }
 
 impl Default for Hcct {
@@ -101,7 +101,7 @@ impl Default for HcctE {
             freeze,
             grouping,
             regroup,
-            statistic: Statistic::default(),
+            statistic: LayerStatistic::default(),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Hcct {
     pub(crate) fn build(
         &self,
         name: &'static str,
-        setting: Setting,
+        setting: MethodSetting,
     ) -> Result<Box<dyn Strategy>, StrategyError> {
         match self.alpha {
             Alpha::Own => {}
@@ -149,7 +149,7 @@ impl Hcct {
 }
 
 impl HcctE {
-    pub(crate) fn build(&self, setting: Setting) -> Result<Box<dyn Strategy>, StrategyError> {
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
         let options = Hcct {
             alpha: self.alpha.clone(),
             groups: self.groups,
@@ -171,10 +171,10 @@ impl HcctE {
 /// into groups by the directions of all `g_k` (Algorithm 2), whichever group they were in.
 struct Merging {
     name: &'static str,
-    setting: Setting,
+    setting: MethodSetting,
     options: Hcct,
     /// HCCT-E: compare one layer, chosen by this in the first round.
-    statistic: Option<Statistic>,
+    statistic: Option<LayerStatistic>,
 }
 
 impl Merging {
@@ -239,10 +239,10 @@ impl Merging {
         )
     }
 
-    fn case(&self, state: &State, sheet: &Sheet) -> Result<Case, DecideError> {
+    fn case(&self, state: &State, sheet: &Sheet) -> Result<HcctCase, DecideError> {
         let utility = self.utility(state, sheet)?;
         let groups = self.options.groups;
-        Ok(Case {
+        Ok(HcctCase {
             // An absent silo must not cost the others their round.
             groups: (groups > 0).then(|| groups.min(utility.len())),
             utility,
@@ -251,14 +251,14 @@ impl Merging {
 }
 
 /// The silos of a round, to be merged into groups.
-struct Case {
+struct HcctCase {
     utility: Utility,
     /// Number of groups that is asked for, if any.
     groups: Option<usize>,
 }
 
 /// Utility is to be large, objectives small: an objective is the negative of a total utility.
-impl Search for Case {
+impl Search for HcctCase {
     fn entries(&self) -> usize {
         self.utility.len()
     }
