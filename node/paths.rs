@@ -43,9 +43,10 @@ pub fn tidy(path: &Path) -> PathBuf {
             (part, _) => tidy.push(part),
         }
     }
-    match tidy.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => tidy,
+    if tidy.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        tidy
     }
 }
 

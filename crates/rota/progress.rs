@@ -47,9 +47,10 @@ impl RoundProgress {
         match self {
             RoundProgress::Bar(bar) => {
                 bar.set_position(done.round);
-                bar.set_message(match done.round == done.rounds {
-                    true => "training reference models".to_owned(),
-                    false => led.map_or_else(String::new, |(_, by)| by),
+                bar.set_message(if done.round == done.rounds {
+                    "training reference models".to_owned()
+                } else {
+                    led.map_or_else(String::new, |(_, by)| by)
                 });
             }
             RoundProgress::Lines => {

@@ -90,15 +90,17 @@ pub fn check(
         what,
     };
     // Before the log, which a running node writes on: the journal names no line that is not there yet.
-    let journal = match store::has_journal(state) {
-        true => Some(store::snapshot(state)?),
-        false => None,
+    let journal = if store::has_journal(state) {
+        Some(store::snapshot(state)?)
+    } else {
+        None
     };
     if !folder.is_dir() {
         let named = journal.is_some_and(|journal| !journal.log.is_empty());
-        return Err(match named {
-            true => wrong("it is gone, and the journal beside it names it".into()),
-            false => CheckError::Nothing(state.to_owned()),
+        return Err(if named {
+            wrong("it is gone, and the journal beside it names it".into())
+        } else {
+            CheckError::Nothing(state.to_owned())
         });
     }
     let (head, key, silo) = signed(&folder, epoch, journal.as_ref()).map_err(wrong)?;

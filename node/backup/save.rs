@@ -174,10 +174,11 @@ pub fn save(config: &Path, model: Option<Vec<u8>>, to: &Path) -> Result<Saved, B
 /// the silo, and the last round that it adopted.
 fn state(institution: &Institution, files: &mut Files) -> Result<(u64, String, u64), BackupError> {
     let state = &institution.state;
-    let records = match store::has_journal(state) {
-        true => store::snapshot(state)?.records,
+    let records = if store::has_journal(state) {
+        store::snapshot(state)?.records
+    } else {
         // A node that has not run yet.
-        false => Vec::new(),
+        Vec::new()
     };
     let adopted = records.iter().rev().find_map(|record| match record {
         JournalRecord::Adopted(adopted) => Some(adopted.clone()),

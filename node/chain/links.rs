@@ -134,9 +134,10 @@ impl Leads {
     pub(crate) fn of(&mut self, view: u64, authors: Option<&[MemberIndex]>) -> Option<MemberIndex> {
         let Some(authors) = authors else {
             let before = self.before.take();
-            let turns = match self.epoch.charter.rotation.follows_rounds() {
-                true => before?,
-                false => self.turns.clone(),
+            let turns = if self.epoch.charter.rotation.follows_rounds() {
+                before?
+            } else {
+                self.turns.clone()
             };
             return Some(turns.lead(&self.epoch, view));
         };

@@ -45,10 +45,11 @@ pub(super) fn rows(
         .map(|(name, what)| Finding::good("rows", format!("{name}: {what}")))
         .collect();
     let counts = found.lines().into_iter().enumerate().map(|(at, line)| {
-        match at > 0 && found.is_unbalanced() {
-            true => Finding::note("rows", line)
-                .remedy("a model learns nothing here about a class without rows"),
-            false => Finding::good("rows", line),
+        if at > 0 && found.is_unbalanced() {
+            Finding::note("rows", line)
+                .remedy("a model learns nothing here about a class without rows")
+        } else {
+            Finding::good("rows", line)
         }
     });
     findings.extend(counts);

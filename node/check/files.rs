@@ -150,9 +150,10 @@ pub(super) fn key(configured: &Configured, running: bool) -> (Option<SecretKey>,
             format!(
                 "{file} is that of {}, and only its owner can read it{}",
                 roster.name(me),
-                match running {
-                    true => "; this institution's node is running with it",
-                    false => "",
+                if running {
+                    "; this institution's node is running with it"
+                } else {
+                    ""
                 }
             ),
         ),

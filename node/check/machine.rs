@@ -121,10 +121,7 @@ pub(super) fn clock(peers: &[CheckedPeer]) -> Vec<Finding> {
             format!(
                 "this machine's clock is {} {} those of the members that answered",
                 numbers::seconds(median.abs()),
-                match *median > 0.0 {
-                    true => "behind",
-                    false => "ahead of",
-                }
+                if *median > 0.0 { "behind" } else { "ahead of" }
             ),
         )
         .remedy(
@@ -153,9 +150,10 @@ pub(super) fn firewall(configured: &Configured, me: Option<MemberIndex>) -> Stri
         .flat_map(|contact| &contact.addresses)
         .filter_map(port)
         .collect();
-    let list = |ports: &BTreeSet<Port>| match ports.is_empty() {
-        true => "nothing".to_owned(),
-        false => {
+    let list = |ports: &BTreeSet<Port>| {
+        if ports.is_empty() {
+            "nothing".to_owned()
+        } else {
             let ports: Vec<_> = ports.iter().map(Port::to_string).collect();
             ports.join(", ")
         }

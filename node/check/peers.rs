@@ -88,9 +88,10 @@ pub(super) fn peers(
     patience: Duration,
 ) -> io::Result<(Vec<CheckedPeer>, Vec<Finding>)> {
     let federation = configured.agreement.epoch.federation;
-    let secret = match running {
-        true => probe_key(&key.to_bytes()),
-        false => key.to_bytes(),
+    let secret = if running {
+        probe_key(&key.to_bytes())
+    } else {
+        key.to_bytes()
     };
     let others = configured.roster.iter().filter(|one| one.member != me);
     let others: Vec<Contact> = others.cloned().collect();

@@ -47,9 +47,10 @@ pub fn program(text: &str) -> Result<LearnerConfig, String> {
         return Ok(socket(path));
     }
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    match words.is_empty() {
-        true => Err("expected a program, such as \"python3 learner.py\"".into()),
-        false => Ok(LearnerConfig::command(words)),
+    if words.is_empty() {
+        Err("expected a program, such as \"python3 learner.py\"".into())
+    } else {
+        Ok(LearnerConfig::command(words))
     }
 }
 

@@ -26,9 +26,10 @@ fn of(arguments: impl IntoIterator<Item = OsString>, here: &Path) -> String {
 fn program(typed: Option<OsString>, here: &Path) -> String {
     let typed = typed.unwrap_or_default();
     let word = relative(&typed.to_string_lossy(), here);
-    match word.is_empty() || Path::new(&word).is_absolute() {
-        true => "rota".to_owned(),
-        false => quoted(&word),
+    if word.is_empty() || Path::new(&word).is_absolute() {
+        "rota".to_owned()
+    } else {
+        quoted(&word)
     }
 }
 

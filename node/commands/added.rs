@@ -78,12 +78,13 @@ fn sent(file: &Path) -> Result<Vec<Joining>, NodeCommandError> {
         };
         found.push(member(&words, rows).map_err(|why| wrong(&why))?);
     }
-    match found.is_empty() {
-        true => Err(NodeCommandError::Failed(format!(
+    if found.is_empty() {
+        Err(NodeCommandError::Failed(format!(
             "{} is empty: it has to have the line that `rota identity new --name` prints",
             file.display()
-        ))),
-        false => Ok(found),
+        )))
+    } else {
+        Ok(found)
     }
 }
 

@@ -203,15 +203,14 @@ fn too_early(
 ) -> Result<NodeCommandError, NodeCommandError> {
     let draft = agreement::Draft::parse("the invitation", &invitation.text)?;
     say(&draft_words(&draft))?;
-    Ok(
-        match draft.members.iter().any(|member| member.key == *key) {
-            true => NodeCommandError::Failed(format!(
-                "members are missing in this agreement, so it cannot be signed yet: wait for the next \
+    Ok(if draft.members.iter().any(|member| member.key == *key) {
+        NodeCommandError::Failed(format!(
+            "members are missing in this agreement, so it cannot be signed yet: wait for the next \
              invitation ({why})"
-            )),
-            false => stranger(options, invitation, key),
-        },
-    )
+        ))
+    } else {
+        stranger(options, invitation, key)
+    })
 }
 
 /// Signs, and says where the consent is.

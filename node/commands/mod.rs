@@ -340,9 +340,10 @@ pub fn quietly<T>(read: impl FnOnce() -> T) -> T {
 /// # Errors
 /// [`NodeCommandError::Exists`].
 pub fn vacant(file: &Path, overwrite: bool) -> Result<(), NodeCommandError> {
-    match file.exists() && !overwrite {
-        true => Err(NodeCommandError::Exists(file.into())),
-        false => Ok(()),
+    if file.exists() && !overwrite {
+        Err(NodeCommandError::Exists(file.into()))
+    } else {
+        Ok(())
     }
 }
 
@@ -352,12 +353,13 @@ pub fn wrapped(line: &str) -> String {
     let line = numbers::plain(line);
     let indent = line.len() - line.trim_start().len();
     // Findings begin with a level and a topic.
-    let indent = match ["good ", "note ", "BAD ", "     "]
+    let indent = if ["good ", "note ", "BAD ", "     "]
         .iter()
         .any(|mark| line.starts_with(mark))
     {
-        true => 18.max(indent),
-        false => indent + 2,
+        18.max(indent)
+    } else {
+        indent + 2
     };
     let indent = " ".repeat(indent);
     let options = textwrap::Options::new(100)
@@ -370,13 +372,17 @@ pub fn wrapped(line: &str) -> String {
 /// A name for a file or folder, of letters, digits, `-` and `_`: what else is in `name` becomes `-`.
 /// `otherwise` where it is empty.
 pub fn file_name(name: &str, otherwise: &str) -> String {
-    let harmless = |c: char| match c.is_alphanumeric() || "-_".contains(c) {
-        true => c,
-        false => '-',
+    let harmless = |c: char| {
+        if c.is_alphanumeric() || "-_".contains(c) {
+            c
+        } else {
+            '-'
+        }
     };
-    match name.is_empty() {
-        true => otherwise.to_owned(),
-        false => name.chars().map(harmless).take(64).collect(),
+    if name.is_empty() {
+        otherwise.to_owned()
+    } else {
+        name.chars().map(harmless).take(64).collect()
     }
 }
 

@@ -155,19 +155,16 @@ fn place(
                         .into(),
                 )
             })?;
-            match roster.silos().iter().any(|silo| silo.name == name) {
-                true => {
-                    let text = now.rekeyed(&name, public).map_err(failed)?;
-                    (name, EntryWay::Rekey, text)
+            if roster.silos().iter().any(|silo| silo.name == name) {
+                let text = now.rekeyed(&name, public).map_err(failed)?;
+                (name, EntryWay::Rekey, text)
+            } else {
+                let mut all = Vec::new();
+                for address in &options.address {
+                    all.extend(addresses(address).map_err(NodeCommandError::Usage)?);
                 }
-                false => {
-                    let mut all = Vec::new();
-                    for address in &options.address {
-                        all.extend(addresses(address).map_err(NodeCommandError::Usage)?);
-                    }
-                    let text = now.admitting(&name, public, options.rows, all.clone());
-                    (name, EntryWay::Admit(all), text.map_err(failed)?)
-                }
+                let text = now.admitting(&name, public, options.rows, all.clone());
+                (name, EntryWay::Admit(all), text.map_err(failed)?)
             }
         }
     };

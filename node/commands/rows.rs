@@ -63,14 +63,13 @@ pub(super) fn fitting(
             .map(|line| format!("  {line}")),
     );
     say(&lines)?;
-    Ok(
-        match doubts == Doubts::Refuse && !survey.doubts.is_empty() {
-            true => Err(DataError::Config(
-                "its numbers are far from those of the drafter's table (see the notes)".into(),
-            )),
-            false => Ok(found),
-        },
-    )
+    Ok(if doubts == Doubts::Refuse && !survey.doubts.is_empty() {
+        Err(DataError::Config(
+            "its numbers are far from those of the drafter's table (see the notes)".into(),
+        ))
+    } else {
+        Ok(found)
+    })
 }
 
 /// Whether numbers far from the usual ones stand in the way of a signature.

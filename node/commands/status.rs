@@ -15,17 +15,18 @@ use crate::cli;
 /// Prints the status of a node.
 pub(crate) fn status(options: &cli::PrintStatus) -> Result<(), NodeCommandError> {
     let state = state_folder(&options.config).map_err(SetupError::from)?;
-    match options.federation {
-        true => print(
+    if options.federation {
+        print(
             socket::ask(&state, NODES, &options.config),
             options.json,
             all::text::text,
-        ),
-        false => print(
+        )
+    } else {
+        print(
             socket::ask(&state, NAME, &options.config),
             options.json,
             text::text,
-        ),
+        )
     }
 }
 
@@ -65,8 +66,9 @@ pub(crate) fn watch(options: &cli::WatchNode) -> Result<(), NodeCommandError> {
         Ok(_) | Err(SocketError::Stopped { .. } | SocketError::Answer { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(match options.federation {
-        true => screen::run(|| socket::ask::<all::Nodes>(&state, NODES, &options.config)),
-        false => screen::run(own),
+    Ok(if options.federation {
+        screen::run(|| socket::ask::<all::Nodes>(&state, NODES, &options.config))
+    } else {
+        screen::run(own)
     }?)
 }

@@ -19,18 +19,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), NodeCommandError> {
         let data = data_folder(arguments.data.as_deref());
         let federation = arguments.federation.as_deref();
         let verified = quietly(|| verify(path, federation, data.as_deref()))?;
-        match arguments.json {
-            true => print(&mut out, &verified)?,
-            false => verified.write(&mut out)?,
+        if arguments.json {
+            print(&mut out, &verified)?
+        } else {
+            verified.write(&mut out)?
         }
     } else {
         let file = EvidenceFile::read(path)?;
         let agreement = agreement(path, arguments.federation.as_deref())?;
         let epoch = agreement.as_ref().map(|agreement| &*agreement.epoch);
         let proof = file.check(path, epoch)?;
-        match arguments.json {
-            true => print(&mut out, &proof)?,
-            false => writeln!(out, "{}", super::wrapped(&proof.sentence()))?,
+        if arguments.json {
+            print(&mut out, &proof)?
+        } else {
+            writeln!(out, "{}", super::wrapped(&proof.sentence()))?
         }
     }
     Ok(out.flush()?)

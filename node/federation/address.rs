@@ -56,12 +56,13 @@ fn reachable(text: &str, addresses: Vec<String>) -> Result<Vec<String>, String> 
         let ip = mesh::port(address).and_then(|(ip, _)| ip);
         ip.is_some_and(|ip| ip.is_unspecified())
     };
-    match addresses.iter().any(unspecified) {
-        true => Err(format!(
+    if addresses.iter().any(unspecified) {
+        Err(format!(
             "{text:?} is where a node listens, and not where others reach it: give its name or IP \
              address in the network"
-        )),
-        false => Ok(addresses),
+        ))
+    } else {
+        Ok(addresses)
     }
 }
 

@@ -31,9 +31,12 @@ pub fn changed_words(old: &Agreement, new: &Agreement) -> Vec<String> {
 /// before and after a change.
 pub fn protection(difference: &Difference) -> Vec<String> {
     let (before, after) = (difference.before, difference.after);
-    let number = |before: usize, after: usize| match before == after {
-        true => before.to_string(),
-        false => format!("{before} → {after}"),
+    let number = |before: usize, after: usize| {
+        if before == after {
+            before.to_string()
+        } else {
+            format!("{before} → {after}")
+        }
     };
     let mut lines = vec![format!(
         "members n: {}; of which may break the rules, f: {}; votes that are needed, q: {}",
@@ -121,9 +124,12 @@ pub fn whole_text(agreement: &Agreement, amendment: &Amendment) -> Result<Vec<St
 
 /// A line in which every character can be seen.
 fn visible(line: &str) -> String {
-    let shown = |c: char| match c == '\t' || printable(c) {
-        true => c.to_string(),
-        false => format!("\\u{{{:04X}}}", u32::from(c)),
+    let shown = |c: char| {
+        if c == '\t' || printable(c) {
+            c.to_string()
+        } else {
+            format!("\\u{{{:04X}}}", u32::from(c))
+        }
     };
     line.chars().map(shown).collect()
 }

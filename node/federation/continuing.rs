@@ -257,8 +257,9 @@ fn fitting(view_timeout: u32, before: usize, now: usize) -> u32 {
 
 /// As many contributions as before while the members are as many; otherwise the default.
 fn contributions(least: u16, before: usize, now: usize) -> u16 {
-    match before == now {
-        true => least,
-        false => default_min_contributions(now),
+    if before == now {
+        least
+    } else {
+        default_min_contributions(now)
     }
 }

@@ -58,9 +58,10 @@ pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
 
 /// Who sees an entry of a round.
 fn seen(charter: &Charter) -> &'static str {
-    match charter.shows_names() {
-        true => "every member, with this institution's name",
-        false => "every member, without a name; the lead of the round knows whose it is",
+    if charter.shows_names() {
+        "every member, with this institution's name"
+    } else {
+        "every member, without a name; the lead of the round knows whose it is"
     }
 }
 
@@ -156,16 +157,17 @@ fn learned(
     ];
     if let (Some(first), Some(own)) = (first, own) {
         let (numbers, rows) = (first.parameters, own.training_rows);
-        lines.push(match numbers >= rows {
-            true => format!(
+        lines.push(if numbers >= rows {
+format!(
                 "  more than that is possible here: the model has {numbers} numbers and is trained on \
                  {rows} rows, so it can hold single rows"
-            ),
-            false => format!(
+            )
+} else {
+format!(
                 "  the model has {numbers} numbers and is trained on {rows} rows: it cannot hold all \
                  of them, but rare values and outliers leave traces"
-            ),
-        });
+            )
+});
     }
     if agreement.strategy_config.standardise {
         lines.push(
@@ -176,17 +178,18 @@ fn learned(
     if first.is_some_and(|first| first.plan.cross_evaluate) {
         lines.push("  from losses: whose patients, customers or stations are like whose".into());
     }
-    match charter.shows_names() {
-        true => lines.push(
+    if charter.shows_names() {
+        lines.push(
             "  every member knows which model is whose, in every round: this strategy keeps state for \
              each"
                 .into(),
-        ),
-        false => lines.push(format!(
+        )
+    } else {
+        lines.push(format!(
             "  names are removed from models, not traces: each of the {n} members leads about one \
              round in {n} and knows the names then, and models of one institution may be recognised \
              from round to round"
-        )),
+        ))
     }
     lines.push(
         "  nothing is added to hide single rows (no noise, no encrypted sums): whoever receives a model \

@@ -142,17 +142,19 @@ impl Join<'_> {
                 Some(ip) if ip.is_ipv6() => "/ip6/::".into(),
                 _ => "/ip4/0.0.0.0".into(),
             };
-            let listen = match port.udp {
-                true => format!("{host}/udp/{}/quic-v1", port.number),
-                false => format!("{host}/tcp/{}", port.number),
+            let listen = if port.udp {
+                format!("{host}/udp/{}/quic-v1", port.number)
+            } else {
+                format!("{host}/tcp/{}", port.number)
             };
             if !all.contains(&listen) {
                 all.push(listen);
             }
         }
-        match all.is_empty() {
-            true => mesh::Transport::Both.addresses("0.0.0.0", PORT),
-            false => all,
+        if all.is_empty() {
+            mesh::Transport::Both.addresses("0.0.0.0", PORT)
+        } else {
+            all
         }
     }
 
@@ -179,13 +181,14 @@ impl Join<'_> {
         let others = epoch.roster.silos().iter().find(|silo| silo.name != name);
         let other = others.map_or("south", |silo| &silo.name);
         let own = self.agreement.addresses.get(self.me.at());
-        let (place, unreachable) = match own.is_some_and(|own| !own.is_empty()) {
-            true => ("The others reach it at the addresses in the agreement.", ""),
-            false => (
+        let (place, unreachable) = if own.is_some_and(|own| !own.is_empty()) {
+            ("The others reach it at the addresses in the agreement.", "")
+        } else {
+            (
                 "The agreement has no address of it: it connects to the others.",
                 "\n# Others cannot connect to this node. Members that can pass on connections to it.\n\
                  reachable = false\n",
-            ),
+            )
         };
         let listen: Result<Vec<_>, _> = self.listening().into_iter().map(inline).collect();
         Ok(format!(

@@ -42,9 +42,10 @@ pub fn undeclared(agreement: &Agreement) -> Option<String> {
     if names.is_empty() || roster.len() < 2 || bounded || !weighs_by_rows(agreement) {
         return None;
     }
-    let who = match names.len() == roster.len() {
-        true => "no member declares its training rows".to_owned(),
-        false => format!("{} declared no training rows", names.join(", ")),
+    let who = if names.len() == roster.len() {
+        "no member declares its training rows".to_owned()
+    } else {
+        format!("{} declared no training rows", names.join(", "))
     };
     let any = match names.len() {
         1 => "it",

@@ -55,11 +55,12 @@ pub fn consent_in(
     if let Err(why) = consent.check(agreement) {
         return Err(Unsigned::Refused { file, why });
     }
-    match consent.key == *key {
-        true => Ok(consent),
-        false => Err(Unsigned::Foreign {
+    if consent.key == *key {
+        Ok(consent)
+    } else {
+        Err(Unsigned::Foreign {
             file,
             name: consent.name,
-        }),
+        })
     }
 }

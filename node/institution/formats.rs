@@ -36,12 +36,13 @@ pub fn other_format(name: &str, theirs: &Program, ours: &Program) -> Option<Stri
 /// # Errors
 /// [`NodeError::Format`].
 pub(super) fn check(epoch: &Epoch) -> Result<(), NodeError> {
-    match Formats::SPOKEN.contains(epoch.format) {
-        true => Ok(()),
-        false => Err(NodeError::Format {
+    if Formats::SPOKEN.contains(epoch.format) {
+        Ok(())
+    } else {
+        Err(NodeError::Format {
             needed: epoch.format,
             change: epoch.number,
-        }),
+        })
     }
 }
 

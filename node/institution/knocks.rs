@@ -93,9 +93,10 @@ fn other_agreement(
         "{name} has another agreement: its federation is {federation}, this one is {}. \
          Compare federation.toml with it; until both have the same, it takes no part{}",
         epoch.federation,
-        match probing {
-            true => " (it ran `rota check`)",
-            false => "",
+        if probing {
+            " (it ran `rota check`)"
+        } else {
+            ""
         }
     );
     let event = NodeEvent::OtherAgreement {

@@ -73,9 +73,10 @@ impl Leaving {
         if !self.done.contains(&member) {
             self.needed = now;
         }
-        match up {
-            true => self.reachable.insert(member),
-            false => self.reachable.remove(&member),
+        if up {
+            self.reachable.insert(member)
+        } else {
+            self.reachable.remove(&member)
         };
     }
 

@@ -37,9 +37,10 @@ impl OutputLines {
         event: NodeEvent,
         line: &str,
     ) {
-        match self.json {
-            true => self.write(document(time, at.into(), event)),
-            false => self.line(time, line),
+        if self.json {
+            self.write(document(time, at.into(), event))
+        } else {
+            self.line(time, line)
         }
     }
 

@@ -51,9 +51,10 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Membership {
     let key = institution.key.public();
     let Some(me) = epochs.now.roster.position(&key) else {
         let was = |epoch: &protocol::Epoch| epoch.roster.position(&key).is_some();
-        return match epochs.former.iter().any(|(epoch, _)| was(epoch)) {
-            true => Membership::Left,
-            false => Membership::Outside,
+        return if epochs.former.iter().any(|(epoch, _)| was(epoch)) {
+            Membership::Left
+        } else {
+            Membership::Outside
         };
     };
     let mut past = agreements(&institution.agreement, epochs);
@@ -125,10 +126,11 @@ pub fn present(file: &Path) -> Result<Institution, PresentError> {
 pub fn standing(configured: Configured) -> Result<(Institution, Membership), PresentError> {
     let institution = configured.with_any_key()?;
     let state = &institution.state;
-    let records = match store::has_journal(state) {
-        true => store::snapshot(state)?.records,
+    let records = if store::has_journal(state) {
+        store::snapshot(state)?.records
+    } else {
         // A node that has not run yet.
-        false => Vec::new(),
+        Vec::new()
     };
     let first = institution.agreement.epoch.clone();
     let epochs = Epochs::replay(first, protocol_records(records))?;

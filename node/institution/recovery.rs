@@ -39,9 +39,10 @@ fn names(epoch: &Epoch, members: &[MemberIndex]) -> String {
 /// A name as a shell takes it.
 fn quoted(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    match name.chars().all(plain) {
-        true => name.to_owned(),
-        false => format!("'{}'", name.replace('\'', r"'\''")),
+    if name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }
 
@@ -187,9 +188,10 @@ fn so_many_confirmed(epoch: &Epoch, confirmed: &[MemberIndex], needed: usize) ->
     format!(
         "; {} of {needed} have confirmed that these are all signatures ({})",
         confirmed.len(),
-        match confirmed.is_empty() {
-            true => "none yet".into(),
-            false => names(epoch, confirmed),
+        if confirmed.is_empty() {
+            "none yet".into()
+        } else {
+            names(epoch, confirmed)
         }
     )
 }

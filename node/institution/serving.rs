@@ -203,9 +203,10 @@ impl Serving {
         }
         let (compared, tuned, held_out) = job.compare(adopted, on);
         self.now(None);
-        let learner = match compared.candidate.is_own() {
-            true => &job.equipment.plain.learner,
-            false => &job.equipment.equipped,
+        let learner = if compared.candidate.is_own() {
+            &job.equipment.plain.learner
+        } else {
+            &job.equipment.equipped
         };
         let model = learner.deployed(&compared.model.0, &compared.model.1);
         let note = ServedNote {
@@ -332,9 +333,10 @@ impl ComparisonJob {
                 model: coalition,
             },
         };
-        let learner = match compared.candidate.is_own() {
-            true => plain,
-            false => &**equipped,
+        let learner = if compared.candidate.is_own() {
+            plain
+        } else {
+            &**equipped
         };
         let (model, personal) = &compared.model;
         let held_out = self.equipment.metrics(learner, model, personal);

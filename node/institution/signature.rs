@@ -53,9 +53,10 @@ impl Owed {
         format!(
             "contributions are paused until this institution has signed the agreement in force, which \
              change {number} brought and {}{why}: read it, and sign it with `rota federation sign`",
-            match self.joined {
-                true => "which is another one than it signed when it joined, if it did",
-                false => "its [policy] does not let go on by itself",
+            if self.joined {
+                "which is another one than it signed when it joined, if it did"
+            } else {
+                "its [policy] does not let go on by itself"
             }
         )
     }

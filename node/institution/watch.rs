@@ -56,9 +56,10 @@ impl NodeWatch {
         for word in found.words_of(&self.epoch.id) {
             let hash = word.amendment.hash();
             if self.given.insert(hash, word.number) != Some(word.number) {
-                match word.stands {
-                    true => handle.approve(word.amendment.clone(), word.number),
-                    false => handle.withdraw(hash, word.number),
+                if word.stands {
+                    handle.approve(word.amendment.clone(), word.number)
+                } else {
+                    handle.withdraw(hash, word.number)
                 }
             }
         }

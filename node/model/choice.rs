@@ -171,9 +171,10 @@ fn described(
         ),
         (Some(at), which) => {
             let own = at == round.coalition;
-            let whose = match own {
-                true => format!("which {silo} belongs to"),
-                false => format!("which {silo} does not belong to"),
+            let whose = if own {
+                format!("which {silo} belongs to")
+            } else {
+                format!("which {silo} does not belong to")
             };
             let waits = match which {
                 Which::Served => "; no model has been chosen to be served after this round",
@@ -208,9 +209,10 @@ fn personal_of(
     let last = held.personal(last, initial.clone())?;
     let models = held.models(round, &equipped.layout())?;
     let with = |personal: &Params| equipped.deployed(&models[0], personal);
-    match with(&initial) == with(&last) {
-        true => Ok(initial),
-        false => Err(ModelError::Personal { round: round.round }),
+    if with(&initial) == with(&last) {
+        Ok(initial)
+    } else {
+        Err(ModelError::Personal { round: round.round })
     }
 }
 

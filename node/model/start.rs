@@ -124,18 +124,20 @@ pub fn find_start(
 ) -> Result<Params, StartError> {
     let agreed = start.model;
     if let Some(given) = given {
-        return match given.is_dir() {
-            true => in_state(given, agreed, family),
-            false => in_file(given, agreed),
+        return if given.is_dir() {
+            in_state(given, agreed, family)
+        } else {
+            in_file(given, agreed)
         };
     }
     let places = [state.join(START), beside.join(START)];
     let place = places.iter().find(|place| place.exists());
     let place = place.ok_or_else(|| StartError::Nowhere {
         given: start.clone(),
-        beside: match beside == Path::new("") {
-            true => ".".into(),
-            false => beside.to_owned(),
+        beside: if beside == Path::new("") {
+            ".".into()
+        } else {
+            beside.to_owned()
         },
     })?;
     in_file(place, agreed)
@@ -152,13 +154,14 @@ pub fn keep_start(state: &Path, start: &Params) -> Result<(), store::StoreOpenEr
 fn in_file(path: &Path, agreed: Hash) -> Result<Params, StartError> {
     let model = start_model(path).map_err(|error| StartError::Unusable(error.to_string()))?;
     let found = Hash(model.hash());
-    match found == agreed {
-        true => Ok(model),
-        false => Err(StartError::Another {
+    if found == agreed {
+        Ok(model)
+    } else {
+        Err(StartError::Another {
             path: path.to_owned(),
             found,
             agreed,
-        }),
+        })
     }
 }
 

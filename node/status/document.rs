@@ -329,9 +329,10 @@ impl SpentSeconds {
             .map(|(what, seconds)| format!("{what} {}", numbers::seconds(seconds)))
             .collect();
         let whole = numbers::seconds(self.seconds);
-        match parts.is_empty() {
-            true => whole,
-            false => format!("{whole}: {}", parts.join(", ")),
+        if parts.is_empty() {
+            whole
+        } else {
+            format!("{whole}: {}", parts.join(", "))
         }
     }
 }
@@ -340,9 +341,10 @@ impl HeldOutMetrics {
     /// The metric that reports compare, with its unit, and the number of rows: `mae 48.67 points on 48
     /// held-out rows`.
     pub fn text(&self) -> String {
-        match self.unit.is_empty() {
-            true => self.brief(),
-            false => self.said(&format!(" {}", self.unit)),
+        if self.unit.is_empty() {
+            self.brief()
+        } else {
+            self.said(&format!(" {}", self.unit))
         }
     }
 

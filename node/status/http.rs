@@ -72,9 +72,10 @@ pub fn address(text: &str) -> Result<SocketAddr, HttpError> {
         None => text.parse(),
     }
     .map_err(|_| HttpError::Address(text.into()))?;
-    match address.ip().to_canonical().is_loopback() {
-        true => Ok(address),
-        false => Err(HttpError::Public(address)),
+    if address.ip().to_canonical().is_loopback() {
+        Ok(address)
+    } else {
+        Err(HttpError::Public(address))
     }
 }
 

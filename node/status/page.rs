@@ -95,9 +95,10 @@ fn cards(status: &Status) -> Markup {
         status.connected() + 1,
         status.federation.members
     );
-    let lead = match status.leads {
-        true => "this silo",
-        false => status.lead.as_deref().unwrap_or("none yet"),
+    let lead = if status.leads {
+        "this silo"
+    } else {
+        status.lead.as_deref().unwrap_or("none yet")
     };
     html! {
         ul.cards {

@@ -87,9 +87,10 @@ pub enum SocketError {
 /// [`SocketError::Long`].
 pub fn path(state: &Path, name: &str) -> Result<PathBuf, SocketError> {
     let path = state.join(name);
-    match path.as_os_str().len() <= LONGEST {
-        true => Ok(path),
-        false => Err(SocketError::Long(path)),
+    if path.as_os_str().len() <= LONGEST {
+        Ok(path)
+    } else {
+        Err(SocketError::Long(path))
     }
 }
 

@@ -176,9 +176,10 @@ fn there(round: &RoundStatus) -> Option<String> {
 /// `connected for 2m 28s, round trip 12.5 ms`.
 pub(super) fn state(status: &Status, peer: &PeerStatus) -> String {
     let since = peer.since.as_deref().map(|since| ago(status, since));
-    let done = match peer.complete {
-        true => ", holds the last round",
-        false => "",
+    let done = if peer.complete {
+        ", holds the last round"
+    } else {
+        ""
     };
     if peer.connected {
         let lasting = since.map_or(String::new(), |since| format!(" for {since}"));
@@ -200,9 +201,12 @@ pub(super) fn through(peer: &PeerStatus) -> String {
 
 /// `12.5 ms`.
 pub(super) fn round_trip(peer: &PeerStatus) -> Option<String> {
-    peer.round_trip_ms.map(|trip| match trip < 10.0 {
-        true => format!("{trip:.2} ms"),
-        false => format!("{trip:.1} ms"),
+    peer.round_trip_ms.map(|trip| {
+        if trip < 10.0 {
+            format!("{trip:.2} ms")
+        } else {
+            format!("{trip:.1} ms")
+        }
     })
 }
 

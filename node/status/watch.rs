@@ -129,16 +129,15 @@ fn whole(frame: &mut Frame<'_>, area: Rect, status: &Status) {
         .sum();
     let training = u16::from(status.training.is_some());
     let narrow = area.width < NARROW;
-    let members: u16 = match narrow {
-        true => member_lines(status)
+    let members: u16 = if narrow {
+        member_lines(status)
             .iter()
             .map(|line| height(&line.to_string(), area.width.saturating_sub(2)))
-            .sum(),
-        false => {
-            let (_, state) = member_widths(status, area.width);
-            let lines = |peer: &PeerStatus| state_lines(peer, state).len() as u16;
-            status.peers.iter().map(lines).sum()
-        }
+            .sum()
+    } else {
+        let (_, state) = member_widths(status, area.width);
+        let lines = |peer: &PeerStatus| state_lines(peer, state).len() as u16;
+        status.peers.iter().map(lines).sum()
     };
     // The rounds get at least a third of what the head leaves.
     let left = area.height.saturating_sub(lines + training);
@@ -166,9 +165,10 @@ fn head(status: &Status) -> Vec<Line<'static>> {
             short(&federation.id)
         )),
     ])];
-    let place = match status.complete {
-        true => position(status),
-        false => format!("round {}", position(status)),
+    let place = if status.complete {
+        position(status)
+    } else {
+        format!("round {}", position(status))
     };
     lines.push(Line::from(plain(&place)));
     match &status.waiting {
@@ -262,9 +262,10 @@ fn state_style(peer: &PeerStatus) -> Style {
 fn member_table(frame: &mut Frame<'_>, area: Rect, status: &Status, narrow: bool) {
     let (connected, others) = (status.connected(), status.peers.len());
     let needed = status.federation.quorum.saturating_sub(1);
-    let title = match narrow {
-        true => format!(" {connected} of {others} connected, {needed} needed "),
-        false => format!(" {connected} of {others} others connected, a round needs {needed} "),
+    let title = if narrow {
+        format!(" {connected} of {others} connected, {needed} needed ")
+    } else {
+        format!(" {connected} of {others} others connected, a round needs {needed} ")
     };
     let block = Block::bordered().title(title).border_style(dim());
     if narrow {
@@ -308,9 +309,10 @@ fn member_lines(status: &Status) -> Vec<Line<'static>> {
 
 fn connected(peer: &PeerStatus) -> String {
     let through = plain(&through(peer));
-    match peer.complete {
-        true => format!("connected{through}, holds the last round"),
-        false => format!("connected{through}"),
+    if peer.complete {
+        format!("connected{through}, holds the last round")
+    } else {
+        format!("connected{through}")
     }
 }
 

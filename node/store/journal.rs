@@ -84,9 +84,10 @@ impl LogNote {
         core.log = log.to_vec();
         let due = now || core.written.elapsed() >= NOTED;
         let head = core.head.clone();
-        match due && head.log != log {
-            true => core.transact(&self.path, head, &[]),
-            false => Ok(()),
+        if due && head.log != log {
+            core.transact(&self.path, head, &[])
+        } else {
+            Ok(())
         }
     }
 }

@@ -384,9 +384,10 @@ impl StateFolder<'_> {
             return format!("the contributed model of entry {}", at + 1);
         }
         let other = document.all_models().any(|other| other.0 == hash);
-        match other {
-            true => "a model that the strategy keeps",
-            false => "the sheet",
+        if other {
+            "a model that the strategy keeps"
+        } else {
+            "the sheet"
         }
         .into()
     }

@@ -25,9 +25,10 @@ impl Verified {
         } = self;
         let (name, silo) = (plain(federation_name), plain(silo));
         writeln!(out, "{silo} in the federation {name} ({federation})")?;
-        let but = match self.missing.is_empty() {
-            true => "",
-            false => ", except where blocks are missing",
+        let but = if self.missing.is_empty() {
+            ""
+        } else {
+            ", except where blocks are missing"
         };
         writeln!(
             out,
@@ -60,12 +61,13 @@ impl Verified {
             "blobs     {blobs} models, outcomes and sheets have the hashes that were agreed on{missing}"
         )?;
         let computed = spans(&self.computed);
-        match self.computed.is_empty() {
-            true => writeln!(out, "rounds    none could be computed again")?,
-            false => writeln!(
+        if self.computed.is_empty() {
+            writeln!(out, "rounds    none could be computed again")?
+        } else {
+            writeln!(
                 out,
                 "rounds    {computed} computed again: plan, decision and outcome are what was agreed on"
-            )?,
+            )?
         }
         for not in &self.not_computed {
             let which: Vec<_> = (not.from..=not.to).collect();
@@ -92,9 +94,12 @@ fn spans(rounds: &[u64]) -> String {
             _ => spans.push((round, round)),
         }
     }
-    let words = spans.iter().map(|(from, to)| match from == to {
-        true => from.to_string(),
-        false => format!("{from} to {to}"),
+    let words = spans.iter().map(|(from, to)| {
+        if from == to {
+            from.to_string()
+        } else {
+            format!("{from} to {to}")
+        }
     });
     words.collect::<Vec<_>>().join(", ")
 }

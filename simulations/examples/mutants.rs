@@ -146,9 +146,10 @@ fn all(tests: &Path, only: Option<&str>) -> Result<ExitCode, Box<dyn Error + Sen
         "\n{} mutations, {noticed} noticed, in {seconds:.0} s.",
         rows.len()
     );
-    Ok(match noticed == rows.len() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if noticed == rows.len() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

@@ -132,9 +132,10 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
         failed |= !failures.is_empty();
     }
     println!("{:.0} s on {cores} cores", began.elapsed().as_secs_f64());
-    match failed {
-        true => Err("some federations failed".into()),
-        false => Ok(()),
+    if failed {
+        Err("some federations failed".into())
+    } else {
+        Ok(())
     }
 }
 

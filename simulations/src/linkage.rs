@@ -315,9 +315,10 @@ fn distance(a: &SeenEntry, b: &SeenEntry, kind: ClueKind) -> Option<f64> {
 /// The cosine between two centred models; 0 where one of them is the mean of its round.
 fn cosine(a: &SeenEntry, b: &SeenEntry) -> f64 {
     let norms = a.norm * b.norm;
-    match norms > 0.0 {
-        true => dot(&a.model, &b.model) / norms,
-        false => 0.0,
+    if norms > 0.0 {
+        dot(&a.model, &b.model) / norms
+    } else {
+        0.0
     }
 }
 

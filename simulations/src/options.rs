@@ -39,9 +39,10 @@ pub enum Surrounding<'a> {
 impl Surrounding<'_> {
     /// The cheapest that can play a scenario: none of messages, unless it asks for them.
     pub fn of(scenario: &Scenario) -> Self {
-        match scenario.needs_network() {
-            true => Self::Virtual,
-            false => Self::Direct,
+        if scenario.needs_network() {
+            Self::Virtual
+        } else {
+            Self::Direct
         }
     }
 }

@@ -63,9 +63,10 @@ fn circles(graph: &ModuleGraph) -> Vec<Vec<Module>> {
 }
 
 fn name(module: &Module) -> String {
-    match module.is_empty() {
-        true => "(root)".into(),
-        false => module.join("::"),
+    if module.is_empty() {
+        "(root)".into()
+    } else {
+        module.join("::")
     }
 }
 

@@ -89,9 +89,10 @@ fn help(path: &[&str]) -> Result<String, String> {
             .arg("--help")
             .output()
             .unwrap();
-        match output.status.success() {
-            true => Ok(String::from_utf8(output.stdout).unwrap()),
-            false => Err(String::from_utf8(output.stderr).unwrap()),
+        if output.status.success() {
+            Ok(String::from_utf8(output.stdout).unwrap())
+        } else {
+            Err(String::from_utf8(output.stderr).unwrap())
         }
     };
     let mut known = KNOWN.lock().unwrap();
@@ -103,9 +104,10 @@ fn example(name: &str) -> Result<(), String> {
     let found = crate::pages::files()
         .iter()
         .any(|path| *path == file || path.ends_with(&format!("/{file}")));
-    match found {
-        true => Ok(()),
-        false => Err(format!("there is no {file}")),
+    if found {
+        Ok(())
+    } else {
+        Err(format!("there is no {file}"))
     }
 }
 
@@ -134,8 +136,9 @@ fn just(recipe: &str) -> Result<(), String> {
         .filter(|line| !line.starts_with(['#', ' ', '\t']))
         .filter_map(|line| line.split([' ', ':']).next())
         .any(|name| name == recipe);
-    match known {
-        true => Ok(()),
-        false => Err(format!("the justfile has no recipe {recipe}")),
+    if known {
+        Ok(())
+    } else {
+        Err(format!("the justfile has no recipe {recipe}"))
     }
 }

@@ -96,9 +96,10 @@ fn masked(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         let clock = line.starts_with("took ") || line.contains(" optimal in ");
-        lines.push(match clock {
-            true => durations(line),
-            false => line.to_owned(),
+        lines.push(if clock {
+            durations(line)
+        } else {
+            line.to_owned()
         });
     }
     lines.join("\n") + "\n"

@@ -138,9 +138,10 @@ pub(crate) fn resolve(page: &Page, link: &str) -> Result<(), String> {
         return Ok(());
     }
     let text = fs::read_to_string(whole).map_err(|error| error.to_string())?;
-    match headings(&text).contains(heading) {
-        true => Ok(()),
-        false => Err(format!("{} has no such heading", target.display())),
+    if headings(&text).contains(heading) {
+        Ok(())
+    } else {
+        Err(format!("{} has no such heading", target.display()))
     }
 }
 

@@ -296,9 +296,10 @@ fn play(terminals: &mut Terminals, file: &Path) {
                 actual += &format!("{line}\n{}", terminals.run(terminal, command));
             }
         }
-        match node {
-            true => drop(started.insert(block.terminal, block.text)),
-            false => compare(terminals, &block.text, &actual),
+        if node {
+            drop(started.insert(block.terminal, block.text))
+        } else {
+            compare(terminals, &block.text, &actual)
         }
     }
 }

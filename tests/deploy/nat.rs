@@ -31,9 +31,10 @@ enum Ports {
 fn run(words: &[&str]) -> Result<(), String> {
     let done = Command::new(words[0]).args(&words[1..]).output();
     let done = done.map_err(|error| format!("{}: {error}", words[0]))?;
-    match done.status.success() {
-        true => Ok(()),
-        false => Err(format!("{}: {}", words.join(" "), text(&done.stderr))),
+    if done.status.success() {
+        Ok(())
+    } else {
+        Err(format!("{}: {}", words.join(" "), text(&done.stderr)))
     }
 }
 

@@ -282,13 +282,13 @@ pub(crate) fn fuzz(target: FuzzTarget<'_>) {
             mutate(&mut draws, &mut input, &pool[other], words);
         }
         if run.one(&input) {
-            match pool.len() < POOL {
-                true => pool.push(input),
+            if pool.len() < POOL {
+                pool.push(input)
+            } else {
                 // Examples stay, whatever is found.
-                false => {
-                    let at = examples + draws.below(POOL - examples);
-                    pool[at] = input;
-                }
+
+                let at = examples + draws.below(POOL - examples);
+                pool[at] = input;
             }
         }
     }

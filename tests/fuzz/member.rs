@@ -179,9 +179,12 @@ impl MemberWorld {
 
     /// The result of a piece of work, right or not.
     fn answer(&mut self, work: Effect, fails: bool) -> Option<Input> {
-        let failed = |fails: bool| match fails {
-            true => Err(WorkError::Unavailable),
-            false => Ok(()),
+        let failed = |fails: bool| {
+            if fails {
+                Err(WorkError::Unavailable)
+            } else {
+                Ok(())
+            }
         };
         Some(match work {
             Effect::Work(Request::Plan { round, state }) => {
@@ -197,12 +200,13 @@ impl MemberWorld {
             }
             Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {
                 round,
-                result: match fails {
-                    true => Err("no rows".into()),
-                    false => Ok(Trained {
+                result: if fails {
+                    Err("no rows".into())
+                } else {
+                    Ok(Trained {
                         fields: fields(Hash::labelled("model", &[&round.to_le_bytes()])),
                         metrics: Vec::new(),
-                    }),
+                    })
                 },
             }),
             Effect::Work(Request::Admit {
@@ -237,9 +241,10 @@ impl MemberWorld {
             }),
             Effect::Work(Request::Check { case, .. }) => Input::Done(Answer::Checked {
                 case: case.id(),
-                result: match fails {
-                    true => Err(WorkError::Refused("worse".into())),
-                    false => Ok(()),
+                result: if fails {
+                    Err(WorkError::Refused("worse".into()))
+                } else {
+                    Ok(())
                 },
             }),
             Effect::Work(Request::Settle { case, .. }) => Input::Done(Answer::Settled {
@@ -344,9 +349,10 @@ impl MemberWorld {
     fn restart(&mut self, lost: bool) {
         self.starts = self.starts.wrapping_add(1);
         self.work.clear();
-        let start = match lost {
-            true => Start::Lost,
-            false => Start::Kept(self.journal.clone()),
+        let start = if lost {
+            Start::Lost
+        } else {
+            Start::Kept(self.journal.clone())
         };
         if lost {
             self.journal.clear();

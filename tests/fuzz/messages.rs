@@ -94,9 +94,10 @@ fn frame_of(epoch: &Epoch, input: &[u8]) -> Option<Vec<u8>> {
         view.copy_from_slice(&head[10..18]);
         view[0] |= u8::from(view == [0; 8]);
     }
-    let (sender, signature) = match kind.has_sender() {
-        true => (u16::from(head[1] % 4), [7; 64]),
-        false => (u16::MAX, [0; 64]),
+    let (sender, signature) = if kind.has_sender() {
+        (u16::from(head[1] % 4), [7; 64])
+    } else {
+        (u16::MAX, [0; 64])
     };
     let number = Kind::ALL.iter().position(|other| *other == kind)? as u8 + 1;
     let mut frame = vec![epoch.format];

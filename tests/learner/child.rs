@@ -240,14 +240,13 @@ pub(crate) fn main(how: &str, log: &str) {
                     None => rows(silo, "train"),
                     Some(file) => given(file, "train"),
                 };
-                let (mu, anchor) = match request["modifier"].is_object() {
-                    true => {
-                        let anchor = request["modifier"]["anchor"].as_str().unwrap();
-                        let anchor = read(anchor);
-                        let mu = request["modifier"]["mu"].as_f64().unwrap() as f32;
-                        (mu, (anchor["weight"].1[0], anchor["bias"].1[0]))
-                    }
-                    false => (0.0, (0.0, 0.0)),
+                let (mu, anchor) = if request["modifier"].is_object() {
+                    let anchor = request["modifier"]["anchor"].as_str().unwrap();
+                    let anchor = read(anchor);
+                    let mu = request["modifier"]["mu"].as_f64().unwrap() as f32;
+                    (mu, (anchor["weight"].1[0], anchor["bias"].1[0]))
+                } else {
+                    (0.0, (0.0, 0.0))
                 };
                 for step in 0..20 {
                     let slope = |of: &dyn Fn(f32) -> f32| {

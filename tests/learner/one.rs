@@ -222,9 +222,10 @@ pub(crate) fn a_training_that_is_not_needed_is_stopped() {
         let mut asked = 0;
         let mut stop = |_: Progress| {
             asked += 1;
-            match asked > after {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if asked > after {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         };
         let stopped = learner.train(&start, &personal, &training(), 9, &mut stop);

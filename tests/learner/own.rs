@@ -86,9 +86,10 @@ impl Learner for FittedLine {
 
 /// Runs the node of this configuration, as an institution's own program does.
 pub(crate) fn node(config: &str) {
-    let bias = match config.contains("another") {
-        true => "offset",
-        false => "bias",
+    let bias = if config.contains("another") {
+        "offset"
+    } else {
+        "bias"
     };
     let x = |row: u8| f32::from(row) / 8.0 - 1.0;
     let rows = (0..12).map(|row| (x(row), 2.0 * x(row) + 1.0)).collect();

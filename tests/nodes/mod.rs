@@ -311,9 +311,10 @@ fn written_down(line: Value) -> Value {
         return Value::String(format!("not written down as an event: {line}"));
     };
     let again = serde_json::to_value(&read).unwrap();
-    match read.event != NodeEvent::Unknown && again == line {
-        true => line,
-        false => Value::String(format!("written down otherwise, as {again}: {line}")),
+    if read.event != NodeEvent::Unknown && again == line {
+        line
+    } else {
+        Value::String(format!("written down otherwise, as {again}: {line}"))
     }
 }
 

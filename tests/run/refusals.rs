@@ -216,13 +216,14 @@ training = { epochs = 1, batch = 8, optimiser = { name = 'sgd', rate = 0.1 } }
             good.replacen(from, to, usize::from(!from.is_empty())),
         )
         .unwrap();
-        let text = match more.is_empty() {
-            true => original.clone(),
-            false => original.replacen(
+        let text = if more.is_empty() {
+            original.clone()
+        } else {
+            original.replacen(
                 "[data.rows.format]",
                 &format!("{more}[data.rows.format]"),
                 1,
-            ),
+            )
         };
         fs::write(config, text).unwrap();
         let (code, said) = run(config);

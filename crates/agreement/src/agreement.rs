@@ -216,9 +216,10 @@ impl Agreement {
                 max_weight: self.max_weight,
                 rotation: RotationName(charter.rotation),
                 verification: VerificationName(charter.verification),
-                names: match charter.shows_names() {
-                    true => EntryNames::Shown,
-                    false => EntryNames::Removed,
+                names: if charter.shows_names() {
+                    EntryNames::Shown
+                } else {
+                    EntryNames::Removed
                 },
                 status: self.status,
             },

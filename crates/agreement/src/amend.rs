@@ -251,11 +251,12 @@ impl Agreement {
         let new = Self::parse("the amendment", &text)?;
         let agreed =
             new.epoch.roster.silos() == amendment.silos && new.epoch.charter == amendment.charter;
-        match agreed && new.epoch.format == amendment.format {
-            true => Ok(Self { epoch, ..new }),
-            false => Err(AmendError::Differs(
+        if agreed && new.epoch.format == amendment.format {
+            Ok(Self { epoch, ..new })
+        } else {
+            Err(AmendError::Differs(
                 "its text gives other members or rules than the values that are signed with it",
-            )),
+            ))
         }
     }
 

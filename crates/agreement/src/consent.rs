@@ -204,9 +204,10 @@ impl Consent {
                 signature: self.signature,
             })
         });
-        match holds {
-            true => Ok(member),
-            false => Err(ConsentError::Signature(self.name.clone())),
+        if holds {
+            Ok(member)
+        } else {
+            Err(ConsentError::Signature(self.name.clone()))
         }
     }
 
@@ -366,9 +367,10 @@ mod tests {
             assert_eq!(read, consent);
             for other in all {
                 let found = read.check(other);
-                match std::ptr::eq(other, signed) {
-                    true => assert_eq!(found, Ok(MemberIndex(0))),
-                    false => assert!(matches!(found, Err(ConsentError::Epoch { .. }))),
+                if std::ptr::eq(other, signed) {
+                    assert_eq!(found, Ok(MemberIndex(0)))
+                } else {
+                    assert!(matches!(found, Err(ConsentError::Epoch { .. })))
                 }
             }
         }

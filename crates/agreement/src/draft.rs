@@ -186,9 +186,10 @@ impl Draft {
                 max_weight: new.max_weight,
                 rotation: RotationName(new.rotation),
                 verification: VerificationName(new.verification),
-                names: match new.names_shown {
-                    true => EntryNames::Shown,
-                    false => EntryNames::Removed,
+                names: if new.names_shown {
+                    EntryNames::Shown
+                } else {
+                    EntryNames::Removed
                 },
                 status: StatusFor::Own,
             },
@@ -259,9 +260,12 @@ fn with_id(text: &str) -> String {
         Ok(agreement) => format!("{:#}", agreement.epoch.federation),
         Err(_) => "none yet, members are missing".to_owned(),
     };
-    let lines = text.lines().map(|line| match line.starts_with(ID) {
-        true => format!("{ID}{id}\n"),
-        false => format!("{line}\n"),
+    let lines = text.lines().map(|line| {
+        if line.starts_with(ID) {
+            format!("{ID}{id}\n")
+        } else {
+            format!("{line}\n")
+        }
     });
     lines.collect()
 }

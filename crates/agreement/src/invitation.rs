@@ -136,9 +136,10 @@ impl Invitation {
             first,
             changes: *changes,
             hash: hash(text)?,
-            packed: match *text == self.text {
-                true => Vec::new(),
-                false => pack(text),
+            packed: if *text == self.text {
+                Vec::new()
+            } else {
+                pack(text)
             },
         };
         Ok(KIND.write(RUNNING, &running))
@@ -165,9 +166,10 @@ impl Invitation {
         let text = unpack(&first.packed)?;
         compare(&text, first.hash)?;
         let in_force = running.map(|(changes, hash, packed)| {
-            let text = match packed.is_empty() {
-                true => text.clone(),
-                false => unpack(&packed)?,
+            let text = if packed.is_empty() {
+                text.clone()
+            } else {
+                unpack(&packed)?
             };
             compare(&text, hash)?;
             Ok::<_, TokenError>(InForce { changes, text })
@@ -214,9 +216,10 @@ fn hash(text: &str) -> Result<Hash, ConfigError> {
 
 fn compare(text: &str, expected: Hash) -> Result<(), TokenError> {
     let found = hash(text)?;
-    match found == expected {
-        true => Ok(()),
-        false => Err(TokenError::Hash { found, expected }),
+    if found == expected {
+        Ok(())
+    } else {
+        Err(TokenError::Hash { found, expected })
     }
 }
 
@@ -233,9 +236,10 @@ fn unpack(packed: &[u8]) -> Result<String, TokenError> {
     let read = ZlibDecoder::new(packed)
         .take(CONFIGURATION + 1)
         .read_to_string(&mut text);
-    match read.is_ok() && text.len() as u64 <= CONFIGURATION {
-        true => Ok(text),
-        false => Err(TokenError::Damaged),
+    if read.is_ok() && text.len() as u64 <= CONFIGURATION {
+        Ok(text)
+    } else {
+        Err(TokenError::Damaged)
     }
 }
 

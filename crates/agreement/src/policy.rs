@@ -48,9 +48,10 @@ impl Agreement {
     fn changed_by(&self, next: &Self, kinds: &[Routine]) -> Option<Self> {
         let may = |kind| kinds.contains(&kind);
         let (before, after) = (&self.epoch.roster, &next.epoch.roster);
-        let roster = match may(Routine::Members) && after.faulty() >= before.faulty() {
-            true => after,
-            false => before,
+        let roster = if may(Routine::Members) && after.faulty() >= before.faulty() {
+            after
+        } else {
+            before
         };
         let of = |agreement: &Self, roster: &Roster, silo: &Silo| {
             let at = roster.position(&silo.key)?.at();
@@ -58,15 +59,17 @@ impl Agreement {
         };
         let addresses = |silo: &Silo| {
             let (old, new) = (of(self, before, silo), of(next, after, silo));
-            match may(Routine::Addresses) {
-                true => new.or(old),
-                false => old.or(new),
+            if may(Routine::Addresses) {
+                new.or(old)
+            } else {
+                old.or(new)
             }
         };
         let addresses: Option<Vec<_>> = roster.silos().iter().map(addresses).collect();
-        let mut charter = match before.len() == roster.len() {
-            true => self.epoch.charter.clone(),
-            false => self.epoch.charter.for_members(before.len(), roster.len()),
+        let mut charter = if before.len() == roster.len() {
+            self.epoch.charter.clone()
+        } else {
+            self.epoch.charter.for_members(before.len(), roster.len())
         };
         if may(Routine::Rounds) {
             charter.rounds = next.epoch.charter.rounds;

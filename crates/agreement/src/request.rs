@@ -141,9 +141,10 @@ impl JoinRequest {
                 signature,
             })
         });
-        match holds {
-            true => Ok(request),
-            false => Err(RequestError::Signature(request.name)),
+        if holds {
+            Ok(request)
+        } else {
+            Err(RequestError::Signature(request.name))
         }
     }
 
@@ -163,9 +164,10 @@ impl JoinRequest {
         let text = agreement.admitting(&self.name, self.key, self.rows, self.addresses.clone())?;
         let new = Agreement::parse("the amended agreement", &text);
         let new = new.map_err(|error| AmendError::Text(error.to_string()))?;
-        match new.contents() == Some(self.contents) {
-            true => Ok(text),
-            false => Err(RequestError::Changed(self.name.clone())),
+        if new.contents() == Some(self.contents) {
+            Ok(text)
+        } else {
+            Err(RequestError::Changed(self.name.clone()))
         }
     }
 
@@ -202,9 +204,12 @@ impl JoinRequest {
                 }
             };
             if request.key == *key {
-                let same = |_| match new.contents() == Some(request.contents) {
-                    true => Ok(()),
-                    false => Err(RequestError::Changed(request.name.clone())),
+                let same = |_| {
+                    if new.contents() == Some(request.contents) {
+                        Ok(())
+                    } else {
+                        Err(RequestError::Changed(request.name.clone()))
+                    }
                 };
                 let signed = request.text(agreement).and_then(same);
                 return Some(signed.map(|()| request));

@@ -58,9 +58,10 @@ impl TokenKind {
         let (sum, payload) = bytes
             .split_at_checked(CHECKSUM)
             .ok_or(TokenFault::Damaged)?;
-        match sum == self.checksum(payload) {
-            true => Ok((*known, payload.to_vec())),
-            false => Err(TokenFault::Damaged),
+        if sum == self.checksum(payload) {
+            Ok((*known, payload.to_vec()))
+        } else {
+            Err(TokenFault::Damaged)
         }
     }
 

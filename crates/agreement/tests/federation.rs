@@ -156,9 +156,10 @@ fn every_change_of_meaning_has_another_id() {
         if let Ok(read) = Agreement::parse("changed", &text) {
             let other = format!("{:#}", read.epoch.federation);
             // Where a member is reached may change.
-            match path.contains(".addresses.") {
-                true => assert_eq!(other, own, "{path}"),
-                false => assert_ne!(other, own, "{path}"),
+            if path.contains(".addresses.") {
+                assert_eq!(other, own, "{path}")
+            } else {
+                assert_ne!(other, own, "{path}")
             }
             changed.insert(path.to_owned());
         }

@@ -76,11 +76,10 @@ fn groups(study: &Study) -> String {
         .iter()
         .filter_map(|silo| silo.group.as_deref())
         .collect();
-    match groups.is_empty() {
-        true => String::new(),
-        false => {
-            let groups: Vec<&str> = groups.into_iter().collect();
-            format!(", or of the groups {}", groups.join(", "))
-        }
+    if groups.is_empty() {
+        String::new()
+    } else {
+        let groups: Vec<&str> = groups.into_iter().collect();
+        format!(", or of the groups {}", groups.join(", "))
     }
 }

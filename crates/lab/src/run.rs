@@ -106,9 +106,10 @@ impl Played<'_> {
     /// What came out, beside the references that it is compared with.
     fn summary(&self) -> Result<Summary, RunError> {
         let began = Instant::now();
-        let references = match self.references {
-            true => References::compute(self.scenario, &self.participation, &self.threads)?,
-            false => References::default(),
+        let references = if self.references {
+            References::compute(self.scenario, &self.participation, &self.threads)?
+        } else {
+            References::default()
         };
         let mut summary = summary::build(
             self.scenario,

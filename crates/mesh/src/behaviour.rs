@@ -81,13 +81,14 @@ pub(crate) fn swarm(
         // Members, and what they check their addresses with.
         .with_max_established(Some((CONNECTIONS + 1) * (all + 1)))
         .with_max_established_per_peer(Some(CONNECTIONS));
-    let discovery = match config.discovery {
-        true => Some(
+    let discovery = if config.discovery {
+        Some(
             mdns::tokio::Behaviour::new(mdns::Config::default(), me).map_err(|error| {
                 MeshError::Start(format!("discovery on the local network: {error}"))
             })?,
-        ),
-        false => None,
+        )
+    } else {
+        None
     };
     let present = || members.present().map(|peer| peer.id);
     let guests = || members.guests().map(|peer| peer.id);

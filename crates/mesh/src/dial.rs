@@ -176,9 +176,10 @@ impl Dialer {
         if why == target.logged {
             tracing::debug!(%member, "cannot reach the member, which {why}; {next}");
         } else {
-            match configured {
-                true => tracing::warn!(%member, "cannot reach the member, which {why}; {next}"),
-                false => tracing::info!(%member, "cannot reach the member, which {why}; {next}"),
+            if configured {
+                tracing::warn!(%member, "cannot reach the member, which {why}; {next}")
+            } else {
+                tracing::info!(%member, "cannot reach the member, which {why}; {next}")
             }
             target.logged = why;
         }
@@ -324,9 +325,10 @@ fn silence(address: &Multiaddr, error: &io::Error) -> String {
     let (place, transport) = place(address);
     let (kind, text) = root(error);
     if is_relayed(address) {
-        let text = match text.contains("no reservation") {
-            true => "the last one that was tried is not connected to it",
-            false => &text,
+        let text = if text.contains("no reservation") {
+            "the last one that was tried is not connected to it"
+        } else {
+            &text
         };
         return format!("has no address, and cannot be reached through another member: {text}");
     }

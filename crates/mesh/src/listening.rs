@@ -13,9 +13,10 @@ pub(crate) fn listening(address: &Multiaddr) -> Result<(), String> {
         let why = "a node listens at an IP address, not at a name: /ip4/0.0.0.0/... is all of them";
         return Err(why.into());
     };
-    let bound = match udp {
-        true => std::net::UdpSocket::bind((ip, port)).map(drop),
-        false => std::net::TcpListener::bind((ip, port)).map(drop),
+    let bound = if udp {
+        std::net::UdpSocket::bind((ip, port)).map(drop)
+    } else {
+        std::net::TcpListener::bind((ip, port)).map(drop)
     };
     let Err(error) = bound else { return Ok(()) };
     let advice = match error.kind() {

@@ -82,9 +82,10 @@ impl Members {
         let others = others.iter().map(|one| (one.member, one.key, false));
         let guests = guests.into_iter().map(|(member, key)| (member, key, true));
         for (member, key, guest) in others.chain(guests) {
-            let pace = match guest {
-                true => Pace::of_guest(),
-                false => Pace::default(),
+            let pace = if guest {
+                Pace::of_guest()
+            } else {
+                Pace::default()
             };
             let peer = Peer {
                 member,

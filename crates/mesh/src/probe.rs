@@ -148,9 +148,10 @@ fn identified(key: &PublicKey) -> Result<PeerId, ProbeError> {
 async fn resolved(address: &str) -> Result<Vec<Multiaddr>, ProbeError> {
     let address = parse(address).map_err(unusable)?;
     let resolved = resolve(vec![address]).await;
-    match resolved.addresses.is_empty() {
-        true => Err(ProbeError::Unresolved(resolved.problems.join("; "))),
-        false => Ok(resolved.addresses),
+    if resolved.addresses.is_empty() {
+        Err(ProbeError::Unresolved(resolved.problems.join("; ")))
+    } else {
+        Ok(resolved.addresses)
     }
 }
 

@@ -127,9 +127,10 @@ impl Amendment {
     /// [`ChangeError::Format`].
     pub fn is_spoken(&self, spoken: Formats) -> Result<(), ChangeError> {
         let got = self.format;
-        match spoken.contains(got) {
-            true => Ok(()),
-            false => Err(ChangeError::Format { got, spoken }),
+        if spoken.contains(got) {
+            Ok(())
+        } else {
+            Err(ChangeError::Format { got, spoken })
         }
     }
 
@@ -155,9 +156,10 @@ impl Amendment {
         let replaced = |key: &PublicKey| {
             epoch.roster.position(key).is_some() && roster.position(key).is_none()
         };
-        match ascending && self.stolen.iter().all(replaced) || broken(Mutation::AnyoneStolen) {
-            true => Ok(roster),
-            false => Err(ChangeError::Stolen),
+        if ascending && self.stolen.iter().all(replaced) || broken(Mutation::AnyoneStolen) {
+            Ok(roster)
+        } else {
+            Err(ChangeError::Stolen)
         }
     }
 
@@ -249,12 +251,13 @@ impl Change {
         };
         let got = self.approvals.iter();
         let got = got.filter(|approval| counts(&approval.by)).count();
-        match ascending && got >= needed {
-            true => Ok(()),
-            false => Err(ChangeError::Approvals {
+        if ascending && got >= needed {
+            Ok(())
+        } else {
+            Err(ChangeError::Approvals {
                 got: if ascending { got } else { 0 },
                 needed,
-            }),
+            })
         }
     }
 }
@@ -369,9 +372,10 @@ impl Passage {
             }
             self.proof.verify(epoch, verifier)?;
         }
-        match standings_hold(epoch, verifier, recovery) {
-            true => Ok(next),
-            false => Err(ChangeError::from(RecoveryError::Signature).into()),
+        if standings_hold(epoch, verifier, recovery) {
+            Ok(next)
+        } else {
+            Err(ChangeError::from(RecoveryError::Signature).into())
         }
     }
 }

@@ -48,9 +48,10 @@ impl Default for Formats {
 
 impl fmt::Display for Formats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.oldest == self.newest {
-            true => write!(f, "format {}", self.newest),
-            false => write!(f, "formats {} to {}", self.oldest, self.newest),
+        if self.oldest == self.newest {
+            write!(f, "format {}", self.newest)
+        } else {
+            write!(f, "formats {} to {}", self.oldest, self.newest)
         }
     }
 }

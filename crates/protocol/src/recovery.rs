@@ -70,12 +70,11 @@ pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>
     let n = epoch.roster.len();
     let ascending = lost.windows(2).all(|pair| pair[0] < pair[1]);
     let known = lost.last().is_some_and(|last| last.at() < n);
-    match ascending && known && lost.len() < n {
-        true => {
-            let members = epoch.roster.members();
-            Ok(members.filter(|member| !lost.contains(member)).collect())
-        }
-        false => Err(RecoveryError::Lost { members: n }),
+    if ascending && known && lost.len() < n {
+        let members = epoch.roster.members();
+        Ok(members.filter(|member| !lost.contains(member)).collect())
+    } else {
+        Err(RecoveryError::Lost { members: n })
     }
 }
 
@@ -238,9 +237,10 @@ impl Recovery {
             }
             parent = block.hash();
         }
-        match parent == point.block {
-            true => Ok(()),
-            false => Err(RecoveryError::Head),
+        if parent == point.block {
+            Ok(())
+        } else {
+            Err(RecoveryError::Head)
         }
     }
 }

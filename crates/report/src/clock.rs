@@ -51,9 +51,10 @@ impl TimeAxis {
         };
         let before = lengths.split_last().map_or(&[][..], |(_, before)| before);
         let before: f64 = before.iter().map(|length| length.min(long)).sum();
-        let wait = match several && waiting && before > 0.0 {
-            true => long.min(Self::WAIT * before),
-            false => long,
+        let wait = if several && waiting && before > 0.0 {
+            long.min(Self::WAIT * before)
+        } else {
+            long
         };
         let most = |at: usize| if at + 1 == lengths.len() { wait } else { long };
         let drawn = |at: usize| lengths[at].min(most(at));

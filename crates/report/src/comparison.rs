@@ -169,9 +169,12 @@ impl ComparisonTable {
             let (candidate, value) = silo.serves()?;
             Some((candidate, of_use(silo, ModelKind::Served, value)?))
         };
-        let some = |cells: Vec<Option<String>>| match cells.iter().any(Option::is_some) {
-            true => cells,
-            false => Vec::new(),
+        let some = |cells: Vec<Option<String>>| {
+            if cells.iter().any(Option::is_some) {
+                cells
+            } else {
+                Vec::new()
+            }
         };
         let both = columns.contains(&Column::Own) && columns.contains(&Column::Coalition);
         let gain = |silo: &SiloStory| silo.gain(ModelKind::Coalition, ModelKind::Local);
@@ -180,9 +183,10 @@ impl ComparisonTable {
             .collect();
         ComparisonTable {
             rows: silos.iter().map(row).collect(),
-            gains: match both {
-                true => silos.iter().map(gain).collect(),
-                false => Vec::new(),
+            gains: if both {
+                silos.iter().map(gain).collect()
+            } else {
+                Vec::new()
             },
             common,
             means,
@@ -195,9 +199,10 @@ impl ComparisonTable {
             pooled: some(all().map(|silo| pooled(silo).map(text)).collect()),
             pooled_mean: mean(silos.iter().map(|silo| Some((pooled(silo)?, 1.0)))).map(text),
             served_mean: mean(silos.iter().map(|silo| Some((served(silo)?.1, 1.0)))).map(text),
-            served: match serves.iter().any(Option::is_some) {
-                true => serves,
-                false => Vec::new(),
+            served: if serves.iter().any(Option::is_some) {
+                serves
+            } else {
+                Vec::new()
             },
             columns,
             decimals,

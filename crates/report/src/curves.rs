@@ -57,9 +57,10 @@ fn chart(story: &Story, title: &str, name: &str, of: impl Fn(&SiloPoint) -> Opti
     } else {
         Vec::new()
     };
-    let labelled: Vec<&SiloStory> = match many {
-        true => outliers.iter().map(|&at| &story.silos[at]).collect(),
-        false => story.silos.iter().collect(),
+    let labelled: Vec<&SiloStory> = if many {
+        outliers.iter().map(|&at| &story.silos[at]).collect()
+    } else {
+        story.silos.iter().collect()
     };
     let right = WIDTH - if labelled.is_empty() { 14.0 } else { 124.0 };
     let rounds = points().map(|point| point.round as f64);

@@ -15,9 +15,12 @@ pub(crate) fn csv<R: IntoIterator<Item = String>>(
     head: &[&str],
     rows: impl IntoIterator<Item = R>,
 ) -> String {
-    let cell = |text: &str| match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    let cell = |text: &str| {
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
     };
     let mut text = head.join(",") + "\n";
     for row in rows {
@@ -37,9 +40,10 @@ pub(crate) fn number(value: Option<f64>) -> String {
 pub(crate) fn data(name: &str, csv: &str) -> Markup {
     let mut url = String::from("data:text/csv;charset=utf-8,");
     for &byte in csv.as_bytes() {
-        match plain(byte) {
-            true => url.push(char::from(byte)),
-            false => url.push_str(&format!("%{byte:02X}")),
+        if plain(byte) {
+            url.push(char::from(byte))
+        } else {
+            url.push_str(&format!("%{byte:02X}"))
         }
     }
     html! { a.save href=(url) download={ (name) ".csv" } { "Data as CSV" } }

@@ -21,13 +21,15 @@ pub(crate) fn of(summary: &Summary) -> Vec<(&'static str, String)> {
     let mut facts = vec![("mesh", carried(&summary.mesh))];
     facts.extend(sent(summary).map(|text| ("sent", text)));
     if let Some(checks) = &summary.checks {
-        let memo = match checks.memo {
-            true => "on: equal checks were done once for all silos of this process",
-            false => "off: every member did every check",
+        let memo = if checks.memo {
+            "on: equal checks were done once for all silos of this process"
+        } else {
+            "off: every member did every check"
         };
-        let signatures = match checks.simulated_signatures {
-            true => "signatures simulated by keyed hashes".to_owned(),
-            false => format!("{} signatures", count(checks.signatures)),
+        let signatures = if checks.simulated_signatures {
+            "signatures simulated by keyed hashes".to_owned()
+        } else {
+            format!("{} signatures", count(checks.signatures))
         };
         let checked = format!(
             "{signatures}, {} hashed, {} decisions, {} outcomes computed",
@@ -77,27 +79,30 @@ fn sent(summary: &Summary) -> Option<String> {
 fn proven(summary: &Summary) -> Option<String> {
     let gap = summary.rounds.last()?.memory.get("coalitions.gap")?;
     let gap = gap.as_f64()?;
-    Some(match gap > NO_GAP {
-        true => format!(
+    Some(if gap > NO_GAP {
+        format!(
             "by the losses of the members, other coalitions could save at most {:.1} % of the cost",
             100.0 * gap
-        ),
-        false => "by the losses of the members, no other coalitions would cost less".to_owned(),
+        )
+    } else {
+        "by the losses of the members, no other coalitions would cost less".to_owned()
     })
 }
 
 /// How models trained alone were tuned.
 fn tuned(tuning: &Tuning) -> String {
-    let rates = match tuning.rates {
-        true => "epochs, learning rate and weight decay",
-        false => "epochs",
+    let rates = if tuning.rates {
+        "epochs, learning rate and weight decay"
+    } else {
+        "epochs"
     };
-    let (or_fit, fits) = match tuning.fits > 0.0 {
-        true => (
+    let (or_fit, fits) = if tuning.fits > 0.0 {
+        (
             ", or exact fit",
             format!(" and {:.0} exact fits", tuning.fits),
-        ),
-        false => ("", String::new()),
+        )
+    } else {
+        ("", String::new())
     };
     format!(
         "{rates}{or_fit} by cross-validation on training rows: {:.0} trainings as long as the \

@@ -63,12 +63,13 @@ impl AxisScale {
 
     /// Maps a frame of values to `start..=end`.
     pub(crate) fn framed(frame: &AxisFrame, ends: (f64, f64)) -> AxisScale {
-        match frame.log {
-            true => AxisScale {
+        if frame.log {
+            AxisScale {
                 log: true,
                 ..AxisScale::new((frame.low.log10(), frame.high.log10()), ends)
-            },
-            false => AxisScale::new((frame.low, frame.high), ends),
+            }
+        } else {
+            AxisScale::new((frame.low, frame.high), ends)
         }
     }
 
@@ -175,9 +176,10 @@ impl AxisFrame {
         let mut sizes: Vec<f64> = finite.iter().map(|value| value.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let median = *sizes.get(sizes.len() / 2)?;
-        let most = match median > 0.0 {
-            true => Self::ABSURD * median,
-            false => f64::INFINITY,
+        let most = if median > 0.0 {
+            Self::ABSURD * median
+        } else {
+            f64::INFINITY
         };
         let above: Vec<f64> = finite
             .iter()

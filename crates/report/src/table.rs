@@ -75,9 +75,10 @@ fn main_table(story: &Story, comparison: &ComparisonTable) -> Markup {
             }
         }
     };
-    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
-        true => "Mean of silos".to_owned(),
-        false => format!("Mean of {}", numbers::plural(comparison.common, "silo")),
+    let over = if comparison.common == story.silos.len() || comparison.common == 0 {
+        "Mean of silos".to_owned()
+    } else {
+        format!("Mean of {}", numbers::plural(comparison.common, "silo"))
     };
     html! {
         div.scroll.tall tabindex="0" role="region" aria-label="Table per silo" {

@@ -76,17 +76,18 @@ fn no_use(story: &Story) -> Option<String> {
         format!(" If training diverged, try a smaller learning rate (now {rate}).")
     });
     let name = numbers::plain(&first.name);
-    Some(match story.usable {
-        false => format!(
-            "The federation's model is of no use at {} of {}: at {name} {reason}.{remedy}",
-            affected.len(),
-            plural(all, "silo"),
-        ),
-        true => format!(
+    Some(if story.usable {
+        format!(
             "At {} of {} the federation's model is of no use: at {name} {reason}.{remedy}",
             affected.len(),
             plural(all, "silo"),
-        ),
+        )
+    } else {
+        format!(
+            "The federation's model is of no use at {} of {}: at {name} {reason}.{remedy}",
+            affected.len(),
+            plural(all, "silo"),
+        )
     })
 }
 
@@ -103,9 +104,10 @@ fn worse_than_constant(story: &Story) -> Option<String> {
         constant += weight * without;
         rows += weight;
     }
-    let worse = match story.metric.higher_is_better {
-        true => own < constant,
-        false => own > constant,
+    let worse = if story.metric.higher_is_better {
+        own < constant
+    } else {
+        own > constant
     };
     // A few thousandths are the noise of a model that has learned nothing.
     if rows == 0.0 || !worse || (own - constant).abs() <= 0.02 * constant.abs() {
@@ -225,9 +227,10 @@ fn on_average(story: &Story, table: &ComparisonTable) -> Option<String> {
     }
     let gain = story.gain(ModelKind::Coalition, ModelKind::Local);
     let metric = long_name(&story.metric.name);
-    let over = match table.common == story.silos.len() {
-        true => "all silos".to_owned(),
-        false => plural(table.common, "silo"),
+    let over = if table.common == story.silos.len() {
+        "all silos".to_owned()
+    } else {
+        plural(table.common, "silo")
     };
     let mut text = format!(
         "The mean over {over} of the {metric} is {} with the federation's models and {} with models \
@@ -267,9 +270,10 @@ fn difference(
     story: &Story,
     table: &ComparisonTable,
 ) -> String {
-    let better = match story.metric.higher_is_better {
-        true => measured,
-        false => -measured,
+    let better = if story.metric.higher_is_better {
+        measured
+    } else {
+        -measured
     };
     let Some(interval) = interval else {
         let word = if better < 0.0 { "worse" } else { "better" };
@@ -282,9 +286,10 @@ fn difference(
         return "no difference".to_owned();
     }
     let word = if interval.by < 0.0 { "worse" } else { "better" };
-    let clear = match interval.is_clear() {
-        true => ", more than noise",
-        false => ", within the noise",
+    let clear = if interval.is_clear() {
+        ", more than noise"
+    } else {
+        ", within the noise"
     };
     format!(
         "{} {word} (95 % interval {}){clear}",

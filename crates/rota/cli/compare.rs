@@ -116,9 +116,10 @@ impl FromStr for ShardOption {
             index.parse().map_err(|_| why())?,
             of.parse().map_err(|_| why())?,
         );
-        match (1..=of).contains(&index) {
-            true => Ok(Self(Shard { index, of })),
-            false => Err(why()),
+        if (1..=of).contains(&index) {
+            Ok(Self(Shard { index, of }))
+        } else {
+            Err(why())
         }
     }
 }

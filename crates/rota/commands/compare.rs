@@ -24,9 +24,10 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     let experiment = Experiment::load(name, &options.choices())?;
     let folder = folder(&options.output, &experiment);
     if folder.is_some() {
-        let again = match options.resume {
-            true => typed(),
-            false => typed() + " --resume",
+        let again = if options.resume {
+            typed()
+        } else {
+            typed() + " --resume"
         };
         when_interrupted(again);
     }
@@ -86,9 +87,10 @@ pub(super) fn line(done: &CompareProgress) -> String {
     let left = done.left.map_or_else(String::new, |left| {
         format!(", about {} left", rounded(left))
     });
-    let variant = match last.variant.is_empty() {
-        true => String::new(),
-        false => format!("{}, ", numbers::plain(&last.variant)),
+    let variant = if last.variant.is_empty() {
+        String::new()
+    } else {
+        format!("{}, ", numbers::plain(&last.variant))
     };
     format!(
         "{variant}{}, seed {}{left}",
@@ -123,16 +125,18 @@ fn finish(
         written = Some(page);
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    match output.json {
-        true => writeln!(out, "{}", numbers::escaped(&json))?,
-        false => report::write(&mut out, comparison)?,
+    if output.json {
+        writeln!(out, "{}", numbers::escaped(&json))?
+    } else {
+        report::write(&mut out, comparison)?
     }
     out.flush()?;
     if let Some(page) = written {
         let line = format!("report    {}", page.display());
-        match output.json {
-            true => say(&line)?,
-            false => writeln!(out, "\n{line}")?,
+        if output.json {
+            say(&line)?
+        } else {
+            writeln!(out, "\n{line}")?
         }
         out.flush()?;
     }

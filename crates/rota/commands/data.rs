@@ -38,9 +38,10 @@ fn list(options: &ListData) -> Result<(), CommandError> {
         writeln!(out, "    {}", set.title)?;
         writeln!(out, "    read by {}", set.used)?;
         writeln!(out, "    from {}: {}", set.source, set.page)?;
-        let how = match set.is_downloadable() {
-            true => "can be downloaded",
-            false => "no download",
+        let how = if set.is_downloadable() {
+            "can be downloaded"
+        } else {
+            "no download"
         };
         let files = match set.files.len() {
             1 => "1 file".to_owned(),
@@ -138,14 +139,15 @@ fn check(options: &VerifyData) -> Result<(), CommandError> {
             .iter()
             .filter(|(_, state)| *state == FileState::Right)
             .count();
-        match right == states.len() {
-            true => writeln!(out, "{}: right", set.name)?,
-            false => writeln!(
+        if right == states.len() {
+            writeln!(out, "{}: right", set.name)?
+        } else {
+            writeln!(
                 out,
                 "{}: {right} of {} files are right",
                 set.name,
                 states.len()
-            )?,
+            )?
         }
         for (file, state) in states
             .iter()

@@ -133,16 +133,18 @@ fn finish(all: &Laboratory, options: &LabRotation) -> Result<(), CommandError> {
         written = Some(page);
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    match options.json {
-        true => writeln!(out, "{}", numbers::escaped(&json))?,
-        false => report::write(&mut out, all)?,
+    if options.json {
+        writeln!(out, "{}", numbers::escaped(&json))?
+    } else {
+        report::write(&mut out, all)?
     }
     out.flush()?;
     if let Some(page) = written {
         let line = format!("report    {}", page.display());
-        match options.json {
-            true => say(&line)?,
-            false => writeln!(out, "\n{line}")?,
+        if options.json {
+            say(&line)?
+        } else {
+            writeln!(out, "\n{line}")?
         }
     }
     Ok(out.flush()?)
@@ -153,9 +155,12 @@ fn folder(scenario: &str, options: &LabRotation) -> Option<PathBuf> {
     if options.out.is_some() || options.json {
         return options.out.clone();
     }
-    let harmless = |c: char| match c.is_alphanumeric() || "-_".contains(c) {
-        true => c,
-        false => '-',
+    let harmless = |c: char| {
+        if c.is_alphanumeric() || "-_".contains(c) {
+            c
+        } else {
+            '-'
+        }
     };
     let name: String = scenario.chars().map(harmless).take(64).collect();
     Some(Path::new("rota-lab").join(name))

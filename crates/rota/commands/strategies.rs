@@ -53,9 +53,10 @@ fn lines(out: &mut impl Write, options: &[String]) -> io::Result<()> {
         }
         line += option;
     }
-    match line.is_empty() {
-        true => Ok(()),
-        false => writeln!(out, "    {line}"),
+    if line.is_empty() {
+        Ok(())
+    } else {
+        writeln!(out, "    {line}")
     }
 }
 

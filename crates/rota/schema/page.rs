@@ -265,17 +265,17 @@ impl ReferencePage {
             self.known.insert(known, anchor.clone());
         }
         let there = file.sections.iter().any(|section| section.anchor == anchor);
-        let (anchor, heading) = match there {
+        let (anchor, heading) = if there {
             // Another table at the same path: the alternatives of a key.
-            true => {
-                let same = |section: &&Section| section.anchor.starts_with(&anchor);
-                let nth = file.sections.iter().filter(same).count() + 1;
-                (
-                    format!("{anchor}-form-{nth}"),
-                    format!("{heading}, form {nth}"),
-                )
-            }
-            false => (anchor, heading),
+
+            let same = |section: &&Section| section.anchor.starts_with(&anchor);
+            let nth = file.sections.iter().filter(same).count() + 1;
+            (
+                format!("{anchor}-form-{nth}"),
+                format!("{heading}, form {nth}"),
+            )
+        } else {
+            (anchor, heading)
         };
         let link = format!("[table](#{})", slug(&heading));
         file.sections.push_back(Section {
@@ -330,9 +330,10 @@ fn meaning(root: &Value, schema: &Value) -> String {
         .filter(|choice| !description(choice).is_empty())
         .filter_map(|choice| Some(format!("{}: {}", written(choice)?, description(choice))))
         .collect();
-    match words.is_empty() {
-        true => about.to_owned(),
-        false => format!("{about} {}", words.join(" ")),
+    if words.is_empty() {
+        about.to_owned()
+    } else {
+        format!("{about} {}", words.join(" "))
     }
 }
 

@@ -184,9 +184,10 @@ impl Settled {
         };
         let tables = self.state.tables.values().flatten();
         // Nothing is copied where the store keeps these very bytes.
-        match self.state.models.iter().chain(tables).all(own) {
-            true => self,
-            false => Arc::new(Self::clone(&self).read_from(kept)),
+        if self.state.models.iter().chain(tables).all(own) {
+            self
+        } else {
+            Arc::new(Self::clone(&self).read_from(kept))
         }
     }
 

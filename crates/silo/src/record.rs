@@ -82,7 +82,7 @@ impl Adoptions {
             match record {
                 JournalRecord::Lost => self.blocks.clear(),
                 JournalRecord::Adopted(adopted) => {
-                    drop(self.blocks.insert(adopted.block, self.records))
+                    self.blocks.insert(adopted.block, self.records);
                 }
                 _ => {}
             }

@@ -48,9 +48,10 @@ impl Spans {
     }
 
     fn inside(&self, view: &Span) -> Span {
-        match view.is_disabled() {
-            true => self.silo.clone(),
-            false => view.clone(),
+        if view.is_disabled() {
+            self.silo.clone()
+        } else {
+            view.clone()
         }
     }
 

@@ -132,9 +132,10 @@ fn at_home(member: &Config) -> Result<(), SpawnError> {
         return Err(SpawnError::NoSystem);
     }
     let key = member.epoch.roster.key(member.me).map(|key| key.public());
-    match key == Some(member.key.public()) {
-        true => Ok(()),
-        false => Err(SpawnError::Identity(member.me)),
+    if key == Some(member.key.public()) {
+        Ok(())
+    } else {
+        Err(SpawnError::Identity(member.me))
     }
 }
 

@@ -52,9 +52,10 @@ impl TrimmedJournal {
         };
         let supersedes = records.iter().any(supersedes);
         self.end.extend(records);
-        match supersedes && self.end.len() >= self.due {
-            true => self.trim(),
-            false => Ok(()),
+        if supersedes && self.end.len() >= self.due {
+            self.trim()
+        } else {
+            Ok(())
         }
     }
 

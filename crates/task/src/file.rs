@@ -50,9 +50,10 @@ pub fn read_text_from(source: impl Read, limit: u64) -> io::Result<String> {
 /// Reads at most the limit, even if the source claims another size.
 fn bounded(mut bytes: Vec<u8>, source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     source.take(limit + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(large(limit)),
-        false => Ok(bytes),
+    if bytes.len() as u64 > limit {
+        Err(large(limit))
+    } else {
+        Ok(bytes)
     }
 }
 

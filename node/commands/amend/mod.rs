@@ -237,12 +237,13 @@ impl AgreementInForce {
     fn try_out(&self, amendment: &Amendment) -> Result<(), NodeCommandError> {
         let new = examined(&self.agreement, amendment).map_err(NodeCommandError::Failed)?;
         let wrong = tried(&self.institution, &new);
-        match wrong.is_empty() {
-            true => Ok(()),
-            false => Err(NodeCommandError::Failed(format!(
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(NodeCommandError::Failed(format!(
                 "this institution's node could not live under the new agreement, so it was not approved: {}",
                 wrong.join("; ")
-            ))),
+            )))
         }
     }
 

@@ -120,9 +120,10 @@ impl AgreementInForce {
         };
         let roster = &self.agreement.epoch.roster;
         let names: Vec<_> = known.approved.iter().map(|by| roster.name(*by)).collect();
-        let by = match names.is_empty() {
-            true => "nobody yet, as far as this node knows".to_owned(),
-            false => names.join(", "),
+        let by = if names.is_empty() {
+            "nobody yet, as far as this node knows".to_owned()
+        } else {
+            names.join(", ")
         };
         let line = format!("  approved by {by}; {} needed", known.needed);
         writeln!(out, "{}", wrapped(&line))?;

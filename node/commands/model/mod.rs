@@ -264,9 +264,10 @@ fn predict(options: &PredictRows) -> Result<(), NodeCommandError> {
         .map(|at| threshold(at, &card))
         .transpose()?;
     let predictor = Predictor::new(card, &model).map_err(ModelError::from)?;
-    let bad = match options.skip_bad_rows {
-        true => BadRows::Skip,
-        false => BadRows::Refuse,
+    let bad = if options.skip_bad_rows {
+        BadRows::Skip
+    } else {
+        BadRows::Refuse
     };
     let RowsNames { format, names } = &names;
     let rows = predictor.read(&options.rows, format, names, &options.keep, bad);

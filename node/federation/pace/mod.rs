@@ -65,9 +65,10 @@ fn timed(
         }
         let known = at.step > 0 && at.step < at.steps;
         ended = now >= if known { WATCHED } else { most };
-        match ended {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if ended {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     });
     let last = last.filter(|(last, _)| last.step > 0 && last.step <= last.steps);
@@ -113,9 +114,10 @@ impl TrainingPace {
         if enough <= epoch.charter.patience {
             return None;
         }
-        let late = match self.known() >= patience {
-            true => "would come too late for every round",
-            false => "comes too late for rounds as soon as the machine does other work as well",
+        let late = if self.known() >= patience {
+            "would come too late for every round"
+        } else {
+            "comes too late for rounds as soon as the machine does other work as well"
         };
         let wait = seconds(patience.as_secs_f64());
         let text = format!(

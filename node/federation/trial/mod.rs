@@ -61,12 +61,13 @@ fn starts(new: &Agreement) -> Result<(), String> {
 
 fn same_start(new: &Agreement, found: Hash) -> Result<(), String> {
     let start = new.epoch.charter.start;
-    match found == start {
-        true => Ok(()),
-        false => Err(format!(
+    if found == start {
+        Ok(())
+    } else {
+        Err(format!(
             "`strategy` cannot change like this: with these options the federation would have started \
              from {found}, and it started from {start}; keep the options that make its models"
-        )),
+        ))
     }
 }
 

@@ -60,12 +60,13 @@ impl HeardOf {
             ),
         };
         let new: Vec<_> = awaits.iter().map(ToString::to_string).collect();
-        let waits = match new.is_empty() {
-            true => String::new(),
-            false => format!(
+        let waits = if new.is_empty() {
+            String::new()
+        } else {
+            format!(
                 "; approvals are signed when a node with each of these new keys has connected: {}",
                 new.join(", ")
-            ),
+            )
         };
         let line = format!(
             "amendment {id}: {} of {needed} approvals ({}){waits}{advice}",

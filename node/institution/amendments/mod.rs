@@ -211,12 +211,13 @@ fn read<T: DeserializeOwned + serde::Serialize>(
     })?;
     let found = format!("{:#}", hash(&read));
     let stem = path.file_stem().and_then(|stem| stem.to_str());
-    match stem == Some(&*found) {
-        true => Ok(read),
-        false => Err(unused(format!(
+    if stem == Some(&*found) {
+        Ok(read)
+    } else {
+        Err(unused(format!(
             "it holds the amendment {found}, and its name must be that: somebody renamed it or put \
              other bytes there; remove it"
-        ))),
+        )))
     }
 }
 

@@ -115,10 +115,13 @@ impl News {
     fn certified(&mut self, at: Time, view: u64, verdict: &Verdict) {
         match verdict {
             // Who leads next is known with the next view, which follows at once.
-            Verdict::Nullified => match self.leads.keys().next_back() == Some(&view) {
-                true => self.nullified = Some(view),
-                false => self.replaced(at, view),
-            },
+            Verdict::Nullified => {
+                if self.leads.keys().next_back() == Some(&view) {
+                    self.nullified = Some(view)
+                } else {
+                    self.replaced(at, view)
+                }
+            }
             Verdict::Notarised(_) => {
                 self.print(at, NodeEvent::Notarised { view }, String::new());
             }

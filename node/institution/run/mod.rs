@@ -165,15 +165,9 @@ pub fn run(
                 let Some(passages) = passages else {
                     return Ok(());
                 };
-                let record = |passage: protocol::message::Passage| {
-                    silo::JournalRecord::Protocol(Record::Final {
-                        blocks: passage.blocks,
-                        proof: passage.proof,
-                    })
-                };
                 opened
                     .journal
-                    .commit(passages.into_iter().map(record).collect())?;
+                    .commit(passages.into_iter().map(end_of_epoch).collect())?;
             }
             Membership::Outside => return Err(outside(institution)),
             Membership::Left => {
@@ -193,6 +187,14 @@ pub fn run(
     }
 }
 
+/// The record of an epoch's last blocks, as a passage proves them.
+fn end_of_epoch(passage: protocol::message::Passage) -> silo::JournalRecord {
+    silo::JournalRecord::Protocol(Record::Final {
+        blocks: passage.blocks,
+        proof: passage.proof,
+    })
+}
+
 fn outside(institution: &Institution) -> NodeError {
     NodeError::Outside {
         key: institution.key.public(),
@@ -207,10 +209,7 @@ fn open_state(institution: &Institution, lost: bool) -> Result<OpenedStore, Stor
         me: institution.me,
         key: institution.key.clone(),
     };
-    let open = match lost {
-        true => store::open_lost,
-        false => store::open,
-    };
+    let open = if lost { store::open_lost } else { store::open };
     open(&institution.state, &owner, CACHE)
 }
 

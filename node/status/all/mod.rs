@@ -153,13 +153,14 @@ impl MemberAnswer {
     /// What a node with this status tells other members.
     pub fn of(status: &Status) -> Self {
         let position = |name: &String| status.peers.iter().find(|peer| peer.name == *name);
-        let lead = match status.leads {
-            true => Some(status.member),
-            false => status
+        let lead = if status.leads {
+            Some(status.member)
+        } else {
+            status
                 .lead
                 .as_ref()
                 .and_then(position)
-                .map(|peer| peer.member),
+                .map(|peer| peer.member)
         };
         let adopted = status.adopted();
         Self {

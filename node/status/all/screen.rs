@@ -54,12 +54,12 @@ fn draw(frame: &mut Frame<'_>, area: Rect, nodes: &Nodes) {
     let block = Block::bordered().title(title).border_style(dim());
     let inner = usize::from(rest.width.saturating_sub(2).max(1));
     let all = ordered(nodes, rest);
-    let lines = match area.width < NARROW {
-        true => all
-            .into_iter()
+    let lines = if area.width < NARROW {
+        all.into_iter()
             .flat_map(|node| narrow(node, inner))
-            .collect(),
-        false => wide(&all, inner),
+            .collect()
+    } else {
+        wide(&all, inner)
     };
     frame.render_widget(Paragraph::new(lines).block(block), rest);
 }

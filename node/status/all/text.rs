@@ -82,9 +82,10 @@ fn wrapped(text: &str, start: &str, indent: &str) -> Vec<String> {
 
 /// The name, with a mark at the node that was asked.
 fn label(node: &NodeStatus) -> String {
-    match node.own {
-        true => format!("{} *", node.name),
-        false => node.name.clone(),
+    if node.own {
+        format!("{} *", node.name)
+    } else {
+        node.name.clone()
     }
 }
 
@@ -102,9 +103,10 @@ fn cells(node: &NodeStatus) -> Option<[String; 5]> {
 
 /// The round under way.
 pub(super) fn round(doing: &super::Doing) -> String {
-    match doing.complete {
-        true => "done".to_owned(),
-        false => doing.round.to_string(),
+    if doing.complete {
+        "done".to_owned()
+    } else {
+        doing.round.to_string()
     }
 }
 

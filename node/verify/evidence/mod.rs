@@ -311,12 +311,13 @@ impl EvidenceProof {
             1 => " after one change of the agreement".into(),
             more => format!(" after {more} changes of the agreement"),
         };
-        let which = match by_agreement {
-            true => "That federation is the one of the agreement at hand.".into(),
-            false => format!(
+        let which = if *by_agreement {
+            "That federation is the one of the agreement at hand.".into()
+        } else {
+            format!(
                 "Whether that federation is the one that you mean, only an agreement of it can say: give it \
                  with --federation, or compare its whole id, {federation}."
-            ),
+            )
         };
         format!(
             "{member} broke the rules of the federation {federation_name} ({federation:.16}){after}: {charge}. \

@@ -84,15 +84,16 @@ impl Direct<'_> {
     fn enough(&self, failed: usize, reason: String) -> Result<(), RunError> {
         let members = self.silos.len();
         let minimum = usize::from(self.federation.epoch.charter.min_contributions);
-        match members - failed >= minimum {
-            true => Ok(()),
-            false => Err(RunError::Training {
+        if members - failed >= minimum {
+            Ok(())
+        } else {
+            Err(RunError::Training {
                 round: self.base.next(),
                 minimum,
                 silos: failed,
                 members,
                 reason,
-            }),
+            })
         }
     }
 

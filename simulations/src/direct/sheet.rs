@@ -134,11 +134,12 @@ impl Direct<'_> {
     fn minimum(&self, found: usize) -> Result<(), RunError> {
         let named = self.base.plan(&self.config).participants.as_ref();
         let fewest = (self.federation.epoch).fewest(named.map_or(self.silos.len(), Vec::len));
-        match found >= fewest {
-            true => Ok(()),
-            false => Err(self.failed(format!(
+        if found >= fewest {
+            Ok(())
+        } else {
+            Err(self.failed(format!(
                 "expected at least {fewest} usable contributions, found {found}"
-            ))),
+            )))
         }
     }
 

@@ -259,9 +259,10 @@ impl Property for NamesRemoved {
                 if ledger.honest(*by) {
                     self.sent(*by, *to, frame, ledger);
                 }
-                match self.told.is_empty() {
-                    true => Ok(()),
-                    false => self.leak(Some(ledger.now), ledger),
+                if self.told.is_empty() {
+                    Ok(())
+                } else {
+                    self.leak(Some(ledger.now), ledger)
                 }
             }
             Fact::Ended => self.leak(None, ledger),

@@ -97,11 +97,11 @@ impl Property for ReceiptsKept {
                 let Some(learning) = block.round() else {
                     return Ok(());
                 };
-                let lead = match ledger.epoch.charter.rotation.follows_rounds() {
-                    true => self
-                        .turns(block.parent, ledger)
-                        .lead(&ledger.epoch, block.view),
-                    false => ledger.epoch.lead(block.view),
+                let lead = if ledger.epoch.charter.rotation.follows_rounds() {
+                    self.turns(block.parent, ledger)
+                        .lead(&ledger.epoch, block.view)
+                } else {
+                    ledger.epoch.lead(block.view)
                 };
                 let sheet = ledger.sheets.get(&learning.sheet);
                 // A view may begin in one round and end in the next.

@@ -42,11 +42,12 @@ impl Property for OneListUnmasked {
                 "{name} gave shares away for {block}, which is no masked round"
             ));
         };
-        match *self.0.entry(round).or_insert(masked.list) == masked.list {
-            true => Ok(()),
-            false => Err(format!(
+        if *self.0.entry(round).or_insert(masked.list) == masked.list {
+            Ok(())
+        } else {
+            Err(format!(
                 "{name} gave shares of a second list of round {round} away"
-            )),
+            ))
         }
     }
 }

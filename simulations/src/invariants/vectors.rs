@@ -29,12 +29,13 @@ impl Property for OneVector {
         };
         let by = message.sender;
         let first = *self.0.entry((by, vector.list)).or_insert(vector);
-        match first == vector || !ledger.honest(by) {
-            true => Ok(()),
-            false => Err(format!(
+        if first == vector || !ledger.honest(by) {
+            Ok(())
+        } else {
+            Err(format!(
                 "{} masked two vectors for one list",
                 ledger.name(by)
-            )),
+            ))
         }
     }
 }

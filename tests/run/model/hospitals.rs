@@ -160,9 +160,10 @@ impl TestHospitals {
         while ended < configs.len() {
             let said = nodes.next(end);
             let said = said.unwrap_or_else(|| panic!("not done\n{}", nodes.tails()));
-            match said.line.is_null() {
-                true => ended += 1,
-                false => lines[said.node].push(said.line),
+            if said.line.is_null() {
+                ended += 1
+            } else {
+                lines[said.node].push(said.line)
             }
         }
         for (node, config) in configs.iter().enumerate() {

@@ -332,9 +332,10 @@ fn hidden(value: &Canonical) -> bool {
 /// A key of TOML: in quotation marks where it needs them.
 fn bare(key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !key.is_empty() && key.chars().all(plain) {
-        true => key.to_owned(),
-        false => quoted(key),
+    if !key.is_empty() && key.chars().all(plain) {
+        key.to_owned()
+    } else {
+        quoted(key)
     }
 }
 

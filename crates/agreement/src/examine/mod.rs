@@ -99,9 +99,10 @@ impl Agreement {
         };
         let size = largest_contribution(&*self.strategy, &*learner);
         let limit = self.epoch.charter.blob_limit;
-        match size > limit {
-            true => Err(AmendError::Limit { size, limit }),
-            false => Ok(()),
+        if size > limit {
+            Err(AmendError::Limit { size, limit })
+        } else {
+            Ok(())
         }
     }
 }

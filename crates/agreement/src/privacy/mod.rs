@@ -36,9 +36,10 @@ impl PrivacyTable {
     /// The agreement on masked rounds, with the defaults of what the table leaves out.
     fn masked(&self, silos: &[SiloTable]) -> Masked {
         let everyone = || silos.iter().map(|silo| (silo.name.clone(), 1)).collect();
-        let groups = match self.group.is_empty() {
-            true => vec![everyone()],
-            false => self.group.clone(),
+        let groups = if self.group.is_empty() {
+            vec![everyone()]
+        } else {
+            self.group.clone()
         };
         let group = |authors: BTreeMap<String, u64>| Group {
             authors: authors.into_iter().collect(),

@@ -86,14 +86,13 @@ fn why(edits: &[(&str, &str)]) -> String {
 fn every_method_is_either_one_of_sums_or_refused_with_what_to_choose() {
     for info in STRATEGIES {
         let edit = ("strategy", &*strategy(info.name));
-        match SUMS.contains(&info.name) {
-            true => assert!(read(&[edit]).epoch.charter.privacy.masked().is_some()),
-            false => {
-                let why = why(&[edit]);
-                let named = format!("`name` is \"{}\", which cannot be used", info.name);
-                assert!(why.contains(&named), "{why}");
-                assert!(why.contains("choose fedavg, fedprox"), "{why}");
-            }
+        if SUMS.contains(&info.name) {
+            assert!(read(&[edit]).epoch.charter.privacy.masked().is_some())
+        } else {
+            let why = why(&[edit]);
+            let named = format!("`name` is \"{}\", which cannot be used", info.name);
+            assert!(why.contains(&named), "{why}");
+            assert!(why.contains("choose fedavg, fedprox"), "{why}");
         }
     }
 }

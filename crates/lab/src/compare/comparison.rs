@@ -249,9 +249,10 @@ pub struct ComparisonRow {
 
 impl Comparison {
     pub(super) fn of(experiment: &Experiment, results: Vec<UnitResult>, seconds: f64) -> Self {
-        let metrics = match experiment.metrics.is_empty() {
-            true => vec![own_metric(&results)],
-            false => experiment.metrics.clone(),
+        let metrics = if experiment.metrics.is_empty() {
+            vec![own_metric(&results)]
+        } else {
+            experiment.metrics.clone()
         };
         let have: BTreeSet<&ExperimentUnit> = results.iter().map(|result| &result.unit).collect();
         let missing = experiment

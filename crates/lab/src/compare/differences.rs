@@ -76,11 +76,12 @@ impl ComparedPair<'_> {
             let weights = |_: &Both<'_>| 1.0;
             mean(&seeds, &by_silo, &drawn, weights)
         });
-        let per_row = match by_silo.is_empty() {
-            false => Some(mean(&seeds, &by_silo, &drawn, |both| {
+        let per_row = if by_silo.is_empty() {
+            self.union(&seeds, sign, &drawn)
+        } else {
+            Some(mean(&seeds, &by_silo, &drawn, |both| {
                 both.ours.len() as f64
-            })),
-            true => self.union(&seeds, sign, &drawn),
+            }))
         };
         let mut difference = MeanDifference {
             per_silo: per_silo.flatten(),

@@ -436,9 +436,10 @@ impl Experiment {
         let first = whole.get("seed").and_then(Value::as_integer).unwrap_or(1);
         whole.insert("seed".into(), Value::Integer(first + seed as i64));
         let refused = |what: String| {
-            let of = match variant.name.is_empty() {
-                true => format!("strategy {:?}", entry.label),
-                false => format!("strategy {:?}, variant {:?}", entry.label, variant.name),
+            let of = if variant.name.is_empty() {
+                format!("strategy {:?}", entry.label)
+            } else {
+                format!("strategy {:?}, variant {:?}", entry.label, variant.name)
             };
             ExperimentError::Settings {
                 file: self.file.clone(),

@@ -223,9 +223,12 @@ impl UnitResult {
         self.round = round.unwrap_or(last).min(last);
         let honest = trial.honest();
         let chosen: Vec<Option<MeasuredModel>> = (0..trial.names().len())
-            .map(|place| match is_honest(&honest, place) {
-                true => trial.measured(place, self.round),
-                false => None,
+            .map(|place| {
+                if is_honest(&honest, place) {
+                    trial.measured(place, self.round)
+                } else {
+                    None
+                }
             })
             .collect();
         let all = self.follow(metrics.first(), trial, (&chosen, &honest));
@@ -268,11 +271,12 @@ impl UnitResult {
                 if !is_honest(honest, place) {
                     return MetricValues::new();
                 }
-                let values = match round == self.round {
-                    true => chosen.as_ref().map(MeasuredModel::values),
-                    false => trial
+                let values = if round == self.round {
+                    chosen.as_ref().map(MeasuredModel::values)
+                } else {
+                    trial
                         .evaluate(place, round, Split::Test)
-                        .map(|(_, values)| values),
+                        .map(|(_, values)| values)
                 };
                 values.unwrap_or_default()
             });

@@ -168,9 +168,12 @@ impl Experiment {
         let scenarios = pairs.filter_map(|(variant, entry)| {
             self.scenario(variant, entry, &RunSettings::new(), 0).ok()
         });
-        let mesh = |scenario: Scenario| match scenario.needs_network() {
-            true => Mesh::VIRTUAL.name,
-            false => Mesh::DIRECT.name,
+        let mesh = |scenario: Scenario| {
+            if scenario.needs_network() {
+                Mesh::VIRTUAL.name
+            } else {
+                Mesh::DIRECT.name
+            }
         };
         scenarios.map(mesh).collect()
     }

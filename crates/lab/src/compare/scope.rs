@@ -90,9 +90,10 @@ fn scope(
     };
     let worst = |one: &UnitResult| {
         let values = known(one).into_iter();
-        match metric.higher_is_better() {
-            true => values.reduce(f64::min),
-            false => values.reduce(f64::max),
+        if metric.higher_is_better() {
+            values.reduce(f64::min)
+        } else {
+            values.reduce(f64::max)
         }
     };
     let union = |one: &UnitResult| over(metric, &all_rows(one, which, outside)?);

@@ -335,10 +335,11 @@ impl TrainedFederation {
         let last = federated.adopted_by(0, round)?;
         let (models, entries) = (&last.state.models, &last.assignment);
         let global = mean_of_coalitions(models, entries);
-        let members = match place < self.members() {
-            true => members_of(entries, federated.adopted_by(place, round)?.coalition),
+        let members = if place < self.members() {
+            members_of(entries, federated.adopted_by(place, round)?.coalition)
+        } else {
             // Its rows were in no training of the model that it is given.
-            false => usize::MAX,
+            usize::MAX
         };
         let served = CandidateComparison {
             plain: &**plain,

@@ -142,13 +142,14 @@ impl Runs<'_> {
         let round = found.round;
         result.point = json(&points[at]);
         result.near = Some(found.near);
-        Ok(Some(match tune.again {
-            true => (scenario(&points[at], None)?, Some(round), None),
-            false => (
+        Ok(Some(if tune.again {
+            (scenario(&points[at], None)?, Some(round), None)
+        } else {
+            (
                 scenario(&points[at], Some(tune.validation))?,
                 Some(round),
                 Some(trial),
-            ),
+            )
         }))
     }
 
@@ -240,9 +241,10 @@ fn json(point: &RunSettings) -> BTreeMap<String, Value> {
 }
 
 fn better(metric: MetricName, value: f64, than: f64) -> bool {
-    match metric.higher_is_better() {
-        true => value > than,
-        false => value < than,
+    if metric.higher_is_better() {
+        value > than
+    } else {
+        value < than
     }
 }
 
@@ -277,9 +279,12 @@ fn best_round(trial: &TrainedFederation, metric: MetricName, split: Split) -> Op
             all.push((round, mean));
         }
     }
-    let ahead = |best: (u64, f64), one: (u64, f64)| match better(metric, one.1, best.1) {
-        true => one,
-        false => best,
+    let ahead = |best: (u64, f64), one: (u64, f64)| {
+        if better(metric, one.1, best.1) {
+            one
+        } else {
+            best
+        }
     };
     let (round, value) = all.iter().copied().reduce(ahead)?;
     let close = |one: &&(u64, f64)| (one.1 - value).abs() <= NEAR * value.abs();

@@ -194,11 +194,12 @@ pub fn files(
     }
     // The written file must give the same federation.
     let read = Agreement::load(&folder.join(FEDERATION))?;
-    match read.epoch.federation == agreement.epoch.federation {
-        true => Ok((agreement.epoch.federation, members)),
-        false => Err(DemoError::Toml(
+    if read.epoch.federation == agreement.epoch.federation {
+        Ok((agreement.epoch.federation, members))
+    } else {
+        Err(DemoError::Toml(
             "the written agreement is read back with another id".into(),
-        )),
+        ))
     }
 }
 
@@ -316,9 +317,10 @@ fn names<'a>(all: impl Iterator<Item = &'a str>, at: usize) -> String {
         slugs.push(slug);
     }
     let slug = slugs.pop().unwrap_or_default();
-    match slug.is_empty() || slugs.contains(&slug) || slug == FEDERATION {
-        true => format!("silo-{}-{slug}", at + 1),
-        false => slug,
+    if slug.is_empty() || slugs.contains(&slug) || slug == FEDERATION {
+        format!("silo-{}-{slug}", at + 1)
+    } else {
+        slug
     }
 }
 
@@ -328,9 +330,12 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
     // What the split needs to know of a row, unless it is a feature already.
     let of = |name: &Option<String>| name.clone().filter(|name| !table.columns.contains(name));
     let (part, time) = (of(&split.column), of(&split.time));
-    let cell = |text: &str| match text.contains([',', '"', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+    let cell = |text: &str| {
+        if text.contains([',', '"', '\n']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
     };
     let names = part.iter().chain(&time).chain(&table.columns);
     let mut text: String = names.map(|name| cell(name) + ",").collect();
@@ -350,9 +355,10 @@ fn csv(set: &DataSet, silo: usize, split: &SplitConfig) -> String {
             write!(text, "{time},").expect("a String takes everything");
         }
         for value in table.row(row) {
-            match value.is_nan() {
-                true => text.push(','),
-                false => write!(text, "{value},").expect("a String takes everything"),
+            if value.is_nan() {
+                text.push(',')
+            } else {
+                write!(text, "{value},").expect("a String takes everything")
             }
         }
         let targets = table.targets(row).iter().map(|&target| match &set.target {
@@ -390,9 +396,10 @@ pub fn ports(base: Option<u16>, count: usize) -> Result<Vec<u16>, DemoError> {
         .filter(|&port| free(port))
         .take(count)
         .collect();
-    match found.len() == count {
-        true => Ok(found),
-        false => Err(DemoError::Ports(count)),
+    if found.len() == count {
+        Ok(found)
+    } else {
+        Err(DemoError::Ports(count))
     }
 }
 

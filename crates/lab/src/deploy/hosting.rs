@@ -69,9 +69,10 @@ pub(super) trait Hosting {
 pub(super) fn links(config: &LinkConfig) -> String {
     let [least, most] = config.latency;
     let millis = |span: Span| format!("{}", span.0.as_secs_f64() * 1e3);
-    let mut words = match least == most {
-        true => format!("latency {} ms", millis(least)),
-        false => format!("latency {} to {} ms", millis(least), millis(most)),
+    let mut words = if least == most {
+        format!("latency {} ms", millis(least))
+    } else {
+        format!("latency {} to {} ms", millis(least), millis(most))
     };
     if !config.jitter.0.is_zero() {
         words.push_str(&format!(

@@ -74,9 +74,10 @@ pub fn parse(text: &str) -> Result<Vec<Host>, HostsError> {
             address: address.into(),
         });
     }
-    match hosts.is_empty() {
-        true => Err(HostsError::Empty),
-        false => Ok(hosts),
+    if hosts.is_empty() {
+        Err(HostsError::Empty)
+    } else {
+        Ok(hosts)
     }
 }
 
@@ -140,12 +141,11 @@ impl HostConnections {
         let ended = started.wait();
         let copied = copied.map_err(|error| failed("ssh", error.to_string()))?;
         let sent = ended.is_ok_and(|status| status.success());
-        match copied.status.success() && sent {
-            true => Ok(()),
-            false => {
-                let why = String::from_utf8_lossy(&copied.stderr).trim().to_owned();
-                Err(failed(&format!("ssh {to} {line}"), why))
-            }
+        if copied.status.success() && sent {
+            Ok(())
+        } else {
+            let why = String::from_utf8_lossy(&copied.stderr).trim().to_owned();
+            Err(failed(&format!("ssh {to} {line}"), why))
         }
     }
 

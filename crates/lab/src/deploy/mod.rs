@@ -309,9 +309,10 @@ fn output(command: &mut std::process::Command) -> Result<String, DeployError> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim();
-        return Err(failed(match said.is_empty() {
-            true => output.status.to_string(),
-            false => said.to_owned(),
+        return Err(failed(if said.is_empty() {
+            output.status.to_string()
+        } else {
+            said.to_owned()
         }));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

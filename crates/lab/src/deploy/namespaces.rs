@@ -252,9 +252,10 @@ impl Hosting for Namespaces {
 
     fn split(&mut self, apart: &[usize], _: bool, cut: bool) -> Result<(), DeployError> {
         for &node in apart {
-            self.cut[node] = match cut {
-                true => self.cut[node] + 1,
-                false => self.cut[node].saturating_sub(1),
+            self.cut[node] = if cut {
+                self.cut[node] + 1
+            } else {
+                self.cut[node].saturating_sub(1)
             };
             let bridge = if self.cut[node] > 0 {
                 "apart"
@@ -277,12 +278,13 @@ impl Hosting for Namespaces {
 
     fn facts(&self) -> Facts {
         let lacks = self.lacks.join(", ");
-        let shaped = match self.lacks.is_empty() {
-            true => format!(
+        let shaped = if self.lacks.is_empty() {
+            format!(
                 "tc gives each interface {} (the mean over its links)",
                 self.words
-            ),
-            false => "tc limits the bandwidth of each interface".into(),
+            )
+        } else {
+            "tc limits the bandwidth of each interface".into()
         };
         let note = format!("The links have no {lacks}: tc cannot do that on this machine.");
         Facts {

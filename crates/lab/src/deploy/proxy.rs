@@ -99,9 +99,10 @@ impl Proxy {
                 continue;
             }
             let cuts = changing.cut.entry((from, to)).or_default();
-            *cuts = match cut {
-                true => *cuts + 1,
-                false => cuts.saturating_sub(1),
+            *cuts = if cut {
+                *cuts + 1
+            } else {
+                cuts.saturating_sub(1)
             };
         }
     }

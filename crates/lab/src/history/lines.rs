@@ -92,9 +92,10 @@ pub(super) fn node(file: &Path, ahead: f64) -> Result<NodeLog, HistoryError> {
     });
     let Some((silo, federation)) = starts.next() else {
         let file = file.to_owned();
-        return Err(match bytes_are_text(&bytes) {
-            true => HistoryError::Text(file),
-            false => HistoryError::Empty(file),
+        return Err(if bytes_are_text(&bytes) {
+            HistoryError::Text(file)
+        } else {
+            HistoryError::Empty(file)
         });
     };
     let log = Log {

@@ -143,13 +143,17 @@ pub fn compose(
             })?;
             let question = "A table of yours whose columns are taken (CSV, .csv.gz, .parquet; its rows \
                             stay here), or a scenario (.toml)";
-            let file = ask.ask(question, None, |answer| match Path::new(answer).is_file() {
-                true => Ok(answer.to_owned()),
-                false => Err(format!("there is no file {answer:?}")),
+            let file = ask.ask(question, None, |answer| {
+                if Path::new(answer).is_file() {
+                    Ok(answer.to_owned())
+                } else {
+                    Err(format!("there is no file {answer:?}"))
+                }
             })?;
-            match file.ends_with(".toml") {
-                true => Base::Scenario(file),
-                false => Base::Tables(vec![file.into()]),
+            if file.ends_with(".toml") {
+                Base::Scenario(file)
+            } else {
+                Base::Tables(vec![file.into()])
             }
         }
     };
@@ -427,12 +431,13 @@ fn integer(number: u64) -> Result<Value, ComposeError> {
 
 fn strategy(answer: &str) -> Result<String, String> {
     let names = STRATEGIES.iter().map(|info| info.name);
-    match names.clone().any(|name| name == answer) {
-        true => Ok(answer.to_owned()),
-        false => Err(format!(
+    if names.clone().any(|name| name == answer) {
+        Ok(answer.to_owned())
+    } else {
+        Err(format!(
             "there is no strategy {answer:?}{}",
             task::data::nearest(answer, names)
-        )),
+        ))
     }
 }
 

@@ -91,9 +91,10 @@ fn write_head(line: &mut dyn FnMut(&str), scenario: &Path, common: bool) {
     line(&format!("#   rota simulate {}", scenario.display()));
     line(&format!("name = {}", quoted(&stem)));
     line("seed = 1");
-    match common {
-        true => line("rounds = 11           # the first agrees on a common scale"),
-        false => line("rounds = 10"),
+    if common {
+        line("rounds = 11           # the first agrees on a common scale")
+    } else {
+        line("rounds = 10")
     }
 }
 
@@ -103,9 +104,10 @@ fn write_task(line: &mut dyn FnMut(&str), proposal: &SchemaProposal, common: boo
     let (model, metric, why) = model(proposal);
     line(&format!("model = {model}   # {why}"));
     line(&format!("metric = {}", quoted(metric)));
-    match common {
-        true => line("standardise = \"federation\"   # one scale for all silos"),
-        false => line("standardise = \"silo\"         # every silo scales its features itself"),
+    if common {
+        line("standardise = \"federation\"   # one scale for all silos")
+    } else {
+        line("standardise = \"silo\"         # every silo scales its features itself")
     }
     match &proposal.group {
         None => line("split = { validation = 0.0, test = 0.3 }   # of every silo's rows, by seed"),
@@ -137,15 +139,14 @@ fn write_files(
         entry + " }"
     };
     let entries: Vec<String> = files.iter().zip(&proposal.formats).map(entry).collect();
-    match several || !proposal.codes.is_empty() {
-        false => line(&format!("files = [{}]", entries.join(", "))),
-        true => {
-            line("files = [");
-            entries
-                .iter()
-                .for_each(|entry| line(&format!("  {entry},")));
-            line("]");
-        }
+    if several || !proposal.codes.is_empty() {
+        line("files = [");
+        entries
+            .iter()
+            .for_each(|entry| line(&format!("  {entry},")));
+        line("]");
+    } else {
+        line(&format!("files = [{}]", entries.join(", ")))
     }
 }
 

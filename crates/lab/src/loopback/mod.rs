@@ -173,11 +173,11 @@ impl Loopback {
     /// Starts the mesh of a member, at its earlier addresses if it was started before.
     fn start(&mut self, me: MemberIndex) -> Result<silo::Network, String> {
         let here = &self.contacts[me.at()].addresses;
-        let listen = match here.is_empty() {
-            true => self
-                .transport
-                .addresses(&Ipv4Addr::LOCALHOST.to_string(), 0),
-            false => here.clone(),
+        let listen = if here.is_empty() {
+            self.transport
+                .addresses(&Ipv4Addr::LOCALHOST.to_string(), 0)
+        } else {
+            here.clone()
         };
         let config = Config {
             transport: self.transport,

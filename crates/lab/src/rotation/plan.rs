@@ -31,9 +31,10 @@ pub fn policies(names: &[String]) -> Result<Vec<Rotation>, String> {
         }
         found.push(policy);
     }
-    match found.is_empty() {
-        true => Err("expected at least one rotation, such as every-round,fixed".into()),
-        false => Ok(found),
+    if found.is_empty() {
+        Err("expected at least one rotation, such as every-round,fixed".into())
+    } else {
+        Ok(found)
     }
 }
 

@@ -446,9 +446,10 @@ impl Reports<'_> {
                 "{} came too late for {rounds} of the rounds, which are without its model: {} {:.1} s, and the \
                  others wait for {patience:.1} s (`patience`)",
                 self.name(by),
-                match known {
-                    true => "it was ready after",
-                    false => "it was not ready after",
+                if known {
+                    "it was ready after"
+                } else {
+                    "it was not ready after"
                 },
                 took.as_secs_f64()
             )

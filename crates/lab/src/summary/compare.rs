@@ -169,9 +169,10 @@ fn means(
         let values: Vec<(f64, f64)> = of_use.collect();
         let rows: f64 = values.iter().map(|(_, rows)| rows).sum();
         let each = values.iter().map(|(value, _)| *value);
-        let worst = match metric.name.higher_is_better() {
-            true => each.clone().fold(f64::INFINITY, f64::min),
-            false => each.clone().fold(f64::NEG_INFINITY, f64::max),
+        let worst = if metric.name.higher_is_better() {
+            each.clone().fold(f64::INFINITY, f64::min)
+        } else {
+            each.clone().fold(f64::NEG_INFINITY, f64::max)
         };
         (!values.is_empty()).then(|| ModelMean {
             model,

@@ -226,9 +226,10 @@ pub(crate) fn why_unusable(
         return far("mae");
     }
     let (value, without) = (own(metric.key())?, constant(metric.key())?);
-    let better = match metric.higher_is_better() {
-        true => value > without,
-        false => value < without,
+    let better = if metric.higher_is_better() {
+        value > without
+    } else {
+        value < without
     };
     far("loss").filter(|_| !better)
 }

@@ -113,15 +113,14 @@ pub(super) fn silo_results(
     for (nth, (at, takes_part)) in members.chain(others).enumerate() {
         let silo = &study.silos[at];
         let plain = silo.learner.clone();
-        let (equipped, adopted) = match takes_part {
-            true => (federation.members[nth].learner.clone(), finals[nth].clone()),
-            false => {
-                let equipped = strategy.equip(plain.clone());
-                (
-                    equipped.map_err(|error| RunError::Setup(error.to_string()))?,
-                    None,
-                )
-            }
+        let (equipped, adopted) = if takes_part {
+            (federation.members[nth].learner.clone(), finals[nth].clone())
+        } else {
+            let equipped = strategy.equip(plain.clone());
+            (
+                equipped.map_err(|error| RunError::Setup(error.to_string()))?,
+                None,
+            )
         };
         let silo = (silo.name.clone(), silo.rows);
         let seed = silo_seed(federation.seed, MemberIndex(nth as u16));
@@ -366,9 +365,10 @@ impl Context {
             folds: self.folds,
         }
         .serve();
-        let learner = match comparison.candidate.is_own() {
-            true => plain,
-            false => equipped,
+        let learner = if comparison.candidate.is_own() {
+            plain
+        } else {
+            equipped
         };
         let of_served = measured(learner, &comparison.model);
         let metric = of_served.as_ref().ok();

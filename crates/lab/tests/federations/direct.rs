@@ -252,9 +252,10 @@ impl Learner for Unable {
         seed: u64,
         watch: &mut Watch<'_>,
     ) -> Result<Update, LearnError> {
-        match self.trains {
-            true => self.inner.train(start, personal, training, seed, watch),
-            false => Err(LearnError::Failed("no memory is left".into())),
+        if self.trains {
+            self.inner.train(start, personal, training, seed, watch)
+        } else {
+            Err(LearnError::Failed("no memory is left".into()))
         }
     }
 

@@ -63,17 +63,18 @@ fn hospitals(targets: Targets, seed: u64) -> Result<ExampleCase, Box<dyn Error>>
         let rows = hospital.rows.iter();
         rows.map(|(x, y)| (x.to_vec(), y.to_string())).collect()
     });
-    let (model, target, metric) = match number {
-        true => (
+    let (model, target, metric) = if number {
+        (
             "model = { linear = { loss = 'absolute' } }\nstandardise = 'none'",
             "",
             "mae",
-        ),
-        false => (
+        )
+    } else {
+        (
             "model = 'logistic'\nstandardise = 'none'",
             "classes = ['-1', '1']",
             "log-loss",
-        ),
+        )
     };
     Ok(ExampleCase {
         silos: silos(&tables.collect::<Vec<_>>(), model, target, 0.5, seed)?,

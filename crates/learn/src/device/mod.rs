@@ -137,9 +137,10 @@ impl Device {
 
 /// Silos that compute on a device at a time where nobody says how many.
 fn default_slots(name: DeviceName) -> NonZero<usize> {
-    match name.is_processor() {
-        true => cores(),
-        false => NonZero::<usize>::MIN,
+    if name.is_processor() {
+        cores()
+    } else {
+        NonZero::<usize>::MIN
     }
 }
 

@@ -61,11 +61,10 @@ fn a_device_that_cannot_be_used_is_refused_with_one_sentence() {
     let built = cfg!(feature = "tch");
     // No machine has that many.
     let why = refused(DeviceName::TchCuda(9_999));
-    let expected = match built {
-        true => "tch-cuda:9999 is not on this machine: LibTorch finds ",
-        false => {
-            "tch-cuda:9999 is not in this program: build with --features tch (docs/devices.md)"
-        }
+    let expected = if built {
+        "tch-cuda:9999 is not on this machine: LibTorch finds "
+    } else {
+        "tch-cuda:9999 is not in this program: build with --features tch (docs/devices.md)"
     };
     assert!(why.starts_with(expected), "{why}");
     if !built {

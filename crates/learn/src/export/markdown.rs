@@ -95,9 +95,10 @@ fn quality(page: &mut String, card: &Card) -> std::fmt::Result {
                 escaped(&card.origin.silo)
             )?;
             for (name, value) in &held_out.metrics {
-                let unit = match name == &held_out.metric && !held_out.unit.is_empty() {
-                    true => format!(" {}", escaped(&held_out.unit)),
-                    false => String::new(),
+                let unit = if name == &held_out.metric && !held_out.unit.is_empty() {
+                    format!(" {}", escaped(&held_out.unit))
+                } else {
+                    String::new()
                 };
                 let constant = held_out.constant.get(name);
                 let constant =
@@ -117,9 +118,10 @@ fn quality(page: &mut String, card: &Card) -> std::fmt::Result {
         escaped(&card.origin.silo)
     )?;
     for one in &card.comparison {
-        let served = match card.served == Some(one.candidate) {
-            true => ", which it serves",
-            false => "",
+        let served = if card.served == Some(one.candidate) {
+            ", which it serves"
+        } else {
+            ""
         };
         writeln!(
             page,
@@ -236,9 +238,10 @@ fn number(value: f64) -> String {
     if value == 0.0 || (1e-4..1e7).contains(&size) {
         let decimals = (5 - size.max(1e-4).log10().floor() as i32).clamp(0, 9);
         let text = format!("{value:.*}", decimals as usize);
-        match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => text,
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text
         }
     } else {
         format!("{value:.5e}")

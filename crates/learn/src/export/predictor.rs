@@ -23,9 +23,10 @@ impl Predictor {
         let task = &card.task;
         let fitted = FittedFamily::new(&task.schema, &task.model, task.standardise, model)?;
         let (expected, found) = (task.schema.encoded().len(), card.columns.len());
-        match expected == found {
-            true => Ok(Self { card, fitted }),
-            false => Err(ExportError::Columns { expected, found }),
+        if expected == found {
+            Ok(Self { card, fitted })
+        } else {
+            Err(ExportError::Columns { expected, found })
         }
     }
 

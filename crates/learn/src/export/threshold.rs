@@ -56,9 +56,10 @@ impl Threshold {
             let rates = Rates::of(validation, value)?;
             let far = |value: f64| (value - 0.5).abs();
             let equal = rates.index() == best.1.index() && far(value) < far(best.0);
-            Some(match rates.index() > best.1.index() || equal {
-                true => (value, rates),
-                false => best,
+            Some(if rates.index() > best.1.index() || equal {
+                (value, rates)
+            } else {
+                best
             })
         };
         let (value, chosen_on) = between.into_iter().try_fold((0.5, enough), better)?;

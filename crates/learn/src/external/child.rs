@@ -200,12 +200,13 @@ impl Child {
         let Ender::Process(process) = &self.ender else {
             return "it has closed the connection".into();
         };
-        let how = match wait(process, ENDING) {
-            true => match locked(process).end() {
+        let how = if wait(process, ENDING) {
+            match locked(process).end() {
                 Some(status) => format!("it ended ({status})"),
                 None => "it ended".into(),
-            },
-            false => "it has closed its standard output".into(),
+            }
+        } else {
+            "it has closed its standard output".into()
         };
         // What it wrote last may still be on its way; a process of its own may keep the stream open.
         let _ = self.silent.recv_timeout(ENDING);

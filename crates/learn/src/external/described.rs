@@ -91,9 +91,10 @@ impl Session {
     /// The names of the metrics that the program gives for a model before the first round.
     fn metrics(&self) -> Option<Vec<String>> {
         let tensors = self.opened.layout.clone();
-        let model = match self.gives_start() {
-            true => self.initial(self.first.0).ok()?,
-            false => ExternalTask::of_tensors(tensors).initial(&self.layout, self.first.0),
+        let model = if self.gives_start() {
+            self.initial(self.first.0).ok()?
+        } else {
+            ExternalTask::of_tensors(tensors).initial(&self.layout, self.first.0)
         };
         let rows = self.rows();
         let split = match (rows.test, rows.validation) {

@@ -179,13 +179,15 @@ impl ExternalLearner {
                 InitialSource::Given(model) => Begins::Copy(model.clone()),
                 InitialSource::Own(_) => Begins::Own,
             },
-            columns: match self.task.columns.is_empty() {
-                true => session.columns().to_vec(),
-                false => self.task.columns.clone(),
+            columns: if self.task.columns.is_empty() {
+                session.columns().to_vec()
+            } else {
+                self.task.columns.clone()
             },
-            classes: match self.task.classes.is_empty() {
-                true => session.classes().to_vec(),
-                false => self.task.classes.clone(),
+            classes: if self.task.classes.is_empty() {
+                session.classes().to_vec()
+            } else {
+                self.task.classes.clone()
             },
             trial: self.trial.clone(),
         }
@@ -338,9 +340,10 @@ impl Learner for AbsentLearner {
     fn initial(&self, seed: u64) -> Params {
         let new = || (seed, self.task.initial(&self.layout, seed));
         let (of, model) = self.initial.get_or_init(new);
-        match *of == seed {
-            true => model.clone(),
-            false => self.task.initial(&self.layout, seed),
+        if *of == seed {
+            model.clone()
+        } else {
+            self.task.initial(&self.layout, seed)
         }
     }
 

@@ -146,9 +146,10 @@ impl Programs {
             child,
             timeout: self.config.timeout,
         };
-        let introduced = match opened.contains(&silo) {
-            true => Ok(()),
-            false => open(&mut talk),
+        let introduced = if opened.contains(&silo) {
+            Ok(())
+        } else {
+            open(&mut talk)
         };
         let result = introduced.and_then(|()| {
             opened.insert(silo);
@@ -167,14 +168,16 @@ impl Programs {
         }
         let child = Child::start(&self.config, self.folder.path(), |ender| {
             let mut running = locked(&self.running);
-            match running.over {
-                true => ender.end(),
-                false => running.enders[at] = Some(ender),
+            if running.over {
+                ender.end()
+            } else {
+                running.enders[at] = Some(ender)
             }
         });
-        match locked(&self.running).over {
-            true => Err(Trouble::Stopped),
-            false => child.map_err(Trouble::Broken),
+        if locked(&self.running).over {
+            Err(Trouble::Stopped)
+        } else {
+            child.map_err(Trouble::Broken)
         }
     }
 

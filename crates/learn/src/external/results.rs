@@ -42,11 +42,12 @@ pub(super) fn outputs_in(path: &Path, rows: usize) -> Result<(Vec<f32>, Vec<f32>
     let values = |name: &str| {
         let (shape, values) = numbers(&found, name)?;
         let fits = shape.first() == Some(&rows) && shape.iter().product::<usize>() >= rows;
-        match fits {
-            true => Ok(values),
-            false => Err(wrong(format!(
+        if fits {
+            Ok(values)
+        } else {
+            Err(wrong(format!(
                 "{name:?} must be F32 with {rows} rows, it is F32 {shape:?}"
-            ))),
+            )))
         }
     };
     let (outputs, targets) = (values("outputs")?, values("targets")?);

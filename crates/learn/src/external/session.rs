@@ -105,9 +105,10 @@ impl Session {
         })?;
         let broken = |what| wrong(Trouble::Broken(what));
         // Roles are agreed, whatever the program says of them.
-        let layout = match silo.agreed.is_empty() {
-            true => layout_of(&opened.layout),
-            false => layout_of(&silo.agreed),
+        let layout = if silo.agreed.is_empty() {
+            layout_of(&opened.layout)
+        } else {
+            layout_of(&silo.agreed)
         };
         let layout = layout.map_err(broken)?;
         let personal = layout_of(&opened.personal).map_err(broken)?;
@@ -203,9 +204,10 @@ impl Session {
 
     /// The file of a personal state, where there is one.
     fn personal_file(&self, personal: &Params) -> Result<Option<Exchanged>, Trouble> {
-        match personal.layout() == &self.personal && !self.personal.is_empty() {
-            true => self.programs.write("personal", personal).map(Some),
-            false => Ok(None),
+        if personal.layout() == &self.personal && !self.personal.is_empty() {
+            self.programs.write("personal", personal).map(Some)
+        } else {
+            Ok(None)
         }
     }
 
@@ -213,9 +215,10 @@ impl Session {
     /// seed than at first, the one of the first seed takes its place.
     pub(super) fn initial_personal(&self, seed: u64) -> Params {
         let (of, first) = &self.first;
-        match *of == seed {
-            true => first.clone(),
-            false => self.ask_personal(seed).unwrap_or_else(|_| first.clone()),
+        if *of == seed {
+            first.clone()
+        } else {
+            self.ask_personal(seed).unwrap_or_else(|_| first.clone())
         }
     }
 

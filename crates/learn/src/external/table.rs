@@ -89,13 +89,14 @@ impl TableByProgram {
             .session
             .evaluate(Some(&file.0), &seen, &personal, split)?;
         let found = found.get("loss")?;
-        match (own - found).abs() <= APART * own.abs().max(1.0) {
-            true => Ok(()),
-            false => Err(LearnError::Failed(format!(
+        if (own - found).abs() <= APART * own.abs().max(1.0) {
+            Ok(())
+        } else {
+            Err(LearnError::Failed(format!(
                 "the learner `{}` computes something else than the agreed model: of one model on the \
                  same training rows it measures the loss {found:.6}, and Rota {own:.6}",
                 self.programs.config().name()
-            ))),
+            )))
         }
     }
 

@@ -138,11 +138,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BatchPart<'_, S> {
                 .tree(blob)
                 .is_none_or(|tree| tree.length() == length)
         };
-        match agreed {
-            true => Ok(()),
-            false => Err(PullFailure::WrongBytes(
+        if agreed {
+            Ok(())
+        } else {
+            Err(PullFailure::WrongBytes(
                 "another length than that of another holder".into(),
-            )),
+            ))
         }
     }
 

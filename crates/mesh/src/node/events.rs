@@ -131,9 +131,10 @@ impl Node {
         // the two in the roster closes the other, so that both keep the same. A member dials only
         // without a connection: if the same side dialled both, or the old connection is older, the
         // member has lost it, perhaps in a restart, and only this node does not know yet.
-        let age = match self.me < member {
-            true => Duration::ZERO,
-            false => SIMULTANEOUS,
+        let age = if self.me < member {
+            Duration::ZERO
+        } else {
+            SIMULTANEOUS
         };
         let streams = &self.swarm.behaviour().streams;
         let old = streams.superseded(&id, age, SIMULTANEOUS);

@@ -288,15 +288,14 @@ impl Node {
         // Members that are not subscribed yet get it directly. So do all members if it is too large
         // for gossip or repeated.
         let topic = self.topic.hash();
-        let subscribed: BTreeSet<PeerId> = match gossiped {
-            true => {
-                let peers = self.swarm.behaviour().gossip.inner.all_peers();
-                peers
-                    .filter(|(_, topics)| topics.contains(&&topic))
-                    .map(|(id, _)| *id)
-                    .collect()
-            }
-            false => BTreeSet::new(),
+        let subscribed: BTreeSet<PeerId> = if gossiped {
+            let peers = self.swarm.behaviour().gossip.inner.all_peers();
+            peers
+                .filter(|(_, topics)| topics.contains(&&topic))
+                .map(|(id, _)| *id)
+                .collect()
+        } else {
+            BTreeSet::new()
         };
         for peer in self
             .members

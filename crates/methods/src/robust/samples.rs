@@ -82,9 +82,10 @@ impl Samples {
     /// folds. Without a number for every row each is by itself.
     #[must_use]
     pub fn with_groups(mut self, groups: &[u32]) -> Self {
-        self.groups = match groups.len() == self.len() {
-            true => groups.to_vec(),
-            false => Vec::new(),
+        self.groups = if groups.len() == self.len() {
+            groups.to_vec()
+        } else {
+            Vec::new()
         };
         self
     }
@@ -144,9 +145,10 @@ impl Samples {
                 self.features[(rows[row], column)]
             }),
             targets: rows.iter().map(|&row| self.targets[row]).collect(),
-            groups: match self.groups.is_empty() {
-                true => Vec::new(),
-                false => rows.iter().map(|&row| self.groups[row]).collect(),
+            groups: if self.groups.is_empty() {
+                Vec::new()
+            } else {
+                rows.iter().map(|&row| self.groups[row]).collect()
             },
         }
     }

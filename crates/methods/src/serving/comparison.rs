@@ -86,9 +86,10 @@ impl CandidateComparison<'_> {
         } else {
             (ComparedOn::Nothing, Vec::new())
         };
-        let candidate = match measured.is_empty() {
-            true => Candidate::Coalition,
-            false => choose(&measured),
+        let candidate = if measured.is_empty() {
+            Candidate::Coalition
+        } else {
+            choose(&measured)
         };
         let robust = self.local.robust.as_ref().map(|fitted| &fitted.model);
         let model = match candidate {

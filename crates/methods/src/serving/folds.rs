@@ -52,9 +52,10 @@ pub(super) fn loss(
         }
         Err(_) => learner.evaluate(model, personal, split)?.get("loss")?,
     };
-    match loss.is_finite() {
-        true => Ok(loss),
-        false => Err(LearnError::Failed("the loss is not finite".into())),
+    if loss.is_finite() {
+        Ok(loss)
+    } else {
+        Err(LearnError::Failed("the loss is not finite".into()))
     }
 }
 
@@ -142,9 +143,10 @@ pub(super) fn measured(all: &[CandidateLosses], rows: &[f64]) -> Vec<Measured> {
             loss: mean(&own, rows),
             advantage,
             error,
-            seen: match one.seen.is_empty() {
-                true => 0.0,
-                false => mean(&one.seen, rows),
+            seen: if one.seen.is_empty() {
+                0.0
+            } else {
+                mean(&one.seen, rows)
             },
         }
     };

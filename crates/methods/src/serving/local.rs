@@ -51,9 +51,10 @@ pub enum Effort {
 impl Effort {
     /// The effort for so much work in all, see [`WORK`].
     pub fn within(work: f64) -> Self {
-        match work <= WORK {
-            true => Self::Full,
-            false => Self::Epochs,
+        if work <= WORK {
+            Self::Full
+        } else {
+            Self::Epochs
         }
     }
 

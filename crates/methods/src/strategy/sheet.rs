@@ -131,9 +131,10 @@ impl Sheet {
     /// # Errors
     /// [`DecideError::NoEntries`].
     pub fn not_empty(&self) -> Result<(), DecideError> {
-        match self.entries.is_empty() {
-            true => Err(DecideError::NoEntries),
-            false => Ok(()),
+        if self.entries.is_empty() {
+            Err(DecideError::NoEntries)
+        } else {
+            Ok(())
         }
     }
 
@@ -158,9 +159,10 @@ impl Sheet {
         self.not_empty()?;
         let scores = self.scores.as_ref().ok_or(DecideError::NoScores)?;
         let (entries, scored) = (self.entries.len(), scores.len());
-        match scored == entries {
-            true => Ok(scores),
-            false => Err(DecideError::Scores { entries, scored }),
+        if scored == entries {
+            Ok(scores)
+        } else {
+            Err(DecideError::Scores { entries, scored })
         }
     }
 
@@ -170,9 +172,10 @@ impl Sheet {
     /// [`SettleError::Mismatch`].
     pub fn fits(&self, assignment: &[u32]) -> Result<(), SettleError> {
         let (assigned, entries) = (assignment.len(), self.entries.len());
-        match assigned == entries {
-            true => Ok(()),
-            false => Err(SettleError::Mismatch { assigned, entries }),
+        if assigned == entries {
+            Ok(())
+        } else {
+            Err(SettleError::Mismatch { assigned, entries })
         }
     }
 }

@@ -23,11 +23,12 @@ fn changed(name: &str) -> (Vec<Epoch>, Lineage) {
 
 /// Nullify, or Finalize, of view 7: no member may sign both in one epoch.
 fn vote(epoch: &Epoch, by: u16, finalize: bool) -> Bytes {
-    let body = match finalize {
-        true => Body::Finalize {
+    let body = if finalize {
+        Body::Finalize {
             block: Hash([3; 32]),
-        },
-        false => Body::Nullify,
+        }
+    } else {
+        Body::Nullify
     };
     seal(epoch, &key(by), 0, 7, MemberIndex(by), body).1
 }

@@ -80,12 +80,13 @@ impl Amendments {
         });
         let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
         let needed = change.amendment.needed(&config.epoch);
-        match given - withdrawn >= needed || config.broken(Mutation::WithdrawalIgnored) {
-            true => Ok(()),
-            false => Err(ChangeError::Approvals {
+        if given - withdrawn >= needed || config.broken(Mutation::WithdrawalIgnored) {
+            Ok(())
+        } else {
+            Err(ChangeError::Approvals {
                 got: given - withdrawn,
                 needed,
-            }),
+            })
         }
     }
 
@@ -210,16 +211,20 @@ impl Amending<'_> {
         let room = last.is_some_and(|word| word.stands)
             || self.amendments.approvals.has_room(me)
             || self.config.broken(Mutation::ApprovalsNeverFull);
-        let room = match room {
-            true => Ok(()),
-            false => Err(ChangeError::Full { kept: KEPT }),
+        let room = if room {
+            Ok(())
+        } else {
+            Err(ChangeError::Full { kept: KEPT })
         };
         let checked = checked
             .and_then(|()| self.config.follows(&amendment, Mutation::UnspokenApproved))
             .and(room);
-        let kept = checked.and_then(|()| match known {
-            true => Ok(()),
-            false => self.keep_amendment(me, hash, amendment),
+        let kept = checked.and_then(|()| {
+            if known {
+                Ok(())
+            } else {
+                self.keep_amendment(me, hash, amendment)
+            }
         });
         if let Err(why) = kept {
             self.out.refuse(me, 0, why.into());

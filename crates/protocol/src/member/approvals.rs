@@ -80,9 +80,10 @@ impl Approvals {
             return false;
         }
         words.last.insert(amendment, word);
-        let (limit, alike) = match word.stands {
-            true => (KEPT, true),
-            false => (WITHDRAWN, false),
+        let (limit, alike) = if word.stands {
+            (KEPT, true)
+        } else {
+            (WITHDRAWN, false)
         };
         let alike = words.last.iter().filter(|(_, word)| word.stands == alike);
         let alike: Vec<_> = alike.map(|(hash, word)| (word.number, *hash)).collect();

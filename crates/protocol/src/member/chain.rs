@@ -141,9 +141,10 @@ impl Chain {
 
     /// The members that check the round of a view, ascending.
     pub(super) fn auditors(&self, epoch: &Epoch, view: u64) -> Vec<MemberIndex> {
-        let view = match broken(Mutation::AuditorsFixed) {
-            true => 0,
-            false => view,
+        let view = if broken(Mutation::AuditorsFixed) {
+            0
+        } else {
+            view
         };
         epoch.auditors(&self.learned.block, view)
     }

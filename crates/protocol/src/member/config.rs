@@ -147,9 +147,10 @@ impl Config {
 
     /// An error, unless the rule that it comes from is broken on purpose.
     pub(super) fn unless<E>(&self, rule: Mutation, error: E) -> Result<(), E> {
-        match self.broken(rule) {
-            true => Ok(()),
-            false => Err(error),
+        if self.broken(rule) {
+            Ok(())
+        } else {
+            Err(error)
         }
     }
 

@@ -31,9 +31,10 @@ pub(super) struct Judged {
 impl Judged {
     /// A proposal, and whether this member has voted in its view already.
     pub(super) fn new(message: Message, block: Hash, voted: bool) -> Self {
-        let state = match voted {
-            true => JudgingState::Voted,
-            false => JudgingState::Incomplete,
+        let state = if voted {
+            JudgingState::Voted
+        } else {
+            JudgingState::Incomplete
         };
         Self {
             message,
@@ -175,9 +176,10 @@ impl Judging<'_> {
             Opinion::Refuse(reason) => {
                 self.set_state(JudgingState::Voted);
                 self.out.refuse(proposer, self.round.number, reason.clone());
-                match self.config.broken(Mutation::RefusalWithoutVote) {
-                    true => Ruling::Wait,
-                    false => Ruling::Nullify(reason),
+                if self.config.broken(Mutation::RefusalWithoutVote) {
+                    Ruling::Wait
+                } else {
+                    Ruling::Nullify(reason)
                 }
             }
             Opinion::Structure => {
@@ -226,9 +228,10 @@ impl Judging<'_> {
         if self.round.cases.kept.contains(&outcome) || self.config.broken(Mutation::OutcomeNotKept)
         {
             self.set_state(JudgingState::Voted);
-            let checked = match self.config.broken(Mutation::BelieverClaimsAll) {
-                true => Verification::Full,
-                false => Verification::Inclusion,
+            let checked = if self.config.broken(Mutation::BelieverClaimsAll) {
+                Verification::Full
+            } else {
+                Verification::Inclusion
             };
             return Ruling::Notarize(block, Checked::Outcome(checked));
         }
@@ -474,9 +477,10 @@ impl Judging<'_> {
         let Some(judged) = &mut self.view.judged else {
             return Ruling::Wait;
         };
-        match judged.asked.replace(view) == Some(view) {
-            true => Ruling::Wait,
-            false => Ruling::Ask(proposer, view),
+        if judged.asked.replace(view) == Some(view) {
+            Ruling::Wait
+        } else {
+            Ruling::Ask(proposer, view)
         }
     }
 

@@ -199,14 +199,16 @@ impl OwnKey<'_> {
                 answers.len() >= needed
             }
             ParticipationState::JournalLost { answers, reported } => {
-                let needed = match broken(Mutation::BackWithOneAnswer) {
-                    true => 1,
-                    false => roster.quorum(),
+                let needed = if broken(Mutation::BackWithOneAnswer) {
+                    1
+                } else {
+                    roster.quorum()
                 };
                 let highest = answers.values().max().copied().unwrap_or(0);
-                let until = match broken(Mutation::BackTooEarly) {
-                    true => highest,
-                    false => (highest / n + 2) * n,
+                let until = if broken(Mutation::BackTooEarly) {
+                    highest
+                } else {
+                    (highest / n + 2) * n
                 };
                 let enough = answers.len() >= needed;
                 // While an outcome is not certified, it may have voted for one before.

@@ -65,9 +65,12 @@ impl Recovering<'_> {
     /// This member's institution wants to go on without members that are gone.
     pub(super) fn recover(&mut self, lost: Lost, abandon: bool) {
         let possible = Recovery::is_possible(&self.config.epoch, &lost);
-        let checked = possible.and_then(|()| match lost.contains(&self.config.me) {
-            true => Err(RecoveryError::Itself.into()),
-            false => Ok(()),
+        let checked = possible.and_then(|()| {
+            if lost.contains(&self.config.me) {
+                Err(RecoveryError::Itself.into())
+            } else {
+                Ok(())
+            }
         });
         if let Err(why) = checked {
             return self.out.refuse(self.config.me, 0, why.into());
@@ -389,13 +392,14 @@ impl Recovering<'_> {
                 return None;
             }
             proof = certificate.clone();
-            let first = match point.after == epoch.began {
-                true => 0,
-                false => history.iter().rposition(|(block, _)| {
+            let first = if point.after == epoch.began {
+                0
+            } else {
+                history.iter().rposition(|(block, _)| {
                     block
                         .learning()
                         .is_some_and(|of| of.round == point.after.round)
-                })?,
+                })?
             };
             let blocks = history.get(first..=last)?.iter();
             head = blocks.map(|(block, _)| block.clone()).collect();

@@ -309,9 +309,10 @@ impl Settling<'_> {
         if let Some(of) = self.settlement.open.clone().filter(|of| of.block == block) {
             return Relation::Open(of);
         }
-        match self.chain.learned.block == block && self.chain.settled() {
-            true => Relation::Settled,
-            false => Relation::Unknown,
+        if self.chain.learned.block == block && self.chain.settled() {
+            Relation::Settled
+        } else {
+            Relation::Unknown
         }
     }
 

@@ -181,13 +181,12 @@ impl Syncing<'_> {
         let proof = last.and_then(|last| newer[last].1.clone());
         let reached = newer[..count].last().map_or(after, |(block, _)| block.view);
         let mut above = self.chain.since_view(from.max(reached + 1));
-        let (certificates, more): (Vec<_>, bool) = match count == newer.len() {
-            true => {
-                let above = above.by_ref().take(CERTIFICATES).cloned();
-                let certified = self.chain.certified.iter().map(|(known, _)| known.clone());
-                (certified.chain(above).collect(), false)
-            }
-            false => (Vec::new(), true),
+        let (certificates, more): (Vec<_>, bool) = if count == newer.len() {
+            let above = above.by_ref().take(CERTIFICATES).cloned();
+            let certified = self.chain.certified.iter().map(|(known, _)| known.clone());
+            (certified.chain(above).collect(), false)
+        } else {
+            (Vec::new(), true)
         };
         let response = SyncResponse {
             after,

@@ -36,9 +36,10 @@ impl<'a> Timing<'a> {
 
     /// D, the time that one phase of the view may take.
     pub(super) fn phase(&self) -> Duration {
-        let failed = match self.config.broken(Mutation::PhasesStayShort) {
-            true => 0,
-            false => self.chain.failed_views(self.view.number),
+        let failed = if self.config.broken(Mutation::PhasesStayShort) {
+            0
+        } else {
+            self.chain.failed_views(self.view.number)
         };
         self.presence.phase_time(failed)
     }

@@ -70,9 +70,10 @@ fn roc(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
             (x.at(at), rates.map(|rate| y.at(rate)))
         })
         .collect();
-    let title = match all.len() > LINES {
-        true => "ROC curves: median of the silos",
-        false => "ROC curves of all silos",
+    let title = if all.len() > LINES {
+        "ROC curves: median of the silos"
+    } else {
+        "ROC curves of all silos"
     };
     html! {
         figure {
@@ -144,9 +145,10 @@ fn calibration(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
         .iter()
         .map(|bin| format!("{} {}", x.at(bin.predicted), y.at(bin.observed)))
         .collect();
-    let title = match many {
-        true => "Calibration: median of the silos",
-        false => "Calibration of all silos",
+    let title = if many {
+        "Calibration: median of the silos"
+    } else {
+        "Calibration of all silos"
     };
     html! {
         figure {
@@ -186,9 +188,10 @@ fn calibration(story: &Story, all: &[(&SiloStory, &ClassResults)]) -> Markup {
 }
 
 fn of(some: usize, all: usize) -> String {
-    match some == all {
-        true => format!("all {}", numbers::plural(all, "silo")),
-        false => format!("{some} of {}", numbers::plural(all, "silo")),
+    if some == all {
+        format!("all {}", numbers::plural(all, "silo"))
+    } else {
+        format!("{some} of {}", numbers::plural(all, "silo"))
     }
 }
 

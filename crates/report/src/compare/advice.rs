@@ -27,10 +27,10 @@ fn words(advice: &Advice) -> String {
             seeds => numbers::plural(seeds, "seed"),
         },
         numbers::plural(advice.points, "setting"),
-        match advice.cut_short {
-            true =>
-                "time was over before the comparison was complete: give it more minutes (--minutes)",
-            false => "more minutes (--minutes) make intervals narrower",
+        if advice.cut_short {
+            "time was over before the comparison was complete: give it more minutes (--minutes)"
+        } else {
+            "more minutes (--minutes) make intervals narrower"
         }
     ));
     sentences.join(" ")

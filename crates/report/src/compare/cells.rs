@@ -20,17 +20,19 @@ pub(super) struct TextTable {
 /// A metric of the members, or of the silos outside.
 pub(super) fn scope(row: &ComparisonRow, at: usize, outside: bool) -> Option<&MetricScope> {
     let metric = row.metrics.get(at)?;
-    match outside {
-        true => metric.outside.as_ref(),
-        false => metric.inside.as_ref(),
+    if outside {
+        metric.outside.as_ref()
+    } else {
+        metric.inside.as_ref()
     }
 }
 
 /// A difference for the members, or for the silos outside.
 pub(super) fn difference(against: &Against, outside: bool) -> Option<&MeanDifference> {
-    match outside {
-        true => against.outside.as_ref(),
-        false => against.inside.as_ref(),
+    if outside {
+        against.outside.as_ref()
+    } else {
+        against.inside.as_ref()
     }
 }
 
@@ -59,9 +61,10 @@ pub(super) fn with_deviation(spread: Option<Spread>, decimals: usize) -> String 
         return "no result".into();
     };
     let mean = numbers::value(spread.mean, decimals);
-    match spread.sd > 0.0 {
-        true => format!("{mean} ± {}", numbers::value(spread.sd, decimals)),
-        false => mean,
+    if spread.sd > 0.0 {
+        format!("{mean} ± {}", numbers::value(spread.sd, decimals))
+    } else {
+        mean
     }
 }
 

@@ -31,18 +31,17 @@ pub(super) fn communication(comparison: &Comparison, variant: &VariantTable) -> 
             numbers::count(row.parameters),
         ]
     };
-    let note = match comparison.tune.validation > 0.0 {
-        true => format!(
+    let note = if comparison.tune.validation > 0.0 {
+        format!(
             "Each: to the first round whose {by} on validation rows is within 1 % of the best / to the round \
              that is best by it, which is the result / all rounds. bytes: sent by all members. numbers: \
              parameters that one member sent as models.",
             by = comparison.tune.by.key()
-        ),
-        false => {
-            "Each: to the round of the result / all rounds. bytes: sent by all members. numbers: \
+        )
+    } else {
+        "Each: to the round of the result / all rounds. bytes: sent by all members. numbers: \
                   parameters that one member sent as models."
-                .into()
-        }
+            .into()
     };
     let columns = ["", "rounds", "bytes", "numbers", "parameters"];
     TextTable {

@@ -101,9 +101,10 @@ fn add(
                     .try_into()
                     .unwrap_or_else(|_| std::array::from_fn(|_| String::new()))
             };
-            match at == 0 && !against.is_empty() {
-                true => lines.extend(against.iter().map(|one| line(None, Some(one)))),
-                false => lines.push(line(None, None)),
+            if at == 0 && !against.is_empty() {
+                lines.extend(against.iter().map(|one| line(None, Some(one))))
+            } else {
+                lines.push(line(None, None))
             }
             lines.extend(scope.subgroups.iter().map(|one| line(Some(one), None)));
         }

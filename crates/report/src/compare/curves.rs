@@ -19,10 +19,7 @@ const COLOURS: usize = 7;
 pub(super) fn charts(name: &str, metric: &str, variant: &VariantTable) -> Markup {
     let outside = !variant.outside.is_empty();
     let who = if outside { "silos outside" } else { "members" };
-    let value = move |point: &CurvePoint| match outside {
-        true => point.outside,
-        false => point.inside,
-    };
+    let value = move |point: &CurvePoint| if outside { point.outside } else { point.inside };
     let by_round = |point: &CurvePoint| point.round as f64;
     let by_bytes = |point: &CurvePoint| point.bytes / 1e6;
     html! {

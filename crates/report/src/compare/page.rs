@@ -41,9 +41,10 @@ pub fn page(comparison: &Comparison, command: &str, date: &str) -> String {
 }
 
 fn section(comparison: &Comparison, variant: &VariantTable) -> Markup {
-    let name = match variant.name.is_empty() {
-        true => comparison.experiment.clone(),
-        false => format!("{}-{}", comparison.experiment, variant.name),
+    let name = if variant.name.is_empty() {
+        comparison.experiment.clone()
+    } else {
+        format!("{}-{}", comparison.experiment, variant.name)
     };
     html! {
         section {
@@ -67,9 +68,10 @@ fn markup(table: &TextTable) -> Markup {
     let others = (1..table.columns.len()).filter(|at| !main.contains(at));
     let others: Vec<usize> = others.filter(filled).collect();
     // Where there is nothing to put first, all columns are the table.
-    let (shown, folded) = match main.is_empty() {
-        true => (others, Vec::new()),
-        false => (main, others),
+    let (shown, folded) = if main.is_empty() {
+        (others, Vec::new())
+    } else {
+        (main, others)
     };
     html! {
         h3 { (table.title) }

@@ -10,16 +10,18 @@ use super::cells::{TextTable, counts, decimals, interval_words, value, with_devi
 
 fn scope(metrics: &[MetricResult], outside: bool) -> Option<&MetricScope> {
     let metric = metrics.first()?;
-    match outside {
-        true => metric.outside.as_ref(),
-        false => metric.inside.as_ref(),
+    if outside {
+        metric.outside.as_ref()
+    } else {
+        metric.inside.as_ref()
     }
 }
 
 fn gain(served: &ServedSummary, outside: bool) -> Option<&ServedGain> {
-    match outside {
-        true => served.outside.as_ref(),
-        false => served.inside.as_ref(),
+    if outside {
+        served.outside.as_ref()
+    } else {
+        served.inside.as_ref()
     }
 }
 
@@ -66,10 +68,7 @@ pub(super) fn table(
         "harmed / chance",
         "serve",
     ];
-    let who = match outside {
-        true => "silos outside",
-        false => "members",
-    };
+    let who = if outside { "silos outside" } else { "members" };
     Some(TextTable {
         title: format!("what {who} would serve: {}", metric.key()),
         note: note(outside),
@@ -106,9 +105,10 @@ fn line(label: &str, served: &ServedSummary, outside: bool, decimals: usize) -> 
     cells.push(gain.map_or_else(String::new, |gain| {
         format!("{} / {:.1}", gain.difference.losses, gain.by_chance)
     }));
-    cells.push(match outside {
-        true => String::new(),
-        false => choices(served),
+    cells.push(if outside {
+        String::new()
+    } else {
+        choices(served)
     });
     cells
 }
@@ -120,11 +120,11 @@ fn note(outside: bool) -> String {
          makes alone. own model: the best that it makes alone, by cross-validation. harmed / chance: \
          silos that are clearly worse off than with it, and how many of those that serve another would \
          seem so by chance.{}",
-        match outside {
-            true => "",
-            false =>
-                " serve: members with their own model / the strategy's / that tuned on their rows / \
-                 another (fitted robustly alone, the mean of all coalitions).",
+        if outside {
+            ""
+        } else {
+            " serve: members with their own model / the strategy's / that tuned on their rows / \
+                 another (fitted robustly alone, the mean of all coalitions)."
         }
     )
 }

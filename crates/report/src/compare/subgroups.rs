@@ -61,12 +61,13 @@ pub(super) fn table(
         ));
         cells
     };
-    let more = match first.len() > shown.len() {
-        true => format!(
+    let more = if first.len() > shown.len() {
+        format!(
             " {} more subgroups are in the CSV file.",
             first.len() - shown.len()
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     let who = if outside { "silos outside" } else { "members" };
     Some(TextTable {

@@ -15,9 +15,10 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
     let metric = comparison.metrics[0];
     let mut tables = Vec::new();
     for outside in [false, true] {
-        let test_rows = match outside {
-            true => variant.rows.1,
-            false => variant.rows.0,
+        let test_rows = if outside {
+            variant.rows.1
+        } else {
+            variant.rows.0
         };
         // Without test rows there is nothing to show, but that nothing worked is.
         let worked = variant.strategies.iter().any(|row| !row.metrics.is_empty());
@@ -38,9 +39,10 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
 
 /// A metric in words, with its direction.
 pub(super) fn metric_words(metric: MetricName) -> String {
-    let better = match metric.higher_is_better() {
-        true => "higher is better",
-        false => "lower is better",
+    let better = if metric.higher_is_better() {
+        "higher is better"
+    } else {
+        "lower is better"
     };
     format!("{} ({better})", metric.key())
 }
@@ -51,9 +53,10 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     let all = rows.iter().filter_map(|row| scope(row, 0, outside));
     let values = all.flat_map(|scope| [scope.silos, scope.rows, scope.worst].into_iter().flatten());
     let decimals = decimals(values.map(|spread| spread.mean));
-    let who = match outside {
-        true => numbers::plural(variant.outside.len(), "silo") + " outside",
-        false => numbers::plural(variant.members.len(), "member"),
+    let who = if outside {
+        numbers::plural(variant.outside.len(), "silo") + " outside"
+    } else {
+        numbers::plural(variant.members.len(), "member")
     };
     let test_rows = if outside {
         variant.rows.1
@@ -132,17 +135,21 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
     let rows = &variant.strategies;
     let spread = |row: &ComparisonRow, at: usize| {
         let own = scope(row, at + 1, outside)?;
-        match is_union(metrics[at]) {
-            true => own.rows.or(own.silos),
-            false => own.silos.or(own.rows),
+        if is_union(metrics[at]) {
+            own.rows.or(own.silos)
+        } else {
+            own.silos.or(own.rows)
         }
     };
     let decimals: Vec<usize> = (0..metrics.len())
         .map(|at| decimals(rows.iter().filter_map(|row| Some(spread(row, at)?.mean))))
         .collect();
-    let name = |metric: &MetricName| match is_union(*metric) {
-        true => format!("{}, all rows", metric.key()),
-        false => metric.key().to_owned(),
+    let name = |metric: &MetricName| {
+        if is_union(*metric) {
+            format!("{}, all rows", metric.key())
+        } else {
+            metric.key().to_owned()
+        }
     };
     let mut columns = vec![String::new()];
     columns.extend(metrics.iter().map(name));
@@ -151,9 +158,10 @@ fn others(metrics: &[MetricName], variant: &VariantTable, outside: bool) -> Text
         std::iter::once(row.label.clone()).chain(values).collect()
     };
     TextTable {
-        title: match outside {
-            true => "other metrics, silos outside".into(),
-            false => "other metrics".into(),
+        title: if outside {
+            "other metrics, silos outside".into()
+        } else {
+            "other metrics".into()
         },
         note: String::new(),
         main: Vec::new(),

@@ -93,13 +93,15 @@ pub(super) fn how(comparison: &Comparison) -> String {
             .into();
     }
     let share = (100.0 * tune.validation).round();
-    let who = match tune.every_seed {
-        true => "in every seed",
-        false => "by the first seed",
+    let who = if tune.every_seed {
+        "in every seed"
+    } else {
+        "by the first seed"
     };
-    let again = match tune.again {
-        true => ", then trained again on all training rows",
-        false => "",
+    let again = if tune.again {
+        ", then trained again on all training rows"
+    } else {
+        ""
     };
     format!(
         "Settings (at most {} for each way) and round chosen {who} by the {} on {share} % of the rows{again}; \
@@ -144,9 +146,10 @@ fn write_table(out: &mut impl Write, table: &TextTable) -> io::Result<()> {
     for row in &table.rows {
         line(row)?;
     }
-    match table.note.is_empty() {
-        true => Ok(()),
-        false => paragraph(out, 2, &table.note),
+    if table.note.is_empty() {
+        Ok(())
+    } else {
+        paragraph(out, 2, &table.note)
     }
 }
 

@@ -38,9 +38,10 @@ fn beside_simulation(all: &Laboratory, simulated: &Laboratory) -> LabTable {
         let other = of.find(|other| other.policy == policy.policy);
         let both = |cell: &dyn Fn(&PolicyResult) -> String| {
             let pair = [cell(policy), other.map_or_else(String::new, cell)];
-            match pair.iter().all(String::is_empty) {
-                true => String::new(),
-                false => pair.join(" / "),
+            if pair.iter().all(String::is_empty) {
+                String::new()
+            } else {
+                pair.join(" / ")
             }
         };
         let never = || "never".to_owned();
@@ -181,9 +182,10 @@ fn burden(all: &Laboratory) -> LabTable {
 
 fn seen(all: &Laboratory) -> LabTable {
     let metric = &all.metric.name;
-    let better = match all.metric.higher_is_better {
-        true => "higher is better",
-        false => "lower is better",
+    let better = if all.metric.higher_is_better {
+        "higher is better"
+    } else {
+        "lower is better"
     };
     let first = all
         .policies
@@ -247,8 +249,9 @@ fn percent(share: f64) -> String {
 fn spread(spread: Spread, decimals: usize) -> String {
     let mean = numbers::value(spread.mean, decimals);
     let sd = numbers::value(spread.sd, decimals);
-    match sd.trim_matches(['0', '.']).is_empty() {
-        true => mean,
-        false => format!("{mean} ± {sd}"),
+    if sd.trim_matches(['0', '.']).is_empty() {
+        mean
+    } else {
+        format!("{mean} ± {sd}")
     }
 }

@@ -94,11 +94,10 @@ pub(super) fn solve(
     let (found, candidates) = match asked.coalitions {
         Number::Auto => choose(&losses, judge, asked.seed, &stop),
         Number::Of(number) => {
-            let found = match asked.at_most {
-                true => prove_at_most(&losses, number, asked.seed, &stop),
-                false => {
-                    CoalitionProgram::new(&losses, number).map(|it| it.prove(asked.seed, &stop))
-                }
+            let found = if asked.at_most {
+                prove_at_most(&losses, number, asked.seed, &stop)
+            } else {
+                CoalitionProgram::new(&losses, number).map(|it| it.prove(asked.seed, &stop))
             };
             (found.expect(POSSIBLE), Vec::new())
         }
@@ -153,14 +152,15 @@ fn choose(
 /// Losses of the same silos on other data.
 fn held_out_of(path: &Path, losses: &NumberTable) -> Result<Scores, SolveError> {
     let table = NumberTable::read(path)?.square()?;
-    match table.rows().len() == losses.rows().len() {
-        true => Ok(scores(&table)),
-        false => Err(SolveError::HeldOut {
+    if table.rows().len() == losses.rows().len() {
+        Ok(scores(&table))
+    } else {
+        Err(SolveError::HeldOut {
             file: table.file().to_owned(),
             got: table.height(),
             other: losses.file().to_owned(),
             expected: losses.height(),
-        }),
+        })
     }
 }
 
@@ -201,13 +201,14 @@ impl SolveAnswer for CoalitionsResult {
         } else {
             ""
         };
-        let summary = match self.optimal {
-            true => format!("{coalitions} of {silos}{chosen}, proven optimal in {seconds}."),
-            false => format!(
+        let summary = if self.optimal {
+            format!("{coalitions} of {silos}{chosen}, proven optimal in {seconds}.")
+        } else {
+            format!(
                 "{coalitions} of {silos}{chosen}, not proven optimal in {seconds}: the \
                  optimum is at most {:.2} % better.",
                 100.0 * self.gap
-            ),
+            )
         };
         wrapped(out, 0, &summary)?;
         if self.time_limit_hit {
@@ -245,9 +246,10 @@ impl CoalitionsResult {
         candidates.truncate(COMPARED);
         candidates.sort_by_key(|candidate| candidate.coalitions);
         let (shown, compared) = (candidates.len(), self.candidates.len());
-        let which = match shown == compared {
-            true => "",
-            false => ", the best of them",
+        let which = if shown == compared {
+            ""
+        } else {
+            ", the best of them"
         };
         let most = self.notes.silos;
         writeln!(

@@ -130,14 +130,15 @@ pub(super) fn solve(asked: &SolveMerge) -> Result<MergeResult, SolveError> {
 /// The newcomers' updates, of the same length as the silos'.
 fn newcomers_of(path: &Path, updates: &NumberTable) -> Result<NumberTable, SolveError> {
     let newcomers = NumberTable::read(path)?;
-    match newcomers.columns() == updates.columns() {
-        true => Ok(newcomers),
-        false => Err(SolveError::Newcomers {
+    if newcomers.columns() == updates.columns() {
+        Ok(newcomers)
+    } else {
+        Err(SolveError::Newcomers {
             file: newcomers.file().to_owned(),
             got: newcomers.width(),
             updates: updates.file().to_owned(),
             expected: updates.width(),
-        }),
+        })
     }
 }
 

@@ -189,15 +189,16 @@ fn print(json: bool, answer: &impl SolveAnswer) -> Result<(), CommandError> {
 /// Refuses to group the silos of a file into 0 parts or more parts than silos.
 fn check_parts(option: &'static str, asked: usize, silos: &NumberTable) -> Result<(), SolveError> {
     let most = silos.rows().len();
-    match (1..=most).contains(&asked) {
-        true => Ok(()),
-        false => Err(SolveError::Parts {
+    if (1..=most).contains(&asked) {
+        Ok(())
+    } else {
+        Err(SolveError::Parts {
             option,
             asked,
             file: silos.file().to_owned(),
             rows: silos.height(),
             most,
-        }),
+        })
     }
 }
 

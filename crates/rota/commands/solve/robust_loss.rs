@@ -96,9 +96,10 @@ fn theta(model: &Path, data: &NumberTable, features: &[String]) -> Result<Vec<f6
     if theta.len() == features.len() {
         return Ok(theta.clone());
     }
-    let hint = match theta.len() == features.len() + 1 {
-        true => "; models have no intercept here: fit one without",
-        false => "",
+    let hint = if theta.len() == features.len() + 1 {
+        "; models have no intercept here: fit one without"
+    } else {
+        ""
     };
     Err(SolveError::ModelSize {
         file: model.file().to_owned(),

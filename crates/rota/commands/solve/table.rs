@@ -207,13 +207,14 @@ impl NumberTable {
 
     /// Refuses a table that is not square.
     pub(crate) fn square(self) -> Result<Self, TableError> {
-        match self.rows.len() == self.columns() {
-            true => Ok(self),
-            false => Err(TableError::NotSquare {
+        if self.rows.len() == self.columns() {
+            Ok(self)
+        } else {
+            Err(TableError::NotSquare {
                 rows: self.height(),
                 columns: self.width(),
                 file: self.file,
-            }),
+            })
         }
     }
 
@@ -242,13 +243,15 @@ impl NumberTable {
 /// The name of a file for messages, and its text; `-` is standard input.
 fn text(path: &Path) -> Result<(String, String), TableError> {
     let standard = path == Path::new("-");
-    let file = match standard {
-        true => "standard input".to_owned(),
-        false => numbers::plain(&path.to_string_lossy()),
+    let file = if standard {
+        "standard input".to_owned()
+    } else {
+        numbers::plain(&path.to_string_lossy())
     };
-    let text = match standard {
-        true => file::read_text_from(io::stdin().lock(), LARGEST_FILE),
-        false => file::read_text(path, LARGEST_FILE),
+    let text = if standard {
+        file::read_text_from(io::stdin().lock(), LARGEST_FILE)
+    } else {
+        file::read_text(path, LARGEST_FILE)
     };
     match text {
         Ok(text) => Ok((file, text)),
@@ -281,9 +284,10 @@ fn number(text: &str) -> Result<f64, String> {
         return Err("a number is missing".to_owned());
     }
     let shown = numbers::short(text, 24);
-    let hint = match text.contains([';', '\t', ' ']) {
-        true => ": separate numbers by commas",
-        false => "",
+    let hint = if text.contains([';', '\t', ' ']) {
+        ": separate numbers by commas"
+    } else {
+        ""
     };
     match text.parse::<f64>() {
         Err(_) => Err(format!("\"{shown}\" is not a number{hint}")),

@@ -107,9 +107,12 @@ fn given(path: &Path) -> Result<Matrix, SolveError> {
     }
     // Use the entries below the diagonal.
     let n = similarity.rows();
-    let even = Matrix::from_fn(n, n, |row, column| match row == column {
-        true => 0.0,
-        false => similarity[(row.max(column), row.min(column))],
+    let even = Matrix::from_fn(n, n, |row, column| {
+        if row == column {
+            0.0
+        } else {
+            similarity[(row.max(column), row.min(column))]
+        }
     });
     Ok(if within {
         even

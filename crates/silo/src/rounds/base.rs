@@ -113,9 +113,12 @@ impl RoundBase {
                 "expected a coalition below {models}, found {coalition}"
             ));
         }
-        let has = |expected: bool, what: &str| match expected {
-            true => format!("expected a contribution with a {what}, found none"),
-            false => format!("expected a contribution without a {what}, found one"),
+        let has = |expected: bool, what: &str| {
+            if expected {
+                format!("expected a contribution with a {what}, found none")
+            } else {
+                format!("expected a contribution without a {what}, found one")
+            }
         };
         let names = config.member.epoch.charter.shows_names();
         if fields.member.is_some() != names {

@@ -92,9 +92,10 @@ pub fn contribute(
         sent.map_err(|error| format!("the trained model cannot be contributed: {error}"))?;
     // Hashed here rather than on the actor; the models cache their hashes.
     update.personal.hash();
-    let blob = match base.encoding.is_exact() {
-        true => Hash(update.shared.hash()),
-        false => Hash::of(&sent.document),
+    let blob = if base.encoding.is_exact() {
+        Hash(update.shared.hash())
+    } else {
+        Hash::of(&sent.document)
     };
     Ok(Contributed {
         coalition,

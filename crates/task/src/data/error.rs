@@ -230,11 +230,12 @@ fn without(column: &str, columns: &[String], renamed: bool) -> String {
         return "; does the file have no header? Then name its columns in `format`: columns = [...]"
             .into();
     }
-    match renamed {
-        true => format!(
+    if renamed {
+        format!(
             "; if it has another name here, say so in `names`: columns = {{ {column} = \"...\" }}"
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     }
 }
 

@@ -453,20 +453,21 @@ impl Rows {
             features.extend_from_slice(self.features(row as usize));
             targets.extend_from_slice(self.target(row as usize));
         }
-        let subgroups = match self.subgroups.is_empty() {
-            true => Vec::new(),
-            false => rows
-                .iter()
+        let subgroups = if self.subgroups.is_empty() {
+            Vec::new()
+        } else {
+            rows.iter()
                 .map(|&row| self.subgroups[row as usize])
-                .collect(),
+                .collect()
         };
         let domains = match self.domains() {
             Some(domains) => rows.iter().map(|&row| domains[row as usize]).collect(),
             None => Vec::new(),
         };
-        let groups = match self.groups.is_empty() {
-            true => Vec::new(),
-            false => rows.iter().map(|&row| self.groups[row as usize]).collect(),
+        let groups = if self.groups.is_empty() {
+            Vec::new()
+        } else {
+            rows.iter().map(|&row| self.groups[row as usize]).collect()
         };
         let exact = self.exact.as_ref();
         Self {

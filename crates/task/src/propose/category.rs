@@ -34,11 +34,12 @@ pub(super) fn category(cells: &Cells<'_>, wishes: &Wishes, codes: bool, asked: b
     // A level of less than half a percent is a column of almost nothing but zeros.
     let frequent = |(level, times): &&(&str, usize)| 200 * times >= present || kept(level);
     let frequent = may.iter().filter(frequent).count();
-    let listed = match may.len() <= LEVELS && (frequent + 1 >= may.len()) {
-        true => may.len(),
-        false => frequent
+    let listed = if may.len() <= LEVELS && (frequent + 1 >= may.len()) {
+        may.len()
+    } else {
+        frequent
             .clamp(may.len().min(2), LEVELS.max(wishes.keep.len()))
-            .min(may.len()),
+            .min(may.len())
     };
     let other = listed < distinct;
     if listed == 0 || listed + usize::from(other) < 2 {
@@ -91,9 +92,10 @@ fn said(cells: &Cells<'_>, listed: &[(&str, usize)], others: Option<usize>, code
         None => format!("{distinct} {kind}: {each}"),
     };
     let share = 100 * cells.numeric / cells.present();
-    match (50..100).contains(&share) {
-        true => format!("{what}; {share} % are numbers: to read them as such, see `codes`"),
-        false => what,
+    if (50..100).contains(&share) {
+        format!("{what}; {share} % are numbers: to read them as such, see `codes`")
+    } else {
+        what
     }
 }
 

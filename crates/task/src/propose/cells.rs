@@ -122,9 +122,10 @@ impl<'a> Cells<'a> {
 
     /// Smallest, middle and largest number, in words.
     pub fn range(&self) -> String {
-        let kind = match self.whole() {
-            true => "whole numbers",
-            false => "numbers",
+        let kind = if self.whole() {
+            "whole numbers"
+        } else {
+            "numbers"
         };
         let (Some((low, _)), Some((high, _))) = (self.numbers.first(), self.numbers.last()) else {
             return "no number".into();
@@ -159,14 +160,16 @@ impl<'a> Cells<'a> {
                 }
                 let power = value.abs().log10().floor() as i32;
                 // Tens are exact, tenths are not: they are divided by.
-                let scaled = match power >= 0 {
-                    true => value / 10_f64.powi(power),
-                    false => value * 10_f64.powi(-power),
+                let scaled = if power >= 0 {
+                    value / 10_f64.powi(power)
+                } else {
+                    value * 10_f64.powi(-power)
                 };
                 let whole = if up { scaled.ceil() } else { scaled.floor() };
-                match power >= 0 {
-                    true => whole * 10_f64.powi(power),
-                    false => whole / 10_f64.powi(-power),
+                if power >= 0 {
+                    whole * 10_f64.powi(power)
+                } else {
+                    whole / 10_f64.powi(-power)
                 }
             };
             [

@@ -57,9 +57,10 @@ pub(super) fn found(cells: &Cells<'_>, wishes: &Wishes) -> ColumnUse {
     if cells.numeric < cells.present() {
         return ColumnUse::Odd;
     }
-    let kind = match cells.whole() {
-        true => ColumnType::Integer(Quantity::default()),
-        false => ColumnType::Number(Quantity::default()),
+    let kind = if cells.whole() {
+        ColumnType::Integer(Quantity::default())
+    } else {
+        ColumnType::Number(Quantity::default())
     };
     let feature = FeatureColumns {
         kind,

@@ -226,10 +226,9 @@ pub fn propose(files: &[PathBuf], wishes: &Wishes) -> Result<SchemaProposal, Dat
     asked.alike(&cells);
     let predicted = cells.range();
     // Questions come before what follows from their answers.
-    let about = match asked.questions.is_empty() {
-        true => Some(describe::target(&cells, &target, wishes, &mut notes)?),
-        false => None,
-    };
+    let clear = asked.questions.is_empty();
+    let about = clear.then(|| describe::target(&cells, &target, wishes, &mut notes));
+    let about = about.transpose()?;
     let mut sorted = Sorted::default();
     if let Some(both) = cells.usual().filter(|_| cells.all_numbers()) {
         sorted.usual.insert(target.clone(), both);
@@ -394,9 +393,10 @@ impl OpenQuestions<'_> {
     /// Asks whether values that look alike are one.
     fn alike(&mut self, cells: &Cells<'_>) {
         let known = self.wishes.different.iter().any(|name| name == cells.name);
-        let groups = match known || cells.all_numbers() {
-            true => Vec::new(),
-            false => alike(&cells.values),
+        let groups = if known || cells.all_numbers() {
+            Vec::new()
+        } else {
+            alike(&cells.values)
         };
         if groups.is_empty() {
             return;
@@ -542,12 +542,13 @@ fn silos(
         })
         .map(|name| format!("{name:?}"))
         .collect();
-    let hint = match candidates.is_empty() {
-        true => "give a file for each silo".to_owned(),
-        false => format!(
+    let hint = if candidates.is_empty() {
+        "give a file for each silo".to_owned()
+    } else {
+        format!(
             "give a file for each silo, or say which column names it with --silo-column: {} could",
             candidates.join(", ")
-        ),
+        )
     };
     Err(DataError::Config(format!(
         "all rows are of one silo, and a federation needs several: {hint}; or deal the rows to \

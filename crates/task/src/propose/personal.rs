@@ -107,13 +107,14 @@ pub(super) fn personal(column: &str, values: &BTreeMap<String, usize>) -> Option
         let birth = words(column)
             .iter()
             .any(|word| BIRTH.contains(&word.as_str()));
-        return Some(match birth {
-            true => "dates of birth, which say who somebody is: an age in years is a number to learn from"
-                .into(),
-            false => format!(
+        return Some(if birth {
+            "dates of birth, which say who somebody is: an age in years is a number to learn from"
+                .into()
+        } else {
+            format!(
                 "dates: a model needs a number, such as the days since an admission; they can say which \
                  rows are held out (`split = {{ time = {column:?} }}`, written as 2024-05-31)"
-            ),
+            )
         });
     }
     if share(&|text| text.contains('@') && text.contains('.')) >= 0.5 {
@@ -246,9 +247,10 @@ fn is_date(text: &str) -> bool {
 fn compact(text: &str) -> Option<(u32, u32, u32)> {
     let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
     let part = |from: usize, to: usize| text[from..to].parse().ok();
-    match digits {
-        true => Some((part(0, 4)?, part(4, 6)?, part(6, 8)?)),
-        false => None,
+    if digits {
+        Some((part(0, 4)?, part(4, 6)?, part(6, 8)?))
+    } else {
+        None
     }
 }
 

@@ -35,10 +35,7 @@ pub(super) fn stand_ins(numbers: &[(f64, usize)]) -> Vec<(f64, usize)> {
     let coded = negative
         .iter()
         .all(|(value, _)| is(&NEGATIVE, *value) || is(&UPPER, -value));
-    let mut found = match few && coded {
-        true => negative,
-        false => Vec::new(),
-    };
+    let mut found = if few && coded { negative } else { Vec::new() };
     // From the top as long as there is nothing but such numbers, far above what is below them.
     let mut rest = numbers;
     let mut upper = Vec::new();

@@ -25,9 +25,10 @@ impl TryFrom<String> for Filter {
         let at = text.find(['>', '<', '=', '!']).ok_or_else(help)?;
         let column = text[..at].trim().to_owned();
         let rule = Rule::try_from(text[at..].trim().to_owned()).map_err(|_| help())?;
-        match column.is_empty() {
-            true => Err(help()),
-            false => Ok(Self { column, rule }),
+        if column.is_empty() {
+            Err(help())
+        } else {
+            Ok(Self { column, rule })
         }
     }
 }

@@ -82,16 +82,10 @@ impl<'a> FileLayout<'a> {
                 .columns()
                 .map(|(_, feature)| feature.kind.levels().map_or(Vec::new(), Levels::all))
                 .collect(),
-            targets: match target {
-                true => places(&mut schema.target.name.iter())?,
-                false => Vec::new(),
-            },
+            targets: places(&mut schema.target.name.iter().filter(|_| target))?,
             filters: places(&mut schema.only.iter().map(|filter| filter.column.as_str()))?,
             // Rows that are to be predicted need none.
-            subgroup: match target {
-                true => places(&mut schema.subgroup.as_deref().into_iter())?.pop(),
-                false => None,
-            },
+            subgroup: places(&mut schema.subgroup.as_deref().into_iter().filter(|_| target))?.pop(),
             zeros: Vec::new(),
             seen: Vec::new(),
             path: &file.path,
@@ -121,12 +115,13 @@ impl<'a> FileLayout<'a> {
         }
         layout.seen = layout.seen(&file.rows);
         let extra = layout.extra(&used, target, also);
-        match extra.is_empty() {
-            true => Ok(layout),
-            false => Err(DataError::ExtraColumns {
+        if extra.is_empty() {
+            Ok(layout)
+        } else {
+            Err(DataError::ExtraColumns {
                 path: file.path.clone(),
                 columns: extra,
-            }),
+            })
         }
     }
 

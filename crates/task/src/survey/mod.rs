@@ -162,9 +162,10 @@ impl SurveyBuilder<'_> {
     fn cells(&self, name: &str) -> Result<Option<Cells<'static>>, DataError> {
         let local = self.local.column(name);
         let there = |(file, _): &(RawFile, Format)| file.header.iter().any(|own| own == local);
-        match self.raw.iter().all(there) {
-            true => Cells::of(self.raw, local).map(|cells| Some(cells.unnamed())),
-            false => Ok(None),
+        if self.raw.iter().all(there) {
+            Cells::of(self.raw, local).map(|cells| Some(cells.unnamed()))
+        } else {
+            Ok(None)
         }
     }
 

@@ -231,9 +231,10 @@ impl<'a> Simulator<'a> {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let privacy = match options.groups.is_empty() {
-            true => Privacy::Clear,
-            false => privacy_of(&options.groups),
+        let privacy = if options.groups.is_empty() {
+            Privacy::Clear
+        } else {
+            privacy_of(&options.groups)
         };
         let epoch = Arc::new(epoch_of(
             &keys,
@@ -370,10 +371,13 @@ impl<'a> Simulator<'a> {
                 node,
                 restarts,
                 key,
-            } => match self.nodes[node].restarts == restarts {
-                true => self.feed(node, Input::Arrived { key }),
-                false => Ok(()),
-            },
+            } => {
+                if self.nodes[node].restarts == restarts {
+                    self.feed(node, Input::Arrived { key })
+                } else {
+                    Ok(())
+                }
+            }
             BareEvent::Recover { node, lost } => self.told_to_recover(node, lost),
         }
     }

@@ -39,15 +39,16 @@ pub(super) struct ApprovalOrder {
 
 impl ApprovalOrder {
     fn input(&self) -> Input {
-        match self.stands {
-            true => Input::Approve {
+        if self.stands {
+            Input::Approve {
                 amendment: Box::new(self.amendment.clone()),
                 number: self.number,
-            },
-            false => Input::Withdraw {
+            }
+        } else {
+            Input::Withdraw {
                 amendment: self.amendment.hash(),
                 number: self.number,
-            },
+            }
         }
     }
 }
@@ -189,9 +190,10 @@ impl Simulator<'_> {
         let input = order.input();
         self.nodes[at].orders.push(order);
         self.miss_leaver(at);
-        match self.nodes[at].epoch == epoch {
-            true => self.feed(at, input),
-            false => Ok(()),
+        if self.nodes[at].epoch == epoch {
+            self.feed(at, input)
+        } else {
+            Ok(())
         }
     }
 
@@ -255,12 +257,13 @@ impl Simulator<'_> {
             (order.epoch, order.number, order.stands) == (epoch, number, stands)
                 && order.amendment.hash() == *amendment
         };
-        match self.nodes[at].orders.iter().any(same) {
-            true => Ok(()),
-            false => Err(FailureKind::Approvals(format!(
+        if self.nodes[at].orders.iter().any(same) {
+            Ok(())
+        } else {
+            Err(FailureKind::Approvals(format!(
                 "node {at} signed word {number} about the amendment {amendment} (approves it: {stands}), \
                  which its institution has not said"
-            ))),
+            )))
         }
     }
 
@@ -313,12 +316,13 @@ impl Simulator<'_> {
         let approvals = change.approvals.iter();
         let stand = approvals.filter(|one| counts(one.by, one.number)).count();
         let needed = change.amendment.needed(self.epoch_of(at));
-        match stand >= needed || self.nodes[at].byzantine.is_some() {
-            true => Ok(()),
-            false => Err(FailureKind::Approvals(format!(
+        if stand >= needed || self.nodes[at].byzantine.is_some() {
+            Ok(())
+        } else {
+            Err(FailureKind::Approvals(format!(
                 "node {at} voted for the amendment {hash}, which has {stand} of {needed} approvals without \
                  the one that its institution has withdrawn"
-            ))),
+            )))
         }
     }
 }

@@ -57,11 +57,12 @@ impl Simulator<'_> {
     /// A node signs something that binds it: its journal must not be known to be outdated.
     pub(super) fn signs(&self, at: usize) -> Result<(), FailureKind> {
         let epoch = self.nodes[at].epoch;
-        match self.outdated.contains(&(at, epoch)) {
-            false => Ok(()),
-            true => Err(FailureKind::Outdated(format!(
+        if self.outdated.contains(&(at, epoch)) {
+            Err(FailureKind::Outdated(format!(
                 "node {at} signed in epoch {epoch} although it knew that its journal is outdated"
-            ))),
+            )))
+        } else {
+            Ok(())
         }
     }
 }

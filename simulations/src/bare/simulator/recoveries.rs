@@ -91,15 +91,16 @@ impl Simulator<'_> {
         let seats = run.nodes.iter().enumerate();
         let lost = seats.filter(|(_, node)| wish.contains(node));
         let lost: Vec<_> = lost.map(|(seat, _)| MemberIndex(seat as u16)).collect();
-        match lost.is_empty() {
-            true => Ok(()),
-            false => self.feed(
+        if lost.is_empty() {
+            Ok(())
+        } else {
+            self.feed(
                 at,
                 Input::Recover {
                     lost,
                     abandon: false,
                 },
-            ),
+            )
         }
     }
 

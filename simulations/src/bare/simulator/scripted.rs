@@ -147,9 +147,10 @@ impl Simulator<'_> {
         }
         self.schedule(down, BareEvent::Restart(at));
         self.stop(at)?;
-        match self.nodes[at].lost && self.nodes[at].epoch > 0 {
-            true => self.lose_journal(at),
-            false => Ok(()),
+        if self.nodes[at].lost && self.nodes[at].epoch > 0 {
+            self.lose_journal(at)
+        } else {
+            Ok(())
         }
     }
 

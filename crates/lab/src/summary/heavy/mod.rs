@@ -46,9 +46,10 @@ pub(super) fn heavy_note(
     let share = |&(rows, total): &(u64, u128)| rows as f64 / total as f64;
     let largest = heavy.values().map(share).reduce(f64::max)?;
     let (first, last) = (heavy.keys().next()?, heavy.keys().next_back()?);
-    let rounds = match first == last {
-        true => format!("round {first}"),
-        false => format!("{} rounds between {first} and {last}", heavy.len()),
+    let rounds = if first == last {
+        format!("round {first}")
+    } else {
+        format!("{} rounds between {first} and {last}", heavy.len())
     };
     let bound = federation.members.first().and_then(|silo| silo.max_weight);
     let then = match bound {

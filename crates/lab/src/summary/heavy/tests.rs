@@ -9,9 +9,10 @@ use crate::{Summary, run};
 /// 9·10¹⁵ rows if `lies`.
 fn scenario(charter: &str, lies: bool) -> Result<Scenario, String> {
     let lie = |behaviour| format!("[[fault]]\nmember = \"0\"\nbehaviour = \"{behaviour}\"\n");
-    let faults = match lies {
-        true => lie("sign-flip") + &lie("false-rows"),
-        false => String::new(),
+    let faults = if lies {
+        lie("sign-flip") + &lie("false-rows")
+    } else {
+        String::new()
     };
     let text = format!(
         "name = \"rows\"

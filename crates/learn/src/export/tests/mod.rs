@@ -99,9 +99,10 @@ fn model(task: &TableTask, seed: u64) -> (Preparation, Params) {
             let positive = positive.iter().any(|end| tensor.name.ends_with(end));
             for value in values {
                 // Norms and statistics other than those of the start, and some noise everywhere.
-                *value = match positive {
-                    true => 1.0 + 0.5 * next() as f32,
-                    false => *value + 0.1 * next() as f32,
+                *value = if positive {
+                    1.0 + 0.5 * next() as f32
+                } else {
+                    *value + 0.1 * next() as f32
                 };
             }
         }

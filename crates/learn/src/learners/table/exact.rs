@@ -31,12 +31,13 @@ impl TableLearner {
             return Err(MissingCapability(Capability::ExactFits).into());
         };
         let rows = self.samples_on(start)?;
-        let centre = match fit.around_start {
-            true => linear.model_of(start),
-            false => LinearModel {
+        let centre = if fit.around_start {
+            linear.model_of(start)
+        } else {
+            LinearModel {
                 weights: vec![0.0; rows.features()],
                 intercept: 0.0,
-            },
+            }
         };
         let strength = fit.ridge.strength(&rows, loss, &centre);
         let fitted = strength.and_then(|ridge| ridge_fit(&rows, loss, &centre, ridge));

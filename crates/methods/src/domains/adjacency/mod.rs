@@ -47,9 +47,10 @@ pub fn random(domains: usize, mut draw: impl FnMut() -> f64) -> Matrix {
     for domain in 0..domains {
         let row = drawn.row_mut(domain);
         let sum: f64 = row.iter().sum();
-        match sum > 0.0 {
-            true => row.iter_mut().for_each(|share| *share /= sum),
-            false => row[domain] = 1.0,
+        if sum > 0.0 {
+            row.iter_mut().for_each(|share| *share /= sum)
+        } else {
+            row[domain] = 1.0
         }
     }
     drawn

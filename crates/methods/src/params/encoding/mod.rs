@@ -181,9 +181,12 @@ impl Encoding {
                     let largest = of.iter().fold(0f32, |most, value| most.max(value.abs()));
                     let step = largest / 127.0;
                     bytes.extend(step.to_le_bytes());
-                    let steps = |value: &f32| match step > 0.0 {
-                        true => (f64::from(*value) / f64::from(step)).round() as i8,
-                        false => 0,
+                    let steps = |value: &f32| {
+                        if step > 0.0 {
+                            (f64::from(*value) / f64::from(step)).round() as i8
+                        } else {
+                            0
+                        }
                     };
                     bytes.extend(of.iter().map(|value| steps(value).clamp(-127, 127) as u8));
                 }

@@ -161,9 +161,10 @@ fn one_label(rows: &Samples, offsets: &[f64]) -> f64 {
     let (mut low, mut high) = (-reach, reach);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        match slope(middle) < 0.0 {
-            true => low = middle,
-            false => high = middle,
+        if slope(middle) < 0.0 {
+            low = middle
+        } else {
+            high = middle
         }
     }
     f64::midpoint(low, high)

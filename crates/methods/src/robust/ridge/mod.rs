@@ -267,10 +267,7 @@ pub fn choose_ridge(
         .map(|losses| mean_and_error(losses, &sizes))
         .collect();
     let least = scores.iter().fold((f64::INFINITY, 0.0), |least, each| {
-        match each.0 <= least.0 {
-            true => *each,
-            false => least,
-        }
+        if each.0 <= least.0 { *each } else { least }
     });
     let near = grid
         .iter()

@@ -271,9 +271,10 @@ impl<'de> Visitor<'de> for StrategyTable {
         }
         let method = Method::deserialize(Value::Object(rest)).map_err(|error| {
             let what = error.to_string();
-            match what.starts_with("unknown field") {
-                true => A::Error::custom(format!("{what}; `{}`", COMMON.join("`, `"))),
-                false => A::Error::custom(what),
+            if what.starts_with("unknown field") {
+                A::Error::custom(format!("{what}; `{}`", COMMON.join("`, `")))
+            } else {
+                A::Error::custom(what)
             }
         })?;
         Ok(StrategyConfig {

@@ -73,9 +73,10 @@ impl TestHospital {
 
     /// Without an intercept, which the model has not: one that is fitted and dropped costs accuracy.
     fn exact(&self, start: &Params, fit: &ExactFit) -> Params {
-        let centre = match fit.around_start {
-            true => Self::linear(start),
-            false => Self::linear(&Params::zeros(&self.layout())),
+        let centre = if fit.around_start {
+            Self::linear(start)
+        } else {
+            Self::linear(&Params::zeros(&self.layout()))
         };
         let loss = PlainLoss::Absolute;
         let ridge = fit.ridge.strength(&self.rows, loss, &centre).unwrap();

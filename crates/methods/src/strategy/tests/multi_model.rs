@@ -164,9 +164,10 @@ fn flsc_starts_from_the_mean_of_the_chosen_and_updates_them_all() {
         }
     }
     for ((model, before), updates) in federation.state.models.iter().zip(&before).zip(&updates) {
-        let expected = match updates.is_empty() {
-            true => trained(before),
-            false => mean(updates),
+        let expected = if updates.is_empty() {
+            trained(before)
+        } else {
+            mean(updates)
         };
         assert!(near(model, expected, 1e-4));
         // Which models were chosen is forgotten.

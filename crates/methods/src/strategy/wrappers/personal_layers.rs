@@ -247,9 +247,10 @@ mod tests {
                 [("weight", Role::Weight), ("bias", Role::Bias)]
                     .map(|(part, role)| TensorSpec::new(format!("{name}.{part}"), [2], role))
             });
-            match known {
-                true => Layout::by_depth(tensors.collect()),
-                false => Layout::new(tensors.collect()),
+            if known {
+                Layout::by_depth(tensors.collect())
+            } else {
+                Layout::new(tensors.collect())
             }
             .unwrap()
         };

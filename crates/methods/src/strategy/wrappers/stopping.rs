@@ -107,11 +107,12 @@ impl StrategyWrapper for Stopping {
 
     fn admit(&self, entry: &ModelEntry) -> Result<(), String> {
         let (rows, sum) = numbers(entry);
-        match rows >= 0.0 && rows.fract() == 0.0 && (rows > 0.0 || sum == 0.0) {
-            true => Ok(()),
-            false => Err(format!(
+        if rows >= 0.0 && rows.fract() == 0.0 && (rows > 0.0 || sum == 0.0) {
+            Ok(())
+        } else {
+            Err(format!(
                 "it reports a sum of {sum} over {rows} validation rows"
-            )),
+            ))
         }
     }
 

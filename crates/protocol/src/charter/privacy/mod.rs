@@ -52,9 +52,10 @@ pub struct Circle(pub Vec<(String, u64)>);
 impl Privacy {
     /// Models in clear, with the names of their authors or without.
     pub fn clear(names_shown: bool) -> Self {
-        match names_shown {
-            true => Self::ClearWithNames,
-            false => Self::Clear,
+        if names_shown {
+            Self::ClearWithNames
+        } else {
+            Self::Clear
         }
     }
 
@@ -82,13 +83,18 @@ impl Masked {
     /// [`CharterError`]: too few members, or a number or a group that does not protect its authors.
     pub(crate) fn validate(&self, charter: &Charter, roster: &Roster) -> Result<(), CharterError> {
         let (n, quorum) = (roster.len() as u64, roster.quorum() as u64);
-        let range = |key, value: u64, least: u64, most: u64| match (least..=most).contains(&value) {
-            true => Ok(()),
-            false => Err(CharterError::Range {
-                key,
-                value,
-                allowed: format!("between {least} and {most} with {n} members in masked rounds"),
-            }),
+        let range = |key, value: u64, least: u64, most: u64| {
+            if (least..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(CharterError::Range {
+                    key,
+                    value,
+                    allowed: format!(
+                        "between {least} and {most} with {n} members in masked rounds"
+                    ),
+                })
+            }
         };
         if n < 4 {
             return Err(CharterError::TooFewToMask {
@@ -111,9 +117,10 @@ impl Masked {
 
     /// The fewest authors that a group may have.
     pub fn fewest_authors(&self) -> usize {
-        match broken(Mutation::GroupTooSmall) {
-            true => usize::from(self.colluders) + 1,
-            false => usize::from(self.smallest_sum.max(self.colluders + 2)),
+        if broken(Mutation::GroupTooSmall) {
+            usize::from(self.colluders) + 1
+        } else {
+            usize::from(self.smallest_sum.max(self.colluders + 2))
         }
     }
 
@@ -153,9 +160,10 @@ impl Masked {
         let sum = |group: &Group| {
             let authors = group.authors.iter();
             let found = authors.map(|(name, weight)| Some((present(name)?, *weight)));
-            let mut authors: Vec<_> = match strict {
-                true => found.collect::<Option<_>>()?,
-                false => found.flatten().collect(),
+            let mut authors: Vec<_> = if strict {
+                found.collect::<Option<_>>()?
+            } else {
+                found.flatten().collect()
             };
             authors.sort_unstable();
             (authors.len() > 1).then_some(Sum { authors })

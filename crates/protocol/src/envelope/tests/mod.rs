@@ -322,9 +322,10 @@ fn a_header_with_a_round_or_view_that_its_kind_lacks_is_refused() {
             let fits = kind.scope().allows(round, view);
             let expected = Err(OpenError::Header { kind, round, view });
             let opened = read(&epoch, &bytes);
-            match fits {
-                true => assert!(opened.is_ok(), "{kind:?} {round} {view}: {opened:?}"),
-                false => assert_eq!(opened, expected),
+            if fits {
+                assert!(opened.is_ok(), "{kind:?} {round} {view}: {opened:?}")
+            } else {
+                assert_eq!(opened, expected)
             }
         }
     }

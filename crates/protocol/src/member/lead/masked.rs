@@ -319,9 +319,10 @@ impl Timing<'_> {
         if let Some(slowest) = later {
             return since + slowest.max(phase);
         }
-        match silent.all(|member| self.waiting().excused(member)) {
-            true => since + phase,
-            false => since + phase.max(self.config.epoch.patience()),
+        if silent.all(|member| self.waiting().excused(member)) {
+            since + phase
+        } else {
+            since + phase.max(self.config.epoch.patience())
         }
     }
 }

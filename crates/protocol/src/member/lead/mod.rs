@@ -62,9 +62,10 @@ impl Member {
             let Some(before) = self.lead.as_ref().map(Lead::phase) else {
                 return;
             };
-            let next = match self.leading().collecting() && self.amending().waits() {
-                true => Ok(self.amending().draft()),
-                false => self.leading().go_on(),
+            let next = if self.leading().collecting() && self.amending().waits() {
+                Ok(self.amending().draft())
+            } else {
+                self.leading().go_on()
             };
             match next {
                 Ok(None) => {}

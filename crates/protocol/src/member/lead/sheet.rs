@@ -265,9 +265,10 @@ impl Timing<'_> {
         let authors = self.lead.map(|lead| lead.authors(entries));
         let mut owing = authors.into_iter().flatten().filter(owes);
         let phase = self.phase();
-        match owing.all(|member| self.waiting().excused(member)) {
-            true => since + phase,
-            false => since + phase.max(self.config.epoch.patience()),
+        if owing.all(|member| self.waiting().excused(member)) {
+            since + phase
+        } else {
+            since + phase.max(self.config.epoch.patience())
         }
     }
 }

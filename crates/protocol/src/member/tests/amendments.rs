@@ -359,12 +359,11 @@ fn a_member_leaves_by_itself_except_where_protection_would_be_lost() {
 /// block after it.
 fn final_change(one: &One, amendment: &Amendment, with_empty: bool) -> Passage {
     let block = one.changing(1, amendment, &one.others()).block;
-    let blocks: Vec<Block> = match with_empty {
-        false => vec![block],
-        true => {
-            let empty = one.block(2, block.hash(), Content::Empty);
-            vec![block, empty]
-        }
+    let blocks: Vec<Block> = if with_empty {
+        let empty = one.block(2, block.hash(), Content::Empty);
+        vec![block, empty]
+    } else {
+        vec![block]
     };
     let last = blocks.last().unwrap();
     let proof = one.certificate(last.view, Verdict::Final(last.hash()));

@@ -232,9 +232,12 @@ fn a_new_key_that_f_plus_1_others_have_heard_need_not_answer_here() {
 #[test]
 fn a_change_that_the_node_cannot_follow_is_neither_approved_nor_proposed_nor_voted_for() {
     let objecting = |one: &mut One| {
-        one.member.config.examine = Examine::new(|amendment| match amendment.text == b"longer" {
-            true => Err("blob-limit = 39 is less than the model's 396 bytes".into()),
-            false => Ok(()),
+        one.member.config.examine = Examine::new(|amendment| {
+            if amendment.text == b"longer" {
+                Err("blob-limit = 39 is less than the model's 396 bytes".into())
+            } else {
+                Ok(())
+            }
         });
     };
     let why = || {

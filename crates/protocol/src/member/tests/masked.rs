@@ -237,9 +237,10 @@ fn a_round_without_a_complete_group_waits_and_says_who_is_missing() {
 fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_list() {
     for lost in [false, true] {
         let mut table = two_groups(1);
-        match lost {
-            true => table.toys.lost.insert(6),
-            false => table.toys.wrong.insert(6),
+        if lost {
+            table.toys.lost.insert(6)
+        } else {
+            table.toys.wrong.insert(6)
         };
         table.pass(100);
         let members = vec![MemberIndex(6)];

@@ -72,9 +72,10 @@ impl TestFederation {
                 let masked = vector(i, list.root);
                 self.shelves[i].extend([masked.vector.hash, masked.transcript.hash]);
                 let lost = WorkError::Refused("the secret is lost".into());
-                let result = match self.toys.lost.contains(&i) {
-                    true => Err(lost),
-                    false => Ok(masked),
+                let result = if self.toys.lost.contains(&i) {
+                    Err(lost)
+                } else {
+                    Ok(masked)
                 };
                 Answer::Masked {
                     list: list.root,

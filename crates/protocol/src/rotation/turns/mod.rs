@@ -122,9 +122,10 @@ impl Turns {
                     *trust = trust.saturating_sub(LOST_VIEW);
                 }
                 for (member, trust) in (0..).map(MemberIndex).zip(&mut self.trust) {
-                    *trust = match authors.contains(&member) {
-                        true => FULL_TRUST.min(*trust + 1),
-                        false => trust.saturating_sub(1),
+                    *trust = if authors.contains(&member) {
+                        FULL_TRUST.min(*trust + 1)
+                    } else {
+                        trust.saturating_sub(1)
                     };
                 }
                 self.order = draw(epoch.seed(), view, &self.trust).into();

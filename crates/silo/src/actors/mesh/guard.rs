@@ -110,9 +110,10 @@ impl Guard {
         self.counters.add(|counts| counts.dropped += 1);
         // The first two are no fault of the member, and the mute had its own notice.
         let silent = matches!(why, Denied::Stale | Denied::Repeated | Denied::Muted);
-        let times = match silent {
-            true => None,
-            false => self.complain(now, from, ComplaintSubject::Dropped(why)),
+        let times = if silent {
+            None
+        } else {
+            self.complain(now, from, ComplaintSubject::Dropped(why))
         };
         let dropped = |times| Notice::Dropped {
             from,

@@ -165,9 +165,10 @@ pub(crate) fn written(text: &str, decimal: char, thousands: Option<char>) -> Opt
         return Some(WrittenNumber {
             value,
             unit: None,
-            negative: match text.starts_with('-') {
-                true => Negative::Sign,
-                false => Negative::No,
+            negative: if text.starts_with('-') {
+                Negative::Sign
+            } else {
+                Negative::No
             },
         });
     }

@@ -167,9 +167,10 @@ impl Format {
         let grouped = self
             .thousands
             .is_some_and(|mark| text.contains(spaces(mark)));
-        match !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
-            true => Some(text.replacen(self.decimal, ".", 1)),
-            false => Some(plain),
+        if !grouped && text.contains(['e', 'E', 'd', 'D', '+']) {
+            Some(text.replacen(self.decimal, ".", 1))
+        } else {
+            Some(plain)
         }
     }
 
@@ -220,9 +221,10 @@ impl Format {
         for (mark, name) in [('\'', "apostrophe"), (' ', "space"), ('_', "underscore")] {
             let german = grammar::written(text, ',', Some(mark)).is_some();
             if self.thousands != Some(mark) && (sample(mark).is_some() || german) {
-                let comma = match german && sample(mark).is_none() && self.decimal == '.' {
-                    true => ", decimal = \",\"",
-                    false => "",
+                let comma = if german && sample(mark).is_none() && self.decimal == '.' {
+                    ", decimal = \",\""
+                } else {
+                    ""
                 };
                 return Some(format!(
                     "; is the {name} between thousands? Then say so in `format`: thousands = \
@@ -355,12 +357,13 @@ impl Format {
                 ": say in `format` which `encoding` it has, for example \"windows-1252\"",
             ));
         }
-        match text.contains('\0') {
-            true => Err(failed(
+        if text.contains('\0') {
+            Err(failed(
                 "it holds zero bytes, which no text has".into(),
                 ": save it as CSV in UTF-8",
-            )),
-            false => Ok(text.into_owned()),
+            ))
+        } else {
+            Ok(text.into_owned())
         }
     }
 }
@@ -404,9 +407,10 @@ fn spaces(mark: char) -> char {
 
 /// How a decimal mark is written in `format`.
 fn decimals(mark: char, thousands: Option<char>) -> String {
-    match thousands == Some(mark) {
-        true => format!("decimal = \"{mark}\" without `thousands`"),
-        false => format!("decimal = \"{mark}\""),
+    if thousands == Some(mark) {
+        format!("decimal = \"{mark}\" without `thousands`")
+    } else {
+        format!("decimal = \"{mark}\"")
     }
 }
 

@@ -128,13 +128,14 @@ impl ImagesConfig {
         let fraction = self
             .fraction
             .is_none_or(|fraction| fraction > 0.0 && fraction <= 1.0);
-        match size && rows && fraction {
-            true => Ok(()),
-            false => Err(DataError::Config(
+        if size && rows && fraction {
+            Ok(())
+        } else {
+            Err(DataError::Config(
                 "images: `size` must be from 1 to 1024, `rows` and `test-rows` at least 1, and \
                  `fraction` above 0 and at most 1"
                     .into(),
-            )),
+            ))
         }
     }
 

@@ -105,11 +105,12 @@ impl Grid {
     fn arrange<T: Copy>(&self, values: &[T], number: impl Fn(T) -> f32) -> Vec<f32> {
         let [channels, height, width] = self.shape;
         let area = height * width;
-        match self.channels_last {
-            false => values.iter().map(|&value| number(value)).collect(),
-            true => (0..channels * area)
+        if self.channels_last {
+            (0..channels * area)
                 .map(|at| number(values[(at % area) * channels + at / area]))
-                .collect(),
+                .collect()
+        } else {
+            values.iter().map(|&value| number(value)).collect()
         }
     }
 }

@@ -83,9 +83,10 @@ impl PicturePool {
     /// itself, and for testing or for training.
     pub(crate) fn add(&mut self, set: Labelled, domain: Option<&str>, test: bool) {
         let numbers: Vec<u32> = (0..set.labels.len() as u32).collect();
-        let (train, held_out) = match test {
-            true => (&[][..], &numbers[..]),
-            false => (&numbers[..], &[][..]),
+        let (train, held_out) = if test {
+            (&[][..], &numbers[..])
+        } else {
+            (&numbers[..], &[][..])
         };
         self.add_parts(set, domain, train, held_out);
     }

@@ -245,9 +245,10 @@ fn class_folders(path: &Path) -> Result<Labelled, DataError> {
 
 fn leaf_files(path: &Path, images: Option<&str>) -> Result<Labelled, DataError> {
     let found = leaf::read(path)?;
-    let own: PathBuf = match path.is_dir() {
-        true => path.to_owned(),
-        false => path.parent().unwrap_or(Path::new("")).to_owned(),
+    let own: PathBuf = if path.is_dir() {
+        path.to_owned()
+    } else {
+        path.parent().unwrap_or(Path::new("")).to_owned()
     };
     let kept = match found.rows {
         leaf::LeafRows::Numbers { width, values } => {

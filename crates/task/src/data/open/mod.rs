@@ -143,9 +143,10 @@ pub fn bytes(path: &Path) -> Result<Vec<u8>, DataError> {
         };
         failed(error.to_string(), hint)
     })?;
-    match bytes.starts_with(GZIP) {
-        true => decompressed(&bytes, file::DATA).map_err(|(reason, hint)| failed(reason, hint)),
-        false => Ok(bytes),
+    if bytes.starts_with(GZIP) {
+        decompressed(&bytes, file::DATA).map_err(|(reason, hint)| failed(reason, hint))
+    } else {
+        Ok(bytes)
     }
 }
 

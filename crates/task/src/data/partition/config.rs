@@ -105,11 +105,14 @@ fn hundred() -> usize {
 impl PartitionConfig {
     /// Whether its settings are in range, and the source has what it needs.
     pub(super) fn check(&self, population: &RowsToPartition<'_>) -> Result<(), String> {
-        let positive = |name: &str, value: f64| match value > 0.0 && value.is_finite() {
-            true => Ok(()),
-            false => Err(format!(
-                "`{name}` of a partition must be above 0, not {value}"
-            )),
+        let positive = |name: &str, value: f64| {
+            if value > 0.0 && value.is_finite() {
+                Ok(())
+            } else {
+                Err(format!(
+                    "`{name}` of a partition must be above 0, not {value}"
+                ))
+            }
         };
         let least = |name: &str, value: usize| match value {
             0 => Err(format!("`{name}` of a partition must be at least 1")),
@@ -158,22 +161,26 @@ impl PartitionConfig {
             Self::ThreeClients { a, b } => {
                 positive("a", *a)?;
                 positive("b", *b)?;
-                match a + b <= 1.0 + 1e-9 && population.classes >= 2 {
-                    true => Ok(()),
-                    false => Err(format!(
+                if a + b <= 1.0 + 1e-9 && population.classes >= 2 {
+                    Ok(())
+                } else {
+                    Err(format!(
                         "`three-clients` shares the rows of half of at least 2 classes: expected `a` and \
                          `b` of at most 1 together, found {a} and {b} for {} classes",
                         population.classes
-                    )),
+                    ))
                 }
             }
-            Self::Users { .. } => match population.users.is_empty() {
-                true => Err(
+            Self::Users { .. } => {
+                if population.users.is_empty() {
+                    Err(
                     "the partition goes by users, and the rows have none: only files of LEAF do"
                         .into(),
-                ),
-                false => Ok(()),
-            },
+                )
+                } else {
+                    Ok(())
+                }
+            }
         }
     }
 }

@@ -194,9 +194,10 @@ impl Iterator for Lexer<'_> {
                 let ends = |byte: &u8| matches!(byte, b'\r' | b'\n') || *byte == self.delimiter;
                 let end = rest.iter().position(ends).unwrap_or(rest.len());
                 let cell = &self.text[self.at..self.at + end];
-                record.cells.push_field(match self.trim {
-                    true => cell.trim_matches(is_blank),
-                    false => cell,
+                record.cells.push_field(if self.trim {
+                    cell.trim_matches(is_blank)
+                } else {
+                    cell
                 });
                 self.at += end;
             }

@@ -233,10 +233,7 @@ fn total(records: &[CsvRecord]) -> Option<String> {
 pub(crate) fn tidied(raw: &[String]) -> (Vec<String>, Option<String>) {
     let tidy = |name: &String| -> String {
         let seen = name.chars().filter(|letter| !is_invisible(*letter));
-        let spaced = seen.map(|letter| match letter.is_whitespace() {
-            true => ' ',
-            false => letter,
-        });
+        let spaced = seen.map(|letter| if letter.is_whitespace() { ' ' } else { letter });
         spaced.collect::<String>().trim_matches(is_blank).to_owned()
     };
     let tidied: Vec<String> = raw.iter().map(tidy).collect();

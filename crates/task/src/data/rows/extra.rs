@@ -113,13 +113,16 @@ impl<'a> ExtraColumns<'a> {
                 )
             })
         };
-        let group = |place: usize| match self.format.is_missing(cell(place)) {
-            false => Ok(cell(place).to_owned()),
-            true => Err(wrong(
-                place,
-                "the group of the row is needed (`split.group`), so that rows of one group are not in two \
+        let group = |place: usize| {
+            if self.format.is_missing(cell(place)) {
+                Err(wrong(
+                    place,
+                    "the group of the row is needed (`split.group`), so that rows of one group are not in two \
                  parts",
-            )),
+                ))
+            } else {
+                Ok(cell(place).to_owned())
+            }
         };
         Ok(Extra {
             group: self.group.map(group).transpose()?,

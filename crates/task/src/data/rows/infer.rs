@@ -119,9 +119,10 @@ impl ColumnsConfig {
             .partition(|value| rule.holds(value) == Some(true));
         let written = String::from(rule.clone());
         if positive.is_empty() || negative.is_empty() {
-            let (which, there) = match positive.is_empty() {
-                true => ("no row", &negative),
-                false => ("every row", &positive),
+            let (which, there) = if positive.is_empty() {
+                ("no row", &negative)
+            } else {
+                ("every row", &positive)
             };
             return Err(DataError::Config(format!(
                 "`positive = {written:?}` holds for {which}: column {name:?} holds {}",
@@ -167,9 +168,12 @@ fn occurring(
         let cells = file.rows.iter().filter_map(|row| row.cells.get(place));
         let present = cells.filter(|text| !format.is_missing(text));
         let zeros = are_with_zeros(present.clone());
-        let text = |text| match zeros {
-            true => without_zeros(text).unwrap_or(text),
-            false => text,
+        let text = |text| {
+            if zeros {
+                without_zeros(text).unwrap_or(text)
+            } else {
+                text
+            }
         };
         seen.extend(present.map(|cell| text(cell).to_owned()));
     }

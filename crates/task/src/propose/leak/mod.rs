@@ -263,9 +263,10 @@ fn by_order(values: &[f64], wanted: &LeakTarget) -> Option<(f64, What)> {
             .collect()
     };
     let missing = values.iter().any(|value| value.is_nan());
-    let fills: &[f64] = match missing {
-        true => &[f64::NEG_INFINITY, f64::INFINITY],
-        false => &[0.0],
+    let fills: &[f64] = if missing {
+        &[f64::NEG_INFINITY, f64::INFINITY]
+    } else {
+        &[0.0]
     };
     let scores = fills.iter().filter_map(|&with| {
         let values = filled(with);
@@ -277,9 +278,10 @@ fn by_order(values: &[f64], wanted: &LeakTarget) -> Option<(f64, What)> {
         Some(correlation(&ranks(&values), &ranks(&wanted.values))?.abs())
     });
     let best = scores.max_by(f64::total_cmp)?;
-    let (least, what) = match wanted.class {
-        true => (AREA, What::Area),
-        false => (CORRELATION, What::Correlation),
+    let (least, what) = if wanted.class {
+        (AREA, What::Area)
+    } else {
+        (CORRELATION, What::Correlation)
     };
     (best >= least).then_some((best, what))
 }
@@ -317,9 +319,10 @@ fn by_level(levels: &[usize], wanted: &LeakTarget, halves: &[usize]) -> Option<(
         (spread > 0.0).then(|| 1.0 - left / spread)
     };
     let score = score(one, other)?.min(score(other, one)?);
-    let (least, what) = match wanted.class {
-        true => (AREA, What::Area),
-        false => (EXPLAINED, What::Explained),
+    let (least, what) = if wanted.class {
+        (AREA, What::Area)
+    } else {
+        (EXPLAINED, What::Explained)
     };
     (score >= least).then_some((score, what))
 }

@@ -333,9 +333,10 @@ pub fn repeated(silos: &[(String, Table)]) -> Repeated {
         // The sort keeps the order of silos.
         for pair in equal.windows(2) {
             let ((before, _), (silo, _)) = (pair[0], pair[1]);
-            match before == silo {
-                true => found.within += 1,
-                false => found.across += 1,
+            if before == silo {
+                found.within += 1
+            } else {
+                found.across += 1
             }
             counts[silo] += 1;
         }

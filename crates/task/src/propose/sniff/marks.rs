@@ -41,9 +41,10 @@ fn says(text: &str) -> Option<Vec<Says>> {
             if whole.is_empty() && part.is_empty() {
                 return None;
             }
-            Some(vec![match either {
-                true => Says::Either(*mark),
-                false => Says::Decimal(*mark),
+            Some(vec![if either {
+                Says::Either(*mark)
+            } else {
+                Says::Decimal(*mark)
             }])
         }
         // Groups, then decimals.

@@ -82,9 +82,12 @@ fn test_loss(learner: &TableLearner, model: &Params) -> f64 {
 fn constant_loss(learner: &TableLearner) -> f64 {
     let ones: f32 = learner.train.targets().iter().sum();
     let share = (f64::from(ones) + 1.0) / (learner.train.len() as f64 + 2.0);
-    let each = learner.test.targets().iter().map(|&y| match y > 0.5 {
-        true => -share.ln(),
-        false => -(1.0 - share).ln(),
+    let each = learner.test.targets().iter().map(|&y| {
+        if y > 0.5 {
+            -share.ln()
+        } else {
+            -(1.0 - share).ln()
+        }
     });
     each.sum::<f64>() / learner.test.len() as f64
 }

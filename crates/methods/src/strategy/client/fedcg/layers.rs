@@ -143,9 +143,10 @@ mod tests {
             TensorSpec::new("features.11.running_var", [16], Role::Buffer),
             weight("classifier.1", &[10, 16]),
         ];
-        match known {
-            true => Layout::by_depth(tensors),
-            false => Layout::new(tensors),
+        if known {
+            Layout::by_depth(tensors)
+        } else {
+            Layout::new(tensors)
         }
         .unwrap()
     }

@@ -396,21 +396,21 @@ fn domain_sizes(sheet: &Sheet, domains: usize) -> [(&'static str, Kept); 2] {
     let by_rows = sheet.entries.iter().all(|entry| entry.weight.is_some());
     for entry in &sheet.entries {
         let shares = entry.model.tensor(SHARES).unwrap_or_default();
-        let weight = match by_rows {
-            true => entry.share(true),
-            false => 1.0 / sheet.entries.len() as f64,
+        let weight = if by_rows {
+            entry.share(true)
+        } else {
+            1.0 / sheet.entries.len() as f64
         };
         for ((silos, sum), &share) in silos.iter_mut().zip(&mut sums).zip(shares) {
             *silos += u64::from(share > 0.0);
             *sum += weight * f64::from(share);
         }
     }
-    let sizes = match by_rows {
-        true => {
-            let rows = sums.iter().map(|&rows| libm::round(rows) as u64);
-            (DOMAIN_ROWS, Kept::Counts(rows.collect()))
-        }
-        false => (DOMAIN_SHARES, Kept::Numbers(sums)),
+    let sizes = if by_rows {
+        let rows = sums.iter().map(|&rows| libm::round(rows) as u64);
+        (DOMAIN_ROWS, Kept::Counts(rows.collect()))
+    } else {
+        (DOMAIN_SHARES, Kept::Numbers(sums))
     };
     [sizes, (DOMAIN_SILOS, Kept::Counts(silos))]
 }

@@ -106,9 +106,10 @@ impl<'a> FedCgTraining<'a> {
     ) -> Result<f64, LearnError> {
         let silent = self.by.is_silent();
         let label = |row: u32| if silent { 0 } else { labels[row as usize] };
-        let generated = match silent {
-            true => Vec::new(),
-            false => self.graph.generate().map_err(unusable)?,
+        let generated = if silent {
+            Vec::new()
+        } else {
+            self.graph.generate().map_err(unusable)?
         };
         let mut moves = vec![0.0; self.base.len()];
         let none = |made: &Matrix| Matrix::zeros(made.rows(), made.columns());
@@ -225,9 +226,10 @@ impl<'a> FedCgTraining<'a> {
             let moves = self.graph.gradients(layer, made, upstream);
             let moves = moves.map_err(unusable)?;
             let trained = self.graph.layers[layer].trained();
-            let fixed = match self.by.options.learn_lambda {
-                true => trained.len(),
-                false => trained.len() - 1,
+            let fixed = if self.by.options.learn_lambda {
+                trained.len()
+            } else {
+                trained.len() - 1
             };
             let optimisers = &mut self.optimisers[layer];
             let each = trained.into_iter().zip(&moves).zip(optimisers);

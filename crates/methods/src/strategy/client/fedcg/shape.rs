@@ -390,9 +390,10 @@ impl FedCgShape {
 /// The layer whose `A` a tensor of a model is, by its name: empty where there is one `A` for all layers.
 pub(super) fn graph_of(name: &str) -> Option<&str> {
     let own = name.strip_prefix(GRAPH)?.strip_prefix('.')?;
-    match own == ADJACENCY {
-        true => Some(""),
-        false => own.strip_suffix(ADJACENCY)?.strip_suffix('.'),
+    if own == ADJACENCY {
+        Some("")
+    } else {
+        own.strip_suffix(ADJACENCY)?.strip_suffix('.')
     }
 }
 

@@ -79,10 +79,11 @@ pub(crate) fn numbers(state: &State, sheet: &Sheet, members: usize, round: u64) 
         .collect();
     let number = |claimed: Option<u32>| {
         claimed.unwrap_or_else(|| {
-            let number = match taken.len() < most {
-                true => taken.len(),
+            let number = if taken.len() < most {
+                taken.len()
+            } else {
                 // There are as many numbers as members, so that one has no entry.
-                false => taken.iter().position(|taken| !taken).unwrap_or(taken.len()),
+                taken.iter().position(|taken| !taken).unwrap_or(taken.len())
             };
             match taken.get_mut(number) {
                 Some(taken) => *taken = true,

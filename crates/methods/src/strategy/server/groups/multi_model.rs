@@ -244,9 +244,10 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
 
     fn admit(&self, entry: &ModelEntry, round: u64) -> Result<(), String> {
         entry.admit_rows(self.by_rows())?;
-        match self.chooses(round) {
-            true => self.by.validate(entry),
-            false => Ok(()),
+        if self.chooses(round) {
+            self.by.validate(entry)
+        } else {
+            Ok(())
         }
     }
 
@@ -276,9 +277,10 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
             return Err(SettleError::Infeasible("there is no model".into()));
         };
         // With fewer contributions than models, the last of these are as at the start.
-        let before = match self.chooses(round) {
-            true => state.models.clone(),
-            false => vec![initial.clone(); self.models.count],
+        let before = if self.chooses(round) {
+            state.models.clone()
+        } else {
+            vec![initial.clone(); self.models.count]
         };
         let mut updates = Sheet {
             entries: Vec::new(),
@@ -286,9 +288,10 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         };
         let mut updated = Vec::new();
         for (entry, &own) in sheet.entries.iter().zip(assignment) {
-            let models = match self.chooses(round) {
-                true => self.by.updates(entry, own),
-                false => vec![own],
+            let models = if self.chooses(round) {
+                self.by.updates(entry, own)
+            } else {
+                vec![own]
             };
             let copies = models.iter().map(|_| entry.clone());
             updates.entries.extend(copies);

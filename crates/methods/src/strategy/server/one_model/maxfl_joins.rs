@@ -162,9 +162,10 @@ impl LearnerWrapper for JoiningLearner {
 
     fn used(&self, model: &Params, personal: &Params) -> (Params, Params) {
         let (rest, kept) = self.read(personal);
-        match kept.alone {
-            true => (self.own(model, &kept), rest),
-            false => (model.clone(), rest),
+        if kept.alone {
+            (self.own(model, &kept), rest)
+        } else {
+            (model.clone(), rest)
         }
     }
 
@@ -188,10 +189,11 @@ impl LearnerWrapper for JoiningLearner {
             });
         }
         let joins = !kept.trained || self.joins(inner, job.start, &rest, &kept)?;
-        let from = match kept.alone && !joins {
-            true => self.own(job.start, &kept),
+        let from = if kept.alone && !joins {
+            self.own(job.start, &kept)
+        } else {
             // Who leaves begins from the model that all had in common.
-            false => job.start.clone(),
+            job.start.clone()
         };
         let inside = Job {
             start: &from,
@@ -205,10 +207,7 @@ impl LearnerWrapper for JoiningLearner {
             kept.prior = self.weights(&update.shared);
         }
         (kept.alone, kept.trained) = (!joins, true);
-        let model = match joins {
-            true => &update.shared,
-            false => job.start,
-        };
+        let model = if joins { &update.shared } else { job.start };
         Ok(Update {
             shared: self.contributed(model, joins),
             personal: self.write(&update.personal, &kept),

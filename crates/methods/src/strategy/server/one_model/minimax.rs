@@ -216,9 +216,10 @@ impl AssignAndAggregate for Minimax {
 
     fn initial_state(&self, learner: &dyn Learner, seed: u64) -> State {
         let state = State::genesis(learner.initial(seed));
-        match AssignAndAggregate::draws_members(self) {
-            true => draws::seeded(state, seed),
-            false => state,
+        if AssignAndAggregate::draws_members(self) {
+            draws::seeded(state, seed)
+        } else {
+            state
         }
     }
 
@@ -249,9 +250,10 @@ impl AssignAndAggregate for Minimax {
         let none = || LearnError::Failed("there is no model to start from".into());
         let start = state.models.first().ok_or_else(none)?;
         let drawn = self.trains(state, round);
-        let task = match drawn.clients.contains(&participant.member.into()) {
-            true => &plan.task,
-            false => &Task::Keep,
+        let task = if drawn.clients.contains(&participant.member.into()) {
+            &plan.task
+        } else {
+            &Task::Keep
         };
         Ok((0, participant.carry_out(task, start, progress)?))
     }

@@ -155,9 +155,10 @@ mod strength {
     }
 
     pub(crate) fn serialize<S: Serializer>(q: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        match *q == f64::INFINITY {
-            true => serializer.serialize_str("inf"),
-            false => serializer.serialize_f64(*q),
+        if *q == f64::INFINITY {
+            serializer.serialize_str("inf")
+        } else {
+            serializer.serialize_f64(*q)
         }
     }
 

@@ -85,9 +85,10 @@ impl TopologyPrior {
             let models: Vec<_> = all.iter().map(|one| &one.model).collect();
             let learned = self.learn(&models, &vec![start; models.len()])?;
             learned.write(state, &present, members);
-            return Ok(match present.len() == members {
-                true => learned.prior,
-                false => redistributed(prior.to_vec(), &present, &learned.prior),
+            return Ok(if present.len() == members {
+                learned.prior
+            } else {
+                redistributed(prior.to_vec(), &present, &learned.prior)
             });
         }
         let trained = |one: &&MemberContribution| drawn.clients.contains(&one.member);
@@ -134,9 +135,10 @@ impl TopologyPrior {
                 .collect()
         };
         let models = centroids(models)?;
-        let starts = match self.embedding.update {
-            true => centroids(starts)?,
-            false => Vec::new(),
+        let starts = if self.embedding.update {
+            centroids(starts)?
+        } else {
+            Vec::new()
         };
         let topology = self.topology(
             &models.iter().collect::<Vec<_>>(),

@@ -105,11 +105,12 @@ impl<'de> Deserialize<'de> for LeafLabel {
                 Ok(LeafLabel(class.to_string()))
             }
             fn visit_f64<E: Error>(self, class: f64) -> Result<LeafLabel, E> {
-                match class.fract() == 0.0 && (0.0..1e9).contains(&class) {
-                    true => Ok(LeafLabel((class as u64).to_string())),
-                    false => Err(E::custom(format!(
+                if class.fract() == 0.0 && (0.0..1e9).contains(&class) {
+                    Ok(LeafLabel((class as u64).to_string()))
+                } else {
+                    Err(E::custom(format!(
                         "expected a whole number from 0, found {class}"
-                    ))),
+                    )))
                 }
             }
         }
@@ -137,12 +138,13 @@ pub(crate) fn read(path: &Path) -> Result<Leaf, DataError> {
             .map_err(|reason| refused(&file, reason))?;
     }
     leaf.name_classes(&names);
-    match leaf.classes.len() <= CLASSES {
-        true => Ok(leaf),
-        false => Err(refused(
+    if leaf.classes.len() <= CLASSES {
+        Ok(leaf)
+    } else {
+        Err(refused(
             path,
             format!("expected at most {CLASSES} classes, found more"),
-        )),
+        ))
     }
 }
 

@@ -32,15 +32,16 @@ pub(super) fn refused(path: &Path, reason: impl Into<String>) -> DataError {
 /// [`DataError::File`]: a label over the largest number of classes.
 pub(super) fn numbered(path: &Path, labels: &[u32]) -> Result<Vec<String>, DataError> {
     let most = labels.iter().max().copied().unwrap_or(0) as usize;
-    match most < CLASSES {
-        true => Ok((0..=most).map(|class| class.to_string()).collect()),
-        false => Err(refused(
+    if most < CLASSES {
+        Ok((0..=most).map(|class| class.to_string()).collect())
+    } else {
+        Err(refused(
             path,
             format!(
                 "expected classes numbered from 0 to {}, found {most}",
                 CLASSES - 1
             ),
-        )),
+        ))
     }
 }
 
@@ -49,13 +50,14 @@ pub(super) fn numbered(path: &Path, labels: &[u32]) -> Result<Vec<String>, DataE
 /// # Errors
 /// [`DataError::File`] with both numbers.
 pub(super) fn same_count(path: &Path, pictures: usize, labels: usize) -> Result<(), DataError> {
-    match pictures == labels && pictures > 0 {
-        true => Ok(()),
-        false => Err(refused(
+    if pictures == labels && pictures > 0 {
+        Ok(())
+    } else {
+        Err(refused(
             path,
             format!(
                 "expected one label for every picture, found {pictures} pictures and {labels} labels"
             ),
-        )),
+        ))
     }
 }

@@ -54,9 +54,10 @@ impl Array {
         }
         let values = header.kind.values(data)?;
         debug_assert_eq!(values.len(), count);
-        let values = match header.fortran && header.shape.len() > 1 {
-            true => values.reordered(&header.shape),
-            false => values,
+        let values = if header.fortran && header.shape.len() > 1 {
+            values.reordered(&header.shape)
+        } else {
+            values
         };
         let shape = header.shape;
         Ok(Self { shape, values })

@@ -140,9 +140,10 @@ pub(crate) mod tests {
         let mut archive = rawzip::ZipArchiveWriter::new(&mut bytes);
         for (name, content) in arrays {
             let name = format!("{name}.npy");
-            let method = match deflated {
-                true => CompressionMethod::DEFLATE,
-                false => CompressionMethod::STORE,
+            let method = if deflated {
+                CompressionMethod::DEFLATE
+            } else {
+                CompressionMethod::STORE
             };
             let (mut entry, config) = archive
                 .new_file(&name)

@@ -38,11 +38,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, String> {
 }
 
 fn sides(width: usize, height: usize) -> Result<(), String> {
-    match (1..=SIDE).contains(&width) && (1..=SIDE).contains(&height) {
-        true => Ok(()),
-        false => Err(format!(
+    if (1..=SIDE).contains(&width) && (1..=SIDE).contains(&height) {
+        Ok(())
+    } else {
+        Err(format!(
             "expected a picture of at most {SIDE}×{SIDE} pixels, found {width}×{height}"
-        )),
+        ))
     }
 }
 
@@ -92,9 +93,10 @@ fn jpeg(bytes: &[u8]) -> Result<Decoded, String> {
     let mut decoder = JpegDecoder::new_with_options(Cursor::new(bytes), options);
     decoder.decode_headers().map_err(|error| damaged(&error))?;
     let grey = decoder.input_colorspace() == Some(ColorSpace::Luma);
-    let (space, channels) = match grey {
-        true => (ColorSpace::Luma, 1),
-        false => (ColorSpace::RGB, 3),
+    let (space, channels) = if grey {
+        (ColorSpace::Luma, 1)
+    } else {
+        (ColorSpace::RGB, 3)
     };
     decoder.set_options(options.jpeg_set_out_colorspace(space));
     let values = decoder.decode().map_err(|error| damaged(&error))?;
@@ -103,14 +105,15 @@ fn jpeg(bytes: &[u8]) -> Result<Decoded, String> {
         .ok_or("it is a JPEG picture without a size")?;
     let (width, height) = (usize::from(info.width), usize::from(info.height));
     sides(width, height)?;
-    match values.len() == channels * width * height {
-        true => Ok(Decoded {
+    if values.len() == channels * width * height {
+        Ok(Decoded {
             channels,
             height,
             width,
             values,
-        }),
-        false => Err("it is a JPEG picture of another size than it says".into()),
+        })
+    } else {
+        Err("it is a JPEG picture of another size than it says".into())
     }
 }
 

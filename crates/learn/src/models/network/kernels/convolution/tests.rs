@@ -69,13 +69,12 @@ fn equals_burns_own(sizes: &ConvolutionSizes, device: &Device) {
         let weight = weight.clone().set_require_grad(moves[1]);
         let bias = bias.clone().detach().set_require_grad(moves[2]);
         let all = (x.clone(), weight.clone(), Some(bias.clone()));
-        let y = match own {
-            true => convolve(all.0, all.1, all.2, sizes.stride, sizes.padding),
-            false => {
-                let (stride, padding) = ([sizes.stride; 2], [sizes.padding; 2]);
-                let options = ConvOptions::new(stride, padding, [1; 2], 1);
-                conv2d(all.0, all.1, all.2, options)
-            }
+        let y = if own {
+            convolve(all.0, all.1, all.2, sizes.stride, sizes.padding)
+        } else {
+            let (stride, padding) = ([sizes.stride; 2], [sizes.padding; 2]);
+            let options = ConvOptions::new(stride, padding, [1; 2], 1);
+            conv2d(all.0, all.1, all.2, options)
         };
         let slope = Tensor::from_inner(slope.clone());
         let gradients = (y.clone() * slope).sum().backward();

@@ -230,9 +230,12 @@ impl Strategy for AutoCsRcfl {
             let value = match before {
                 Some((_, value)) => *value,
                 None => held_out.loss(radius, |fold| {
-                    let part = |&member: &usize| match member == own {
-                        true => (fold, 1.0),
-                        false => (&formed.models[member], 1.0),
+                    let part = |&member: &usize| {
+                        if member == own {
+                            (fold, 1.0)
+                        } else {
+                            (&formed.models[member], 1.0)
+                        }
                     };
                     combined(&self.rule, &members.iter().map(part).collect::<Vec<_>>())
                         .map_err(|error| LearnError::Failed(error.to_string()))

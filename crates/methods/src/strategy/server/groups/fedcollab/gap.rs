@@ -96,9 +96,10 @@ pub(super) fn penalty(gaps: &[f64], rows: &[u64]) -> f64 {
     let each: Vec<f64> = each
         .map(|(gap, &rows)| gap * (rows as f64).sqrt())
         .collect();
-    match each.is_empty() {
-        true => UNKNOWN,
-        false => each.iter().sum::<f64>() / gaps.len() as f64,
+    if each.is_empty() {
+        UNKNOWN
+    } else {
+        each.iter().sum::<f64>() / gaps.len() as f64
     }
 }
 

@@ -373,9 +373,10 @@ impl Strategy for Merging {
             return Ok(Decision::fixed(kept(state, sheet)?));
         }
         let new = self.case(state, sheet)?.decide()?;
-        match self.replaces(state, sheet, &new) {
-            true => Ok(new),
-            false => Ok(Decision::fixed(kept(state, sheet)?)),
+        if self.replaces(state, sheet, &new) {
+            Ok(new)
+        } else {
+            Ok(Decision::fixed(kept(state, sheet)?))
         }
     }
 

@@ -77,11 +77,12 @@ impl Merging {
         sheet: &Sheet,
         new: &Decision,
     ) -> Result<(), Objection> {
-        match self.replaces(state, sheet, new) {
-            true => Err(Objection::Infeasible(
+        if self.replaces(state, sheet, new) {
+            Err(Objection::Infeasible(
                 "it keeps the present groups, and new ones have a higher utility".into(),
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 

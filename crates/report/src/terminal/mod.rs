@@ -2,13 +2,12 @@
 
 use std::io::{self, Write};
 
-use lab::summary::{FaultInfo, LeftOutMembers, ModelKind, Refused, TrainingFailed, Unusable};
-
-use lab::summary::ViewLead;
-
-use super::story::{SiloStory, Story};
+use lab::summary::{
+    FaultInfo, LeftOutMembers, ModelKind, Refused, TrainingFailed, Unusable, ViewLead,
+};
 
 use super::comparison::{Cell, ComparisonTable};
+use super::story::{SiloStory, Story};
 use super::verdict::{between, verdict};
 use super::{letter, numbers, references};
 
@@ -143,9 +142,10 @@ fn rows(
             lines.silo(out, silo, row, &coalition(silo, false), gain)?;
         }
     }
-    let over = match comparison.common == story.silos.len() || comparison.common == 0 {
-        true => "mean of silos".to_owned(),
-        false => format!("mean of {}", comparison.common),
+    let over = if comparison.common == story.silos.len() || comparison.common == 0 {
+        "mean of silos".to_owned()
+    } else {
+        format!("mean of {}", comparison.common)
     };
     if tested {
         lines.mean(out, &over, &story.silos, &comparison.means)?;
@@ -272,9 +272,10 @@ fn cells(cells: &[Option<Cell>], widths: &[usize], colour: bool) -> String {
 /// `mae in points, lower is better`.
 pub(crate) fn metric(story: &Story) -> String {
     let metric = &story.metric;
-    let unit = match metric.unit.is_empty() {
-        true => String::new(),
-        false => format!(" in {}", metric.unit),
+    let unit = if metric.unit.is_empty() {
+        String::new()
+    } else {
+        format!(" in {}", metric.unit)
     };
     let better = if metric.higher_is_better {
         "higher"
@@ -304,9 +305,10 @@ fn coalitions(out: &mut impl Write, story: &Story) -> io::Result<()> {
 
 fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
     let views = &story.timeline;
-    let listed: Vec<&ViewLead> = match views.len() > MANY_VIEWS {
-        true => views.iter().filter(|view| view.result != "final").collect(),
-        false => views.iter().collect(),
+    let listed: Vec<&ViewLead> = if views.len() > MANY_VIEWS {
+        views.iter().filter(|view| view.result != "final").collect()
+    } else {
+        views.iter().collect()
     };
     writeln!(out, "\nLeads:")?;
     for view in listed.iter().take(MANY_VIEWS) {
@@ -337,12 +339,13 @@ fn leads(out: &mut impl Write, story: &Story) -> io::Result<()> {
     for (view, next) in story.hand_overs().take(MANY_VIEWS) {
         if let Some(next) = next {
             let (round, lead) = (view.round, numbers::plain(&next.lead));
-            let line = match next.round == round {
-                true => format!(
+            let line = if next.round == round {
+                format!(
                     "  {lead} took over round {round} from {}",
                     numbers::plain(&view.lead)
-                ),
-                false => format!("  {lead} led after view {}", view.view),
+                )
+            } else {
+                format!("  {lead} led after view {}", view.view)
             };
             wrapped(out, 6, &line)?;
         }
@@ -434,9 +437,10 @@ pub(crate) fn unusable(story: &Story) -> Vec<(String, String)> {
         let found = || all.iter().filter(|one| one.model == kind);
         let names: Vec<String> = found().map(|one| one.silo.clone()).collect();
         let first = found().next()?;
-        let subject = match names.len() == silos && silos > 1 {
-            true => format!("{what} at all {silos} silos"),
-            false => format!("{what} at {}", numbers::names(&names, 12)),
+        let subject = if names.len() == silos && silos > 1 {
+            format!("{what} at all {silos} silos")
+        } else {
+            format!("{what} at {}", numbers::names(&names, 12))
         };
         Some((
             subject,
@@ -534,66 +538,4 @@ pub fn wrapped(out: &mut dyn Write, indent: usize, text: &str) -> io::Result<()>
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::fixture;
-
-    fn text(story: &Story, colour: bool) -> String {
-        let mut out = Vec::new();
-        write(&mut out, story, colour).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn the_report_has_leads_failed_views_reasons_and_hand_overs() {
-        let text = text(&fixture::story(8, 2, 4), false);
-        for part in [
-            "a federation of 8 silos, strategy cs-rcfl, 4 rounds, seed 7",
-            "nullified after 2.0 s: the lead was silent",
-            "left-out-reason",
-            "took over round 2 from",
-            "A    4 silos",
-            "refused-reason",
-            "charge-text",
-            "memo      off",
-            "safety    S1–S9 held after each of 54,321 events",
-        ] {
-            assert!(text.contains(part), "{part} is missing in\n{text}");
-        }
-    }
-
-    #[test]
-    fn lines_are_at_most_a_hundred_columns_and_without_colour_by_default() {
-        for silos in [1, 8, 100] {
-            let mut story = fixture::story(silos, 3.min(silos), 40);
-            story.silos[0].name = "a hospital with a name that goes on and on for no reason".into();
-            story.silos[0].samples = 1_234_567;
-            let text = text(&story, false);
-            for line in text.lines() {
-                assert!(line.chars().count() <= 100, "{line}");
-                assert!(!line.contains('\u{1b}'));
-            }
-        }
-    }
-
-    #[test]
-    fn only_the_best_values_are_coloured() {
-        let story = fixture::story(4, 2, 2);
-        let comparison = ComparisonTable::of(&story);
-        let rows = comparison.rows.iter();
-        let rows = rows.chain([&comparison.means, &comparison.row_means]);
-        let best = rows.flatten().flatten().filter(|cell| cell.best).count();
-        assert!(best >= 1);
-        assert_eq!(text(&story, true).matches("\u{1b}[1;32m").count(), best);
-    }
-
-    #[test]
-    fn an_empty_federation_has_a_report_without_a_table() {
-        let mut story = fixture::story(1, 1, 1);
-        story.silos.clear();
-        story.rounds.clear();
-        story.timeline.clear();
-        assert!(text(&story, false).contains("Nothing was measured"));
-    }
-}
+mod tests;
