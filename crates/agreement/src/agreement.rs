@@ -93,7 +93,8 @@ impl Agreement {
         }
     }
 
-    /// The same, also for rounds that members of this program cannot carry out.
+    /// Reads an agreement like [`parse`](Self::parse), but also accepts rounds that this program cannot carry
+    /// out.
     ///
     /// # Errors
     /// [`ConfigError::At`]: the first error in the text.

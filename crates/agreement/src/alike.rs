@@ -14,7 +14,7 @@ use unicode_security::skeleton;
 /// Why a name should not be in a roster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookError {
-    /// It looks like the name of another member.
+    /// The name looks like the name of another member.
     #[error(
         "{name:?} (key {key}) looks like {other:?} (key {other_key}): give the members names that people \
          can tell apart"
@@ -22,14 +22,14 @@ pub enum LookError {
     Alike {
         /// The name.
         name: String,
-        /// Its key.
+        /// Key of the member with this name.
         key: PublicKey,
         /// The other name.
         other: String,
         /// The other member's key.
         other_key: PublicKey,
     },
-    /// It mixes scripts in one word.
+    /// The name mixes scripts in one word.
     #[error(
         "{name:?} (key {key}) has letters of several scripts in the word {word:?}, which may look like \
          another one: {letters}"
@@ -37,11 +37,11 @@ pub enum LookError {
     Mixed {
         /// The name.
         name: String,
-        /// Its key.
+        /// Key of the member with this name.
         key: PublicKey,
         /// The word.
         word: String,
-        /// Its letters outside of ASCII, by number.
+        /// Letters of the word outside of ASCII, by number.
         letters: String,
     },
 }

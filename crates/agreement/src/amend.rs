@@ -19,19 +19,19 @@ pub enum AmendError {
     /// An error in the text.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// It changes what has to stay.
+    /// The amendment changes a value that has to stay as long as the federation runs.
     #[error(
         "an amendment cannot change {what} (`{key}`: {before} before, {after} after): a new federation \
          can, which goes on from a model of this one (`rota federation continue`)"
     )]
     Fixed {
-        /// What it is, in words.
+        /// What the key stands for, in words.
         what: &'static str,
         /// The key.
         key: String,
-        /// Its value in the agreement in force.
+        /// Value of the key in the agreement in force.
         before: String,
-        /// Its value in the amendment.
+        /// Value of the key in the amendment.
         after: String,
     },
     /// A character in the text that nobody sees, or that changes how the rest is shown.
@@ -45,7 +45,7 @@ pub enum AmendError {
         /// The character.
         code: u32,
     },
-    /// The same in a value, where it is written as an escape.
+    /// A value with an invisible character, or one that changes how the rest is shown, written as an escape.
     #[error(
         "the value of `{key}` has a character that is invisible or changes how the rest is shown: write \
          it without"

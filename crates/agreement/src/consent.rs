@@ -24,10 +24,10 @@ use crate::source::TomlText;
 const FORMAT: u32 = 1;
 /// Keeps these signatures apart from all others that a member's key makes.
 const LABEL: &str = "rota: consent to the agreement of a federation, 1";
-/// The same for the agreement of a later epoch.
+/// Label of a signature under the agreement of a later epoch.
 const CHANGED: &str = "rota: consent to the changed agreement of a federation, 1";
 
-/// The same for the contents of an agreement, whichever change brings them into force.
+/// Label of a signature under the contents of an agreement, whichever change brings them into force.
 const CONTENTS: &str = "rota: consent to the contents of an agreement of a federation, 1";
 
 /// A signed consent.
@@ -159,7 +159,7 @@ impl Consent {
         })
     }
 
-    /// Whether it is a member's consent to this agreement, and whose.
+    /// Checks that this is a member's consent to `agreement`, and returns that member's position.
     ///
     /// # Errors
     /// [`ConsentError`]: why it does not count.

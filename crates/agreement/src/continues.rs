@@ -10,7 +10,7 @@ use protocol::Hash;
 pub struct Continues {
     /// Name of the earlier federation, for people.
     pub name: String,
-    /// Its id.
+    /// Id of the earlier federation.
     pub federation: Hash,
     /// The round after which the model was adopted.
     pub round: u64,

@@ -28,9 +28,9 @@ const MOST: usize = 1000;
 /// A member that joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joining {
-    /// Its name.
+    /// Name of the member.
     pub name: String,
-    /// Its public key.
+    /// Public key of the member.
     pub key: PublicKey,
     /// Most training rows that it may claim; `None`: it declares none.
     pub rows: Option<u64>,
@@ -73,7 +73,7 @@ pub struct NewDraft {
     pub names_shown: bool,
     /// What is learned.
     pub task: TaskConfig,
-    /// How it is learned.
+    /// Strategy by which the members learn.
     pub strategy: StrategyConfig,
     /// The members known so far.
     pub members: Vec<Joining>,
@@ -88,7 +88,7 @@ pub struct Draft {
     pub seed: u64,
     /// What is learned.
     pub task: TaskConfig,
-    /// How it is learned.
+    /// Strategy by which the members learn.
     pub strategy: StrategyConfig,
     /// The members known so far.
     pub members: Vec<Joining>,
@@ -103,12 +103,12 @@ pub enum AddError {
     /// The member does not go with the others.
     #[error("cannot add {name:?}: {why}")]
     Member {
-        /// Its name.
+        /// Name of the member.
         name: String,
         /// What is wrong.
         why: RosterError,
     },
-    /// Its name looks like another one.
+    /// The member's name looks like another one.
     #[error(transparent)]
     Look(#[from] LookError),
     /// The members are not written as tables of their own.

@@ -76,7 +76,7 @@ pub enum TokenError {
         "this invitation is damaged, its checksum does not match: copy the whole line again, or ask for it once more"
     )]
     Damaged,
-    /// What it carries is not what its sender saw.
+    /// The token carries an agreement that does not have the hash that its sender saw.
     #[error(
         "this invitation carries another agreement than its hash says, {found} and not {expected}: do not use it, and ask its sender"
     )]

@@ -9,12 +9,12 @@ use crate::canonical::Canonical;
 /// What is known of a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
-    /// Its path, as in the file. `*` stands for the name of a member; `**` for all keys of a table, and
-    /// the table itself.
+    /// Path of the key, as in the file. `*` stands for the name of a member; `**` for all keys of a table,
+    /// and the table itself.
     pub(crate) path: &'static str,
-    /// What it says, as a noun phrase.
+    /// What the key says, as a noun phrase.
     pub(crate) words: &'static str,
-    /// Whether it has to stay as long as the federation runs.
+    /// Whether the value has to stay as long as the federation runs.
     pub(crate) fixed: bool,
     /// When another value protects less.
     pub(crate) weakens: Weakens,
@@ -26,7 +26,7 @@ pub(crate) struct Key {
 /// members that break the rules, against the curiosity of members, or against strangers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Weakens {
-    /// It protects as much with every value.
+    /// The key protects as much with every value.
     Never,
     /// Every other value has to be looked at, because only its institution knows whether it is right.
     Changed,

@@ -33,15 +33,15 @@ const LABEL: &str = "rota: asks to be admitted, 1";
 /// What an institution says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JoinRequest {
-    /// Its name.
+    /// Name of the institution.
     pub name: String,
-    /// Its key, which signed.
+    /// Key of the institution, which signed the request.
     pub key: PublicKey,
     /// Where its node is reached.
     pub addresses: Vec<String>,
     /// Most training rows that its contributions may claim; `None`: any number.
     pub rows: Option<u64>,
-    /// Its rows that fit the agreement.
+    /// Number of the institution's rows that fit the agreement.
     pub fit: u64,
     /// The federation's id.
     pub federation: Hash,
@@ -81,7 +81,7 @@ pub enum RequestError {
         "the signature of {0} under this request does not hold: do not use it, and ask its sender"
     )]
     Signature(String),
-    /// It is for another federation.
+    /// The request is for another federation.
     #[error("{name} asks to be admitted to another federation, {found} and not {expected}")]
     Federation {
         /// Who asks.
@@ -97,7 +97,7 @@ pub enum RequestError {
          changed since the invitation. Invite it again, with `rota federation invite --config silo.toml`"
     )]
     Changed(String),
-    /// It cannot be a member.
+    /// The institution cannot be a member.
     #[error(transparent)]
     Amend(#[from] AmendError),
 }

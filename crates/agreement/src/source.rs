@@ -22,7 +22,7 @@ pub struct FileError {
 pub struct TomlText<'a> {
     /// The file, as errors name it.
     pub file: &'a str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'a str,
 }
 

@@ -18,9 +18,9 @@ const CHECKSUM: usize = 8;
 
 /// Why a line cannot be read.
 pub(crate) enum TokenFault {
-    /// It does not begin as it should.
+    /// The line does not begin as it should.
     Form,
-    /// It is of another version of the program.
+    /// The line is of another version of the program.
     Version(String),
     /// Some of its characters were lost or changed.
     Damaged,

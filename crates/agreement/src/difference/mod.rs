@@ -17,8 +17,8 @@ const SILO: &str = "silo";
 /// One key that another agreement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// Its path as in `federation.toml`, with the name of a member in place of its position. `silo.NAME`
-    /// alone is a member that comes or goes, `silo` alone the order of those that stay.
+    /// Path of the key as in `federation.toml`, with the name of a member in place of its position.
+    /// `silo.NAME` alone is a member that comes or goes, `silo` alone the order of those that stay.
     pub key: String,
     /// The value before, as it would be written; `None` where there was none.
     pub before: Option<String>,
@@ -28,7 +28,7 @@ pub struct Changed {
     pub words: Option<&'static str>,
     /// Why the new value protects less than the one before; `None` where it does not.
     pub weaker: Option<&'static str>,
-    /// Whether it has to stay as long as the federation runs.
+    /// Whether the value has to stay as long as the federation runs.
     pub fixed: bool,
     /// Whether the new value has characters that are invisible or change how others are shown.
     pub(crate) hidden: bool,
