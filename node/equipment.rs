@@ -15,9 +15,9 @@ use task::{TaskConfig, data::DataError, metrics::Metric};
 /// What a silo learns with.
 #[derive(Clone)]
 pub struct Equipment {
-    /// Its own rows and model family, without a strategy.
+    /// The silo's own rows and model family, without a strategy.
     pub plain: StudySilo,
-    /// The same as the strategy equips it.
+    /// The learner of the silo as the strategy equips it.
     pub equipped: Arc<dyn Learner>,
     /// The metric that the members agreed to compare.
     pub metric: Metric,
@@ -53,8 +53,8 @@ impl Equipment {
         })
     }
 
-    /// The same without anybody's rows: layouts and initial models are right, and nothing can be
-    /// trained or measured.
+    /// Equipment without anybody's rows: layouts and initial models are right, and nothing can be trained or
+    /// measured.
     ///
     /// # Errors
     /// [`DataError`]: a task without a schema, one that contradicts itself, or one whose initial model
@@ -74,7 +74,7 @@ impl Equipment {
         }
     }
 
-    /// The same where only layouts matter: the initial model may be another one.
+    /// Equipment of which only the layouts matter: the initial model may be another one.
     ///
     /// # Errors
     /// [`DataError`]: a task without a schema, or one that contradicts itself.

@@ -10,7 +10,7 @@ pub(crate) fn key(number: u8) -> SecretKey {
     SecretKey::from_bytes(&[number; 32])
 }
 
-/// So many members, `silo 0` and on, with the keys from this number on.
+/// `n` members, `silo 0` and on, with the keys from number `first` on.
 pub(crate) fn silos(n: u8, first: u8) -> Vec<Silo> {
     let silo = |member: u8| Silo {
         name: format!("silo {member}"),

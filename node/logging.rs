@@ -32,7 +32,7 @@ pub struct LogSettings<'a> {
     pub many_runs: bool,
     /// Whether lines have a time.
     pub timed: bool,
-    /// How it is written.
+    /// Format of the lines.
     pub format: LogFormat,
     /// A collector for traces.
     pub otlp: Option<&'a str>,

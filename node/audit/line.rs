@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AuditLine {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub line: u64,
     /// When it was written, in UTC.
     pub at: String,
-    /// What it says.
+    /// What the line says.
     #[serde(flatten)]
     pub event: AuditEvent,
     /// Hash of the bytes of the line before it; of the first line, a hash of the federation and the
@@ -41,18 +41,18 @@ pub enum AuditEvent {
         /// The view in its header, if its kind has one.
         #[serde(skip_serializing_if = "Option::is_none")]
         view: Option<u64>,
-        /// Its size in bytes.
+        /// Size of the message in bytes.
         bytes: u64,
-        /// Its hash.
+        /// Hash of the message.
         hash: String,
     },
     /// A model, an outcome or a sheet was given to a member that asked for it.
     Blob {
         /// The receiver's name.
         to: String,
-        /// Its size in bytes.
+        /// Size of the blob in bytes.
         bytes: u64,
-        /// Its hash.
+        /// Hash of the blob.
         hash: String,
     },
     /// A member was asked for a blob: the first of these that has it.

@@ -38,7 +38,7 @@ impl Default for LogSizes {
 /// Why a log cannot be continued.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// Its folder.
+    /// The folder of the log cannot be used.
     #[error(transparent)]
     Folder(#[from] StoreOpenError),
     /// A file of it.
@@ -49,7 +49,7 @@ pub enum LogError {
         /// The system's error.
         why: io::Error,
     },
-    /// Its last line cannot be read, so that no line can follow it.
+    /// The last line of the log cannot be read, so that no line can follow it.
     #[error(
         "the last line of the audit log {} cannot be read: {why}; to begin a new log, rename the folder \
          {AUDIT} in the state folder", file.display()
@@ -79,7 +79,7 @@ pub struct AuditLog {
     size: u64,
     /// Number of lines, and the hash of the last.
     last: (u64, Hash),
-    /// The same of the lines that are written.
+    /// Number of lines that are written to the file, and the hash of the last of them.
     written: (u64, Hash),
     /// Lines that are not written yet.
     waiting: Vec<u8>,
@@ -91,7 +91,7 @@ pub struct AuditLog {
 
 /// What a log has when it is opened.
 struct ExistingLog {
-    /// Its files, as in [`AuditLog::files`].
+    /// Files of the log, as in [`AuditLog::files`].
     files: Vec<(u64, Option<(u64, Hash)>)>,
     /// Bytes in the newest file.
     size: u64,

@@ -57,11 +57,11 @@ pub struct Manifest {
     pub made: String,
     /// Name of the federation.
     pub name: String,
-    /// Its id.
+    /// Id of the federation.
     pub federation: String,
     /// Name of the silo.
     pub silo: String,
-    /// Its public key.
+    /// Public key of the silo.
     pub key: String,
     /// Number of changes of the agreement that were in force.
     pub epoch: u64,
@@ -74,7 +74,7 @@ pub struct Manifest {
 /// Why a file is not read as a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the backup {}: {why}", file.display())]
     Unreadable {
         /// The file.
@@ -90,10 +90,10 @@ pub enum ArchiveError {
     Newer {
         /// The file.
         file: PathBuf,
-        /// Its format.
+        /// Format of the backup.
         found: u64,
     },
-    /// It is damaged, or something else.
+    /// The file is damaged, or is no backup.
     #[error("{} is not a whole backup of `rota backup`: {what}; use another one", file.display())]
     Malformed {
         /// The file.

@@ -21,16 +21,16 @@ use crate::store::{self, Owner, StoreOpenError};
 /// Why a backup was not put back.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// It is no whole backup.
+    /// The file is no whole backup.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
     /// The `silo.toml` or the agreement in it cannot be used.
     #[error("the backup cannot be used: {0}")]
     Config(#[from] ConfigError),
-    /// Its key is no key.
+    /// The key in the backup is no key.
     #[error(transparent)]
     Key(#[from] IdentityError),
-    /// Its parts do not belong together.
+    /// The parts of the backup do not belong together.
     #[error("the backup cannot be used: {0}")]
     Mixed(String),
     /// A state is there.
@@ -42,7 +42,7 @@ pub enum RestoreError {
     Used {
         /// The state folder.
         state: PathBuf,
-        /// What it holds, as part of a sentence.
+        /// What the state folder holds, as part of a sentence.
         what: String,
     },
     /// Another file is in the way.
@@ -70,7 +70,7 @@ pub enum RestoreError {
 /// A backup that was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestoredBackup {
-    /// What it is of.
+    /// Manifest of the backup.
     pub manifest: Manifest,
     /// The configuration.
     pub config: PathBuf,

@@ -58,9 +58,9 @@ pub enum BackupError {
 /// A backup that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
-    /// What it is of.
+    /// Manifest of the backup.
     pub manifest: Manifest,
-    /// Its size in bytes.
+    /// Size of the backup in bytes.
     pub size: u64,
 }
 

@@ -23,7 +23,7 @@ pub struct MissingBlocks {
 }
 
 impl MissingBlocks {
-    /// Which rounds are missing, as the subject of a sentence.
+    /// The missing rounds, as the subject of a sentence.
     pub fn what(&self) -> String {
         match (self.from, self.to) {
             (Some(from), Some(to)) if from == to => format!("round {from} is"),

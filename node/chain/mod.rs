@@ -114,14 +114,14 @@ pub struct ChainLink {
     /// The members whose institutions approved the change, or signed the recovery; empty for other blocks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<Who>,
-    /// Whether it is a recovery: all members that were not lost went on without a quorum.
+    /// Whether the block is a recovery: all members that were not lost went on without a quorum.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovery: bool,
     /// The view of its proposal.
     pub view: u64,
     /// The lead of that view; `None` without the agreement.
     pub lead: Option<Who>,
-    /// Its hash.
+    /// Hash of the block.
     pub block: String,
     /// The hash of the block before it.
     pub parent: String,
@@ -290,7 +290,7 @@ impl FinalChain {
 }
 
 impl Who {
-    /// Its name or position, for people.
+    /// Name or position of the member, for people.
     pub fn shown(&self) -> String {
         match self {
             Self::Name(name) => plain(name),

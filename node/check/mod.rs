@@ -51,9 +51,9 @@ pub enum Level {
 pub enum CheckVerdict {
     /// The node can take part, and all others that were tried answer.
     Ready,
-    /// It can take part; other members' nodes do not answer yet.
+    /// The node can take part; other members' nodes do not answer yet.
     Waiting,
-    /// It cannot take part as it is.
+    /// The node cannot take part as it is.
     NotReady,
 }
 
@@ -62,7 +62,7 @@ pub enum CheckVerdict {
 pub struct Finding {
     /// What was looked at, in a word.
     pub topic: &'static str,
-    /// How it was found.
+    /// How serious the finding is.
     pub level: Level,
     /// What was found, in a sentence without a full stop.
     pub text: String,
@@ -116,13 +116,13 @@ impl Finding {
 pub struct CheckResult {
     /// Whether nothing is [`Level::Bad`].
     pub good: bool,
-    /// What it comes to.
+    /// What the check comes to.
     pub verdict: CheckVerdict,
     /// Name of the institution; `None` if its key belongs to no member.
     pub silo: Option<String>,
     /// Name of the federation.
     pub federation: String,
-    /// Its id.
+    /// Id of the federation.
     pub id: String,
     /// Whether the institution's own node runs.
     pub running: bool,
@@ -275,7 +275,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
 }
 
 impl CheckResult {
-    /// It for people, one line each.
+    /// The result for people, one line each.
     pub fn lines(&self) -> Vec<String> {
         let name = self.silo.as_deref().unwrap_or("an institution");
         let mut lines = vec![

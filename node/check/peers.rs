@@ -20,9 +20,9 @@ const AT_ONCE: usize = 32;
 /// A member, and what was found at its addresses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CheckedPeer {
-    /// Its name.
+    /// Name of the member.
     pub member: String,
-    /// Its addresses, in the order of the configuration.
+    /// Addresses of the member, in the order of the configuration.
     pub addresses: Vec<TriedAddress>,
 }
 
@@ -42,7 +42,7 @@ pub struct TriedAddress {
 pub enum AddressOutcome {
     /// The member answered.
     Met(Met),
-    /// It did not.
+    /// The member did not answer.
     Failed(ProbeError),
 }
 

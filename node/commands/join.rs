@@ -194,7 +194,7 @@ fn back(
     Ok(line(name, key, &all, options.rows))
 }
 
-/// The same where members are missing: shows what stands already.
+/// The answer to an invitation whose members are not complete yet: shows what stands already.
 fn too_early(
     options: &JoinFederation,
     invitation: &Invitation,

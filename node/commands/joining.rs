@@ -121,7 +121,8 @@ fn rows_before(folder: &Path) -> Option<FormerRows> {
 struct FormerRows(OwnRows);
 
 impl FormerRows {
-    /// The same names, codes and format, of these files where some are given, and without these columns.
+    /// Applies the former names, codes and format to `files`, where some are given, without the columns in
+    /// `ignore`.
     fn with(
         mut self,
         files: &[PathBuf],

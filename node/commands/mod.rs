@@ -202,7 +202,7 @@ pub enum NodeCommandError {
         model: String,
         /// The agreement's file.
         file: PathBuf,
-        /// Its federation.
+        /// The federation of the agreement.
         agreed: String,
     },
     /// Something that TOML cannot express.

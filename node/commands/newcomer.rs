@@ -17,7 +17,7 @@ use crate::cli::{JoinFederation, quoted};
 
 /// How an institution comes to be in the agreement in force.
 enum EntryWay {
-    /// It is: the members admitted it, or replaced its key.
+    /// The institution is in it: the members admitted it, or replaced its key.
     In,
     /// The members have to replace its key.
     Rekey,

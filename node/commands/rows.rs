@@ -75,8 +75,8 @@ pub(super) fn fitting(
 /// Whether numbers far from the usual ones stand in the way of a signature.
 #[derive(PartialEq, Eq)]
 pub(super) enum Doubts {
-    /// They do, until somebody has looked.
+    /// Such numbers prevent the signature, until somebody has looked.
     Refuse,
-    /// They are said.
+    /// Such numbers are only reported.
     Say,
 }

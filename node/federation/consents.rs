@@ -9,7 +9,7 @@ use protocol::MemberIndex;
 /// Consents to an agreement.
 #[derive(Debug, Clone, Default)]
 pub struct GivenConsents {
-    /// Those that hold: member and consent, ascending by member, one for each.
+    /// Consents that hold: member and consent, ascending by member, one for each.
     pub by: Vec<(MemberIndex, Consent)>,
     /// Files that do not count, one sentence each.
     pub problems: Vec<String>,
@@ -53,7 +53,7 @@ pub fn consents_beside(file: &Path, agreement: &Agreement) -> GivenConsents {
 }
 
 impl GivenConsents {
-    /// It in sentences, one line each.
+    /// The consents in sentences, one line each.
     pub fn lines(&self, agreement: &Agreement) -> Vec<String> {
         let roster = &agreement.epoch.roster;
         let mut lines: Vec<_> = self

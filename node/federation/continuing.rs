@@ -18,9 +18,9 @@ use task::{TaskConfig, data::DataError};
 /// What the new federation does differently from the earlier one.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Its name.
+    /// Name of the new federation.
     pub name: Option<String>,
-    /// Its rounds.
+    /// Rounds of the new federation.
     pub rounds: Option<u64>,
     /// The strategy, with the same training and defaults for its own options.
     pub strategy: Option<String>,
@@ -37,7 +37,7 @@ pub struct StartModel {
     pub model: Params,
     /// The federation.
     pub federation: Hash,
-    /// Its name.
+    /// Name of the federation.
     pub name: String,
     /// The round after which it was adopted.
     pub round: u64,

@@ -25,7 +25,7 @@ pub struct Join<'a> {
     pub agreement: &'a Agreement,
     /// The text of its file.
     pub text: &'a str,
-    /// Its position in the roster.
+    /// Position of the institution in the roster.
     pub me: MemberIndex,
     /// The file of its key.
     pub identity: &'a Path,

@@ -19,13 +19,13 @@ pub struct Printed<'a> {
     pub agreement: &'a Agreement,
     /// The institution's place in it.
     pub me: MemberIndex,
-    /// How it stands to the agreement, in a sentence.
+    /// How the institution stands to the agreement, in a sentence.
     pub consent: &'a str,
     /// The signed consents that are here, one line each.
     pub consents: &'a [String],
     /// The decisions so far; `None` before the node has run.
     pub chain: Option<&'a FinalChain>,
-    /// Which day it is, for people.
+    /// Date of the page, for people.
     pub date: &'a str,
     /// The configuration of the node.
     pub config: &'a Path,

@@ -33,8 +33,8 @@ pub fn weighs_by_rows(agreement: &Agreement) -> bool {
     found.map_or(true, |first| first.plan.weights)
 }
 
-/// Which members may claim any number of rows although models are weighed by them, and what that means,
-/// in one sentence; none where all have declared theirs, or none weighs more than half.
+/// The members that may claim any number of rows although models are weighed by rows, and what that means, in
+/// one sentence; none where all have declared their rows, or none weighs more than half.
 pub fn undeclared(agreement: &Agreement) -> Option<String> {
     let roster = &agreement.epoch.roster;
     let names = roster.undeclared();

@@ -27,7 +27,7 @@ pub(super) struct FormerJournal {
 /// What a final block says of its round.
 struct Final {
     epoch: Hash,
-    /// Whether it is the first of its epoch.
+    /// Whether the block is the first of its epoch.
     first: bool,
     view: u64,
     /// The round; `None` for other blocks.

@@ -17,10 +17,10 @@ pub enum Unsigned {
          `rota federation sign --config silo.toml`", .0.display()
     )]
     Missing(PathBuf),
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(ConfigError),
-    /// It does not hold.
+    /// The consent does not hold.
     #[error("the signed consent in {} does not count: {why}", file.display())]
     Refused {
         /// The file.
@@ -28,12 +28,12 @@ pub enum Unsigned {
         /// Why not.
         why: ConsentError,
     },
-    /// It is another member's.
+    /// The consent is another member's.
     #[error("the signed consent in {} is that of {name}: `consent` names this institution's own", file.display())]
     Foreign {
         /// The file.
         file: PathBuf,
-        /// Whose it is.
+        /// Name of the member whose consent it is.
         name: String,
     },
 }

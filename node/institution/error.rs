@@ -17,22 +17,22 @@ use crate::store::StoreOpenError;
 /// Why a node did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
-    /// Its configuration.
+    /// The node's configuration cannot be used.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The silo's data.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// Its journal or blobs.
+    /// The node's journal or blobs cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreOpenError),
     /// The log of what it sends.
     #[error(transparent)]
     Audit(#[from] LogError),
-    /// Its key.
+    /// The node's key cannot be read.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// Its signed consent.
+    /// The institution has not signed the agreement.
     #[error(transparent)]
     Unsigned(#[from] Unsigned),
     /// The changes of the agreement in its journal.
@@ -52,10 +52,10 @@ pub enum NodeError {
         /// Number of the epoch.
         change: u64,
     },
-    /// Its journal.
+    /// The node's journal cannot be read or written.
     #[error(transparent)]
     Journal(#[from] StoreError),
-    /// Its key is in no agreement.
+    /// The node's key is in no agreement.
     #[error(
         "the key {key} in {} is not in the roster of {federation}: use the key file of a member, or ask \
          the members to admit it with `rota federation admit NAME {key} ADDRESS`, and start with \
@@ -69,7 +69,7 @@ pub enum NodeError {
         /// Name of the federation.
         federation: String,
     },
-    /// Its network.
+    /// The node's network does not work.
     #[error(transparent)]
     Mesh(#[from] MeshError),
     /// The page and the metrics.
@@ -78,7 +78,7 @@ pub enum NodeError {
     /// The silo itself.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
-    /// It stopped by itself.
+    /// The silo stopped by itself.
     #[error(transparent)]
     Stopped(Stopped),
     /// The operating system refused threads or signals.

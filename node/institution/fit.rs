@@ -175,7 +175,7 @@ pub fn misfits(survey: &Survey) -> Vec<String> {
 }
 
 impl RowsFit {
-    /// It in sentences, one line each.
+    /// The findings in sentences, one line each.
     pub fn lines(&self) -> Vec<String> {
         let Self {
             rows,

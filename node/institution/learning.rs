@@ -59,7 +59,7 @@ impl Institution {
         })
     }
 
-    /// The same to measure models with, so without a program.
+    /// What the silo learns with, for measuring models, so without a program.
     ///
     /// # Errors
     /// As [`equipment`](Self::equipment); [`DataError::Config`] where only a program can measure.
@@ -83,7 +83,7 @@ impl Institution {
         Equipment::new(&self.agreement, silo, metric, start, &radius)
     }
 
-    /// Its data and the agreed model, and the agreed metric.
+    /// The silo's data with the agreed model, and the agreed metric.
     fn silo(&self) -> Result<(StudySilo, Metric), DataError> {
         let task = &self.agreement.task;
         let (study, silo) = match (&self.data, task) {

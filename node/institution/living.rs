@@ -26,7 +26,7 @@ const ANSWERS: usize = 64;
 pub(super) struct Living {
     /// The model that the federation starts from, where it is a given one.
     pub(super) start: Option<Params>,
-    /// Its rows, its model, and the strategy.
+    /// The node's rows, model and strategy.
     pub(super) equipment: Equipment,
     _learning: LearningProgram,
 }

@@ -16,7 +16,7 @@ use formatting::numbers;
 pub struct OutputLines {
     json: bool,
     lines: WaitingLines,
-    /// Whether it was said what lines of text are not good for.
+    /// Whether the warning was printed that lines of text are no input for `rota report`.
     begun: Arc<AtomicBool>,
 }
 

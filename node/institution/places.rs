@@ -23,7 +23,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Those in this text of a `silo.toml`, called `name`, which lies in `folder`.
+    /// Places in the text of a `silo.toml`, called `name`, which lies in `folder`.
     ///
     /// # Errors
     /// [`ConfigError`]: it is no `silo.toml`.

@@ -17,8 +17,8 @@ use crate::store;
 
 /// An institution in the epoch in force.
 pub struct Present {
-    /// Its configuration, with the agreement in force, its position in it, and all members with their
-    /// addresses.
+    /// Configuration of the institution, with the agreement in force, its position in it, and all members
+    /// with their addresses.
     pub institution: Institution,
     /// Former members, which may still have to learn that they are none any more; without those whose
     /// key was stolen.
@@ -37,11 +37,11 @@ pub struct Present {
 
 /// Where an institution stands.
 pub enum Membership {
-    /// It is a member.
+    /// The institution is a member.
     Member(Box<Present>),
-    /// It was a member and is none any more.
+    /// The institution was a member and is none any more.
     Left,
-    /// It was never one.
+    /// The institution was never a member.
     Outside,
 }
 

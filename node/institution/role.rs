@@ -18,9 +18,9 @@ use crate::model::{self, HeldRounds};
 
 /// How a silo takes part.
 pub(super) enum NodeRole {
-    /// In rounds.
+    /// The silo takes part in rounds.
     Learner(Box<SiloConfig>),
-    /// It votes on changes only; whether its journal was lost, and what members of former epochs are
+    /// The silo votes on changes only; whether its journal was lost, and what members of former epochs are
     /// answered.
     Bystander(Box<member::Config>, bool, Vec<(Hash, Bytes)>),
 }

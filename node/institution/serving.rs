@@ -43,7 +43,7 @@ pub(super) struct Serving {
 pub(super) struct ComparisonJob {
     /// What the silo learns with.
     pub(super) equipment: Equipment,
-    /// How it would train alone.
+    /// How the silo would train alone.
     pub(super) task: Task,
     /// Seed of the initial model and of the initial personal state.
     pub(super) initial_seed: u64,

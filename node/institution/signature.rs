@@ -16,29 +16,29 @@ use super::consent::consent_in;
 /// How an institution stands to the agreement in force.
 #[derive(Clone)]
 pub enum SignatureState {
-    /// It signed it.
+    /// The institution signed it.
     Signed(Box<Consent>),
-    /// It approved the change that brought it into force.
+    /// The institution approved the change that brought it into force.
     Approved,
-    /// It signed or approved an earlier one, and its policy lets all changes since then go on.
+    /// The institution signed or approved an earlier one, and its policy lets all changes since then go on.
     Policy,
-    /// It has to sign it.
+    /// The institution has to sign it.
     Owed(Box<Owed>),
 }
 
 /// A signature that is missing.
 #[derive(Clone)]
 pub struct Owed {
-    /// Where it is to be.
+    /// File in which the signature is expected.
     file: PathBuf,
     agreement: Agreement,
     key: PublicKey,
-    /// Whether the change admitted it, or replaced its key.
+    /// Whether the change of the agreement admitted the institution, or replaced its key.
     joined: bool,
 }
 
 impl Owed {
-    /// Whether it is there now.
+    /// Whether the signature is there now.
     pub fn is_signed(&self) -> bool {
         consent_in(&self.file, &self.agreement, &self.key).is_ok()
     }

@@ -44,7 +44,7 @@ struct ListeningWait {
 pub(super) enum WaitingChange {
     /// The node takes no part, for this reason.
     Waits(String),
-    /// It takes part again.
+    /// The node takes part again.
     Back,
 }
 
@@ -64,8 +64,8 @@ impl Waiting {
         }
     }
 
-    /// The same for a node that cannot take part under the agreement in force, or that does not
-    /// contribute, each with the reason.
+    /// Adds the reasons why this node cannot take part under the agreement in force (`bystander`), or does
+    /// not contribute (`paused`).
     pub(super) fn with(self, bystander: Option<String>, paused: Option<String>) -> Self {
         Self {
             bystander,
@@ -164,13 +164,13 @@ impl Waiting {
     }
 }
 
-/// What it means that another process uses the key, and what to do.
+/// Explains to people that another process uses the key, and what to do.
 pub(super) const DOUBLED: &str = "another process uses this institution's key at the same time, and \
      this node signs nothing more until it is started again; find and stop the other one first, and if \
      nobody of this institution has started it, the key was stolen: ask another member to propose \
      `rota federation rekey` with a new key";
 
-/// What it means that the journal lacks something that was signed, and what to do.
+/// Explains to people that the journal lacks something that was signed, and what to do.
 pub(super) fn outdated(what: Forgotten) -> String {
     format!(
         "the journal is an older copy, because it lacks {what}, and this node signs nothing more under \

@@ -40,7 +40,7 @@ pub(super) struct NodeWatch {
     pub(super) unused: BTreeSet<PathBuf>,
     /// Where the institution says that it wants to go on without members that are gone.
     pub(super) wish: WishFile,
-    /// What it said last.
+    /// What the institution said last.
     pub(super) wanted: Option<RecoveryWish>,
     /// The institution's signature under the agreement in force, until it is there.
     pub(super) owed: Option<Owed>,

@@ -17,7 +17,7 @@ use super::notes::{self, Noted, ServedNote};
 use crate::equipment::Equipment;
 use formatting::numbers;
 
-/// Which model is meant.
+/// A model of the silo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Which {
     /// The one that the silo serves; before it has chosen one, that of its coalition.
@@ -29,7 +29,7 @@ pub enum Which {
     Global,
 }
 
-/// Which model is meant, and of which round.
+/// A model and its round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The model.
@@ -43,9 +43,9 @@ pub struct Choice {
 pub struct ChosenModel {
     /// The model, in the layout of the agreed family.
     pub model: Params,
-    /// Where it comes from.
+    /// Where the model comes from.
     pub origin: Origin,
-    /// Its metrics on the silo's held-out rows.
+    /// Metrics of the model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,
     /// The comparison behind the choice; empty where there was none.
     pub comparison: Vec<Measured>,

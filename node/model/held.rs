@@ -48,7 +48,7 @@ pub struct HeldRound {
 /// The model of a coalition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldModel {
-    /// Its hash.
+    /// Hash of the model.
     pub hash: Hash,
     /// Contributions that it was made from.
     pub contributions: usize,

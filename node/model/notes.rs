@@ -35,9 +35,9 @@ pub struct ServedNote {
     pub measured: Vec<Measured>,
     /// How the silo's own model was chosen, where it was tuned.
     pub local: Option<Tuned>,
-    /// Its metrics on the silo's held-out rows.
+    /// Metrics of the served model on the silo's held-out rows.
     pub held_out: Option<HeldOut>,
-    /// Hash of its tensors, which are in a file beside this note; `None` where the silo predicts
+    /// Hash of the model's tensors, which are in a file beside this note; `None` where the silo predicts
     /// with several models.
     pub model: Option<String>,
 }

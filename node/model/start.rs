@@ -41,7 +41,7 @@ pub enum StartError {
     Another {
         /// The file.
         path: PathBuf,
-        /// Its hash.
+        /// Hash of the model in the file.
         found: Hash,
         /// The agreed hash.
         agreed: Hash,
@@ -67,7 +67,7 @@ pub enum StartError {
 pub struct GivenStart {
     /// Hash of its canonical safetensors document.
     pub model: Hash,
-    /// Where it comes from, in words.
+    /// Where the model comes from, in words.
     whose: String,
     /// What may be named in place of a file, in words.
     or: &'static str,

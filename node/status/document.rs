@@ -348,7 +348,7 @@ impl HeldOutMetrics {
         }
     }
 
-    /// The same without the unit, for a line about a round.
+    /// The same metric and number of rows without the unit, for a line about a round.
     pub fn brief(&self) -> String {
         self.said("")
     }

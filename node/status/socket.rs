@@ -76,7 +76,7 @@ pub enum SocketError {
          program that runs the node"
     )]
     Format {
-        /// Its format.
+        /// Format of the node's status.
         found: u64,
     },
 }

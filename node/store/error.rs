@@ -41,7 +41,7 @@ pub enum StoreOpenError {
         /// This silo's member.
         ours: MemberIndex,
     },
-    /// The same member wrote it with another key.
+    /// The journal of this member was written with another key.
     #[error(
         "{} was written with the key {found}, but the identity file holds {ours}: use the identity \
          with which the journal was started", path.display()
@@ -62,7 +62,7 @@ pub enum StoreOpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the journal.
         found: u32,
         /// The newest format that this program reads.
         ours: u32,

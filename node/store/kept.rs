@@ -49,11 +49,11 @@ pub fn kept_file(folder: &Path, name: &str) -> Result<Option<Vec<u8>>, StoreOpen
 /// A blob in a state folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoredBlob {
-    /// Its bytes have its hash.
+    /// The bytes of the blob have its hash.
     Good(Bytes),
-    /// Its bytes have this other hash.
+    /// The bytes of the blob have this other hash.
     Damaged(Hash),
-    /// It is not here, or cannot be read.
+    /// The blob is not here, or cannot be read.
     Missing,
 }
 

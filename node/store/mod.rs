@@ -46,9 +46,9 @@ pub(crate) const AGREEMENT: &str = "federation.toml";
 
 /// A folder in use.
 pub struct OpenedStore {
-    /// Its journal, which holds the folder's lock.
+    /// Journal of the silo, which holds the folder's lock.
     pub journal: DiskJournal,
-    /// Its blobs.
+    /// Blobs of the silo.
     pub blobs: DiskBlobs,
     /// Notes for the operator.
     pub notes: Vec<Note>,

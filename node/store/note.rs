@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// A note for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// Other users could read it; their permissions were removed.
+    /// Other users could read the file; their permissions were removed.
     Closed(PathBuf),
-    /// It could not be used and was renamed.
+    /// The file could not be used and was renamed.
     SetAside {
-        /// Its old name.
+        /// Old name of the file.
         from: PathBuf,
-        /// Its new name.
+        /// New name of the file.
         to: PathBuf,
         /// Why, in a sentence.
         why: String,

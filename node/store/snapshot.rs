@@ -34,7 +34,7 @@ pub struct Snapshot {
     pub key: PublicKey,
     /// How far the audit log beside it had come, as that log said it; empty for nothing.
     pub log: Vec<u8>,
-    /// Its records, oldest first.
+    /// Records of the journal, oldest first.
     pub records: Vec<JournalRecord>,
 }
 

@@ -63,7 +63,7 @@ pub enum VerifyError {
 pub struct Verified {
     /// The federation's name.
     pub federation_name: String,
-    /// Its id.
+    /// Id of the federation.
     pub federation: String,
     /// The silo whose journal it is.
     pub silo: String,
@@ -136,7 +136,7 @@ pub fn verify(
 struct StateFolder<'a> {
     folder: &'a Path,
     agreement: &'a Agreement,
-    /// Its place in the first agreement, or behind all members.
+    /// The silo's place in the first agreement, or behind all members.
     me: MemberIndex,
     /// The key that the journal says is its owner's.
     key: PublicKey,

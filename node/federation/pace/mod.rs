@@ -18,9 +18,9 @@ const ROOM: f64 = 1.5;
 /// How long one training takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TrainingPace {
-    /// So long, or as far as its first seconds tell.
+    /// The training takes this long, or as long as its first seconds suggest.
     Takes(Duration),
-    /// Longer than this, after which it was ended.
+    /// The training takes longer than this, after which it was ended.
     Longer(Duration),
 }
 
@@ -42,7 +42,7 @@ pub fn pace(
     timed(learner, task, seed, patience, &|| began.elapsed())
 }
 
-/// The same by a clock that shows the time since the beginning.
+/// Measures one training as [`pace`] does, by a clock that shows the time since the beginning.
 fn timed(
     learner: &dyn Learner,
     task: &Task,
@@ -92,7 +92,7 @@ impl TrainingPace {
         }
     }
 
-    /// It in words.
+    /// The pace in words.
     pub fn words(self) -> String {
         let span = seconds(self.known().as_secs_f64());
         match self {

@@ -14,7 +14,7 @@ struct Slow {
     layout: Arc<Layout>,
     steps: u64,
     step: Duration,
-    /// Whether it says how far it has come.
+    /// Whether the learner reports how far it has come.
     says: bool,
     clock: Mutex<Duration>,
 }

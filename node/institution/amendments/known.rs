@@ -23,7 +23,7 @@ pub struct KnownAmendment {
 }
 
 impl KnownAmendment {
-    /// Its hash.
+    /// Hash of the amendment.
     pub fn hash(&self) -> Hash {
         self.amendment.hash()
     }
@@ -49,7 +49,7 @@ impl KnownAmendment {
         after.map_err(|error| error.to_string())
     }
 
-    /// What it changes, one line each.
+    /// What the amendment changes, one line each.
     ///
     /// # Errors
     /// Why its text cannot be read.

@@ -100,7 +100,7 @@ pub struct Unused {
 }
 
 impl Unused {
-    /// It in a sentence.
+    /// The file and the reason in a sentence.
     pub fn line(&self) -> String {
         format!("{} is not used: {}", self.file.display(), self.why)
     }
@@ -128,7 +128,7 @@ impl AmendmentFolder {
         found
     }
 
-    /// The same without the amendments that are only known.
+    /// What the folder has, without the amendments that are only known.
     pub fn words(&self) -> FoundAmendments {
         let mut found = FoundAmendments::default();
         for path in self.files(WORD) {

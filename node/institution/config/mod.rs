@@ -55,9 +55,9 @@ impl DerefMut for Institution {
 /// The source of a silo's own data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
-    /// Its own rows in files.
+    /// The silo's own rows in files.
     Rows(Box<OwnRows>),
-    /// Its share of the data that the task names.
+    /// The silo's share of the data that the task names.
     Share {
         /// Number of the share, from 1.
         silo: usize,
@@ -66,7 +66,7 @@ pub enum Data {
         /// Folder of data files.
         folder: Option<PathBuf>,
     },
-    /// Its program reads them.
+    /// Data that only the silo's program reads.
     Program,
 }
 
@@ -116,7 +116,7 @@ pub struct Configured {
     pub listen: Vec<String>,
     /// Whether other nodes can connect to it.
     pub reachable: bool,
-    /// Whether it relays between members.
+    /// Whether the node relays between members.
     pub relay: bool,
     /// All members, with their known addresses.
     pub roster: Vec<Contact>,
@@ -148,7 +148,7 @@ impl Configured {
         Self::read(file, None)
     }
 
-    /// The same for a node with this learner.
+    /// Reads a configuration for a node with this learner.
     ///
     /// # Errors
     /// As [`load`](Self::load); or the file names a program that trains.
@@ -226,7 +226,7 @@ impl Institution {
         Configured::load(file)?.with_key()
     }
 
-    /// The same node under another agreement, in which it has position `me`.
+    /// This node under another agreement, in which it has position `me`.
     pub(crate) fn under(&self, agreement: Agreement, me: MemberIndex) -> Self {
         let mut then = self.clone();
         then.me = me;
@@ -234,7 +234,7 @@ impl Institution {
         then
     }
 
-    /// Whether it is a member of the agreement that its configuration names.
+    /// Whether the institution is a member of the agreement that its configuration names.
     pub fn is_first_member(&self) -> bool {
         self.me.at() < self.agreement.epoch.roster.len()
     }

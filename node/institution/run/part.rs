@@ -17,7 +17,7 @@ use crate::model::{self, HeldRounds};
 
 /// The part of a node in an epoch.
 pub(super) struct EpochPart {
-    /// What it learns with; `None` where it can learn nothing under the agreement in force.
+    /// What the node learns with; `None` where it can learn nothing under the agreement in force.
     pub(super) living: Option<Living>,
     /// Why it only listens and votes on changes.
     pub(super) bystander: Option<String>,

@@ -311,7 +311,7 @@ impl NodeStatus {
 }
 
 impl Doing {
-    /// What it does, with whom it waits for: `waiting for the lead, west`.
+    /// What the node does, with whom it waits for: `waiting for the lead, west`.
     pub(crate) fn doing(&self) -> String {
         match &self.lead {
             Some(lead) if !self.complete && !self.leads && self.phase.ends_with("the lead") => {

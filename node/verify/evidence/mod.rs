@@ -43,9 +43,9 @@ pub struct EvidenceFile {
     pub member: Accused,
     /// How many changes of the agreement there had been when it signed the messages.
     pub epoch: u64,
-    /// What it did, in words. Only for people: the messages show it.
+    /// What the member did, in words. Only for people: the messages show it.
     pub charge: String,
-    /// What it did, in a few words without blanks.
+    /// What the member did, in a few words without blanks.
     pub kind: String,
     /// The two messages, as they were sent, in hexadecimal.
     pub messages: [String; 2],
@@ -59,11 +59,11 @@ pub struct EvidenceFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Accused {
-    /// Its name in the roster.
+    /// Name of the member in the roster.
     pub name: String,
-    /// Its position in the roster, from 0.
+    /// Position of the member in the roster, from 0.
     pub position: u16,
-    /// Its public key.
+    /// Public key of the member.
     pub key: String,
 }
 
@@ -77,11 +77,11 @@ pub struct EvidenceProof {
     pub federation: String,
     /// The accused member, as the agreement of that epoch names it.
     pub member: String,
-    /// Its public key.
+    /// Public key of the accused member.
     pub key: String,
     /// How many changes of the agreement there had been when it signed the messages.
     pub epoch: u64,
-    /// What it did.
+    /// What the member did.
     pub charge: String,
     /// Whether the federation is that of an agreement at hand.
     pub by_agreement: bool,
@@ -90,7 +90,7 @@ pub struct EvidenceProof {
 /// Why a file proves nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum EvidenceFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {}: {why}", file.display())]
     Unreadable {
         /// The file.
@@ -98,7 +98,7 @@ pub enum EvidenceFileError {
         /// Why.
         why: String,
     },
-    /// It is not evidence.
+    /// The file is not evidence.
     #[error("{} is not a file of evidence: {why}", file.display())]
     Malformed {
         /// The file.
@@ -106,7 +106,7 @@ pub enum EvidenceFileError {
         /// Why.
         why: String,
     },
-    /// It proves nothing.
+    /// The file is evidence that proves nothing.
     #[error("{} proves nothing: {why}", file.display())]
     Nothing {
         /// The file.

@@ -115,7 +115,7 @@ fn changed_evidence_proves_nothing() {
     assert!(why(changed, &of).contains("change 1 of the agreement is not proven"));
 }
 
-/// The same federation after its first three members admitted a fifth.
+/// The federation of `first` after its first three members admitted a fifth.
 fn admitted(first: &Epochs) -> Epochs {
     let epoch = &first.now;
     let mut silos = epoch.roster.silos().to_vec();
