@@ -32,12 +32,12 @@ pub enum AskError {
     /// There is no connection to it.
     #[error("not connected")]
     Unconnected,
-    /// Its program does not know the question, or its node is in another epoch.
+    /// The member's program does not know the question, or its node is in another epoch.
     #[error(
         "its program is older and cannot say, or it has not followed the last change of the agreement"
     )]
     Unsupported,
-    /// It tells this node nothing.
+    /// The member tells this node nothing.
     #[error("it tells nothing")]
     Nothing,
     /// No answer in time.

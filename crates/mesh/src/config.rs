@@ -12,7 +12,7 @@ use crate::blobs::Spool;
 use crate::hello::Program;
 use crate::tells::Tells;
 
-/// Which transports a node offers and uses.
+/// The transports that a node offers and uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// QUIC (UDP) alone.
@@ -175,9 +175,9 @@ fn instance() -> u64 {
 /// A member of the roster, with its addresses.
 #[derive(Debug, Clone)]
 pub struct Contact {
-    /// Its position.
+    /// Position of the member.
     pub member: MemberIndex,
-    /// Its identity, which its node must prove.
+    /// Identity of the member, which its node must prove.
     pub key: PublicKey,
     /// Multiaddrs, tried together, QUIC with a head start. None: it has to find this node, or another
     /// member relays between the two.

@@ -28,9 +28,9 @@ struct DialTarget {
     /// Addresses from multicast DNS.
     found: Vec<Multiaddr>,
     failures: u32,
-    /// None while connected or being dialled.
+    /// When the next attempt is due; `None` while the member is connected or being dialled.
     due: Option<Instant>,
-    /// Whether it is connected through another member.
+    /// Whether the member is connected through another member.
     relayed: bool,
     /// The last logged failure, so that it is not logged again.
     logged: String,
@@ -40,7 +40,7 @@ struct DialTarget {
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) member: MemberIndex,
-    /// Its addresses; none if it has to be reached through another member.
+    /// Addresses of the member; empty if it has to be reached through another member.
     pub(crate) addresses: Vec<Multiaddr>,
     /// Number of attempts that failed before it.
     pub(crate) failures: u32,

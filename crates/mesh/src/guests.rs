@@ -17,17 +17,17 @@ const AT_ONCE: usize = 8;
 /// What a former member may do from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GuestChange {
-    /// Its stay is over.
+    /// The guest's stay is over.
     Leave,
-    /// It may come again.
+    /// The guest may come again.
     Return,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum GuestState {
-    /// It came at this time; whether it is connected.
+    /// The guest came at this time; whether it is connected.
     Here(Instant, bool),
-    /// It had to go at this time.
+    /// The guest had to go at this time.
     Away(Instant),
 }
 
@@ -65,7 +65,7 @@ impl Guests {
         Some(first)
     }
 
-    /// Its last connection has ended.
+    /// The guest's last connection has ended.
     pub(crate) fn went(&mut self, guest: &PeerId) {
         if let Some(GuestState::Here(_, connected)) = self.states.get_mut(guest) {
             *connected = false;

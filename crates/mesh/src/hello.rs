@@ -55,11 +55,11 @@ pub struct Hello {
     pub federation: Hash,
     /// The key with which its institution checks addresses while its node runs.
     pub probe: PublicKey,
-    /// Whether it only checks its addresses, and leaves again.
+    /// Whether the greeting node only checks its addresses, and leaves again.
     pub probing: bool,
-    /// Its clock.
+    /// Clock of the greeting node.
     pub clock: SystemTime,
-    /// Its program.
+    /// Program of the greeting node.
     pub program: Program,
     /// The number of its process; 0 if it has none.
     pub instance: u64,
@@ -70,7 +70,7 @@ pub struct Hello {
 /// The program of a node: what others need to know to tell whether they understand each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Its version.
+    /// Version of the program.
     pub version: String,
     /// The message formats that it speaks.
     pub formats: Formats,

@@ -94,7 +94,7 @@ pub struct Handle {
     pub commands: mpsc::Sender<Command>,
     /// Mesh → silo. The mesh ends when this receiver is dropped.
     pub events: mpsc::Receiver<Event>,
-    /// Its addresses, ports included.
+    /// Addresses at which the mesh listens, ports included.
     pub addresses: Vec<String>,
     /// What is known of the connections to the other members.
     pub peers: Peers,

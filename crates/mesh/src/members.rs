@@ -30,7 +30,7 @@ pub(crate) struct Peer {
     connections: AtomicU64,
     /// Frames that wait to be sent to it.
     pub(crate) queue: QueueSender,
-    /// Whether it is a former member.
+    /// Whether the peer is a former member.
     pub(crate) guest: bool,
     /// How fast its streams are read.
     pub(crate) pace: Arc<Pace>,

@@ -29,19 +29,19 @@ pub enum Notice {
         member: MemberIndex,
         /// The id of its federation.
         federation: Hash,
-        /// Whether it only checked its addresses.
+        /// Whether the member only checked its addresses.
         probing: bool,
     },
     /// A member's program and this one do not speak the same message formats.
     OtherFormat {
         /// The member.
         member: MemberIndex,
-        /// Its program.
+        /// Program of the member.
         program: Program,
     },
     /// A node whose key is not in the roster was refused.
     Stranger {
-        /// Its key, if it is an Ed25519 key.
+        /// Key of the node, if it is an Ed25519 key.
         key: Option<PublicKey>,
         /// The address that it came from.
         address: String,
@@ -62,7 +62,7 @@ pub enum Notice {
     },
     /// Another process has this node's own key.
     KeyElsewhere {
-        /// Where it is, if this node has met it itself; else other members have said so.
+        /// Address of the process, if this node has met it itself; else other members have said so.
         address: Option<String>,
     },
 }

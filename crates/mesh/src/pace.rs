@@ -28,7 +28,7 @@ use tokio::time::{Instant, Sleep, sleep};
 /// Bytes of one member. In a federation of a hundred the lead of ten views a second sends 1.2 MB a
 /// second, and no message has more than 4 MB.
 const BYTES: Rate = Rate::per_second(2 << 20, 4 << 20);
-/// The same while it is muted.
+/// Bytes of one member while it is muted.
 const TRICKLE: Rate = Rate::per_second(64 << 10, 64 << 10);
 /// How the stream begins that a relaying member opens to pass a connection on: libp2p's negotiation
 /// of protocols, then the name of the relay protocol, each with its length before it.

@@ -35,7 +35,7 @@ const GOODBYE: Duration = Duration::from_millis(200);
 pub struct Met {
     /// The id of its federation.
     pub federation: Hash,
-    /// Its program.
+    /// Program of the member.
     pub program: Program,
     /// How long connecting took, keys included.
     pub handshake: Duration,
@@ -300,9 +300,9 @@ fn of_system(error: &io::Error, patience: Duration) -> ProbeError {
 /// A port of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Port {
-    /// Its number.
+    /// Number of the port.
     pub number: u16,
-    /// Whether it is one of UDP, for QUIC, and not of TCP.
+    /// Whether this is a UDP port, for QUIC, and not a TCP port.
     pub udp: bool,
 }
 

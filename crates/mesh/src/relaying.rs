@@ -93,7 +93,7 @@ pub(crate) fn slot(mut address: Multiaddr, relay: PeerId) -> Multiaddr {
 /// The slots of this node at members that relay to it.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
-    /// Those that it has or has asked for.
+    /// Slots that the node has or has asked for.
     taken: BTreeMap<MemberIndex, ListenerId>,
     /// Members that refused: how often in a row, and when they are asked again.
     refused: BTreeMap<MemberIndex, (u32, Instant)>,

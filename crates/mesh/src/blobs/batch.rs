@@ -14,9 +14,9 @@ use super::tree::Tree;
 /// State of a blob.
 #[derive(Debug)]
 enum BlobState {
-    /// Its length and tree are unknown. `requested`: a holder is being asked for it.
+    /// Length and tree of the blob are unknown. `requested`: a holder is being asked for it.
     Unknown { requested: bool },
-    /// Its chunks are being fetched.
+    /// The chunks of the blob are being fetched.
     Started(ChunkMap),
     /// Complete in a place of its own, which is being finished.
     Finishing,

@@ -23,10 +23,10 @@ const AHEAD: usize = 4 * RUN;
 /// Why fetching from a holder ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PullFailure {
-    /// Its blob is larger than the limit of the request.
+    /// The holder's blob is larger than the limit of the request.
     #[error("its blob has {0} bytes, more than the limit of the request")]
     TooLarge(u64),
-    /// It sent bytes that do not belong to the blob.
+    /// The holder sent bytes that do not belong to the blob.
     #[error("it sent wrong bytes: {0}")]
     WrongBytes(String),
     /// The stream broke.
@@ -35,7 +35,7 @@ pub(crate) enum PullFailure {
     /// The blob could not be written where it is kept.
     #[error("the blob cannot be kept: {0}")]
     Disk(io::Error),
-    /// It sent nothing for too long.
+    /// The holder sent nothing for too long.
     #[error("it sent nothing for {0:?}")]
     Silent(Duration),
 }

@@ -214,7 +214,7 @@ impl<O: 'static> Transport for Doorway<O> {
 /// What makes a connection of a socket: encryption, keys, streams.
 type Upgrade<O> = <Boxed<O> as Transport>::ListenerUpgrade;
 
-/// The same, which ends where another connection takes its place.
+/// An [`Upgrade`] that ends where another connection takes its place.
 type Proving<O> = Pin<Box<Abortable<Upgrade<O>>>>;
 
 /// A connection that has a place and proves its key.

@@ -53,7 +53,7 @@ fn masked(address: u128, bits: u32) -> IpAddr {
 /// A place that was given, and the one that was taken away for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantedPlace {
-    /// Its number.
+    /// Number of the place.
     pub(super) number: u64,
     /// The number of the other one, and where its connection came from.
     pub(super) instead: Option<(u64, ConnectionSource)>,
@@ -95,7 +95,7 @@ impl Room {
         }
     }
 
-    /// Whether it is the address of a member, or the way through one.
+    /// Whether `source` is the address of a member, or a connection that a member relays.
     fn is_known(&self, source: ConnectionSource) -> bool {
         let mut known = self.known.values().flatten();
         source == ConnectionSource::Relayed || known.any(|known| *known == source)

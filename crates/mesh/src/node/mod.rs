@@ -73,7 +73,7 @@ pub(crate) struct Ends {
 /// State of a connected member.
 #[derive(Debug, Default)]
 struct MemberLink {
-    /// Its round trip: smoothed, and as last reported to the silo.
+    /// Round trip of the connection: smoothed, and as last reported to the silo.
     round_trip: Option<(Duration, Duration)>,
     /// Pings in a row without an answer.
     silent: u32,

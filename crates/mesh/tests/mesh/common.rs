@@ -42,7 +42,7 @@ pub(crate) fn config(transport: Transport) -> Config {
     of(Hash::of(b"federation"), transport)
 }
 
-/// The same at this port.
+/// Configuration of a node of the usual federation, at this port.
 pub(crate) fn listening(transport: Transport, port: u16) -> Config {
     Config {
         listen: transport.addresses("127.0.0.1", port),
@@ -60,7 +60,7 @@ pub(crate) async fn started(
     mesh::spawn(&runtime, config, secret(me), roster.to_vec()).await
 }
 
-/// The same for a node that starts.
+/// Starts the mesh of a node, which has to succeed.
 pub(crate) async fn spawn(config: Config, me: u16, roster: &[Contact]) -> Handle {
     started(config, me, roster).await.unwrap()
 }
