@@ -11,7 +11,7 @@ use simulations::{RunError, position};
 pub(crate) struct ParticipatingSilos {
     /// The silos that take part, as a study.
     pub(crate) study: Study,
-    /// Their positions in the whole study.
+    /// Positions of these silos in the whole study.
     pub(crate) members: Vec<usize>,
     /// The positions of those that stay outside.
     pub(crate) others: Vec<usize>,

@@ -20,7 +20,7 @@ use simulations::{Federation, Options, RunError, Surrounding, federate};
 pub(crate) struct References {
     /// Whether there are any.
     pub(crate) wanted: bool,
-    /// Which of them the federation's strategy is itself.
+    /// The reference that the federation's strategy is itself, if it is one.
     pub(crate) itself: Option<ModelKind>,
     /// What every average reached.
     pub(crate) reached: BTreeMap<ModelKind, Reached>,

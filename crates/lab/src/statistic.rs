@@ -173,9 +173,9 @@ impl Statistic {
 /// Several statistics of the same rows, drawn together.
 pub(crate) struct Statistics {
     count: usize,
-    /// Those that are no means, and which of all they are.
+    /// Statistics that are no means, each with its position among all.
     others: Vec<(usize, Statistic)>,
-    /// Which of all are means.
+    /// Positions of the means among all statistics.
     means: Vec<usize>,
     /// The values of all means, row by row: so their sums are added side by side, each in the order
     /// that it has alone.

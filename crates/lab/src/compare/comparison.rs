@@ -18,13 +18,13 @@ pub const LEAST_ROWS: usize = 10;
 /// The result of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Its name.
+    /// Name of the experiment.
     pub experiment: String,
-    /// What it shows.
+    /// What the experiment shows.
     pub description: String,
     /// The program's version.
     pub version: &'static str,
-    /// Whether it is the experiment's reduced form, which is not to be quoted.
+    /// Whether this is the experiment's reduced form, which is not to be quoted.
     pub quick: bool,
     /// Number of seeds.
     pub seeds: usize,
@@ -48,7 +48,7 @@ pub struct Comparison {
 /// The table of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VariantTable {
-    /// Its name; empty where there is one only.
+    /// Name of the variant; empty where there is one only.
     pub name: String,
     /// Names of the members of the first seed.
     pub members: Vec<String>,
@@ -86,7 +86,7 @@ pub struct MetricScope {
 /// A metric on the rows of one subgroup.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SubgroupResult {
-    /// Its name.
+    /// Name of the subgroup.
     pub name: String,
     /// Test rows of it, on average over seeds; `None` where a seed has fewer than [`LEAST_ROWS`].
     pub rows: Option<f64>,
@@ -151,7 +151,7 @@ pub struct CurvePoint {
     pub outside: Option<f64>,
 }
 
-/// What it took to get to a round.
+/// The cost of getting to a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CostToReach {
     /// Rounds.
@@ -172,7 +172,7 @@ pub struct ServedSummary {
     pub own: Vec<MetricResult>,
     /// How much better the served models are than these, for the members.
     pub inside: Option<ServedGain>,
-    /// The same for the silos outside.
+    /// How much better the served models are than these, for the silos outside.
     pub outside: Option<ServedGain>,
     /// How much better they are than the references.
     pub against: Vec<Against>,
@@ -197,15 +197,15 @@ pub struct ServedGain {
 /// One way of learning.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonRow {
-    /// Its label.
+    /// Label of the way of learning.
     pub label: String,
     /// Name of the strategy.
     pub strategy: String,
     /// Number of seeds with a result.
     pub seeds: usize,
-    /// Its metrics.
+    /// Metrics of the models learned in this way.
     pub metrics: Vec<MetricResult>,
-    /// Its differences to the references.
+    /// Differences between these models and the references.
     pub against: Vec<Against>,
     /// What the silos would serve, where that was measured.
     pub served: Option<ServedSummary>,
@@ -215,9 +215,9 @@ pub struct ComparisonRow {
     pub tried: Vec<TriedSettings>,
     /// Trainings of single silos for the choice, on average over the seeds that chose.
     pub tuning: f64,
-    /// What it took to the chosen round, the best one on validation rows.
+    /// Cost of getting to the chosen round, the best one on validation rows.
     pub to_best: Option<CostToReach>,
-    /// What it took to the first round whose value on validation rows is within 1 % of the best one's.
+    /// Cost of getting to the first round whose value on validation rows is within 1 % of the best one's.
     pub to_near: Option<CostToReach>,
     /// What all rounds took.
     pub to_end: Option<CostToReach>,

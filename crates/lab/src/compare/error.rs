@@ -24,12 +24,12 @@ pub enum ExperimentError {
         /// What.
         what: String,
     },
-    /// One of its runs has wrong settings.
+    /// A run of the experiment has wrong settings.
     #[error("{file}, {of}: {what}")]
     Settings {
         /// The file.
         file: String,
-        /// Which run.
+        /// The run, in words.
         of: String,
         /// What is wrong, with the key.
         what: String,

@@ -34,7 +34,7 @@ pub struct ExperimentEntry {
     pub tune: BTreeMap<String, Vec<Value>>,
     /// Whether nothing is tried.
     pub fixed: bool,
-    /// Whether it is measured what silos would serve; `None`: as the experiment says.
+    /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
     pub served: Option<bool>,
     /// Changes of the scenario, by key.
     pub set: Table,
@@ -66,7 +66,7 @@ impl ExperimentEntry {
         self.name() == CONSTANT
     }
 
-    /// Whether it is trained on the rows of all members.
+    /// Whether one model is trained on the rows of all members.
     pub(super) fn is_pooled(&self) -> bool {
         self.name() == POOLED
     }
@@ -77,7 +77,7 @@ impl ExperimentEntry {
 pub struct Experiment {
     /// The file, for errors.
     pub file: String,
-    /// Its name.
+    /// Name of the experiment.
     pub name: String,
     /// A sentence about it.
     pub description: String,
@@ -91,15 +91,15 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// How settings are chosen.
     pub tune: Tune,
-    /// Whether it is also measured what every silo would serve.
+    /// Whether the models that every silo would serve are measured, too.
     pub served: bool,
-    /// Whether it was reduced by `--quick`.
+    /// Whether the experiment was reduced by `--quick`.
     pub quick: bool,
     scenario: Table,
     training: Option<Table>,
     /// Folder that paths of the scenario are relative to.
     folder: PathBuf,
-    /// What it was read from.
+    /// Text and choices that the experiment was read from.
     pub(super) origin: ExperimentOrigin,
 }
 
@@ -459,7 +459,7 @@ impl Experiment {
         Ok(scenario)
     }
 
-    /// Whether it is measured what silos would serve under a strategy.
+    /// Whether the models that silos would serve under a strategy are measured.
     pub(super) fn serves(&self, entry: &ExperimentEntry) -> bool {
         let federated = !entry.is_constant() && !entry.is_pooled();
         federated && entry.served.unwrap_or(self.served)

@@ -21,7 +21,7 @@ impl<T> Once<T> {
         fill(lock(&self.0), make)
     }
 
-    /// The same, but `None` where somebody is making it at this moment.
+    /// The value as from [`get`](Self::get), but `None` where somebody is making it at this moment.
     pub(super) fn try_get<E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,

@@ -13,7 +13,7 @@ use super::alone::OwnModels;
 use super::rows::StoredRows;
 use super::trial::{MeasuredModel, MetricValues, TrainedFederation};
 
-/// Which run of an experiment.
+/// A run of an experiment, by what tells it apart from the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExperimentUnit {
     /// Name of the variant; empty where there is one only.
@@ -57,7 +57,7 @@ pub(super) struct StoredPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredSilo {
     pub(super) name: String,
-    /// Whether it took no part and was given a model.
+    /// Whether the silo took no part and was given a model.
     pub(super) outside: bool,
     /// Metrics on its test rows, with the model of the chosen round.
     pub(super) values: MetricValues,
@@ -65,14 +65,14 @@ pub(super) struct StoredSilo {
     pub(super) best: MetricValues,
     /// Row by row, with the model of the chosen round.
     pub(super) rows: Option<StoredRows>,
-    /// What it would serve, where it compared candidates.
+    /// What the silo would serve, where it compared candidates.
     pub(super) served: Option<ServedResult>,
 }
 
 /// What a silo would serve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ServedResult {
-    /// What it chose.
+    /// What the silo chose.
     pub(super) candidate: Candidate,
     /// The model that it makes alone.
     pub(super) own: ModelResult,
@@ -102,7 +102,7 @@ impl ModelResult {
     }
 }
 
-/// Which model of a silo.
+/// A model of a silo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SiloModel {
     /// The strategy's, of the chosen round.

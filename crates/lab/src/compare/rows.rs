@@ -96,7 +96,7 @@ impl StoredRows {
         }
     }
 
-    /// These values, if there is one for every row.
+    /// Converts `values`, if there is one for every row.
     fn whole(&self, values: &[f32]) -> Option<Vec<f64>> {
         let whole = values.len() == self.len();
         whole.then(|| values.iter().map(|&value| f64::from(value)).collect())

@@ -24,7 +24,7 @@ use simulations::{Mesh, RunError};
 /// A part of an experiment: part `index` (from 1) of `of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// Number of this part, from 1.
     pub index: usize,
     /// Number of parts.
     pub of: usize,
@@ -82,7 +82,7 @@ struct SharedByRuns {
     data: Option<PathBuf>,
     /// Runs that differ in the strategy only have the same rows.
     studies: RecentValues<Study>,
-    /// And their silos make the same models alone.
+    /// The models that silos make alone, which are also the same for runs that differ in the strategy only.
     alone: RecentValues<AllAlone>,
     store: Option<ResultStore>,
 }

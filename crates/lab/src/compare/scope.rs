@@ -14,7 +14,7 @@ use crate::statistic::Statistic;
 /// Labels and results of the references.
 pub(super) type ReferenceResults<'a> = Vec<(&'a str, Vec<&'a UnitResult>)>;
 
-/// These metrics of one model of every silo.
+/// The results in `metrics` of one model of every silo.
 pub(super) fn metric_results(
     metrics: &[MetricName],
     results: &[&UnitResult],

@@ -143,7 +143,7 @@ impl ComparisonRow {
     }
 }
 
-/// What it took to a round, where all seeds know it.
+/// The cost of getting to a round, where all seeds know it.
 fn reach(
     results: &[&UnitResult],
     round: impl Fn(&UnitResult) -> Option<u64>,

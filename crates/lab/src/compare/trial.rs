@@ -50,7 +50,7 @@ impl MeasuredModel {
         }
     }
 
-    /// Its metrics. The loss is not a number where it cannot be measured.
+    /// Metrics of the model. The loss is not a number where it cannot be measured.
     pub(super) fn values(&self) -> MetricValues {
         match &self.results {
             Ok(results) => results.metrics.clone(),
@@ -58,7 +58,7 @@ impl MeasuredModel {
         }
     }
 
-    /// Its results row by row, where the learner gives them.
+    /// Results of the model row by row, where the learner gives them.
     pub(super) fn rows(&self) -> Option<StoredRows> {
         let results = self.results.as_ref().ok()?;
         results.rows.as_deref().map(StoredRows::of)

@@ -27,9 +27,9 @@ pub struct Catalogue {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublicSet {
-    /// Its name on the command line.
+    /// Name of the set on the command line.
     pub name: String,
-    /// What it is, in a line.
+    /// What the set is, in a line.
     pub title: String,
     /// What reads it, as a scenario says it.
     pub used: String,
@@ -37,14 +37,14 @@ pub struct PublicSet {
     pub source: String,
     /// A page about it.
     pub page: String,
-    /// Its licence.
+    /// Licence of the set.
     pub licence: String,
     /// The folder of its files, under the data folder.
     pub folder: String,
     /// What else must be known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Its files.
+    /// Files of the set.
     pub files: Vec<PublicFile>,
 }
 
@@ -52,13 +52,13 @@ pub struct PublicSet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublicFile {
-    /// Its name in the folder of the set.
+    /// Name of the file in the folder of the set.
     pub name: String,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Its SHA-256, as 64 hexadecimal digits.
+    /// SHA-256 of the file, as 64 hexadecimal digits.
     pub sha256: String,
-    /// Where it can be downloaded; `None` for a file that was packed again and is not published.
+    /// Address for downloading the file; `None` for a file that was packed again and is not published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
 }
@@ -66,7 +66,7 @@ pub struct PublicFile {
 /// Why a catalogue cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
-    /// It is not TOML of this form.
+    /// The file is not TOML of this form.
     #[error("{}: {reason}", file.display())]
     Form {
         /// The file.

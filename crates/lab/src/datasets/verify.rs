@@ -16,11 +16,11 @@ pub enum FileState {
     Right,
     /// There is no such file.
     Absent,
-    /// It has another size, in bytes.
+    /// The file has another size, in bytes.
     Size(u64),
-    /// It has another checksum.
+    /// The file has another checksum.
     Sum(String),
-    /// It cannot be read, for the reason that the system gives.
+    /// The file cannot be read, for the reason that the system gives.
     Unreadable(String),
 }
 

@@ -43,7 +43,7 @@ pub struct DemoOptions {
 /// A member of the written federation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoMember {
-    /// Its name.
+    /// Name of the member.
     pub name: String,
     /// The file of its configuration.
     pub config: PathBuf,

@@ -49,7 +49,7 @@ pub(super) struct RoundMark {
 pub(super) struct Logs {
     /// The silos' names, in roster order.
     pub(super) names: Vec<String>,
-    /// Their lines.
+    /// Files with the lines of the nodes.
     pub(super) files: Vec<PathBuf>,
     /// By how many seconds their clocks are ahead.
     pub(super) ahead: Vec<f64>,
@@ -66,11 +66,11 @@ enum DirectorInput {
 /// A node is killed.
 #[derive(Debug, Clone, Copy)]
 struct NodeKill {
-    /// Which; `None`: the lead of that moment.
+    /// Position of the node; `None`: the lead of that moment.
     who: Option<usize>,
     /// Time until it is started again; `None`: never.
     back: Option<Duration>,
-    /// Whether it is started without its journal and blobs.
+    /// Whether the node is started without its journal and blobs.
     lost: bool,
 }
 

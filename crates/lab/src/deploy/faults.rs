@@ -13,7 +13,7 @@ use super::hosting::NetworkKind;
 pub(super) enum PlannedFault {
     /// A node is killed.
     Kill {
-        /// Which; `None`: the lead of that moment.
+        /// Position of the node; `None`: the lead of that moment.
         who: Option<usize>,
         when: KillMoment,
         back: Option<Duration>,

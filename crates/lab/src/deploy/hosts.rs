@@ -33,9 +33,9 @@ pub enum HostsError {
          `north 10.0.0.7`, found {found:?}"
     )]
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What it holds.
+        /// Text of the line.
         found: String,
     },
     /// No lines.
@@ -274,7 +274,7 @@ impl Remote {
         })
     }
 
-    /// What it is, in words.
+    /// The hosts in words.
     pub(super) fn words(&self) -> String {
         words(&self.links.machines)
     }

@@ -104,7 +104,7 @@ pub enum DeployError {
     Program {
         /// The program with its arguments.
         program: String,
-        /// What it said.
+        /// What the program said.
         why: String,
     },
     /// A node ended by itself.
@@ -114,7 +114,7 @@ pub enum DeployError {
     Ended {
         /// The silo.
         silo: String,
-        /// Its exit status, and the rotation.
+        /// Exit status of the node, and the rotation.
         status: String,
         /// The file of its log.
         log: PathBuf,

@@ -35,7 +35,7 @@ pub enum HistoryError {
     Federation {
         /// The file.
         file: PathBuf,
-        /// Its federation.
+        /// Federation of the file.
         found: String,
         /// That of the first log.
         expected: String,
@@ -46,7 +46,7 @@ pub enum HistoryError {
 pub(super) struct EventLine {
     /// Seconds since 1970.
     pub(super) at: f64,
-    /// The same as the node wrote it.
+    /// Time of the event, as the node wrote it.
     pub(super) time: String,
     pub(super) event: NodeEvent,
 }

@@ -61,7 +61,7 @@ pub struct Log {
 /// A final round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryRound {
-    /// Its number.
+    /// Number of the round.
     pub round: u64,
     /// The view of its block.
     pub view: u64,
@@ -71,7 +71,7 @@ pub struct HistoryRound {
     pub at: f64,
     /// Contributions in it.
     pub authors: u64,
-    /// Whose they are, by position among `silos`; empty in logs of earlier versions.
+    /// Authors of the contributions, by position among `silos`; empty in logs of earlier versions.
     pub contributors: Vec<usize>,
 }
 
@@ -84,7 +84,7 @@ pub struct MetricValue {
     pub round: u64,
     /// The metric's name.
     pub name: String,
-    /// Its value.
+    /// Value of the metric.
     pub value: f64,
 }
 

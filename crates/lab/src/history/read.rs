@@ -29,7 +29,7 @@ pub fn read(files: &[PathBuf]) -> Result<History, HistoryError> {
     read_known(files, &StopsAndClocks::default())
 }
 
-/// The same, where more is known than the files say.
+/// Reads the history in these files, where more is known than the files say.
 ///
 /// # Errors
 /// [`HistoryError`], as for [`read`].

@@ -15,7 +15,7 @@ const NOTICED: f64 = 10.0;
 /// A node that stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoppedNode {
-    /// Its institution.
+    /// Institution of the node.
     pub silo: String,
     /// When.
     pub at: SystemTime,

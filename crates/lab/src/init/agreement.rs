@@ -39,7 +39,7 @@ pub enum NewError {
 
 /// A new agreement.
 pub struct New {
-    /// Its text, with comments.
+    /// Text of the agreement, with comments.
     pub text: String,
     /// The model that the proposer's program holds, where the federation starts from it: every member
     /// needs it beside the agreement.

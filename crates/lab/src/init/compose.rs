@@ -41,7 +41,7 @@ pub struct InitRequest {
 /// What was put together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composed {
-    /// It, as a scenario.
+    /// What was put together, as a scenario.
     pub scenario: Scenario,
     /// Columns of the tables that are no part of it, each with the reason.
     pub left_out: Vec<(String, String)>,
@@ -63,7 +63,7 @@ pub enum ComposeError {
     /// Something was not given, and nobody could be asked.
     #[error("{what} is missing: give {option}, or run this in a terminal to be asked")]
     Missing {
-        /// What it is.
+        /// What is missing, in words.
         what: &'static str,
         /// The option.
         option: &'static str,

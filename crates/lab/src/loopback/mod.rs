@@ -95,7 +95,7 @@ struct MemberState {
     messages: Arc<AtomicU64>,
     /// Bytes of blobs that it sent to others, for each of its starts.
     blobs: Vec<Arc<AtomicU64>>,
-    /// Its network, until its silo is started for the first time.
+    /// Network of the member, until its silo is started for the first time.
     ready: Option<silo::Network>,
     running: Option<MemberTasks>,
 }

@@ -57,7 +57,7 @@ pub struct LabProgress {
     pub runs: usize,
     /// The policy of the last one.
     pub policy: String,
-    /// Its seed.
+    /// Seed of the last run.
     pub seed: u64,
 }
 

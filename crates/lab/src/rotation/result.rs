@@ -12,7 +12,7 @@ use crate::summary::MetricInfo;
 pub struct Laboratory {
     /// The scenario's name.
     pub scenario: String,
-    /// What it is about, in a sentence.
+    /// What the scenario is about, in a sentence.
     pub description: String,
     /// Version of the program.
     pub version: &'static str,
@@ -51,14 +51,14 @@ pub struct Deployment {
     pub bytes: Option<String>,
     /// What differed from the scenario, or could not be measured.
     pub notes: Vec<String>,
-    /// The same experiment in virtual time.
+    /// This experiment in virtual time.
     pub simulated: Box<Laboratory>,
 }
 
 /// What was found under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PolicyResult {
-    /// Its name, as in the charter.
+    /// Name of the policy, as in the charter.
     pub policy: String,
     /// Rounds of the scenario that were not final when a run ended, over seeds.
     pub rounds_lost: Spread,
@@ -87,7 +87,7 @@ pub struct PolicyResult {
     /// Modelled seconds of work besides training (signatures, reading, checking, averaging and
     /// evaluating models) of all members, for each final round; of real processes, their CPU time.
     pub work_per_round: Spread,
-    /// The same of the lead during its round.
+    /// Work besides training of the lead during its round, for each final round.
     pub lead_work_per_round: Spread,
     /// Gini coefficient of the bytes that members sent, over members.
     pub gini_bytes: Spread,
@@ -98,7 +98,8 @@ pub struct PolicyResult {
     /// Share of the other members whose contributions a member has seen with their names at the
     /// end: mean over members.
     pub seen_mean: Spread,
-    /// The same for the member that has seen most.
+    /// Largest share of the other members whose contributions one member has seen with their names at the
+    /// end.
     pub seen_most: Spread,
     /// Mean held-out metric over silos, at the end.
     pub metric: Option<Spread>,
@@ -150,7 +151,7 @@ pub struct RotationRun {
 pub struct StoppedMember {
     /// When, in seconds.
     pub at: f64,
-    /// Which, by position in the roster.
+    /// The member, by position in the roster.
     pub member: usize,
     /// When it was started again; `None`: never.
     pub back: Option<f64>,

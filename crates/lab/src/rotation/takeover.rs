@@ -13,7 +13,7 @@ pub enum MemberEvent {
         at: f64,
         /// The view.
         view: u64,
-        /// Its lead, by position in the roster.
+        /// Lead of the view, by position in the roster.
         lead: usize,
         /// The round that the member works on.
         round: u64,
@@ -33,7 +33,7 @@ pub enum MemberEvent {
     Stopped {
         /// When.
         at: f64,
-        /// Which, by position in the roster.
+        /// The member, by position in the roster.
         member: usize,
     },
 }

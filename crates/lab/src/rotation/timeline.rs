@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct TimelineView {
     /// The view.
     pub view: u64,
-    /// Its lead, by position in the roster.
+    /// Lead of the view, by position in the roster.
     pub lead: usize,
     /// When the first member entered it, in seconds.
     pub from: f64,

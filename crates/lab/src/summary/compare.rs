@@ -185,7 +185,7 @@ fn means(
     ModelKind::ALL.into_iter().filter_map(mean).collect()
 }
 
-/// Which members the model that they serve harms.
+/// Finds the members that are harmed by the model that they serve.
 fn harmed(members: &[SiloResult], gains: &[Vec<Gain>]) -> Option<Harmed> {
     let mut found = Harmed {
         compared: 0,

@@ -79,15 +79,15 @@ pub(crate) struct TrainingTargets {
     learner: Arc<dyn Learner>,
     model: OwnModel,
     rows: usize,
-    /// Their mean.
+    /// Mean of the targets.
     mean: Vec<f64>,
-    /// Their number.
+    /// Number of the targets.
     weight: f64,
 }
 
 impl TrainingTargets {
-    /// Those of a silo with this model, which holds their scale and was measured; `None` where they have
-    /// no mean.
+    /// Training targets of a silo with this model, which holds their scale and was measured; `None` where
+    /// they have no mean.
     pub(crate) fn of(
         learner: &Arc<dyn Learner>,
         (model, personal): &OwnModel,

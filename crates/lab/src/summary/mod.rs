@@ -147,9 +147,9 @@ pub struct Summary {
 /// The metric of the tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MetricInfo {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// Its unit; empty where it has none.
+    /// Unit of the metric; empty where it has none.
     pub unit: String,
     /// Whether larger is better.
     pub higher_is_better: bool,
@@ -160,7 +160,7 @@ pub struct MetricInfo {
 pub struct RoundInfo {
     /// The round, from 1.
     pub round: u64,
-    /// Its view, where there are views.
+    /// View and lead of the round, where there are views.
     #[serde(flatten)]
     pub led: Option<Led>,
     /// `"summarise"` or `"train"`.
@@ -189,9 +189,9 @@ impl RoundInfo {
 /// The result of a silo.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SiloInfo {
-    /// Its name.
+    /// Name of the silo.
     pub name: String,
-    /// Whether it took no part and was given a model at the end.
+    /// Whether the silo took no part and was given a model at the end.
     pub outside: bool,
     /// Number of its training rows.
     pub samples: usize,
@@ -264,7 +264,7 @@ pub struct Refused {
 pub struct FaultInfo {
     /// Who.
     pub member: String,
-    /// What it did.
+    /// What the member did.
     pub charge: String,
     /// The members that have the evidence.
     pub seen_by: Vec<String>,
@@ -281,7 +281,7 @@ pub struct LeftOutMembers {
     pub lead: String,
     /// Whom.
     pub members: Vec<String>,
-    /// What they did not do in time.
+    /// What these members did not do in time.
     pub reason: String,
 }
 
@@ -290,7 +290,7 @@ pub struct LeftOutMembers {
 pub struct Nullified {
     /// The view.
     pub view: u64,
-    /// Its lead.
+    /// Lead of the view.
     pub lead: String,
     /// The silo that voted.
     pub silo: String,
@@ -316,7 +316,7 @@ pub struct Curve {
 pub struct ViewLead {
     /// The view.
     pub view: u64,
-    /// Its lead.
+    /// Lead of the view.
     pub lead: String,
     /// When the first silo entered it, in seconds on the federation's clock, virtual or real.
     pub from: f64,
@@ -334,7 +334,7 @@ pub struct ViewLead {
 pub struct SiloTraffic {
     /// The silo.
     pub silo: String,
-    /// What it sent.
+    /// Traffic that the silo sent.
     #[serde(flatten)]
     pub sent: Traffic,
 }

@@ -172,7 +172,7 @@ pub struct ClassResults {
     /// The ROC curve of the adopted model: false and true positive rate, from (0, 0) to (1, 1).
     /// Empty unless there are two classes that both occur.
     pub roc: Vec<(f64, f64)>,
-    /// The same for the model that the silo trained alone.
+    /// The ROC curve of the model that the silo trained alone, in the same form.
     pub roc_local: Vec<(f64, f64)>,
 }
 

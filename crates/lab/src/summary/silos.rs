@@ -35,13 +35,14 @@ use super::results::ModelKind;
 pub(super) struct SiloResult {
     pub(super) name: String,
     pub(super) rows: RowCounts,
-    /// Its position among the members; `None` for a silo outside.
+    /// Position of the silo among the members; `None` for a silo outside.
     pub(super) member: Option<usize>,
     pub(super) coalition_index: Option<u32>,
     pub(super) model: Option<Hash>,
-    /// Its models, each measured, or the error because of which there is none or it could not be.
+    /// Models of the silo, each measured, or the error because of which there is none or it could not be
+    /// measured.
     pub(super) models: BTreeMap<ModelKind, Result<HeldOutResults, String>>,
-    /// Its training targets, where they have a mean.
+    /// Training targets of the silo, where they have a mean.
     pub(super) targets: Option<TrainingTargets>,
     pub(super) served: Option<ServedInfo>,
     /// How its own model was chosen.
@@ -74,7 +75,7 @@ struct Context {
     folds: usize,
     reference: bool,
     effort: Effort,
-    /// Which reference a coalition's model is itself.
+    /// The reference that a coalition's model is itself, if it is one.
     itself: Option<ModelKind>,
     pooled: Option<Params>,
     /// Why references have no model.

@@ -71,7 +71,8 @@ fn play(last: How) -> Summary {
     long(last, ROUNDS, [1, seconds])
 }
 
-/// The same for as many rounds, where a training takes the first three and the last one so many seconds.
+/// Four silos that learn for `rounds` rounds, where a training takes the first three `others` seconds and the
+/// last one `own` seconds.
 fn long(last: How, rounds: u64, [others, own]: [u64; 2]) -> Summary {
     let text = format!(
         "name = \"toy\"

@@ -24,7 +24,8 @@ struct Sums {
     raw: f64,
     promised: f64,
     brought: f64,
-    /// The same of every candidate, chosen or not.
+    /// By kind of candidate, chosen or not: their number, what they promise as measured and corrected, and
+    /// what they bring.
     candidates: BTreeMap<String, [f64; 4]>,
     /// With this many standard errors asked for, coalition's model or own: how often the former, what
     /// it brings, at how many silos it harms.

@@ -27,7 +27,7 @@ const REDIRECTIONS: u32 = 5;
 /// Why a file was not downloaded.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadError {
-    /// It was packed again and is not published.
+    /// The file was packed again and is not published.
     #[error(
         "{folder}/{name} has no public address, because it was packed again: ask those who have it, and \
          put it into the data folder"
@@ -75,9 +75,9 @@ pub enum DownloadError {
 /// What was done for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Got {
-    /// It was there already.
+    /// The file was there already.
     Kept,
-    /// It was downloaded.
+    /// The file was downloaded.
     Downloaded,
 }
 
