@@ -13,7 +13,7 @@ use task::TaskConfig;
 
 /// Silos, and what is known of them.
 pub(crate) struct ExampleCase {
-    /// What they learn with.
+    /// Learners of the silos.
     pub(crate) silos: Vec<Arc<dyn Learner>>,
     /// The true group of every silo, where it is known.
     pub(crate) truth: Option<Vec<u32>>,

@@ -9,11 +9,11 @@ use super::{DeviceError, DeviceName, default_slots};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ListedDevice {
-    /// Its name, as configurations write it.
+    /// Name of the device, as configurations write it.
     pub name: DeviceName,
     /// What computes, in a few words.
     pub about: &'static str,
-    /// Whether it can be used.
+    /// Whether the device can be used.
     pub available: bool,
     /// Why it cannot, and what would help.
     #[serde(skip_serializing_if = "Option::is_none")]

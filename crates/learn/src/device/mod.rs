@@ -107,7 +107,7 @@ impl Device {
         }
     }
 
-    /// Its name.
+    /// Name of the device.
     pub fn name(&self) -> DeviceName {
         self.name
     }

@@ -34,7 +34,7 @@ impl DeviceName {
         }
     }
 
-    /// Whether it is the processor, whose cores trainings share.
+    /// Whether this device is the processor, whose cores trainings share.
     pub(super) fn is_processor(self) -> bool {
         matches!(self, Self::Cpu | Self::TchCpu)
     }

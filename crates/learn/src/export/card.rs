@@ -32,7 +32,7 @@ pub struct Card {
     pub created: String,
     /// Where the model comes from.
     pub origin: Origin,
-    /// What it was trained for: schema and model family.
+    /// What the model was trained for: schema and model family.
     pub task: CardTask,
     /// The numbers of a row in order, with what stands for missing ones and how they are scaled.
     pub columns: Vec<CardColumn>,
@@ -73,11 +73,11 @@ pub struct CardTask {
 pub struct Origin {
     /// The model in one word: `served`, `own`, `coalition`, `global`.
     pub which: String,
-    /// The same in a sentence without a full stop.
+    /// The model in a sentence without a full stop.
     pub about: String,
     /// Name of the federation.
     pub federation: String,
-    /// Its id, which is the hash of its agreement.
+    /// Id of the federation, which is the hash of its agreement.
     pub id: String,
     /// Number of its members.
     pub members: usize,
@@ -87,7 +87,7 @@ pub struct Origin {
     pub round: u64,
     /// Rounds that the members agreed on.
     pub rounds: u64,
-    /// Its coalition; `None` for a mean of several.
+    /// Coalition of the model; `None` for a mean of several.
     pub coalition: Option<Coalition>,
     /// Hash of the final block of the round.
     pub block: String,
@@ -106,7 +106,7 @@ pub struct Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Coalition {
-    /// Its number, from 1.
+    /// Number of the coalition, from 1.
     pub number: u32,
     /// Number of coalitions.
     pub of: usize,
@@ -118,7 +118,7 @@ pub struct Coalition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CardColumn {
-    /// Its name: that of the column, `column=level`, or `column is missing`.
+    /// Name of the number: that of the column, `column=level`, or `column is missing`.
     pub name: String,
     /// What stands for a missing value.
     pub fill: f64,
@@ -136,7 +136,7 @@ pub enum Output {
     Numbers {
         /// The columns that are predicted.
         names: Vec<String>,
-        /// Their unit.
+        /// Unit of the columns that are predicted.
         unit: String,
         /// Size of 1 of the model in that unit.
         deviation: f64,
@@ -165,12 +165,12 @@ pub struct HeldOut {
     pub rows: u64,
     /// The metric that the members agreed to compare.
     pub metric: String,
-    /// Its unit; empty if it has none.
+    /// Unit of that metric; empty if it has none.
     pub unit: String,
     /// All metrics, by name.
     pub metrics: BTreeMap<String, f64>,
-    /// The same of a constant prediction, the mean target of the silo's training rows; empty where that
-    /// is not known.
+    /// All metrics of a constant prediction, the mean target of the silo's training rows; empty where that is
+    /// not known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constant: BTreeMap<String, f64>,
 }
@@ -207,7 +207,7 @@ pub struct CardParts<'a> {
     pub preparation: &'a Preparation,
     /// The model, in the layout of its family.
     pub model: &'a Params,
-    /// Where it comes from.
+    /// Where the model comes from.
     pub origin: Origin,
     /// Now, as RFC 3339 has it.
     pub created: String,

@@ -19,9 +19,9 @@ pub enum ExportError {
     /// Tensors of another model.
     #[error("expected the tensors {expected}, found {found}")]
     Layout {
-        /// Those that the card describes.
+        /// Tensors that the card describes.
         expected: String,
-        /// Those that are there.
+        /// Tensors that are there.
         found: String,
     },
     /// Another number of columns than the model takes.

@@ -43,9 +43,9 @@ impl RowsToPredict {
 struct RowToPredict {
     /// The cells to copy.
     kept: Vec<String>,
-    /// Its numbers, or why it is not predicted.
+    /// Numbers of the row, or why it is not predicted.
     numbers: Result<Vec<f64>, String>,
-    /// Whether it does not fit the schema.
+    /// Whether the row does not fit the schema.
     bad: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Predicted {
     pub rows: Vec<Vec<String>>,
     /// Rows that have no prediction; the last cell of each says why.
     pub without: usize,
-    /// Those of them that do not fit the schema and were skipped: the line and what is wrong.
+    /// Rows without a prediction that do not fit the schema and were skipped: the line and what is wrong.
     pub skipped: Vec<String>,
 }
 

@@ -14,10 +14,10 @@ pub struct Threshold {
     pub class: String,
     /// The threshold, between 0 and 1.
     pub value: f64,
-    /// What it gives on the validation rows that it was chosen on.
+    /// Rates of the threshold on the validation rows that it was chosen on.
     pub chosen_on: Rates,
-    /// What it gives on the held-out rows, on which nothing was chosen; `None` where one of the classes has
-    /// no row there.
+    /// Rates of the threshold on the held-out rows, on which nothing was chosen; `None` where one of the
+    /// classes has no row there.
     pub held_out: Option<Rates>,
 }
 
@@ -71,7 +71,7 @@ impl Threshold {
         })
     }
 
-    /// It in one sentence without a full stop, for the silo of this name.
+    /// The threshold in one sentence without a full stop, for the silo of this name.
     pub fn in_words(&self, silo: &str) -> String {
         let on = &self.chosen_on;
         let held_out = self.held_out.map_or_else(String::new, |rates| {
@@ -93,7 +93,7 @@ impl Threshold {
 }
 
 impl Rates {
-    /// Those of a threshold; `None` where a class has no row.
+    /// Rates of a threshold; `None` where a class has no row.
     fn of(rows: &[(f64, bool)], threshold: f64) -> Option<Self> {
         let positives = rows.iter().filter(|(_, is)| *is).count();
         let negatives = rows.len() - positives;

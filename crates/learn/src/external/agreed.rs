@@ -18,7 +18,7 @@ pub(super) struct Agreed {
     pub(super) columns: Vec<String>,
     /// Labels of the classes, in order; empty where nothing is agreed.
     pub(super) classes: Vec<String>,
-    /// What it computes for a made-up batch; `None` where nothing is agreed.
+    /// What the program computes for a made-up batch; `None` where nothing is agreed.
     pub(super) trial: Option<Trial>,
 }
 
@@ -32,7 +32,7 @@ pub(super) enum Begins {
     /// From its own program, whose silo is the first, if it gives one. The program must give one where
     /// this is `true`.
     First(bool),
-    /// It is this one, which the first silo's program gave.
+    /// The model is this one, which the first silo's program gave.
     Copy(Params),
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Child {
     /// Frames to write; the thread behind it owns the pipe. `None` once it is closed.
     into: Option<Sender<Vec<u8>>>,
     replies: Receiver<Result<Reply, String>>,
-    /// What it writes to its standard error; none of a connection.
+    /// What the program writes to its standard error; none of a connection.
     said: Option<Arc<Mutex<ProgramStderr>>>,
     /// Closed when it cannot write there any more.
     silent: Receiver<()>,
@@ -190,12 +190,12 @@ impl Child {
         }
     }
 
-    /// Whether it has ended, or has said something that nobody asked for.
+    /// Whether the program has ended, or has said something that nobody asked for.
     pub(super) fn is_over(&mut self) -> bool {
         self.ender.has_ended() || !matches!(self.replies.try_recv(), Err(mpsc::TryRecvError::Empty))
     }
 
-    /// How it ended, with the last line of its standard error.
+    /// How the program ended, with the last line of its standard error.
     fn ended(&mut self) -> String {
         let Ender::Process(process) = &self.ender else {
             return "it has closed the connection".into();
@@ -269,9 +269,9 @@ impl Ender {
 /// A process that leads a group of its own.
 pub(super) struct Process {
     process: std::process::Child,
-    /// What it started, where it left that group.
+    /// What the process started, where it left that group.
     kin: Kin,
-    /// How it ended, once nothing is left of it.
+    /// How the process ended, once nothing is left of it.
     status: Option<ExitStatus>,
 }
 
@@ -281,7 +281,7 @@ impl Process {
         rustix::process::Pid::from_raw(self.process.id().cast_signed())
     }
 
-    /// Whether it has ended. Its number, which is that of its group, is still its own.
+    /// Whether the process has ended. Its number, which is that of its group, is still its own.
     #[cfg(unix)]
     fn has_ended(&mut self) -> bool {
         use rustix::io::Errno;
@@ -324,7 +324,7 @@ pub(super) fn silent(timeout: Duration, when: &str) -> String {
     )
 }
 
-/// Whether it ends within this time.
+/// Whether the process ends within this time.
 #[expect(
     clippy::disallowed_methods,
     reason = "std has no wait for a process with a time limit"

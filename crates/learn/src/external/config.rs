@@ -172,7 +172,7 @@ impl LearnerConfig {
         Ok(())
     }
 
-    /// What it is, for messages.
+    /// The program's socket or command line, for messages.
     pub fn name(&self) -> String {
         match &self.socket {
             Some(socket) => socket.display().to_string(),

@@ -24,7 +24,7 @@ pub struct Described {
     pub rows: [usize; 3],
     /// Whether strategies can modify its gradients.
     pub gradients: bool,
-    /// Whether it gives outputs row by row.
+    /// Whether the program gives outputs row by row.
     pub outputs: bool,
     /// Digest of the tensors that it has besides and does not train.
     pub frozen: Option<String>,
@@ -34,7 +34,7 @@ pub struct Described {
     pub columns: Vec<String>,
     /// Labels of the classes that its model tells apart; empty where they have none.
     pub classes: Vec<String>,
-    /// Whether it gives the model that it holds, for all to start from.
+    /// Whether the program gives the model that it holds, for all to start from.
     pub gives_start: bool,
     /// Names of the metrics that it measures and that can be agreed; empty where it could not measure the model before the first
     /// round.

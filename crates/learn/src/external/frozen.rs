@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 pub(super) enum Frozen {
     /// Nothing.
     Open,
-    /// They have this digest, or there are none; with the digests of each, where they are known.
+    /// The tensors have this digest, or there are none; with the digests of each, where they are known.
     Agreed(Option<String>, BTreeMap<String, String>),
-    /// The same, as the first silo of a simulation has them.
+    /// The tensors have this digest, as those of the first silo of a simulation; with the digests of each,
+    /// where they are known.
     Like(Option<String>, BTreeMap<String, String>),
 }
 

@@ -36,7 +36,7 @@ pub struct ExternalLearner {
 pub(super) enum Doubt {
     /// The order of the columns of its rows.
     Columns,
-    /// What it computes for a made-up batch.
+    /// What the program computes for a made-up batch.
     Outputs,
 }
 
@@ -65,7 +65,7 @@ impl Doubt {
 enum InitialSource {
     /// The agreement describes it.
     Tensors,
-    /// It is this one with every seed.
+    /// The model is this one with every seed.
     Given(Params),
     /// The program gives it; the one of a seed.
     Own(Mutex<(u64, Params)>),
@@ -87,7 +87,7 @@ impl ExternalLearner {
         Self::with(task, Agreed::by(task), programs, whose, seeds)
     }
 
-    /// The same, where this is agreed besides the tensors.
+    /// The learner of a silo as by [`open`](Self::open), where `agreed` holds besides the tensors.
     pub(super) fn with(
         task: &Arc<ExternalTask>,
         agreed: Agreed,

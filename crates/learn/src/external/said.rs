@@ -19,7 +19,7 @@ const SECOND: u128 = 1_000_000_000;
 
 /// The standard error of one program.
 pub(super) struct ProgramStderr {
-    /// Its last bytes.
+    /// Last bytes of the output.
     end: Vec<u8>,
     /// The line that it has begun, up to [`LINE`].
     line: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct ProgramStderr {
     passed: u64,
     /// Lines and bytes left out since that was last said.
     left_out: (u64, u64),
-    /// Whether it was said that nothing more is passed on.
+    /// Whether it has been reported that nothing more is passed on.
     over: bool,
 }
 
@@ -51,7 +51,7 @@ impl ProgramStderr {
         }
     }
 
-    /// Its last bytes, at most [`KEPT`].
+    /// Last bytes of the output, at most [`KEPT`].
     pub(super) fn end(&self) -> &[u8] {
         &self.end
     }

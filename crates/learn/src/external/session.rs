@@ -27,9 +27,9 @@ const GLANCE: Duration = Duration::from_millis(20);
 const STOPPING: Duration = Duration::from_secs(10);
 /// What a program can do beyond the core, by name.
 pub(super) const GRADIENTS: &str = "gradients";
-/// It gives the model that it holds before any training.
+/// The program gives the model that it holds before any training.
 pub(super) const INITIAL: &str = "initial";
-/// It tries a model on a batch that it makes up.
+/// The program tries a model on a batch that it makes up.
 const TRY: &str = "try";
 /// What is known of a training before its program says something.
 const BEGINNING: Progress = Progress {
@@ -41,13 +41,13 @@ const BEGINNING: Progress = Progress {
 /// A silo as its program knows it.
 #[derive(Clone)]
 pub(super) struct ProgramSilo {
-    /// Its position in the federation.
+    /// Position of the silo in the federation.
     pub(super) place: usize,
-    /// Its name.
+    /// Name of the silo.
     pub(super) name: String,
     /// Number of silos.
     pub(super) of: usize,
-    /// Its own seed.
+    /// Seed of the silo.
     pub(super) seed: u64,
     /// The tensors of the agreed model; empty if none are agreed yet.
     pub(super) agreed: Vec<TensorConfig>,
@@ -135,7 +135,7 @@ impl Session {
         self.opened.can(GRADIENTS)
     }
 
-    /// Whether it gives the model that it holds before any training.
+    /// Whether the program gives the model that it holds before any training.
     pub(super) fn gives_start(&self) -> bool {
         self.opened.can(INITIAL)
     }

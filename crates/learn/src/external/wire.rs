@@ -81,9 +81,9 @@ pub(super) enum ProgramRequest<'a> {
 /// A silo that is introduced to the program.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct OpenSilo<'a> {
-    /// Its number in later requests: its position in the federation, from 0.
+    /// Number of the silo in later requests: its position in the federation, from 0.
     pub(super) silo: usize,
-    /// Its name.
+    /// Name of the silo.
     pub(super) name: &'a str,
     /// Number of silos in the federation.
     pub(super) silos: usize,
@@ -172,7 +172,7 @@ pub(super) struct OpenedSilo {
     pub(super) personal: Vec<TensorConfig>,
     /// Rows by part.
     pub(super) rows: PartsOf,
-    /// What it can do beyond the core: `"gradients"`, `"initial"`, `"try"`.
+    /// What the program can do beyond the core: `"gradients"`, `"initial"`, `"try"`.
     #[serde(default)]
     pub(super) capabilities: Vec<String>,
     /// The loss of the outputs that it can give row by row; absent where it gives none.
@@ -196,7 +196,7 @@ pub(super) struct OpenedSilo {
 }
 
 impl OpenedSilo {
-    /// Whether it says that it can do this.
+    /// Whether the program says that it can do `what`.
     pub(super) fn can(&self, what: &str) -> bool {
         self.capabilities.iter().any(|name| name == what)
     }

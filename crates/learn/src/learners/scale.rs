@@ -8,7 +8,7 @@ use methods::{Layout, Params, Role, TensorSpec};
 
 use crate::data::{Moments, Rows, effective};
 
-/// Which columns the federation scales.
+/// Columns that the federation scales.
 #[derive(Clone)]
 pub(crate) struct ColumnScaling {
     features: usize,
@@ -38,7 +38,7 @@ impl ColumnScaling {
         }
     }
 
-    /// The same scale, for rows with labels instead of the target.
+    /// This scale, for rows with labels instead of the target.
     pub(crate) fn of_labelled(&self) -> Self {
         Self {
             labelled: true,

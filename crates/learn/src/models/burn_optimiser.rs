@@ -177,7 +177,7 @@ pub(super) fn floats<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
         .expect("the device computes in f32")
 }
 
-/// The same as `f64`.
+/// The values of a matrix as `f64`, row-major.
 pub(super) fn host(tensor: Tensor<2>) -> Vec<f64> {
     floats(tensor).into_iter().map(f64::from).collect()
 }

@@ -77,7 +77,7 @@ pub(crate) trait Model: Send + Sync {
         None
     }
 
-    /// The same model, computed on `device` where the family computes on devices at all.
+    /// This model, computed on `device` where the family computes on devices at all.
     fn on(&self, device: &Device) -> Arc<dyn Model>;
 
     /// Begins a training from the values in `start`, with the gradient changed by `modifier`.

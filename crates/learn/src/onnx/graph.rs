@@ -54,7 +54,7 @@ impl OnnxGraph {
         self.proto.output.push(info);
     }
 
-    /// The same of double precision.
+    /// Makes a value an output of that name, of numbers of double precision, rows × `columns`.
     pub(crate) fn double_output(&mut self, name: &str, value: &Value, columns: usize, doc: &str) {
         self.named("Identity", &[value], &[], name);
         let info = info(name, element::DOUBLE, Some(columns), doc);

@@ -28,9 +28,9 @@ pub(crate) const SILOS: usize = task::SILOS;
 /// A silo and its learner.
 #[derive(Clone)]
 pub struct StudySilo {
-    /// Its name.
+    /// Name of the silo.
     pub name: String,
-    /// Its data and model.
+    /// Data and model of the silo.
     pub learner: Arc<dyn Learner>,
     /// Number of its rows.
     pub rows: RowCounts,
@@ -38,7 +38,7 @@ pub struct StudySilo {
     pub preparation: Option<Arc<Preparation>>,
     /// The group that it is known to belong to, such as its region.
     pub group: Option<String>,
-    /// The same learner, where it is one of a table.
+    /// That learner, where it is one of a table.
     pub table: Option<Arc<TableLearner>>,
 }
 
@@ -106,7 +106,7 @@ impl StudySilo {
         }
     }
 
-    /// The same silo with its model computed on `device`, where Rota computes it.
+    /// This silo with its model computed on `device`, where Rota computes it.
     fn on(mut self, device: &Device) -> Self {
         if let Some(table) = self.trains_here() {
             let table = Arc::new(table.on(device));
@@ -118,8 +118,7 @@ impl StudySilo {
 }
 
 impl Study {
-    /// The same silos with all models computed on `device` that Rota computes: not those of
-    /// programs.
+    /// This study with all models computed on `device` that Rota computes: not those of programs.
     #[must_use]
     pub fn on(mut self, device: &Device) -> Self {
         self.silos = self.silos.into_iter().map(|silo| silo.on(device)).collect();

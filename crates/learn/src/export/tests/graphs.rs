@@ -30,7 +30,8 @@ fn run(_: &[u8], _: &[Vec<f64>]) -> Option<(Vec<f64>, usize)> {
     None
 }
 
-/// The same by onnxruntime, where a Python (`ROTA_PYTHON`, or python3) has it.
+/// The first output of an ONNX file for these rows, by onnxruntime, where a Python (`ROTA_PYTHON`, or
+/// python3) has it.
 fn run_in_python(bytes: &[u8], rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     const SCRIPT: &str = "
 import json, sys, numpy, onnxruntime

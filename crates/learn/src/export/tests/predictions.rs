@@ -83,7 +83,7 @@ fn answer(text: &str, names: &str, keep: &[&str]) -> Result<Predicted, String> {
     answer_by(CLINIC, text, names, keep, BadRows::Refuse)
 }
 
-/// The same by a model of this schema, where bad rows are refused or skipped.
+/// What is said about a file of rows, by a model of this schema, where bad rows are refused or skipped.
 fn answer_by(
     schema: &str,
     text: &str,

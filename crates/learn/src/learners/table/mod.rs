@@ -105,21 +105,20 @@ impl TableLearner {
         }
     }
 
-    /// The same learner with given start weights and orders of rows. The seed of a training is then the
-    /// round.
+    /// This learner with given start weights and orders of rows. The seed of a training is then the round.
     pub(crate) fn follow(mut self, script: TrainingScript) -> Self {
         self.order = RowOrder::Script(Arc::new(script));
         self
     }
 
-    /// The same learner with the domain of its rows.
+    /// This learner with the domain of its rows.
     pub(crate) fn within(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
     }
 
-    /// The same learner that computes on `device`. What it draws and what it starts from stays the
-    /// same; what is computed may differ in the last bits.
+    /// This learner, computing on `device`. What it draws and what it starts from stays the same; what is
+    /// computed may differ in the last bits.
     #[must_use]
     pub fn on(&self, device: &Device) -> Self {
         Self {
@@ -137,8 +136,8 @@ impl TableLearner {
             && self.device.name() == other.device.name()
     }
 
-    /// The same silo with the targets of its training rows shuffled: what a silo learns from whose labels
-    /// are wrong, for simulations of one.
+    /// This silo with the targets of its training rows shuffled: what a silo learns from whose labels are
+    /// wrong, for simulations of one.
     pub fn with_shuffled_targets(&self, seed: u64) -> Self {
         let mut order: Vec<usize> = (0..self.train.len()).collect();
         shuffle(&mut stream(seed, "wrong labels"), &mut order);

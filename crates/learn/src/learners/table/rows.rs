@@ -51,7 +51,7 @@ impl TableLearner {
         Ok(EpochOrder::Given(given))
     }
 
-    /// The same silo with other rows in one part.
+    /// This silo with other rows in one part.
     fn with(&self, split: Split, rows: Rows) -> Self {
         let mut other = self.clone();
         let part = match split {
@@ -63,7 +63,7 @@ impl TableLearner {
         other
     }
 
-    /// The same silo with some rows of one part alone.
+    /// This silo with some rows of one part alone.
     pub(super) fn picked(&self, split: Split, rows: &[u32]) -> Option<Self> {
         let part = self.part(split).ok()?;
         if rows.iter().any(|&row| row as usize >= part.len()) {
@@ -76,7 +76,7 @@ impl TableLearner {
         Some(other)
     }
 
-    /// The same silo with a fold of its training rows as its validation rows.
+    /// This silo with a fold of its training rows as its validation rows.
     pub(super) fn without_fold(&self, fold: usize, folds: usize, seed: u64) -> Option<Self> {
         let (rest, out) = self.train.without_fold(fold, folds, seed)?;
         let mut other = self.with(Split::Train, rest).with(Split::Validation, out);

@@ -33,7 +33,7 @@ impl StochasticLearner {
         }
     }
 
-    /// The same model on other rows of the silo.
+    /// This model on other rows of the silo.
     fn on(&self, table: TableLearner) -> Arc<dyn Learner> {
         Arc::new(Self {
             table,

@@ -12,9 +12,9 @@ pub(crate) enum NetworkError {
         features: usize,
         /// Channels of the image.
         channels: usize,
-        /// Its height.
+        /// Height of the image.
         height: usize,
-        /// Its width.
+        /// Width of the image.
         width: usize,
     },
     /// A layer needs an image and has none.

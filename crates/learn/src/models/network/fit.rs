@@ -79,7 +79,7 @@ pub(super) fn leaf(tensor: &Tensor<1>, moves: bool) -> Tensor<1> {
 pub(super) struct Passed {
     /// The mean loss of the rows.
     pub(super) loss: f64,
-    /// Its gradients; `None` if no tensor asks for one.
+    /// Gradients of the loss; `None` if no tensor asks for one.
     pub(super) gradients: Option<Gradients>,
     /// The new running statistics, by position of the tensor.
     pub(super) statistics: Vec<(usize, Tensor<1>)>,

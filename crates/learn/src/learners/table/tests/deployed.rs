@@ -4,7 +4,7 @@ use methods::strategy::{Method, STRATEGIES, StrategyConfig, build};
 
 use super::*;
 
-/// The same tensors with some noise.
+/// The tensors of `params` with some noise.
 fn noisy(params: &Params) -> Params {
     let mut rng = stream(5, "noise");
     Params::build(params.layout(), |into| {

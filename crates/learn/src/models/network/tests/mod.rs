@@ -41,7 +41,7 @@ fn network(config: &NetworkConfig, head: LastLayer) -> NetworkModel {
     NetworkModel::new(config, image.iter().product(), head).unwrap()
 }
 
-/// The same network on every device.
+/// Copies of `network` on every device.
 fn on_every_device(network: &NetworkModel) -> Vec<NetworkModel> {
     let on = |device| NetworkModel {
         device,

@@ -140,7 +140,7 @@ impl Planes {
         (self.rows * self.area) as f64
     }
 
-    /// Those of a channel, row by row.
+    /// Positions of the values of a channel, row by row.
     fn each(&self, channel: usize) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
         let Self { channels, area, .. } = *self;
         (0..self.rows).map(move |row| {
