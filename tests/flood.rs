@@ -61,7 +61,7 @@ enum FloodKind {
     Confirmations,
     /// Small frames of epochs that nobody knows.
     OtherEpochs,
-    /// The same, of as many bytes as gossip carries.
+    /// Frames of epochs that nobody knows, of as many bytes as gossip carries.
     LargeOfOtherEpochs,
 }
 

@@ -75,7 +75,7 @@ fn describe(krate: &str, circle: &[Module]) -> String {
     format!("{krate}: {}", modules.join(", "))
 }
 
-/// Which module of a circle names which other.
+/// Lists which module of a circle names which other.
 fn arrows(graph: &ModuleGraph, circle: &[Module]) -> String {
     let mut text = String::new();
     for module in circle {

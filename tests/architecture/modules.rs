@@ -11,7 +11,7 @@ use std::path::Path;
 /// A module of a crate, as the segments of its path below the crate's root.
 pub(crate) type Module = Vec<String>;
 
-/// Which modules name which others.
+/// Every module of a crate with the modules that it names.
 pub(crate) type ModuleGraph = BTreeMap<Module, BTreeSet<Module>>;
 
 /// What was read of one module.
@@ -21,7 +21,7 @@ struct ModuleSource {
     paths: Vec<Vec<String>>,
     /// Paths that it imports, by the name they get; `*` for globs.
     imports: Vec<(String, Vec<String>)>,
-    /// Those of them that it re-exports.
+    /// Imported paths that the module re-exports.
     exports: Vec<(String, Vec<String>)>,
     /// Names that it defines.
     defines: BTreeSet<String>,
@@ -37,7 +37,7 @@ pub(crate) fn read(folder: &Path) -> ModuleGraph {
     graph(&sources)
 }
 
-/// The same for files that are given as pairs of module and text, for tests.
+/// The modules of files that are given as pairs of module and text, for tests.
 pub(crate) fn parse(files: &[(&str, &str)]) -> ModuleGraph {
     let mut sources = BTreeMap::new();
     for (module, text) in files {

@@ -16,7 +16,7 @@ use crate::pages::{Page, root};
 
 /// A console block.
 pub(crate) struct ConsoleBlock {
-    /// Its text, without the fences.
+    /// Text of the block, without the fences.
     pub(crate) text: String,
 }
 

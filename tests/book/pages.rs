@@ -6,19 +6,19 @@ use std::path::{Component, Path, PathBuf};
 
 /// A Markdown file.
 pub(crate) struct Page {
-    /// Its path from the repository's root.
+    /// Path of the file from the repository's root.
     pub(crate) name: String,
-    /// Its text.
+    /// Text of the file.
     pub(crate) text: String,
 }
 
 impl Page {
-    /// Whether it is a page of the book.
+    /// Whether the file is a page of the book.
     pub(crate) fn in_book(&self) -> bool {
         self.name.starts_with("docs/") && self.name != "docs/SUMMARY.md"
     }
 
-    /// Its fenced blocks: language and text.
+    /// Fenced blocks of the page: language and text.
     pub(crate) fn fences(&self) -> Vec<(String, String)> {
         let mut blocks = Vec::new();
         let mut open: Option<(String, String)> = None;

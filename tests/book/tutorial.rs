@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// A block of the page: the terminal, and its lines.
 struct TutorialBlock {
-    /// Whether it is what a node prints.
+    /// Whether the block is what a node prints.
     node: bool,
     terminal: String,
     text: String,
@@ -74,7 +74,7 @@ struct Terminals {
 struct TutorialNode {
     line: String,
     pid: u32,
-    /// What it printed so far.
+    /// What the node has printed so far.
     text: String,
     lines: Receiver<String>,
     ended: Receiver<ExitStatus>,

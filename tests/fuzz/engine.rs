@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is fuzzed.
 pub(crate) struct FuzzTarget<'a> {
-    /// Its name: that of its folder in the corpus.
+    /// Name of the target: that of its folder in the corpus.
     pub(crate) name: &'static str,
     /// Valid inputs.
     pub(crate) examples: Vec<Vec<u8>>,

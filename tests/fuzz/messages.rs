@@ -17,7 +17,7 @@ fn memory(length: usize) -> usize {
     (4 << 20) + 32 * length
 }
 
-/// Which result it is, with the kind of message.
+/// Names the result, with the kind of message.
 fn outcome(opened: &Result<Opened, OpenError>) -> String {
     match opened {
         Ok(Opened::Message(message)) => format!("{:?}", message.body.kind()),

@@ -257,7 +257,8 @@ pub(crate) fn nobody_waits_for_a_node_that_has_nothing_to_train_on() {
     nobody_waits("empty", "no rows in the training part");
 }
 
-/// One of three nodes, whose programs behave so, contributes nothing in any round, for this reason.
+/// One of three nodes, whose programs behave as `how` says, contributes nothing in any round, for the reason
+/// `why`.
 fn nobody_waits(how: &str, why: &str) {
     let outputs = run_all(&demo(how, how, "name = 'fedavg'"));
     let failing: Vec<_> = outputs

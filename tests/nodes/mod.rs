@@ -51,7 +51,7 @@ pub(crate) fn output(arguments: &[&str]) -> Output {
     rota(arguments).output().unwrap()
 }
 
-/// Its standard output; panics unless it exits with 0.
+/// Runs `rota` and returns its standard output; panics unless it exits with 0.
 pub(crate) fn good(arguments: &[&str]) -> String {
     let output = output(arguments);
     let error = text(&output.stderr);
@@ -211,7 +211,7 @@ impl TestNodes {
         assert!(done.success());
     }
 
-    /// Its exit code; waits for its end.
+    /// Waits for the end of a node and returns its exit code.
     pub(crate) fn code(&mut self, node: usize) -> i32 {
         let mut child = self.children[node].take().unwrap();
         child.wait().unwrap().code().unwrap()

@@ -1,6 +1,6 @@
 //! Stays at hospitals: what the tests of whole federations agree on, and invented patients.
 
-/// What they learn: agreed on by columns, without data.
+/// What the hospitals learn: agreed on by columns, without data.
 pub(crate) const SCENARIO: &str = "name = 'stays'
 rounds = 3
 [task.table]
@@ -25,7 +25,7 @@ beat = '100ms'
 patience = 50
 ";
 
-/// The same rows as a table in the agreed words.
+/// Rows of a hospital's [`patients`] as a table in the agreed words.
 pub(crate) fn table(hospital: usize) -> String {
     let row = |[age, pulse, ward, outcome]: [usize; 4]| {
         let (ward, outcome) = (["general", "intensive"][ward], ["home", "died"][outcome]);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::nodes::{TestNodes, base_port, sign};
 use super::*;
 
-/// What they learn.
+/// Scenario of the hospitals, by model, strategy and target.
 pub(crate) fn scenario(model: &str, strategy: &str, target: &str, more: &str) -> String {
     format!(
         "name = 'stays'
