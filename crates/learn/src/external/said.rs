@@ -33,7 +33,7 @@ pub(super) struct ProgramStderr {
     passed: u64,
     /// Lines and bytes left out since that was last said.
     left_out: (u64, u64),
-    /// Whether it has been reported that nothing more is passed on.
+    /// Whether a line has said that nothing more is passed on.
     over: bool,
 }
 
