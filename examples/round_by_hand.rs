@@ -178,6 +178,7 @@ impl HospitalWork {
                     cross_evaluate: plan.cross_evaluate,
                     weights: plan.weights,
                     blob_size: self.layout.document_len() as u64,
+                    suspended: Vec::new(),
                 }))
             }
             Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {

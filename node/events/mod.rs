@@ -278,6 +278,46 @@ pub enum NodeEvent {
         /// The agreed largest share.
         max_weight: Option<f64>,
     },
+    /// A masked round waits: no group is complete.
+    GroupsIncomplete {
+        /// The round.
+        round: u64,
+        /// Members of groups that are not ready; empty where too few are ready to open a sum, or every group
+        /// is suspended.
+        missing: Vec<String>,
+    },
+    /// This silo does not answer a sum of other institutions than before.
+    OtherSum {
+        /// The institutions of the sums that it has answered, with commas between them.
+        before: String,
+        /// Those of the sum that is asked for.
+        now: String,
+    },
+    /// This machine computed another outcome of a masked round than a quorum.
+    OtherOutcome {
+        /// The round.
+        round: u64,
+        /// Hash of what it computed.
+        computed: String,
+        /// Hash of what it adopts.
+        certified: String,
+    },
+    /// Numbers of the own model were clipped before it was masked.
+    Clipped {
+        /// The round.
+        round: u64,
+        /// How many.
+        coordinates: u64,
+    },
+    /// A sum of a masked round tells nothing.
+    VoidSum {
+        /// The round.
+        round: u64,
+        /// Its institutions, with commas between them.
+        authors: String,
+        /// The reason.
+        why: String,
+    },
     /// A column is far from that of the other members.
     FarColumn {
         /// Its name.

@@ -173,7 +173,9 @@ impl StateFolder<'_> {
                     adoptions.clear();
                 }
                 JournalRecord::Adopted(adopted) => adoptions.push(adopted),
-                JournalRecord::Trained { .. } | JournalRecord::Begun => {}
+                JournalRecord::Trained { .. }
+                | JournalRecord::Prepared { .. }
+                | JournalRecord::Begun => {}
                 JournalRecord::Protocol(record) => match record {
                     protocol::Record::Final { blocks, proof } => {
                         let before = chain.epochs.len();

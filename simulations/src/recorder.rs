@@ -211,7 +211,10 @@ impl Recorder {
                 self.event(2, &[by], &outcome);
                 self.with(|monitor, now| monitor.adopted(now, by, adopted.round, outcome));
             }
-            JournalRecord::Trained { .. } | JournalRecord::Lost | JournalRecord::Begun => {}
+            JournalRecord::Trained { .. }
+            | JournalRecord::Prepared { .. }
+            | JournalRecord::Lost
+            | JournalRecord::Begun => {}
         }
     }
 

@@ -25,7 +25,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     // It does not wait for the crate that computes models.
     ("agreement", &["task", "protocol", "methods"]),
     ("mesh", &["protocol"]),
-    ("silo", &["protocol", "methods"]),
+    ("silo", &["privacy", "protocol", "methods"]),
     (
         "simulations",
         &["agreement", "silo", "learn", "task", "protocol", "methods"],

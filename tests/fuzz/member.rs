@@ -196,6 +196,7 @@ impl MemberWorld {
                     cross_evaluate: self.plan.0[0].is_multiple_of(2),
                     weights: false,
                     blob_size: 100,
+                    suspended: Vec::new(),
                 }))
             }
             Effect::Work(Request::Train { round }) => Input::Done(Answer::Trained {

@@ -50,7 +50,10 @@ impl Witness {
                     self.adopted.insert(adopted.round, Hash(adopted.outcome));
                 }
                 JournalRecord::Protocol(record) => self.record(record),
-                JournalRecord::Lost | JournalRecord::Begun | JournalRecord::Trained { .. } => {}
+                JournalRecord::Lost
+                | JournalRecord::Begun
+                | JournalRecord::Trained { .. }
+                | JournalRecord::Prepared { .. } => {}
             }
         }
     }

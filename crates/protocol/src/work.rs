@@ -7,10 +7,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::charter::Epoch;
 use crate::charter::privacy::Sum;
 use crate::hash::Hash;
 use crate::message::{
-    Entry, EntryFields, KeyList, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Sheet,
+    Entry, EntryFields, KeyList, ListDocument, MaskedRound, MaskedSheet, MaskedVector, PublicKeys,
+    Sheet,
 };
 use crate::roster::MemberIndex;
 
@@ -38,6 +40,9 @@ pub struct Planned {
     pub weights: bool,
     /// Exact size of a contributed model, in bytes.
     pub blob_size: u64,
+    /// In masked rounds: the groups, by their position in the charter, whose sums told nothing in three
+    /// rounds in a row. No sum of them is opened in this round.
+    pub suspended: Vec<usize>,
 }
 
 /// The result of a training.
@@ -85,7 +90,11 @@ impl Case {
 pub struct MaskedList {
     /// The round.
     pub round: u64,
-    /// The hash that masks are bound to.
+    /// Hash of the plan.
+    pub plan: Hash,
+    /// Hash of the state that the round starts from.
+    pub state: Hash,
+    /// The hash that masks are bound to: of the [document](MaskedList::document).
     pub root: Hash,
     /// The members with their keys.
     pub keys: KeyList,
@@ -93,6 +102,34 @@ pub struct MaskedList {
     pub sums: Vec<Sum>,
     /// How many of the ready can open the sums.
     pub threshold: usize,
+}
+
+impl MaskedList {
+    /// The list that a document of this epoch holds; `threshold` of the ready can open its sums.
+    pub fn new(document: ListDocument, threshold: usize) -> Self {
+        Self {
+            round: document.round,
+            plan: document.plan,
+            state: document.state,
+            root: document.root(),
+            keys: document.keys,
+            sums: document.sums,
+            threshold,
+        }
+    }
+
+    /// What its root is the hash of.
+    pub fn document(&self, epoch: &Epoch) -> ListDocument {
+        ListDocument {
+            federation: epoch.federation,
+            epoch: epoch.id,
+            round: self.round,
+            plan: self.plan,
+            state: self.state,
+            keys: self.keys.clone(),
+            sums: self.sums.clone(),
+        }
+    }
 }
 
 /// A final masked round whose sums are to be opened.

@@ -42,8 +42,8 @@ pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool
 /// | kept | because |
 /// |---|---|
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
-/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
-/// | `Contributed` of the round under way, `Trained` of a round not adopted yet | earlier ones ended with their round |
+/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block, and those about its outcome | a member never goes back to an earlier view |
+/// | `Contributed` of the round under way, `Trained` and `Prepared` of a round not adopted yet | earlier ones ended with their round |
 /// | `Standing`, `Outdated` of the present epoch | a member that signed a Standing does nothing more in this epoch, and one whose journal is outdated votes, proposes and contributes nothing more |
 /// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
 /// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
@@ -59,8 +59,8 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             JournalRecord::Protocol(protocol::Record::Final { .. }) if at < over => {}
             JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
-                let rounds = blocks.iter().filter_map(|block| block.learning());
-                learned = rounds.fold(learned, |last, learning| last.max(learning.round));
+                let rounds = blocks.iter().filter_map(|block| block.round());
+                learned = rounds.fold(learned, |last, of| last.max(of.round));
             }
             JournalRecord::Adopted(of) => (adopted, adoptions) = (of.round, adoptions + 1),
             _ => {}
@@ -77,7 +77,9 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     let mut passed = 0;
     let is_current = |(at, record): (usize, &JournalRecord)| match record {
         JournalRecord::Lost | JournalRecord::Begun => acted.is_none_or(|acted| acted < at),
-        JournalRecord::Trained { round, .. } => at >= over && *round > adopted,
+        JournalRecord::Trained { round, .. } | JournalRecord::Prepared { round, .. } => {
+            at >= over && *round > adopted
+        }
         JournalRecord::Adopted(_) => {
             passed += 1;
             passed + keep > adoptions
@@ -88,9 +90,14 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             protocol::Record::Circle(_) => true,
             _ if at < over => false,
             protocol::Record::Block(block) => block.view > tip,
-            protocol::Record::Certified(certificate) => certificate.view > tip,
+            // Outcomes of a masked round are voted for once its block is the last final one.
+            protocol::Record::Certified(certificate) => {
+                certificate.view > tip
+                    || certificate.verdict.is_outcome() && certificate.view == tip
+            }
             protocol::Record::Vote(message) | protocol::Record::Proposed(message) => {
-                message.view > tip
+                let outcome = matches!(message.body, protocol::message::Body::Outcome { .. });
+                message.view > tip || outcome && message.view == tip
             }
             protocol::Record::Contributed(message) => message.round > learned,
             protocol::Record::Standing(_)

@@ -8,6 +8,7 @@ use methods::{Params, State};
 use protocol::{Hash, MemberIndex, Report, Time};
 
 use crate::error::Stopped;
+use crate::outcome::VoidSum;
 
 /// Receives the notices of a silo, in order, on the silo's own thread. Must not block.
 pub type Feed = Box<dyn FnMut(Time, &Notice)>;
@@ -44,6 +45,22 @@ pub enum Notice {
         model: Params,
         /// The silo's personal state.
         personal: Params,
+    },
+    /// Numbers of the silo's own model went beyond what a masked vector holds, and were clipped to it.
+    Clipped {
+        /// The round.
+        round: u64,
+        /// How many.
+        coordinates: u64,
+    },
+    /// A sum of a masked round tells nothing. The models of its authors are not in the outcome.
+    VoidSum {
+        /// The round.
+        round: u64,
+        /// Position of its group in the agreement, from 0.
+        group: u16,
+        /// The reason.
+        why: VoidSum,
     },
     /// Messages were lost because the queue to the network was full. The protocol sends them again.
     Lost {

@@ -1,17 +1,21 @@
 //! Outcomes of rounds as content-addressed documents.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use methods::strategy::Memory;
 use methods::{Decision, Learner, Params, State, Strategy};
 use protocol::message::Sheet as SignedSheet;
-use protocol::{Hash, codec};
+use protocol::{Hash, MemberIndex, codec};
 use serde::{Deserialize, Serialize};
 
-/// Version of the encoding of outcome documents that this program writes and reads.
-pub const FORMAT: u32 = 1;
+/// Newest version of the encoding of outcome documents that this program writes and reads: that of masked
+/// rounds. Documents of other rounds are written in version 1.
+pub const FORMAT: u32 = 2;
+
+const CLEAR: u32 = 1;
 
 /// Why a blob is no outcome document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,9 +31,10 @@ pub enum DocumentError {
     Malformed(String),
 }
 
-/// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob:
-/// [`FORMAT`] as four bytes, little endian, then the canonical encoding of this struct. The bytes
-/// are pinned by `crates/silo/golden/outcome.hex`.
+/// The agreed outcome of a round, with models by hash. Members vote on the hash of its blob: the version
+/// as four bytes, little endian, then the canonical encoding of this struct; after a masked round
+/// version 2, and the encoding of [`MaskedNote`] behind it. The bytes are pinned by
+/// `crates/silo/golden/outcome.hex`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// The round; 0 for the state before the first.
@@ -45,13 +50,90 @@ pub struct Document {
     pub memory: Memory,
     /// Hashes of the documents of further models that the strategy keeps, by name.
     pub tables: BTreeMap<String, Vec<Hash>>,
+    /// What is known of the sums of a masked round; `None` after any other.
+    #[serde(skip)]
+    pub masked: Option<MaskedNote>,
+}
+
+/// What all members know of the sums of a masked round, besides the models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MaskedNote {
+    /// Id of the epoch: the counts in `void` hold in it only.
+    pub epoch: Hash,
+    /// The authors of the sheet, ascending; `entries` are the hashes of their masked vectors.
+    pub authors: Vec<MemberIndex>,
+    /// For each author whether its sum told nothing, so that its vector is not in the outcome.
+    pub left_out: Vec<bool>,
+    /// The sums that were opened.
+    pub sums: Vec<SumNote>,
+    /// For each group of the charter how many of its last sums told nothing, without a break.
+    pub void: Vec<u8>,
+    /// Why the models stay as they were, if they do.
+    pub nothing: Option<Nothing>,
+}
+
+/// One opened sum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SumNote {
+    /// Position of its group in the charter.
+    pub group: u16,
+    /// Why it tells nothing, if it does not.
+    pub void: Option<VoidSum>,
+}
+
+/// Why a sum tells nothing. A text would differ between versions of the program, and with it the hash of
+/// the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VoidSum {
+    /// The masks of an author do not cancel.
+    Streams,
+    /// A number is larger than honest authors can make it.
+    Reach,
+    /// The vector of an author has another length.
+    Length,
+}
+
+impl fmt::Display for VoidSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Streams => "the masks of an author do not cancel",
+            Self::Reach => "a number is larger than honest authors can make it",
+            Self::Length => "the vector of an author has another length",
+        })
+    }
+}
+
+/// Why the models stay as they were after a masked round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Nothing {
+    /// No sum tells anything.
+    Void,
+    /// The strategy refuses the mean.
+    Refused,
+}
+
+impl MaskedNote {
+    /// Counts the sums of this round, where `void` has the counts before it, of so many groups. A
+    /// group that sat out keeps its count.
+    pub(crate) fn count(&mut self, groups: usize) {
+        self.void.resize(groups, 0);
+        for sum in &self.sums {
+            if let Some(count) = self.void.get_mut(usize::from(sum.group)) {
+                *count = sum.void.map_or(0, |_| count.saturating_add(1));
+            }
+        }
+    }
 }
 
 impl Document {
     /// The blob of this document.
     pub fn encode(&self) -> Bytes {
-        let mut blob = FORMAT.to_le_bytes().to_vec();
+        let format = if self.masked.is_some() { FORMAT } else { CLEAR };
+        let mut blob = format.to_le_bytes().to_vec();
         blob.extend(codec::encode(self));
+        if let Some(masked) = &self.masked {
+            blob.extend(codec::encode(masked));
+        }
         blob.into()
     }
 
@@ -64,13 +146,21 @@ impl Document {
         let Some((format, document)) = blob.split_first_chunk() else {
             return Err(malformed(format!("{} bytes are too few", blob.len())));
         };
-        match u32::from_le_bytes(*format) {
-            FORMAT => {}
+        let masked = match u32::from_le_bytes(*format) {
+            CLEAR => false,
+            FORMAT => true,
             newer if newer > FORMAT => return Err(DocumentError::Newer(newer)),
             other => return Err(malformed(format!("there is no format {other}"))),
-        }
-        let document: Self =
-            codec::decode(document, codec::LIMIT).map_err(|error| malformed(error.to_string()))?;
+        };
+        let read = if masked {
+            codec::decode(document, codec::LIMIT).map(|(document, note)| Self {
+                masked: Some(note),
+                ..document
+            })
+        } else {
+            codec::decode(document, codec::LIMIT)
+        };
+        let document: Self = read.map_err(|error| malformed(error.to_string()))?;
         if document.models.is_empty() {
             return Err(malformed("it names no model".into()));
         }
@@ -112,13 +202,36 @@ pub struct Settled {
     pub state: Arc<State>,
     /// Hashes of entries, document, models and sheet, ascending.
     pub names: Vec<Hash>,
-    /// The sheet that it was computed from, as a blob; `None` where it was not computed here.
+    /// What it was computed from besides models, as blobs: the sheet; after a masked round the
+    /// unmaskings. `None` where it was not computed here.
     sheet: Option<(Hash, Bytes)>,
 }
 
 impl Settled {
     pub(crate) fn new(round: u64, entries: Vec<Hash>, assignment: Vec<u32>, state: State) -> Self {
+        Self::of_round(round, entries, assignment, state, None)
+    }
+
+    /// The outcome of a masked round.
+    pub(crate) fn masked(
+        round: u64,
+        entries: Vec<Hash>,
+        assignment: Vec<u32>,
+        state: State,
+        note: MaskedNote,
+    ) -> Self {
+        Self::of_round(round, entries, assignment, state, Some(note))
+    }
+
+    fn of_round(
+        round: u64,
+        entries: Vec<Hash>,
+        assignment: Vec<u32>,
+        state: State,
+        masked: Option<MaskedNote>,
+    ) -> Self {
         let document = Document {
+            masked,
             round,
             entries,
             assignment,
@@ -194,12 +307,25 @@ impl Settled {
     /// The same with the sheet that it was computed from.
     pub(crate) fn with_sheet(mut self, sheet: &SignedSheet) -> Self {
         let blob = sheet_blob(sheet);
-        let hash = Hash::of(&blob);
-        if let Err(at) = self.names.binary_search(&hash) {
-            self.names.insert(at, hash);
-        }
-        self.sheet = Some((hash, blob));
+        self.add(&[], blob);
         self
+    }
+
+    /// The same with the blobs of its masked round, which are `here` already, and with the unmaskings that
+    /// it was opened with.
+    pub(crate) fn with_masked(mut self, here: &[Hash], unmaskings: Bytes) -> Self {
+        self.add(here, unmaskings);
+        self
+    }
+
+    /// Names blobs that are kept with the outcome, and one more that is not stored yet.
+    fn add(&mut self, here: &[Hash], blob: Bytes) {
+        let hash = Hash::of(&blob);
+        self.names.extend(here);
+        self.names.push(hash);
+        self.names.sort_unstable();
+        self.names.dedup();
+        self.sheet = Some((hash, blob));
     }
 
     /// Document, models and sheet, each as its hash and blob.

@@ -26,6 +26,15 @@ pub enum JournalRecord {
     /// The silo is new. It may take part only after other members have answered that they know
     /// nothing signed with its key.
     Begun,
+    /// What the silo keeps to itself for a masked round, until that round is adopted.
+    Prepared {
+        /// The round.
+        round: u64,
+        /// Hash of the trained model with the secret; kept as a blob.
+        blob: [u8; 32],
+        /// Hash of the personal state after the training; kept as a blob.
+        personal: [u8; 32],
+    },
 }
 
 /// A silo's own state after a final round.

@@ -18,7 +18,7 @@ use crate::needed::needed;
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
-use crate::rounds::{LastTraining, OwnState, Personal, RoundBase, outcome_gate};
+use crate::rounds::{LastTraining, OwnState, Personal, Prepared, RoundBase, outcome_gate};
 use crate::surroundings::{Blobs, Journal};
 
 /// The restored state of a silo.
@@ -27,6 +27,8 @@ pub(crate) struct Restored {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
+    /// What the silo keeps to itself for a masked round.
+    pub(crate) prepared: Option<Arc<Prepared>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
     /// The block of the last adopted outcome if its blobs are missing. Until they are fetched again,
     /// the silo's state is that after an earlier outcome.
@@ -44,13 +46,23 @@ pub(crate) struct Restored {
 struct Contents {
     records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
-    /// Round, contribution, personal state.
-    trained: Option<(u64, Hash, [u8; 32])>,
+    trained: Option<TrainedRecord>,
     /// Whether it has any record.
     any: bool,
     /// Whether it began anew after a loss and the silo has not acted since. Then it has no other
     /// record.
     lost: bool,
+}
+
+/// The last training of a journal.
+#[derive(Clone, Copy)]
+struct TrainedRecord {
+    round: u64,
+    /// Hash of the contribution or, of a masked round, of what is kept for it.
+    blob: Hash,
+    /// Hash of the personal state.
+    personal: [u8; 32],
+    masked: bool,
 }
 
 /// Restores a silo. Begins the journal anew if it is lost.
@@ -91,8 +103,8 @@ pub(crate) fn restore(
             ),
         });
     }
-    let trained = contents.trained.filter(|(round, ..)| *round > own.round);
-    let trained = trained
+    let last_trained = contents.trained.filter(|trained| trained.round > own.round);
+    let trained = last_trained
         .map(|trained| store.training(trained, &own, &mut missing))
         .transpose()?;
     let again = last.filter(|last| last.round > standing);
@@ -111,11 +123,14 @@ pub(crate) fn restore(
         (false, false) => Start::Kept(records),
     };
     let base = Arc::new(RoundBase::new(config, &outcome));
+    let prepared = last_trained.filter(|trained| trained.masked);
+    let prepared = prepared.and_then(|trained| store.prepared(trained, &base));
     Ok(Restored {
         start,
         base,
         own,
         trained,
+        prepared: prepared.map(Arc::new),
         kept,
         again,
         missing,
@@ -192,7 +207,26 @@ fn sorted(records: Vec<JournalRecord>) -> Contents {
                 blob,
                 personal,
             } => {
-                contents.trained = Some((round, Hash(blob), personal));
+                let masked = false;
+                contents.trained = Some(TrainedRecord {
+                    round,
+                    blob: Hash(blob),
+                    personal,
+                    masked,
+                });
+            }
+            JournalRecord::Prepared {
+                round,
+                blob,
+                personal,
+            } => {
+                let masked = true;
+                contents.trained = Some(TrainedRecord {
+                    round,
+                    blob: Hash(blob),
+                    personal,
+                    masked,
+                });
             }
             JournalRecord::Protocol(record) => contents.records.push(record),
         }
@@ -219,7 +253,9 @@ fn finalises(record: &protocol::Record, adopted: &Adopted) -> bool {
             let after = &recovery.after;
             same(after.round, &after.outcome) && after.block.0 == adopted.block
         }
-        Content::Empty | Content::Masked(_) => false,
+        // The outcome of a masked round is certified after its block.
+        Content::Masked(masked) => masked.round == adopted.round && block.hash().0 == adopted.block,
+        Content::Empty => false,
     })
 }
 
@@ -307,14 +343,15 @@ impl RestoringStore<'_> {
     /// contribution stands but cannot be served.
     fn training(
         &self,
-        (round, blob, personal): (u64, Hash, [u8; 32]),
+        trained: TrainedRecord,
         own: &OwnState,
         missing: &mut Vec<Missing>,
     ) -> Result<LastTraining, SpawnError> {
+        let (round, blob) = (trained.round, trained.blob);
         if self.blobs.get(&blob).is_none() {
             missing.push(Missing::Contribution { round });
         }
-        let personal = match self.personal(round, personal) {
+        let personal = match self.personal(round, trained.personal) {
             Err(SpawnError::Missing { .. }) => {
                 missing.push(Missing::Trained { round });
                 own.personal.clone()
@@ -326,6 +363,18 @@ impl RestoringStore<'_> {
             blob,
             personal,
         })
+    }
+
+    /// What the silo keeps for a masked round. Without it the silo sits the round out: it can neither mask
+    /// its vector nor unlock shares.
+    fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<Prepared> {
+        let blob = self.blobs.get(&trained.blob)?;
+        let gate = Gate {
+            layout: base.gate.layout.clone(),
+            norm: f64::INFINITY,
+        };
+        let admit = |bytes| gate.admit(bytes).map_err(|error| error.to_string());
+        Prepared::read(trained.round, &blob, admit).ok()
     }
 
     fn outcome(&self, adopted: &Adopted) -> Result<Settled, SpawnError> {

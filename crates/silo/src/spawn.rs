@@ -15,7 +15,7 @@ use crate::actors::mesh::{MeshActor, Opener};
 use crate::actors::messages::Notices;
 use crate::actors::observer::ObserverActor;
 use crate::actors::silo::{MemberAndJournal, SiloActor};
-use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
+use crate::actors::worker::{CurrentRound, MaskSecrets, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
@@ -65,6 +65,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         missing: restored.missing,
         former: config.former.clone(),
     };
+    let seed = config.member.seed;
     let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());
     let worker = move |around: &Around| {
         WorkerActor {
@@ -79,6 +80,9 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
             base: restored.base,
             own: restored.own,
             trained: restored.trained,
+            prepared: restored.prepared,
+            secrets: MaskSecrets::new(&seed),
+            opening: None,
             rest: None,
             applying: false,
             kept: restored.kept,

@@ -74,6 +74,7 @@ impl North {
             models: vec![hash],
             memory: Default::default(),
             tables: Default::default(),
+            masked: None,
         };
         let document = document.encode();
         let outcome = Hash::of(&document);

@@ -1,5 +1,6 @@
 //! Turns what a silo reports into lines for its operator, and measures adopted models on its own rows.
 
+mod masked;
 mod reported;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,6 +132,7 @@ impl News {
                 let messages = *messages;
                 self.print(at, NodeEvent::Lost { messages }, String::new());
             }
+            Notice::Clipped { .. } | Notice::VoidSum { .. } => self.masked_notice(at, notice),
             // Printed by `waiting` for as long as it lasts.
             Notice::Listening => {}
             Notice::Missing(gone) => {

@@ -89,7 +89,7 @@ impl News {
             }
             Report::Outdated(what) => self.outdated(at, *what),
             Report::Fault(evidence) => self.fault(at, evidence),
-            _ => {}
+            _ => self.masked_report(at, report),
         }
     }
 

@@ -206,6 +206,7 @@ impl Worker<'_> {
                 .unwrap_or(plan.0[0].is_multiple_of(2)),
             weights: false,
             blob_size: MODEL_BYTES,
+            suspended: Vec::new(),
         })
     }
 

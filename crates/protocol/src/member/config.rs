@@ -159,10 +159,11 @@ impl Config {
         self.epoch.charter.privacy.masked()
     }
 
-    /// The sums that are opened if these members, ascending, are ready for a masked round.
-    pub(super) fn sums(&self, ready: &[MemberIndex]) -> Vec<Sum> {
+    /// The sums that are opened if these members, ascending, are ready for a masked round in which these
+    /// groups are suspended.
+    pub(super) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
         let strict = !self.broken(Mutation::AbsentDropped);
-        let sums = |masked: &Masked| masked.sums_if(strict, &self.epoch.roster, ready);
+        let sums = |masked: &Masked| masked.sums_if(strict, suspended, &self.epoch.roster, ready);
         self.masked().map(sums).unwrap_or_default()
     }
 

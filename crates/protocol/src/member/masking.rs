@@ -62,7 +62,7 @@ impl Masking<'_> {
         }
         let epoch = &self.config.epoch;
         let ready = keys.members();
-        let sums = self.config.sums(&ready);
+        let sums = self.round.sums(self.config, &ready);
         let root = keys.root(epoch, round, &plan, &state, &sums);
         if self.round.masks.of_view(view).list(&root).is_some() {
             self.send_vector(root);
@@ -96,6 +96,8 @@ impl Masking<'_> {
         let threshold = self.config.threshold(ready.len());
         self.round.masks.add(Arc::new(MaskedList {
             round,
+            plan,
+            state,
             root,
             keys,
             sums,

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Inclusions;
 use super::inbox::Inbox;
 use super::masks::Masks;
 use super::own::OwnPart;
 use super::sheets::Sheets;
+use super::{Config, Inclusions};
+use crate::charter::privacy::Sum;
 use crate::hash::Hash;
 use crate::message::{Entry, Message, Sheet};
 use crate::roster::MemberIndex;
@@ -70,6 +71,12 @@ pub(super) struct Cases {
 }
 
 impl Round {
+    /// The sums that are opened if these members, ascending, are ready; none while the plan is not known.
+    pub(super) fn sums(&self, config: &Config, ready: &[MemberIndex]) -> Vec<Sum> {
+        let sums = |plan: &Planned| config.sums(&plan.suspended, ready);
+        self.plan().map(sums).unwrap_or_default()
+    }
+
     pub(super) fn new(number: u64, now: Time) -> Self {
         Self {
             number,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::charter::Epoch;
@@ -67,22 +68,66 @@ impl KeyList {
         self.ready.iter().map(|ready| ready.member).collect()
     }
 
-    /// The hash that masks are bound to: of federation, epoch, round, plan and state, of all who are
-    /// ready, and of the sums that are opened.
+    /// The hash that masks are bound to: of the [document](ListDocument) of this list.
     pub fn root(&self, epoch: &Epoch, round: u64, plan: &Hash, state: &Hash, sums: &[Sum]) -> Hash {
-        Hash::labelled(
-            "masked list",
-            &[
-                &epoch.federation.0,
-                &epoch.id.0,
-                &round.to_le_bytes(),
-                &plan.0,
-                &state.0,
-                &codec::encode(self),
-                &codec::encode(&sums),
-            ],
-        )
+        ListDocument {
+            federation: epoch.federation,
+            epoch: epoch.id,
+            round,
+            plan: *plan,
+            state: *state,
+            keys: self.clone(),
+            sums: sums.to_vec(),
+        }
+        .root()
     }
+}
+
+/// Begins the blob of a list.
+const LIST: &[u8] = b"rota masked list 1\n";
+
+/// Everything that masks are bound to. As a blob it is kept by every member that votes for the round, and
+/// a member that lacks it fetches it by its hash, the root of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListDocument {
+    /// Id of the federation.
+    pub federation: Hash,
+    /// Id of the epoch.
+    pub epoch: Hash,
+    /// The round.
+    pub round: u64,
+    /// Hash of the plan.
+    pub plan: Hash,
+    /// Hash of the state that the round starts from.
+    pub state: Hash,
+    /// The members that are ready.
+    pub keys: KeyList,
+    /// The sums that are opened: the decision, which follows from agreement, state and ready members.
+    pub sums: Vec<Sum>,
+}
+
+impl ListDocument {
+    /// The bytes that members keep and fetch.
+    pub fn blob(&self) -> Bytes {
+        labelled(LIST, self)
+    }
+
+    /// Reads a blob that [`ListDocument::blob`] made; `None` for any other.
+    pub fn read(blob: &[u8]) -> Option<Self> {
+        codec::decode(blob.strip_prefix(LIST)?, codec::LIMIT).ok()
+    }
+
+    /// Hash of the blob.
+    pub fn root(&self) -> Hash {
+        Hash::of(&self.blob())
+    }
+}
+
+/// A blob that begins with what it is.
+fn labelled(label: &[u8], content: &impl Serialize) -> Bytes {
+    let mut blob = label.to_vec();
+    blob.extend(codec::encode(content));
+    blob.into()
 }
 
 /// Bytes that members fetch from each other by their hash.
@@ -136,10 +181,23 @@ pub struct MaskedSheet {
     pub entries: Vec<MaskedEntry>,
 }
 
+/// Begins the blob of a masked sheet.
+const SHEET: &[u8] = b"rota masked sheet 1\n";
+
 impl MaskedSheet {
-    /// The hash that inclusions are signatures over.
+    /// The bytes that every member that votes for the round keeps, and that others fetch.
+    pub fn blob(&self) -> Bytes {
+        labelled(SHEET, self)
+    }
+
+    /// Reads a blob that [`MaskedSheet::blob`] made; `None` for any other.
+    pub fn read(blob: &[u8]) -> Option<Self> {
+        codec::decode(blob.strip_prefix(SHEET)?, codec::LIMIT).ok()
+    }
+
+    /// The hash that inclusions are signatures over: that of the blob.
     pub fn root(&self) -> Hash {
-        Hash::labelled("masked sheet", &[&codec::encode(self)])
+        Hash::of(&self.blob())
     }
 
     /// The authors.

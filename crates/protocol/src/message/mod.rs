@@ -22,8 +22,8 @@ pub use entries::{Bundle, Contribution, Entry, EntryFields, METRIC_NAME, METRICS
 pub(crate) use kind::{Allowance, SignatureChecks};
 pub use kind::{Kind, Scope};
 pub use masked::{
-    Blob, KeyList, Keys, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Ready,
-    Unmasking,
+    Blob, KeyList, Keys, ListDocument, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector,
+    PublicKeys, Ready, Unmasking,
 };
 pub use passage::Passage;
 pub use standing::{Confirmation, Standing};

@@ -9,6 +9,7 @@ use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
 use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
 
+use super::masked::VOID_ROUNDS;
 use crate::config::SiloConfig;
 use crate::outcome::Settled;
 
@@ -28,6 +29,9 @@ pub struct RoundBase {
     gate_id: Hash,
     /// The charter's largest share of a weight.
     max_weight: Option<f64>,
+    /// For each group of the charter how many of its last sums told nothing, in this epoch and without a
+    /// break; empty if none did.
+    pub(crate) void: Vec<u8>,
     plan: OnceLock<Plan>,
 }
 
@@ -51,8 +55,16 @@ impl RoundBase {
                 norm: config.max_model_norm,
             },
             max_weight: config.max_weight,
+            void: void(config, settled),
             plan: OnceLock::new(),
         }
+    }
+
+    /// The groups, by their position in the charter, of which no sum is opened in the next round.
+    pub(crate) fn suspended(&self) -> Vec<usize> {
+        let counts = self.void.iter().enumerate();
+        let suspended = counts.filter(|(_, count)| **count >= VOID_ROUNDS);
+        suspended.map(|(group, _)| group).collect()
     }
 
     /// The next round.
@@ -168,6 +180,13 @@ impl RoundBase {
         };
         Ok(sheet.with_max_weight(self.max_weight))
     }
+}
+
+/// How many of the last sums of each group told nothing in the present epoch.
+fn void(config: &SiloConfig, settled: &Settled) -> Vec<u8> {
+    let note = settled.document.masked.as_ref();
+    let note = note.filter(|note| note.epoch == config.member.epoch.id);
+    note.map(|note| note.void.clone()).unwrap_or_default()
 }
 
 /// An entry as strategies see it: its model, and the fields that its author signed.

@@ -8,6 +8,7 @@ mod adopt;
 mod agree;
 mod base;
 mod contribute;
+mod masked;
 mod score;
 
 pub use adopt::adopt;
@@ -16,7 +17,13 @@ pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
 pub use score::score;
 
+pub use masked::read_unmaskings;
+
 pub(crate) use base::{outcome_gate, with_model};
+pub(crate) use masked::{
+    Combined, MaskedVectorBytes, OpeningRound, Prepared, check_keys, check_transcripts, combine,
+    mask, public, read_list, ready, shape, transcript_bytes,
+};
 use methods::strategy::Participant;
 
 use crate::config::SiloConfig;

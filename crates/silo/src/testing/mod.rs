@@ -39,12 +39,17 @@ pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
 
 /// The epoch of a federation for tests.
 pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
+    epoch_with(n, rounds, |_| {})
+}
+
+/// The same with a changed charter.
+pub(crate) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
         rows: None,
     };
-    let charter = Charter {
+    let mut charter = Charter {
         start: genesis_outcome(&*strategy(), &learner(0.0), 0).0,
         rounds,
         patience: 4,
@@ -55,6 +60,7 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
         // With this name silo 2 does not lead the first view, in which a test kills it.
         ..Charter::small("a")
     };
+    change(&mut charter);
     let genesis = Genesis {
         silos: (0..n).map(silo).collect(),
         charter,

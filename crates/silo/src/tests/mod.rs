@@ -9,6 +9,7 @@ mod federation;
 mod golden;
 mod gone;
 mod limits;
+mod masked;
 mod measure;
 mod put_back;
 mod recovery;
@@ -42,13 +43,19 @@ impl TestSilos {
     fn new(n: u16, rounds: u64, keep: u32) -> Self {
         let mut epoch = (*epoch(n, rounds)).clone();
         epoch.charter.keep_rounds = keep;
+        Self::of(Arc::new(epoch))
+    }
+
+    /// The silos of an epoch.
+    fn of(epoch: Arc<Epoch>) -> Self {
+        let n = epoch.roster.len() as u16;
         let (origin, checks) = (Instant::now(), Checks::new(true));
         let rig = |_| Rig {
             origin,
             ..Rig::new(checks.clone())
         };
         Self {
-            epoch: Arc::new(epoch),
+            epoch,
             hub: Hub::default(),
             rigs: (0..n).map(rig).collect(),
         }

@@ -149,13 +149,19 @@ impl Masked {
     }
 
     /// The sums that are opened if these members, ascending, are ready: those of the groups whose
-    /// members are all among them.
-    pub fn sums(&self, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
-        self.sums_if(true, roster, ready)
+    /// members are all among them. `suspended` are the positions of groups of which none is opened.
+    pub fn sums(&self, suspended: &[usize], roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+        self.sums_if(true, suspended, roster, ready)
     }
 
-    /// The same; under a mutation not `strict`, with groups that are not complete.
-    pub(crate) fn sums_if(&self, strict: bool, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
+    /// The sums that are opened; under a mutation not `strict`, also those of groups that are not complete.
+    pub(crate) fn sums_if(
+        &self,
+        strict: bool,
+        suspended: &[usize],
+        roster: &Roster,
+        ready: &[MemberIndex],
+    ) -> Vec<Sum> {
         let present = |name: &str| ready.iter().copied().find(|by| roster.name(*by) == name);
         let sum = |group: &Group| {
             let authors = group.authors.iter();
@@ -168,7 +174,21 @@ impl Masked {
             authors.sort_unstable();
             (authors.len() > 1).then_some(Sum { authors })
         };
-        self.groups.iter().filter_map(sum).collect()
+        let groups = self.groups.iter().enumerate();
+        let open = groups.filter(|(at, _)| !suspended.contains(at));
+        open.filter_map(|(_, group)| sum(group)).collect()
+    }
+
+    /// The position of the group whose members these authors are, all of them.
+    pub fn group_of(&self, roster: &Roster, sum: &Sum) -> Option<usize> {
+        let first = sum.authors.first()?.0;
+        let has = |group: &Group| {
+            group
+                .authors
+                .iter()
+                .any(|(name, _)| name == roster.name(first))
+        };
+        self.groups.iter().position(has)
     }
 
     /// The members of groups that are not complete with these, ascending, though they are in the roster.

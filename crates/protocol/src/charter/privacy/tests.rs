@@ -163,7 +163,7 @@ fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
     ]);
     let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
     let authors = |some: &[u16]| {
-        let sums = masked.sums(&roster, &members(some));
+        let sums = masked.sums(&[], &roster, &members(some));
         let of = |sum: Sum| {
             sum.authors
                 .into_iter()
@@ -184,7 +184,10 @@ fn a_group_is_a_sum_only_if_all_of_its_members_are_ready() {
     );
     // A group that names somebody who is no member is over.
     let over = agreed(vec![group(&[(0, 1), (1, 1), (9, 1)])]);
-    assert_eq!(over.sums(&roster, &members(&[0, 1, 2, 3, 4, 5, 6])), []);
+    assert_eq!(
+        over.sums(&[], &roster, &members(&[0, 1, 2, 3, 4, 5, 6])),
+        []
+    );
 }
 
 #[test]

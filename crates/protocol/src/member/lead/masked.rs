@@ -15,7 +15,8 @@ use crate::member::masks::{LISTS, SheetCheck};
 use crate::member::stage::{BlockDraft, Gathering, Sealing, Stage};
 use crate::member::timers::Timing;
 use crate::message::{
-    Body, Content, KeyList, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, Message, Ready,
+    Body, Content, KeyList, ListDocument, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector,
+    Message, Ready,
 };
 use crate::refusal::{Omission, Refusal};
 use crate::roster::MemberIndex;
@@ -28,7 +29,7 @@ impl Leading<'_> {
     /// Whether a list of these members, ascending, has a sum, and enough of them to open it.
     pub(super) fn may_list(&self, ready: &[MemberIndex]) -> bool {
         let quorum = self.config.epoch.roster.quorum();
-        !self.config.sums(ready).is_empty() && ready.len() >= quorum.max(3)
+        !self.round.sums(self.config, ready).is_empty() && ready.len() >= quorum.max(3)
     }
 
     /// Reports, once in a view, whom the groups of the agreement lack.
@@ -79,16 +80,17 @@ impl Leading<'_> {
         let keys = KeyList {
             ready: ready.collect::<Option<_>>()?,
         };
-        let sums = self.config.sums(members);
-        let root = keys.root(epoch, round, &plan, &state, &sums);
-        let threshold = self.config.threshold(members.len());
-        Some(MaskedList {
+        let document = ListDocument {
+            federation: epoch.federation,
+            epoch: epoch.id,
             round,
-            root,
+            plan,
+            state,
             keys,
-            sums,
-            threshold,
-        })
+            sums: self.round.sums(self.config, members),
+        };
+        let threshold = self.config.threshold(members.len());
+        Some(MaskedList::new(document, threshold))
     }
 
     /// A masked vector. The first one of an author for the list counts; gives evidence against an author

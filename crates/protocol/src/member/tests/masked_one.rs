@@ -8,7 +8,9 @@ use super::toy::{public, vector};
 use crate::charter::Epoch;
 use crate::charter::privacy::{Circle, threshold};
 use crate::effects::{MaskedList, WorkError};
-use crate::message::{Content, KeyList, Keys, MaskedRound, MaskedSheet, Proposal, Ready};
+use crate::message::{
+    Content, KeyList, Keys, ListDocument, MaskedRound, MaskedSheet, Proposal, Ready,
+};
 
 /// A member that has contributed its keys to the first round, and does not lead soon.
 fn contributed(epoch: Arc<Epoch>) -> One {
@@ -67,16 +69,21 @@ pub(super) fn key_list(one: &One, members: &[MemberIndex]) -> KeyList {
 pub(super) fn list(one: &One, members: &[MemberIndex]) -> Arc<MaskedList> {
     let (epoch, round) = (&one.epoch, one.member.round());
     let masked = epoch.charter.privacy.masked().unwrap();
-    let (keys, sums) = (key_list(one, members), masked.sums(&epoch.roster, members));
-    let root = keys.root(epoch, round, &plan(), &epoch.charter.start, &sums);
-    let threshold = threshold(&epoch.roster, members.len());
-    Arc::new(MaskedList {
+    let (keys, sums) = (
+        key_list(one, members),
+        masked.sums(&[], &epoch.roster, members),
+    );
+    let document = ListDocument {
+        federation: epoch.federation,
+        epoch: epoch.id,
         round,
-        root,
+        plan: plan(),
+        state: epoch.charter.start,
         keys,
         sums,
-        threshold,
-    })
+    };
+    let threshold = threshold(&epoch.roster, members.len());
+    Arc::new(MaskedList::new(document, threshold))
 }
 
 /// The sheet of all vectors for a list of all members.

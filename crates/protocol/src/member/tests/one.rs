@@ -174,6 +174,7 @@ impl One {
             cross_evaluate: false,
             weights: false,
             blob_size: BLOB,
+            suspended: Vec::new(),
         };
         change(&mut planned);
         self.step(Input::Done(Answer::Planned(planned)))

@@ -244,6 +244,7 @@ impl TestFederation {
                         cross_evaluate: self.cross_evaluate,
                         weights: false,
                         blob_size: BLOB,
+                        suspended: Vec::new(),
                     }))
                 }
                 Effect::Work(Request::Train { round }) => {

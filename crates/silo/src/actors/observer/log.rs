@@ -28,6 +28,18 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
             let coalitions = state.models.len();
             info!(round, view, %outcome, coalition, coalitions, "adopted");
         }
+        Notice::Clipped { round, coordinates } => {
+            warn!(
+                round,
+                view, coordinates, "numbers of the own model were clipped to be masked"
+            );
+        }
+        Notice::VoidSum { round, group, why } => {
+            warn!(
+                round,
+                view, group, "the sum of a group tells nothing: {why}"
+            );
+        }
         Notice::Lost { messages } => {
             warn!(
                 round,

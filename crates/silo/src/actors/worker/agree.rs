@@ -124,7 +124,7 @@ impl WorkerActor {
         self.run(ctx, reply, work, job, end);
     }
 
-    fn settled(&mut self, round: u64, settled: Arc<Settled>) -> Result<Hash, WorkError> {
+    pub(super) fn settled(&mut self, round: u64, settled: Arc<Settled>) -> Result<Hash, WorkError> {
         let hash = settled.hash;
         if round == self.base.next() {
             self.store(settled.blobs())

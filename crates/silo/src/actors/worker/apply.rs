@@ -283,6 +283,8 @@ impl WorkerActor {
         retain.dedup();
         (self.base, self.own, self.round) = (base, own, CurrentRound::default());
         (self.trained, self.again) = (None, None);
+        // With the blobs that are not retained this is forgotten on the disk, too.
+        (self.prepared, self.opening) = (None, None);
         self.checks.advance(round);
         WorkResult {
             records: vec![
@@ -349,7 +351,15 @@ fn own_after(
         entries.position(|entry| *entry == trained.blob)
     };
     let known = rounds.last().and_then(|last| last.position);
-    let position = known.or_else(|| contributed.and_then(find));
+    let position = match &document.masked {
+        Some(note) => {
+            let authors = note.authors.iter().zip(&note.left_out);
+            let own = authors.enumerate();
+            let mut own = own.filter(|(_, (by, left_out))| **by == config.member.me && !**left_out);
+            own.next().map(|(at, _)| at)
+        }
+        None => known.or_else(|| contributed.and_then(find)),
+    };
     // The personal state is adopted only if its training went into an outcome.
     let entered = |trained: &LastTraining| {
         let earlier = |final_: &FinalRound| final_.round == trained.round;

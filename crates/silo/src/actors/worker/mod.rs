@@ -6,6 +6,7 @@
 
 mod agree;
 mod apply;
+mod masked;
 mod part;
 mod sheet;
 mod wants;
@@ -23,8 +24,11 @@ use protocol::message::{Entry as SheetEntry, Sheet};
 use protocol::work::{Answer, Request, WorkError};
 use protocol::{Hash, MemberIndex};
 
+use masked::Opening;
 use sheet::SheetModels;
 use wants::Wants;
+
+pub(crate) use masked::MaskSecrets;
 
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
 use crate::activity::Activities;
@@ -34,7 +38,7 @@ use crate::config::SiloConfig;
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
-use crate::rounds::{LastTraining, OwnState, RoundBase};
+use crate::rounds::{LastTraining, OwnState, Prepared, RoundBase};
 use crate::run_state::RunState;
 use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
@@ -53,6 +57,11 @@ pub(crate) struct WorkerActor {
     pub(crate) base: Arc<RoundBase>,
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
+    /// What this silo keeps to itself for the masked round under way.
+    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub(crate) secrets: MaskSecrets,
+    /// The final masked round that is being opened.
+    pub(crate) opening: Opening,
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
     /// that restarts begins without.
     pub(crate) rest: Option<Params>,
@@ -89,9 +98,6 @@ impl Drop for CurrentRound {
 /// Requests that wait for blobs.
 #[derive(Default)]
 pub(crate) struct WaitingWork(Wants<WorkRequest>);
-
-/// Why no work of masked rounds is done. No agreement of this program asks for it.
-const UNMASKED: &str = "this program carries out no masked rounds";
 
 /// Blobs without which work cannot begin, and members that may have them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -204,13 +210,19 @@ impl WorkerActor {
                 self.bounded(outcome)?;
                 self.needs_outcome(outcome, holders)
             }
-            Request::Plan { .. } | Request::Train { .. } => Ok(NeededBlobs::default()),
-            Request::Prepare { .. }
+            Request::Plan { .. }
+            | Request::Train { .. }
+            | Request::Prepare { .. }
             | Request::CheckKeys { .. }
-            | Request::Mask { .. }
-            | Request::Verify { .. }
-            | Request::Unmask { .. }
-            | Request::Combine { .. } => Err(WorkError::Refused(UNMASKED.into())),
+            | Request::Mask { .. } => Ok(NeededBlobs::default()),
+            Request::Verify {
+                list,
+                sheet,
+                holders,
+            } => self.needs_masked(list, sheet, holders),
+            Request::Unmask { of, holders } | Request::Combine { of, holders, .. } => {
+                self.needs_opening(of, holders)
+            }
         }
     }
 
@@ -247,9 +259,15 @@ impl WorkerActor {
 
     /// Begins work whose last blob has arrived.
     fn resume(&mut self, job: WorkRequest, ctx: &mut Context<Self>) {
-        let staged = is_apply(&job.request) || matches!(job.request, Request::Keep { .. });
+        let staged = matches!(
+            job.request,
+            Request::Apply { .. }
+                | Request::Keep { .. }
+                | Request::Unmask { .. }
+                | Request::Combine { .. }
+        );
         self.applying &= !is_apply(&job.request);
-        // The document of an outcome names the blobs that are needed next.
+        // The document of an outcome names the blobs that are needed next, and so do list and sheet.
         if staged || self.stale(&job.request).is_some() {
             self.take(job, ctx);
         } else {
@@ -280,13 +298,14 @@ impl WorkerActor {
             Request::Settle { case, .. } => self.settle(case, reply, ctx),
             Request::Apply { rounds, .. } => self.apply(rounds, reply, ctx),
             Request::Keep { round, outcome, .. } => self.keep(round, outcome, reply, ctx),
-            // Refused before: see `needs`.
-            Request::Prepare { .. }
-            | Request::CheckKeys { .. }
-            | Request::Mask { .. }
-            | Request::Verify { .. }
-            | Request::Unmask { .. }
-            | Request::Combine { .. } => {}
+            Request::Prepare { round } => self.prepare(round, reply, ctx),
+            Request::CheckKeys { round, keys, from } => {
+                self.check_keys((round, keys, from), reply, ctx);
+            }
+            Request::Mask { list } => self.mask(list, reply, ctx),
+            Request::Verify { list, sheet, .. } => self.verify(list, sheet, reply, ctx),
+            Request::Unmask { of, .. } => self.unmask(of, reply, ctx),
+            Request::Combine { of, unmaskings, .. } => self.combine(of, unmaskings, reply, ctx),
         }
     }
 

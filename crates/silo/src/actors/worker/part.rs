@@ -39,6 +39,7 @@ impl WorkerActor {
                 cross_evaluate: plan.cross_evaluate,
                 weights: plan.weights,
                 blob_size: base.blob_size(),
+                suspended: base.suspended(),
             }
         };
         self.run(
@@ -53,12 +54,13 @@ impl WorkerActor {
         );
     }
 
-    /// Trains from the model of the silo's own coalition.
-    pub(super) fn train(
-        &mut self,
-        round: u64,
-        reply: Recipient<WorkResult>,
-        ctx: &mut Context<Self>,
+    /// The training of the round under way from the model of the silo's own coalition, as a job, and its
+    /// size.
+    pub(super) fn training(
+        &self,
+    ) -> (
+        WorkSize,
+        impl FnOnce() -> Result<Contributed, String> + Send + 'static,
     ) {
         let (config, base, own) = (self.config.clone(), self.base.clone(), self.own.clone());
         let (cancel, seen) = (self.round.cancel.clone(), self.activities.clone());
@@ -67,7 +69,6 @@ impl WorkerActor {
             Task::Train(training) => u64::from(training.epochs),
             Task::Summarise | Task::Keep => 1,
         };
-        let weights = plan.weights;
         let work = WorkSize::Train {
             samples: visits * config.learner.samples(),
         };
@@ -87,6 +88,18 @@ impl WorkerActor {
             let trained = contribute(&config, &base, coalition, personal, kept, &mut progress);
             trained.map(|contributed| contributed.in_files(&base, &*blobs))
         };
+        (work, job)
+    }
+
+    /// Trains from the model of the silo's own coalition.
+    pub(super) fn train(
+        &mut self,
+        round: u64,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let weights = self.base.plan(&self.config).weights;
+        let (work, job) = self.training();
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
             // Checked first, so that the answer does not depend on when the training was cancelled.

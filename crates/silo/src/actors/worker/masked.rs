@@ -1,0 +1,413 @@
+//! A silo's work in masked rounds: training and keys, masking, checking the vectors of others, and opening
+//! the sums of a final round.
+
+use std::sync::Arc;
+
+use actix::{Context, Recipient};
+use bytes::Bytes;
+use privacy::masks::{Secret, Transcripts};
+use protocol::message::{Blob, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
+use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
+use protocol::{Hash, MemberIndex, codec};
+
+use super::part::refused;
+use super::{NeededBlobs, WorkerActor};
+use crate::actors::messages::WorkResult;
+use crate::notice::Notice;
+use crate::record::JournalRecord;
+use crate::rounds::{
+    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, Prepared,
+    check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
+    transcript_bytes,
+};
+use crate::surroundings::WorkSize;
+
+/// The last final round that is being opened here.
+pub(crate) type Opening = Option<Arc<OpeningRound>>;
+
+/// Fresh random bytes for the secrets of masked rounds. Whoever sees the state later cannot compute
+/// earlier ones.
+pub(crate) struct MaskSecrets([u8; 32]);
+
+impl MaskSecrets {
+    /// Begins with bytes that were drawn at this start.
+    pub(crate) fn new(seed: &[u8; 32]) -> Self {
+        Self(Hash::labelled("mask secrets", &[seed]).0)
+    }
+
+    fn draw(&mut self) -> Secret {
+        let drawn = Hash::labelled("mask secret", &[&self.0]);
+        self.0 = Hash::labelled("mask secrets", &[&self.0]).0;
+        Secret::new(drawn.0)
+    }
+}
+
+impl WorkerActor {
+    /// Trains, draws a secret, and keeps both. Done once for a round.
+    pub(super) fn prepare(
+        &mut self,
+        round: u64,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        if let Some(prepared) = self.prepared.as_ref().filter(|last| last.round == round) {
+            let keys = prepared.keys(&self.config);
+            let result = keys.map(|keys| public(keys.public()));
+            return reply.do_send(Answer::Prepared { round, result }.into());
+        }
+        let (secret, blobs) = (self.secrets.draw(), self.blobs.clone());
+        let (work, job) = self.training();
+        let job = move || {
+            let trained = job()?;
+            let blob = blobs.to_file(Prepared::blob(&secret, &trained.document));
+            let hash = Hash::of(&blob);
+            Ok((trained, secret, hash, blob))
+        };
+        let began = self.clock.now();
+        self.run(ctx, reply, work, job, move |worker, result| {
+            // Checked first, so that the answer does not depend on when the training was cancelled.
+            let over = round != worker.base.next();
+            let result = if over {
+                Err("its round is over".into())
+            } else {
+                result.and_then(|result: Result<_, String>| result)
+            };
+            let seconds = worker.clock.since(began).as_secs_f64();
+            match result.and_then(|result| worker.prepared(round, seconds, result)) {
+                Ok(answer) => answer,
+                Err(reason) => Answer::Prepared {
+                    round,
+                    result: Err(reason),
+                }
+                .into(),
+            }
+        });
+    }
+
+    /// Stores what was prepared.
+    fn prepared(
+        &mut self,
+        round: u64,
+        seconds: f64,
+        (trained, secret, hash, blob): (Contributed, Secret, Hash, Bytes),
+    ) -> Result<WorkResult, String> {
+        let (loss, samples) = (trained.loss(), trained.samples);
+        let model = trained.admitted;
+        let prepared = Prepared {
+            round,
+            secret,
+            model: model.read_from(blob.slice(Prepared::BEGINNING..)),
+        };
+        let keys = prepared.keys(&self.config)?;
+        let personal = Personal::new(trained.personal);
+        let kept = [(hash, blob), (personal.hash, personal.params.document())];
+        self.store(kept.into_iter())
+            .map_err(|error| error.to_string())?;
+        let record = JournalRecord::Prepared {
+            round,
+            blob: hash.0,
+            personal: personal.hash.0,
+        };
+        let result = Ok(public(keys.public()));
+        self.prepared = Some(Arc::new(prepared));
+        self.trained = Some(LastTraining {
+            round,
+            blob: hash,
+            personal,
+        });
+        Ok(WorkResult {
+            records: vec![record],
+            retain: None,
+            notices: vec![Notice::Trained {
+                round,
+                loss,
+                samples,
+                seconds,
+            }],
+            answer: Ok(Answer::Prepared { round, result }),
+        })
+    }
+
+    /// Checks the keys of a member.
+    pub(super) fn check_keys(
+        &mut self,
+        (round, keys, from): (u64, PublicKeys, MemberIndex),
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let work = WorkSize::Open { signatures: 1 };
+        let job = move || check_keys(&keys).map_err(WorkError::Refused);
+        self.run(ctx, reply, work, job, move |_, result| {
+            let result = result.unwrap_or_else(refused);
+            Answer::KeysChecked {
+                round,
+                from,
+                result,
+            }
+            .into()
+        });
+    }
+
+    /// Masks the silo's model for a list.
+    pub(super) fn mask(
+        &mut self,
+        list: Arc<MaskedList>,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, base, root) = (self.config.clone(), self.base.clone(), list.root);
+        let (prepared, blobs) = (self.prepared.clone(), self.blobs.clone());
+        let prepared = prepared.filter(|prepared| prepared.round == list.round);
+        let bytes = self.base.blob_size();
+        let job = move || {
+            let lost =
+                "what this silo trained for the round, or the secret behind its keys, is lost";
+            let prepared = prepared.ok_or_else(|| lost.to_owned())?;
+            let masked = mask(&config, &base, &list, &prepared)?;
+            let vector = blobs.to_file(masked.vector);
+            Ok::<_, String>(MaskedVectorBytes { vector, ..masked })
+        };
+        let round = self.base.next();
+        let work = WorkSize::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            let result = result.map_or_else(refused, |result| result.map_err(WorkError::Refused));
+            let clipped = result.as_ref().map_or(0, |masked| masked.clipped);
+            let result = result.and_then(|masked| worker.masked(root, masked));
+            let mut answer = WorkResult::from(Answer::Masked { list: root, result });
+            if clipped > 0 {
+                let coordinates = clipped;
+                answer.notices.push(Notice::Clipped { round, coordinates });
+            }
+            answer
+        });
+    }
+
+    /// Stores a masked vector with its transcript.
+    fn masked(&self, list: Hash, masked: MaskedVectorBytes) -> Result<MaskedVector, WorkError> {
+        let name = |blob: &Bytes| Blob {
+            hash: Hash::of(blob),
+            size: blob.len() as u64,
+        };
+        let (vector, transcript) = (name(&masked.vector), name(&masked.transcript));
+        let kept = [
+            (vector.hash, masked.vector),
+            (transcript.hash, masked.transcript),
+        ];
+        self.store(kept.into_iter())
+            .map_err(|_| WorkError::Unavailable)?;
+        Ok(MaskedVector {
+            list,
+            vector,
+            transcript,
+        })
+    }
+
+    /// The blobs that a sheet for this list needs; an error if the list cannot have such a sheet.
+    pub(super) fn needs_masked(
+        &self,
+        list: &MaskedList,
+        sheet: &MaskedSheet,
+        holders: &[MemberIndex],
+    ) -> Result<NeededBlobs, WorkError> {
+        let mut blobs = Vec::new();
+        for entry in &sheet.entries {
+            let sum = list.sums.iter().find(|sum| sum.has(entry.member));
+            let Some(sum) = sum else {
+                let why = format!("member {} is no author of a sum", entry.member);
+                return Err(WorkError::Refused(why));
+            };
+            let vector = shape(&self.base, sum).map_err(WorkError::Refused)?.bytes();
+            let parts = [
+                (entry.vector, vector, "vector"),
+                (entry.transcript, transcript_bytes(list), "transcript"),
+            ];
+            for (blob, expected, what) in parts {
+                if blob.size != expected as u64 {
+                    return Err(WorkError::Refused(format!(
+                        "expected a {what} of {expected} bytes of member {}, found {}",
+                        entry.member, blob.size
+                    )));
+                }
+                blobs.push((blob.hash, blob.size));
+            }
+        }
+        Ok(NeededBlobs {
+            blobs,
+            from: holders.to_vec(),
+        })
+    }
+
+    /// Checks the transcripts of a sheet, and keeps list and sheet: the vectors are here.
+    pub(super) fn verify(
+        &mut self,
+        list: Arc<MaskedList>,
+        sheet: Arc<MaskedSheet>,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, blobs) = (self.config.clone(), self.blobs.clone());
+        let bytes = (sheet.entries.len() * transcript_bytes(&list)) as u64;
+        let (document, root) = (list.document(&config.member.epoch), sheet.root());
+        let whole = Arc::clone(&sheet);
+        let job = move || {
+            let ready = ready(&config, &list).map_err(WorkError::Refused)?;
+            let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
+            check_transcripts(&config, &ready, &sheet, blob).map(|_| ())
+        };
+        let work = WorkSize::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            let result = result.unwrap_or_else(refused);
+            let result = result.and_then(|()| {
+                // A lead has single vectors checked before there is a sheet.
+                let kept = [(document.root(), document.blob()), (root, whole.blob())];
+                let kept = kept.into_iter().filter(|_| whole.entries.len() > 1);
+                worker.store(kept).map_err(|_| WorkError::Unavailable)
+            });
+            let sheet = root;
+            Answer::Verified { sheet, result }.into()
+        });
+    }
+
+    /// The list and sheet of a final round, if they are here.
+    fn list_and_sheet(&self, of: &FinalMasked) -> Option<(MaskedList, MaskedSheet)> {
+        let list = read_list(&self.blobs.get(&of.round.list)?, of.threshold)?;
+        let sheet = MaskedSheet::read(&self.blobs.get(&of.round.sheet)?)?;
+        Some((list, sheet))
+    }
+
+    /// The blobs that opening a final round needs: list and sheet and, once these are here, what they name.
+    pub(super) fn needs_opening(
+        &self,
+        of: &FinalMasked,
+        holders: &[MemberIndex],
+    ) -> Result<NeededBlobs, WorkError> {
+        if self
+            .opening
+            .as_ref()
+            .is_some_and(|opening| opening.of == *of)
+        {
+            return Ok(NeededBlobs::default());
+        }
+        match self.list_and_sheet(of) {
+            Some((list, sheet)) => self.needs_masked(&list, &sheet, holders),
+            None => Ok(NeededBlobs {
+                blobs: vec![
+                    (of.round.list, codec::LIMIT as u64),
+                    (of.round.sheet, codec::LIMIT as u64),
+                ],
+                from: holders.to_vec(),
+            }),
+        }
+    }
+
+    /// A final round with everything that opening it needs, read on a job's thread.
+    fn opening_round(
+        &self,
+        of: Arc<FinalMasked>,
+    ) -> impl FnOnce() -> Result<Arc<OpeningRound>, WorkError> + Send + 'static {
+        let known = self.opening.clone().filter(|opening| opening.of == *of);
+        let parts = self.list_and_sheet(&of);
+        let (config, blobs) = (self.config.clone(), self.blobs.clone());
+        move || {
+            if let Some(known) = known {
+                return Ok(known);
+            }
+            let (list, sheet) = parts.ok_or(WorkError::Unavailable)?;
+            let ready = ready(&config, &list).map_err(WorkError::Refused)?;
+            let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
+            let transcripts = check_transcripts(&config, &ready, &sheet, blob)?;
+            let transcripts = Transcripts::new(&ready, transcripts);
+            let transcripts = transcripts.map_err(|why| WorkError::Refused(why.to_string()))?;
+            Ok(Arc::new(OpeningRound {
+                of: FinalMasked::clone(&of),
+                list,
+                sheet,
+                ready,
+                transcripts,
+            }))
+        }
+    }
+
+    /// Unlocks the silo's shares of the masks of a final round.
+    pub(super) fn unmask(
+        &mut self,
+        of: Arc<FinalMasked>,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, block) = (self.config.clone(), of.block);
+        let prepared = self.prepared.clone();
+        let prepared = prepared.filter(|prepared| prepared.round == of.round.round);
+        let bytes = (of.round.ready.len() * 32) as u64;
+        let opening = self.opening_round(of);
+        let job = move || {
+            let lost = || WorkError::Refused("the secret behind this silo's keys is lost".into());
+            let prepared = prepared.ok_or_else(lost)?;
+            let keys = prepared.keys(&config).map_err(WorkError::Refused)?;
+            let round = opening()?;
+            let bytes = round.unlock(&keys).map_err(WorkError::Refused)?;
+            Ok((round, bytes))
+        };
+        let work = WorkSize::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            let result = result.unwrap_or_else(refused).map(|(round, bytes)| {
+                worker.opening = Some(round);
+                bytes
+            });
+            Answer::Unmasked { block, result }.into()
+        });
+    }
+
+    /// Opens the sums of a final round, and keeps the outcome.
+    pub(super) fn combine(
+        &mut self,
+        of: Arc<FinalMasked>,
+        unmaskings: Vec<(MemberIndex, Vec<u8>)>,
+        reply: Recipient<WorkResult>,
+        ctx: &mut Context<Self>,
+    ) {
+        let (config, base, blobs) = (self.config.clone(), self.base.clone(), self.blobs.clone());
+        let (block, round) = (of.block, of.round.round);
+        let bytes = of.round.ready.len() as u64 * base.blob_size();
+        let opening = self.opening_round(of);
+        let job = move || {
+            let opening = opening()?;
+            let vector = |entry: &MaskedEntry| blobs.get(&entry.vector.hash);
+            let combined = combine(&config, &base, &opening, &unmaskings, vector);
+            Ok((opening, combined))
+        };
+        let work = WorkSize::Models { bytes };
+        self.run(ctx, reply, work, job, move |worker, result| {
+            let (opening, combined) = match result.unwrap_or_else(refused) {
+                Ok(opened) => opened,
+                Err(error) => {
+                    let result = Err(error);
+                    let unproven = Vec::new();
+                    return Answer::Combined {
+                        block,
+                        unproven,
+                        result,
+                    }
+                    .into();
+                }
+            };
+            worker.opening = Some(opening);
+            let Combined { unproven, result } = combined;
+            let note = result.as_ref().ok();
+            let note = note.and_then(|settled| settled.document.masked.clone());
+            let settled = result.map(Arc::new);
+            let result = settled.and_then(|settled| worker.settled(round, settled));
+            let mut answer = WorkResult::from(Answer::Combined {
+                block,
+                unproven,
+                result,
+            });
+            let sums = note.into_iter().flat_map(|note| note.sums);
+            let void = sums.filter_map(|sum| Some((sum.group, sum.void?)));
+            answer.notices = void
+                .map(|(group, why)| Notice::VoidSum { round, group, why })
+                .collect();
+            answer
+        });
+    }
+}

@@ -1,0 +1,483 @@
+//! A masked round as functions of their arguments: what a silo sends in place of its model, and what
+//! members make of the vectors of all. The formulas are those of [`privacy::masks`].
+
+use bytes::Bytes;
+use methods::{Params, Sheet};
+use privacy::masks::{
+    BlockHash, Fixed, Listed, Mask, MemberKeys, Opening, Point, PublicPoints, Reach, ReadyList,
+    Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
+};
+use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
+use protocol::privacy::Sum;
+use protocol::work::{FinalMasked, MaskedList, WorkError};
+use protocol::{Hash, MemberIndex, codec};
+
+use super::RoundBase;
+use crate::config::SiloConfig;
+use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
+
+/// Rounds in a row after which a group whose sum tells nothing is not added up any more, until the
+/// agreement changes.
+pub(crate) const VOID_ROUNDS: u8 = 3;
+
+/// Begins the blob of what a silo keeps for a round. With the secret it is 48 bytes long, so that the
+/// numbers of the model lie as in the model's own document.
+const PREPARED: &[u8; 16] = b"rota prepared 1\n";
+
+/// Begins the blob of the unmaskings that a silo opened a round with.
+const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
+
+/// What a silo keeps to itself for a masked round until it is adopted: all that it sends follows from it
+/// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) round: u64,
+    pub(crate) secret: Secret,
+    /// The trained model.
+    pub(crate) model: Params,
+}
+
+impl Prepared {
+    /// Where the document of the model begins in the blob.
+    pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
+
+    /// The bytes that are kept.
+    pub(crate) fn blob(secret: &Secret, document: &[u8]) -> Bytes {
+        [PREPARED, &secret.expose()[..], document].concat().into()
+    }
+
+    /// Reads a blob that [`Prepared::blob`] made. `admit` reads the model.
+    pub(crate) fn read(
+        round: u64,
+        blob: &Bytes,
+        admit: impl FnOnce(Bytes) -> Result<Params, String>,
+    ) -> Result<Self, String> {
+        let secret = blob
+            .strip_prefix(PREPARED)
+            .and_then(|rest| rest.first_chunk::<32>());
+        let secret = secret.ok_or("the blob holds no secret of a masked round")?;
+        Ok(Self {
+            round,
+            secret: Secret::new(*secret),
+            model: admit(blob.slice(Self::BEGINNING..))?,
+        })
+    }
+
+    /// The keys of this round.
+    ///
+    /// # Errors
+    /// A key is zero: the silo has to sit this round out.
+    pub(crate) fn keys(&self, config: &SiloConfig) -> Result<MemberKeys, String> {
+        let member = &config.member;
+        let secret = self.secret.clone();
+        let keys = MemberKeys::derive(secret, &member.epoch.id.0, self.round, member.me.0);
+        keys.map_err(|error| error.to_string())
+    }
+}
+
+/// The public keys as they travel.
+pub(crate) fn public(points: &PublicPoints) -> PublicKeys {
+    PublicKeys {
+        exchange: points.exchange.bytes(),
+        share: points.share.bytes(),
+    }
+}
+
+/// Whether public keys can be used.
+///
+/// # Errors
+/// One is no point of the group, or the identity.
+pub(crate) fn check_keys(keys: &PublicKeys) -> Result<(), String> {
+    let known = [("exchange", keys.exchange), ("share", keys.share)];
+    known.into_iter().try_for_each(|(name, bytes)| {
+        let point = Point::decode(bytes);
+        point
+            .map(|_| ())
+            .map_err(|why| format!("its {name} key is refused: {why}"))
+    })
+}
+
+/// The list, as the mathematics reads it.
+///
+/// # Errors
+/// The list cannot be used.
+pub(crate) fn ready(config: &SiloConfig, list: &MaskedList) -> Result<ReadyList, String> {
+    let roster = &config.member.epoch.roster;
+    let listed = list.keys.ready.iter().map(|ready| Listed {
+        position: ready.member.0,
+        exchange: ready.keys.public.exchange,
+        share: ready.keys.public.share,
+    });
+    let listed: Vec<_> = listed.collect();
+    let (members, quorum) = (roster.len() as u16, roster.quorum() as u16);
+    let ready = ReadyList::new(Root(list.root.0), members, quorum, &listed);
+    ready.map_err(|error| error.to_string())
+}
+
+/// The shape of the vectors of a sum.
+pub(crate) fn shape(base: &RoundBase, sum: &Sum) -> Result<Shape, String> {
+    let weights: Vec<_> = sum.authors.iter().map(|(_, weight)| *weight).collect();
+    let reach = Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())?;
+    Shape::new(base.gate.layout.len(), reach).map_err(|error| error.to_string())
+}
+
+/// The bytes of a transcript for a list.
+pub(crate) fn transcript_bytes(list: &MaskedList) -> usize {
+    32 * (list.keys.ready.len() + list.threshold + 1)
+}
+
+fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
+    let authors: Vec<_> = sum.authors.iter().map(|(by, _)| by.0).collect();
+    SumAuthors::new(ready, &authors).map_err(|error| error.to_string())
+}
+
+/// The model that training began with: differences are sent.
+fn start(base: &RoundBase) -> Result<&Params, String> {
+    let model = base.state.models.first();
+    let model = model.filter(|model| model.layout() == &base.gate.layout);
+    model
+        .ok_or_else(|| "the round does not train the agreed model, so nothing can be masked".into())
+}
+
+/// What a silo sends for a list.
+pub(crate) struct MaskedVectorBytes {
+    pub(crate) vector: Bytes,
+    pub(crate) transcript: Bytes,
+    /// Coordinates that were clipped.
+    pub(crate) clipped: u64,
+}
+
+/// Masks the silo's own model for a list.
+///
+/// # Errors
+/// The list does not fit the silo's keys, or the model cannot be masked.
+pub(crate) fn mask(
+    config: &SiloConfig,
+    base: &RoundBase,
+    list: &MaskedList,
+    prepared: &Prepared,
+) -> Result<MaskedVectorBytes, String> {
+    let me = config.member.me;
+    let own = list.sums.iter().find(|sum| sum.has(me));
+    let sum = own.ok_or("this silo is no author of a sum of the list")?;
+    let weight = sum.authors.iter().find(|(by, _)| *by == me);
+    let weight = weight.map_or(0, |(_, weight)| *weight);
+    let ready = ready(config, list)?;
+    let keys = prepared.keys(config)?;
+    let transcript = Transcript::deal(&ready, &keys).map_err(|error| error.to_string())?;
+    let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
+    let mask = mask.map_err(|error| error.to_string())?;
+    let shape = shape(base, sum)?;
+    let models = (start(base)?.values(), prepared.model.values());
+    let (vector, clipped) = match shape.width() {
+        Width::Bits32 => words::<u32>(&mask, shape, weight, models)?,
+        Width::Bits64 => words::<u64>(&mask, shape, weight, models)?,
+    };
+    Ok(MaskedVectorBytes {
+        vector,
+        transcript: transcript.into(),
+        clipped,
+    })
+}
+
+fn words<W: Word>(
+    mask: &Mask,
+    shape: Shape,
+    weight: u64,
+    (start, model): (&[f32], &[f32]),
+) -> Result<(Bytes, u64), String> {
+    let masked = mask.vector::<W>(shape, Fixed::MODEL, weight, start, model);
+    let masked = masked.map_err(|error| error.to_string())?;
+    let mut bytes = Vec::with_capacity(shape.bytes());
+    W::write(&masked.words, &mut bytes);
+    Ok((bytes.into(), masked.clipped))
+}
+
+/// Checks the transcripts of a sheet for its list; `blob` gives the bytes of an entry's transcript.
+///
+/// # Errors
+/// [`WorkError::Unavailable`]: one is not here. [`WorkError::Refused`]: one does not fit, and whose it is.
+pub(crate) fn check_transcripts(
+    config: &SiloConfig,
+    ready: &ReadyList,
+    sheet: &MaskedSheet,
+    blob: impl Fn(&MaskedEntry) -> Option<Bytes>,
+) -> Result<Vec<Transcript>, WorkError> {
+    let roster = &config.member.epoch.roster;
+    let checked = sheet.entries.iter().map(|entry| {
+        let bytes = blob(entry).ok_or(WorkError::Unavailable)?;
+        Transcript::check(ready, entry.member.0, &bytes).map_err(|why| {
+            let name = roster.name(entry.member);
+            WorkError::Refused(format!("the transcript of {name:?} is refused: {why}"))
+        })
+    });
+    checked.collect()
+}
+
+/// A list or sheet of a final round, read from its blob. `None` if the blob is something else.
+pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
+    ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
+}
+
+/// A final masked round with everything that opening it needs, but the vectors.
+pub(crate) struct OpeningRound {
+    pub(crate) of: FinalMasked,
+    pub(crate) list: MaskedList,
+    pub(crate) sheet: MaskedSheet,
+    pub(crate) ready: ReadyList,
+    pub(crate) transcripts: Transcripts,
+}
+
+impl OpeningRound {
+    fn block(&self) -> BlockHash {
+        BlockHash(self.of.block.0)
+    }
+
+    /// Everything that the round can be opened with again, besides unmaskings.
+    fn blobs(&self) -> Vec<Hash> {
+        let entries = self.sheet.entries.iter();
+        let blobs = entries.flat_map(|entry| [entry.vector.hash, entry.transcript.hash]);
+        blobs.chain([self.list.root, self.of.round.sheet]).collect()
+    }
+
+    /// This silo's shares of all authors' masks, with the proof that they are the right ones.
+    ///
+    /// # Errors
+    /// The list has other keys than these.
+    pub(crate) fn unlock(&self, keys: &MemberKeys) -> Result<Vec<u8>, String> {
+        let opening = Opening::unlock(&self.ready, keys, &self.transcripts, self.block());
+        opening.map_err(|error| error.to_string())
+    }
+
+    /// The unmaskings that hold, at most as many as are needed, and the members of those that do not.
+    fn proven(
+        &self,
+        unmaskings: &[(MemberIndex, Vec<u8>)],
+    ) -> (Vec<(MemberIndex, Opening)>, Vec<MemberIndex>) {
+        let (mut held, mut unproven) = (Vec::new(), Vec::new());
+        for (by, bytes) in unmaskings {
+            if held.len() == self.list.threshold {
+                break;
+            }
+            let (ready, transcripts) = (&self.ready, &self.transcripts);
+            match Opening::check(ready, transcripts, self.block(), by.0, bytes) {
+                Ok(opening) => held.push((*by, opening)),
+                Err(_) => unproven.push(*by),
+            }
+        }
+        (held, unproven)
+    }
+}
+
+/// The result of opening a round.
+pub(crate) struct Combined {
+    /// Members whose unmaskings do not hold.
+    pub(crate) unproven: Vec<MemberIndex>,
+    /// The outcome; [`WorkError::Unavailable`] if too few unmaskings hold.
+    pub(crate) result: Result<Settled, WorkError>,
+}
+
+/// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
+/// vector. All sums are means, weighted as agreed, and strategies of masked rounds need nothing but the
+/// mean of all authors: so they get a sheet of one entry, to which every group adds.
+pub(crate) fn combine(
+    config: &SiloConfig,
+    base: &RoundBase,
+    round: &OpeningRound,
+    unmaskings: &[(MemberIndex, Vec<u8>)],
+    vector: impl Fn(&MaskedEntry) -> Option<Bytes>,
+) -> Combined {
+    let (held, unproven) = round.proven(unmaskings);
+    if held.len() < round.list.threshold {
+        let result = Err(WorkError::Unavailable);
+        return Combined { unproven, result };
+    }
+    let openings: Vec<_> = held.iter().map(|(_, opening)| opening).collect();
+    let seeds = Seeds::recover(&round.ready, &round.transcripts, &openings);
+    let seeds = seeds.map_err(|error| WorkError::Refused(error.to_string()));
+    let used = unmaskings
+        .iter()
+        .filter(|(by, _)| held.iter().any(|(other, _)| other == by));
+    let used: Vec<_> = used.cloned().collect();
+    let result = seeds.and_then(|seeds| {
+        let opened = Sums::open(config, base, round, &seeds, &vector)?;
+        let settled = opened.settle(config, base, round);
+        Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
+    });
+    Combined { unproven, result }
+}
+
+/// The sums of a round, opened and added up.
+struct Sums {
+    /// Σ w·v of all groups that tell something, by coordinate.
+    total: Vec<i64>,
+    /// Σ w of these.
+    weights: u64,
+    notes: Vec<SumNote>,
+}
+
+impl Sums {
+    fn open(
+        config: &SiloConfig,
+        base: &RoundBase,
+        round: &OpeningRound,
+        seeds: &Seeds,
+        vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
+    ) -> Result<Self, WorkError> {
+        let epoch = &config.member.epoch;
+        let masked = epoch.charter.privacy.masked();
+        let mut sums = Self {
+            total: vec![0; base.gate.layout.len()],
+            weights: 0,
+            notes: Vec::new(),
+        };
+        for sum in &round.list.sums {
+            let entries = round.sheet.entries.iter();
+            let vectors = entries
+                .filter(|entry| sum.has(entry.member))
+                .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
+            let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
+            let void = sums.add(base, round, seeds, sum, &vectors);
+            let group = masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
+            sums.notes.push(SumNote {
+                group: group.unwrap_or_default() as u16,
+                void: void.map_err(WorkError::Refused)?,
+            });
+        }
+        Ok(sums)
+    }
+
+    /// Adds a sum, unless it tells nothing; then says why.
+    fn add(
+        &mut self,
+        base: &RoundBase,
+        round: &OpeningRound,
+        seeds: &Seeds,
+        sum: &Sum,
+        vectors: &[Bytes],
+    ) -> Result<Option<VoidSum>, String> {
+        let shape = shape(base, sum)?;
+        if vectors.iter().any(|vector| vector.len() != shape.bytes()) {
+            return Ok(Some(VoidSum::Length));
+        }
+        let authors = authors(&round.ready, sum)?;
+        let parts: Vec<&[u8]> = vectors.iter().map(|vector| &vector[..]).collect();
+        let (words, void) = match shape.width() {
+            Width::Bits32 => opened::<u32>(seeds, shape, &authors, &parts)?,
+            Width::Bits64 => opened::<u64>(seeds, shape, &authors, &parts)?,
+        };
+        if let Some(void) = void {
+            return Ok(Some(match void {
+                Void::Check(_) => VoidSum::Streams,
+                Void::BeyondReach { .. } => VoidSum::Reach,
+            }));
+        }
+        for (total, word) in self.total.iter_mut().zip(words) {
+            *total = total.saturating_add(word);
+        }
+        let weights = sum.authors.iter().map(|(_, weight)| *weight);
+        self.weights = weights.fold(self.weights, u64::saturating_add);
+        Ok(None)
+    }
+
+    /// The outcome that follows.
+    fn settle(self, config: &SiloConfig, base: &RoundBase, round: &OpeningRound) -> Settled {
+        let entries = &round.sheet.entries;
+        let names = || entries.iter().map(|entry| entry.vector.hash).collect();
+        let left_out = |by: MemberIndex| {
+            let mut sums = self.notes.iter().zip(&round.list.sums);
+            sums.any(|(note, sum)| note.void.is_some() && sum.has(by))
+        };
+        let learned = self.mean(base).map(|model| learn(config, base, model));
+        let (state, nothing) = match learned {
+            Some(Ok(state)) => (state, None),
+            Some(Err(_)) => (None, Some(Nothing::Refused)),
+            None => (None, Some(Nothing::Void)),
+        };
+        let mut note = MaskedNote {
+            epoch: config.member.epoch.id,
+            authors: entries.iter().map(|entry| entry.member).collect(),
+            left_out: entries.iter().map(|entry| left_out(entry.member)).collect(),
+            void: base.void.clone(),
+            sums: self.notes,
+            nothing,
+        };
+        let masked = config.member.epoch.charter.privacy.masked();
+        note.count(masked.map_or(0, |masked| masked.groups.len()));
+        let assignment = vec![0; entries.len()];
+        match state {
+            Some(state) => Settled::masked(base.next(), names(), assignment, state, note),
+            None => {
+                let before = unchanged(base.next(), &base.state).state;
+                let state = methods::State::clone(&before);
+                Settled::masked(base.next(), names(), assignment, state, note)
+            }
+        }
+    }
+
+    /// The mean of all models; `None` if no sum tells anything.
+    fn mean(&self, base: &RoundBase) -> Option<Result<Params, String>> {
+        if self.weights == 0 {
+            return None;
+        }
+        let start = match start(base) {
+            Ok(start) => start,
+            Err(why) => return Some(Err(why)),
+        };
+        let model = Params::build(&base.gate.layout, |values| {
+            let parts = values.iter_mut().zip(start.values()).zip(&self.total);
+            for ((value, start), total) in parts {
+                let moved = Fixed::MODEL.mean(*total, self.weights);
+                *value = (f64::from(*start) + moved) as f32;
+            }
+        });
+        Some(Ok(model))
+    }
+}
+
+/// The strategy's state after a round whose only entry is this model.
+fn learn(
+    config: &SiloConfig,
+    base: &RoundBase,
+    model: Result<Params, String>,
+) -> Result<Option<methods::State>, String> {
+    let (strategy, round) = (&config.strategy, base.next());
+    let entry = methods::ModelEntry {
+        model: model?,
+        coalition: Some(0),
+        weight: None,
+        member: None,
+    };
+    let sheet = Sheet {
+        entries: vec![entry],
+        scores: None,
+    };
+    let decision = strategy.decide(&base.state, &sheet, round);
+    let decision = decision.map_err(|error| error.to_string())?;
+    let outcome = strategy.settle(&base.state, &sheet, &decision, round);
+    Ok(Some(outcome.map_err(|error| error.to_string())?.state))
+}
+
+fn opened<W: Word>(
+    seeds: &Seeds,
+    shape: Shape,
+    authors: &SumAuthors,
+    vectors: &[&[u8]],
+) -> Result<(Vec<i64>, Option<Void>), String> {
+    let opened = seeds.combine::<W>(shape, authors, vectors);
+    let opened = opened.map_err(|error| error.to_string())?;
+    let words = opened.words.iter().take(shape.coordinates());
+    Ok((words.map(|word| word.signed()).collect(), opened.void))
+}
+
+/// The unmaskings that a round was opened with, as a blob.
+fn unmaskings_blob(used: &[(MemberIndex, Vec<u8>)]) -> Bytes {
+    let mut blob = UNMASKINGS.to_vec();
+    blob.extend(codec::encode(&used));
+    blob.into()
+}
+
+/// Reads a blob of unmaskings; `None` for any other.
+pub fn read_unmaskings(blob: &[u8]) -> Option<Vec<(MemberIndex, Vec<u8>)>> {
+    codec::decode(blob.strip_prefix(UNMASKINGS)?, codec::LIMIT).ok()
+}

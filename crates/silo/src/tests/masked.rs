@@ -1,0 +1,175 @@
+//! Masked rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
+
+use std::time::Duration;
+
+use protocol::Charter;
+use protocol::privacy::{Group, Masked, Privacy};
+use tokio::time::sleep;
+
+use super::{TestSilos, kill};
+use crate::testing::*;
+use crate::{Blobs, JournalRecord, Notice};
+
+/// Rounds of a test federation.
+const ROUNDS: u64 = 3;
+/// Half a step of the fixed point.
+const HALF_STEP: f32 = 1.0 / (1 << 19) as f32;
+
+/// The groups of a charter, each a list of members with their weights.
+fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
+    let named = |group: &&[(u16, u64)]| {
+        let authors = group
+            .iter()
+            .map(|(by, weight)| (format!("silo {by}"), *weight));
+        Group {
+            authors: authors.collect(),
+        }
+    };
+    move |charter| {
+        charter.privacy = Privacy::Masked(Masked {
+            colluders: 1,
+            smallest_sum: 3,
+            groups: groups.iter().map(named).collect(),
+        });
+    }
+}
+
+/// One group of all four.
+const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
+
+/// What every silo has adopted once all are done, and their surroundings.
+fn adopted(n: u16, change: impl Fn(&mut Charter), fault: Fault) -> (Vec<f32>, Vec<Rig>) {
+    virtually(async {
+        let silos = TestSilos::of(epoch_with(n, ROUNDS, change));
+        let mut live: Vec<_> = (0..n).map(|i| silos.live(i)).collect();
+        if let Fault::Killed { who, after, back } = fault {
+            sleep(after).await;
+            kill(&mut live[usize::from(who)]).await;
+            sleep(back).await;
+            live[usize::from(who)] = silos.live(who);
+        }
+        for i in 0..n {
+            silos.until(i, ROUNDS).await;
+        }
+        sleep(Duration::from_secs(60)).await;
+        for silo in &mut live {
+            kill(silo).await;
+        }
+        let models: Vec<_> = silos.rigs.iter().map(Rig::adopted).collect();
+        for own in &models {
+            let last = own.last().map(|(round, outcome, _)| (*round, *outcome));
+            let first = models[0]
+                .last()
+                .map(|(round, outcome, _)| (*round, *outcome));
+            assert_eq!(last, first);
+        }
+        let values = models[0].iter().map(|(.., value)| *value).collect();
+        (values, silos.rigs.clone())
+    })
+}
+
+#[derive(Clone, Copy)]
+enum Fault {
+    None,
+    /// A silo is killed after a time, and starts again after another one.
+    Killed {
+        who: u16,
+        after: Duration,
+        back: Duration,
+    },
+}
+
+/// What rounds of these optima, weighted, give: every model goes half the way.
+fn expected(authors: &[(u16, u64)]) -> Vec<f32> {
+    let weights: f64 = authors.iter().map(|(_, weight)| *weight as f64).sum();
+    let sum = authors
+        .iter()
+        .map(|(by, weight)| f64::from(*by) * *weight as f64);
+    let target = sum.sum::<f64>() / weights;
+    let step = |model: &mut f64, _| {
+        *model += (target - *model) / 2.0;
+        Some(*model as f32)
+    };
+    (0..ROUNDS).scan(0.0, step).collect()
+}
+
+fn near(found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len());
+    for (round, (found, expected)) in (1..).zip(found.iter().zip(expected)) {
+        let bound = HALF_STEP * round as f32;
+        assert!(
+            (found - expected).abs() <= bound,
+            "round {round}: {found}, {expected}"
+        );
+    }
+}
+
+/// Blobs of what a silo keeps to itself.
+fn secrets(rig: &Rig) -> usize {
+    let hashes = rig.blobs.hashes();
+    let blobs = hashes.iter().filter_map(|hash| rig.blobs.get(hash));
+    blobs
+        .iter()
+        .filter(|blob| blob.starts_with(b"rota prepared"))
+        .count()
+}
+
+#[test]
+fn masked_rounds_give_the_models_of_clear_rounds() {
+    let (clear, _) = adopted(4, |_| {}, Fault::None);
+    let (masked, rigs) = adopted(4, groups(ALL), Fault::None);
+    near(&masked, &clear);
+    near(&masked, &expected(ALL[0]));
+    for rig in &rigs {
+        let prepared = |record: &JournalRecord| matches!(record, JournalRecord::Prepared { .. });
+        let rounds = rig.journal.transactions().concat();
+        assert_eq!(
+            rounds.iter().filter(|record| prepared(record)).count() as u64,
+            ROUNDS
+        );
+        // What an adopted round was masked with is gone, and so are the trained models.
+        assert_eq!(secrets(rig), 0);
+    }
+}
+
+#[test]
+fn groups_with_agreed_weights_add_up_to_the_weighted_mean_of_all() {
+    let two: &[&[(u16, u64)]] = &[&[(0, 1), (1, 2), (2, 1)], &[(3, 3), (4, 2), (5, 1), (6, 4)]];
+    let (masked, _) = adopted(7, groups(two), Fault::None);
+    near(&masked, &expected(&two.concat()));
+}
+
+#[test]
+fn a_silo_that_is_killed_at_any_moment_sends_the_same_and_the_models_stay() {
+    let whole = expected(ALL[0]);
+    for (who, millis) in (0..40).map(|at| (at % 4, 40 + 45 * u64::from(at))) {
+        let (after, back) = (Duration::from_millis(millis), Duration::from_millis(20));
+        let (masked, rigs) = adopted(4, groups(ALL), Fault::Killed { who, after, back });
+        near(&masked, &whole);
+        assert!(
+            rigs.iter().all(|rig| secrets(rig) == 0),
+            "{who} at {millis} ms"
+        );
+    }
+}
+
+#[test]
+fn a_silo_that_is_away_stops_its_group_and_nothing_is_used_up() {
+    let (after, back) = (Duration::from_millis(100), Duration::from_secs(300));
+    let (masked, rigs) = adopted(
+        4,
+        groups(ALL),
+        Fault::Killed {
+            who: 3,
+            after,
+            back,
+        },
+    );
+    near(&masked, &expected(ALL[0]));
+    let waits = |notice: &Notice| {
+        matches!(notice, Notice::Protocol(protocol::Report::GroupsIncomplete { members, .. })
+            if *members == [protocol::MemberIndex(3)])
+    };
+    let told = |rig: &Rig| rig.notices.borrow().iter().any(|(_, notice)| waits(notice));
+    assert!(rigs.iter().any(told));
+}

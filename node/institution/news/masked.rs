@@ -1,0 +1,107 @@
+//! The lines about masked rounds.
+
+use protocol::privacy::Circle;
+use protocol::{Hash, Report, Time};
+use silo::Notice;
+
+use super::News;
+use crate::events::NodeEvent;
+
+impl News {
+    /// Prints a report of a masked round; any other is not for the operator.
+    pub(super) fn masked_report(&mut self, at: Time, report: &Report) {
+        match report {
+            Report::GroupsIncomplete { round, members } => {
+                let missing: Vec<_> = members.iter().map(|by| self.named(*by)).collect();
+                let line = if missing.is_empty() {
+                    format!(
+                        "warning: round {round} waits: too few institutions are ready, or the sums of every \
+                         group told nothing in three rounds in a row, and the agreement has to change"
+                    )
+                } else {
+                    let names = missing.join(", ");
+                    format!(
+                        "warning: round {round} waits: no group is complete, because {names} is not ready. No \
+                         agreed round is used up"
+                    )
+                };
+                let round = *round;
+                self.print(at, NodeEvent::GroupsIncomplete { round, missing }, line);
+            }
+            Report::OtherCircle { before, now } => self.other_sum(at, before, now),
+            Report::OtherOutcome {
+                round,
+                computed,
+                certified,
+            } => self.other_outcome(at, *round, (*computed, *certified)),
+            _ => {}
+        }
+    }
+
+    fn other_sum(&mut self, at: Time, before: &Circle, now: &Circle) {
+        let (before, now) = (names(before), names(now));
+        let line = format!(
+            "warning: this institution does not answer a sum of {now}: it has answered sums of {before}, and \
+             the difference of two such sums could be the model of a single institution"
+        );
+        self.print(at, NodeEvent::OtherSum { before, now }, line);
+    }
+
+    fn other_outcome(&mut self, at: Time, round: u64, (computed, certified): (Hash, Hash)) {
+        let line = format!(
+            "warning: this machine computed another result of round {round} than a quorum of the others: it \
+             adopts theirs. Compare versions with `rota version`"
+        );
+        let event = NodeEvent::OtherOutcome {
+            round,
+            computed: format!("{computed:#}"),
+            certified: format!("{certified:#}"),
+        };
+        self.print(at, event, line);
+    }
+
+    /// Prints a notice about the own vector or an opened sum; any other is printed elsewhere.
+    pub(super) fn masked_notice(&mut self, at: Time, notice: &Notice) {
+        match notice {
+            &Notice::Clipped { round, coordinates } => {
+                let line = format!(
+                    "warning: {coordinates} numbers of this institution's model moved by more than 8 in round \
+                     {round} and were clipped: train with a smaller learning rate"
+                );
+                self.print(at, NodeEvent::Clipped { round, coordinates }, line);
+            }
+            &Notice::VoidSum { round, group, why } => {
+                let authors = self.group(usize::from(group));
+                let line = format!(
+                    "warning: the sum of {authors} tells nothing in round {round}: {why}. Their models are left \
+                     out of it"
+                );
+                let why = why.to_string();
+                let event = NodeEvent::VoidSum {
+                    round,
+                    authors,
+                    why,
+                };
+                self.print(at, event, line);
+            }
+            _ => {}
+        }
+    }
+
+    /// The members of a group of the agreement.
+    fn group(&self, at: usize) -> String {
+        let masked = self.epoch.charter.privacy.masked();
+        let group = masked.and_then(|masked| masked.groups.get(at));
+        let authors = group.iter().flat_map(|group| &group.authors);
+        let names: Vec<_> = authors.map(|(name, _)| name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+fn names(circle: &Circle) -> String {
+    let names = circle.0.iter().map(|(name, weight)| match weight {
+        1 => name.clone(),
+        weight => format!("{name} (weight {weight})"),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
