@@ -154,7 +154,7 @@ impl Masked {
         self.sums_if(true, roster, ready)
     }
 
-    /// The same; under a mutation not `strict`, with groups that are not complete.
+    /// Does what [`sums`](Self::sums) does; under a mutation not `strict`, with groups that are not complete.
     pub(crate) fn sums_if(&self, strict: bool, roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
         let present = |name: &str| ready.iter().copied().find(|by| roster.name(*by) == name);
         let sum = |group: &Group| {
@@ -196,7 +196,7 @@ impl Sum {
         self.authors.iter().any(|(author, _)| *author == member)
     }
 
-    /// Its authors by name.
+    /// Authors of the sum by name.
     pub(crate) fn circle(&self, roster: &Roster) -> Circle {
         let divisor = self
             .authors
