@@ -46,10 +46,10 @@ struct Contents {
     adopted: Vec<Adopted>,
     /// Round, contribution, personal state.
     trained: Option<(u64, Hash, [u8; 32])>,
-    /// Whether it has any record.
+    /// Whether the journal has any record.
     any: bool,
-    /// Whether it began anew after a loss and the silo has not acted since. Then it has no other
-    /// record.
+    /// Whether the journal began anew after a loss and the silo has not acted since. Then it has no
+    /// other record.
     lost: bool,
 }
 
