@@ -39,18 +39,18 @@ struct Restart {
 #[derive(Default)]
 struct Actor {
     handle: Option<SiloHandle>,
-    /// How often it was started.
+    /// How often the silo was started.
     starts: u64,
     complete: bool,
     /// Killed without a restart.
     stopped_for_good: bool,
     journal_lost: bool,
-    /// How it restarts after its journal fails as scripted.
+    /// How the silo restarts after its journal fails as scripted.
     back: Option<Restart>,
     view: u64,
     lead: Option<MemberIndex>,
     round: u64,
-    /// The last round in which its training failed.
+    /// The last round in which the silo's training failed.
     failed: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ impl SharedBlobs {
 struct DiskContent {
     records: Vec<JournalRecord>,
     adoptions: Adoptions,
-    /// Its iteration order is never used.
+    /// The blobs by hash; the iteration order of the map is never used.
     blobs: HashMap<Hash, (Bytes, u64), Uniform>,
     /// Counts the blobs that were put.
     puts: u64,

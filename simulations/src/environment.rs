@@ -22,7 +22,7 @@ use crate::tamper::Tamper;
 /// The kind of network that carries a federation's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Mesh {
-    /// Its name, for example `"virtual"`.
+    /// Name of the network, for example `"virtual"`.
     #[serde(rename = "mesh")]
     pub name: &'static str,
     /// The transport, for networks that have several.

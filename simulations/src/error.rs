@@ -23,10 +23,10 @@ pub enum RunError {
     Violated {
         /// The seed.
         seed: u64,
-        /// Which property, when and how.
+        /// The violation: which property, when and how.
         violation: Violation,
     },
-    /// So many silos cannot train that a round can never reach its minimum of contributions.
+    /// A round that can never reach its minimum of contributions, because so many silos cannot train.
     #[error(
         "round {round} cannot reach its minimum of {minimum} contributions: training failed at {silos} of \
          {members} silos: {reason}"
@@ -72,7 +72,7 @@ pub enum RunError {
     /// A silo stopped because of a bug in this program.
     #[error("{silo} stopped because of a bug in this program: {why}")]
     Defect {
-        /// Its name.
+        /// Name of the silo.
         silo: String,
         /// What happened.
         why: String,

@@ -128,7 +128,7 @@ impl Federation {
         Ok(())
     }
 
-    /// The same federation, whose members sign by keyed hashes; all ids stay.
+    /// This federation, whose members sign by keyed hashes; all ids stay.
     pub(crate) fn with_simulated_signatures(&self) -> Self {
         let mut federation = self.clone();
         for silo in &mut federation.members {
@@ -147,7 +147,7 @@ impl Federation {
     }
 }
 
-/// Which of these silos lie about what they learn, and how.
+/// The silos that lie about what they learn, by position, and how each lies.
 ///
 /// # Errors
 /// A clause: a fault names an unknown silo.

@@ -7,14 +7,14 @@ use protocol::SecretKey;
 use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
 use protocol::roster::Silo;
 
-/// The beat of such a federation.
+/// The beat of a federation that learns nothing.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
-/// Its patience, in beats.
+/// The patience of a federation that learns nothing, in beats.
 pub(crate) const PATIENCE: u32 = 6;
-/// The size of a model in it, in bytes.
+/// The size of a model in such a federation, in bytes.
 pub(crate) const MODEL_BYTES: u64 = 8;
 
-/// Its view timeout, in beats, with `f` faulty members.
+/// The view timeout of a federation that learns nothing, in beats, with `f` faulty members.
 pub(crate) fn view_timeout(f: usize) -> u32 {
     2 * PATIENCE + 8 * (f as u32 + 4)
 }
@@ -28,7 +28,7 @@ pub(crate) fn epoch(keys: &[SecretKey], rounds: u64, rotation: Rotation) -> Epoc
     epoch_with(keys, rounds, rotation, Verification::Full)
 }
 
-/// The same with any level of verification.
+/// The epoch of members as [`epoch`] gives it, with any level of verification.
 ///
 /// # Panics
 /// As [`epoch`].
@@ -41,7 +41,8 @@ pub(crate) fn epoch_with(
     epoch_of(keys, rounds, rotation, verification, Privacy::Clear)
 }
 
-/// The same with any privacy. A masked round needs a quorum of contributions.
+/// The epoch of members as [`epoch`] gives it, with any level of verification and any privacy. A masked
+/// round needs a quorum of contributions.
 ///
 /// # Panics
 /// As [`epoch`]; and if rounds cannot be masked like this.

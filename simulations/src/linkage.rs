@@ -38,11 +38,11 @@ pub struct LinkageResult {
 /// One thing that entries show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Clue {
-    /// What it is.
+    /// What the entries show.
     pub kind: ClueKind,
     /// Entries whose author it named correctly.
     pub right: u64,
-    /// The same as a share of all entries.
+    /// Entries whose author it named correctly, as a share of all entries.
     pub share: f64,
 }
 
@@ -63,7 +63,7 @@ pub enum ClueKind {
 impl ClueKind {
     const ALL: [Self; 4] = [Self::Model, Self::Rows, Self::Losses, Self::Coalition];
 
-    /// What it is, in words.
+    /// The name of the clue, in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Model => "models that resemble each other",

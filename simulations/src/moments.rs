@@ -7,17 +7,17 @@ use serde::Deserialize;
 /// A moment of a round at which a member may stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// It leads and enters this phase.
+    /// The member leads and enters this phase.
     Phase(Phase),
-    /// It sends a message of this kind. With a Contribution its training is done; with a Bundle, a
-    /// Sheet or a Proposal it leads. In the [bare simulator](crate::bare) alone: a scenario names
-    /// what the silos report, and they report no messages.
+    /// The member sends a message of this kind. With a Contribution its training is done; with a
+    /// Bundle, a Sheet or a Proposal it leads. In the [bare simulator](crate::bare) alone: a scenario
+    /// names what the silos report, and they report no messages.
     Sends(Kind),
-    /// It leads and has decided. In the bare simulator alone, as [`Sends`](Self::Sends).
+    /// The member leads and has decided. In the bare simulator alone, as [`Sends`](Self::Sends).
     Decides,
-    /// It learns that a block is notarised; in a scenario, that its own block is.
+    /// The member learns that a block is notarised; in a scenario, that its own block is.
     Notarised,
-    /// It learns that a round is final. In the bare simulator alone, as [`Sends`](Self::Sends).
+    /// The member learns that a round is final. In the bare simulator alone, as [`Sends`](Self::Sends).
     Final,
 }
 

@@ -14,7 +14,7 @@ pub struct RoundDone {
     pub round: u64,
     /// Rounds in all.
     pub rounds: u64,
-    /// Its view, where there are views.
+    /// The view of the round, where there are views.
     pub led: Option<Led>,
     /// Bytes that all members had sent by then; without messages those of models, where they are known.
     pub bytes: Option<u64>,

@@ -36,7 +36,7 @@ pub struct RoundRecord {
     pub round: u64,
     /// The members whose contributions are in it.
     pub authors: Vec<MemberIndex>,
-    /// Its view, where there are views.
+    /// The view of the round, where there are views.
     pub led: Option<Led>,
 }
 
@@ -85,7 +85,7 @@ pub struct ProtocolRecord {
 pub struct SiloStop {
     /// When, after the start.
     pub at: Duration,
-    /// Which one.
+    /// The silo that stopped.
     pub member: MemberIndex,
     /// Time until it was started again; `None`: never.
     pub back: Option<Duration>,

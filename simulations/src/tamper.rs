@@ -74,7 +74,7 @@ impl Tamper {
         (out.into_iter().map(as_command).collect(), received)
     }
 
-    /// What it sends when its silo enters a view.
+    /// The frames that the member sends when its silo enters a view.
     fn enter(&mut self) -> Vec<AddressedFrame> {
         match self.recorder.entered(self.me) {
             Some((view, lead, round)) if (view, lead) != self.view => {

@@ -142,7 +142,7 @@ pub fn message(text: &str) -> String {
     format!("{kept}…")
 }
 
-/// The same JSON with control characters written as `\u....`.
+/// The JSON text with control characters written as `\u....`.
 pub fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

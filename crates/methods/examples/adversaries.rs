@@ -25,7 +25,7 @@ type MainResult = Result<(), Box<dyn std::error::Error>>;
 enum Attack {
     /// The model with all signs turned.
     SignFlip,
-    /// Its values in another order.
+    /// The values of the model in another order.
     Shuffle,
     /// The model and normal noise of three times its root mean square.
     Noise,

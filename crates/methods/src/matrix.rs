@@ -14,9 +14,9 @@ pub struct Matrix {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("row {row} has {got} values, the first has {expected}")]
 pub struct RaggedError {
-    /// Which row, from 0.
+    /// The row that differs, from 0.
     pub row: usize,
-    /// Its length.
+    /// The length of that row.
     pub got: usize,
     /// The length of the first row.
     pub expected: usize,
@@ -100,7 +100,7 @@ impl Matrix {
         &mut self.values
     }
 
-    /// Whether it has as many rows as columns.
+    /// Whether the matrix has as many rows as columns.
     pub fn is_square(&self) -> bool {
         self.rows == self.columns
     }

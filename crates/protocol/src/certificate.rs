@@ -40,7 +40,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is about the outcome of a masked round.
+    /// Whether this verdict is about the outcome of a masked round.
     pub fn is_outcome(&self) -> bool {
         matches!(self, Self::Outcome { .. })
     }
@@ -62,9 +62,9 @@ pub enum Checked {
 pub struct Vote {
     /// The voter.
     pub member: MemberIndex,
-    /// What it checked; [`Checked::Structure`] for anything but a Notarize.
+    /// What the voter checked; [`Checked::Structure`] for anything but a Notarize.
     pub checked: Checked,
-    /// Its signature over the vote.
+    /// Signature of the voter over the vote.
     pub signature: Signature,
 }
 

@@ -38,7 +38,7 @@ pub enum ChangeError {
          only be raised"
     )]
     Lowered {
-        /// Its format.
+        /// Format of the amended agreement.
         got: u8,
         /// The format in force.
         now: u8,
@@ -60,13 +60,13 @@ pub enum ChangeError {
     /// A text that is too long.
     #[error("the text of the amended agreement has {got} bytes, at most {TEXT} are allowed")]
     Text {
-        /// Its bytes.
+        /// Length of the text in bytes.
         got: usize,
     },
     /// Fewer rounds than are final.
     #[error("the amended agreement ends after round {last}, round {now} is final already")]
     Rounds {
-        /// Its last round.
+        /// Last round of the amended agreement.
         last: u64,
         /// The last final round.
         now: u64,
@@ -81,7 +81,7 @@ pub enum ChangeError {
         /// How many are needed.
         needed: usize,
     },
-    /// It follows another round than the last final one.
+    /// A change that follows another round than the last final one.
     #[error("the change follows round {got}, the last final round is {now}")]
     After {
         /// The round that it names.
@@ -112,7 +112,7 @@ pub enum ChangeError {
 }
 
 impl Amendment {
-    /// Whether it may follow `epoch`, whatever its rounds.
+    /// Whether this amendment may follow `epoch`, whatever the number of rounds.
     ///
     /// # Errors
     /// [`ChangeError`]: an unusable roster or charter, or another state to start from.
@@ -215,7 +215,7 @@ impl Amendment {
 }
 
 impl Change {
-    /// Whether it may be the next block of an epoch whose last final round is `after`. The
+    /// Whether this change may be the next block of an epoch whose last final round is `after`. The
     /// signatures are checked where the message is opened.
     ///
     /// # Errors

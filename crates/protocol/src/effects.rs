@@ -165,7 +165,7 @@ pub enum Report {
     Entered {
         /// The view.
         view: u64,
-        /// Its lead.
+        /// Lead of the view.
         lead: MemberIndex,
         /// The round under way.
         round: u64,
@@ -237,7 +237,7 @@ pub enum Report {
         round: u64,
         /// The participants.
         members: Vec<MemberIndex>,
-        /// What they did not send.
+        /// What the participants did not send.
         reason: Omission,
     },
     /// A round became final.
@@ -261,9 +261,9 @@ pub enum Report {
         round: u64,
         /// Training rows that the entry claims.
         rows: u64,
-        /// Those that all entries claim.
+        /// Training rows that all entries together claim.
         total: u128,
-        /// Its author, where the charter shows names.
+        /// Author of the entry, where the charter shows names.
         member: Option<MemberIndex>,
     },
     /// An amendment is known, or another member approved it.
@@ -285,9 +285,9 @@ pub enum Report {
     Recovery {
         /// The members declared lost.
         lost: Vec<MemberIndex>,
-        /// Those whose last standing names these, ascending.
+        /// Members whose last standing names the lost ones, ascending.
         signed: Vec<MemberIndex>,
-        /// Those that have confirmed the set of these standings, ascending.
+        /// Members that have confirmed the set of these standings, ascending.
         confirmed: Vec<MemberIndex>,
         /// How many have to sign.
         needed: usize,
@@ -380,7 +380,7 @@ pub enum Report {
 }
 
 impl Record {
-    /// Whether it proves that an epoch is over.
+    /// Whether this record proves that an epoch is over.
     pub fn ends_epoch(&self) -> bool {
         let Self::Final { blocks, .. } = self else {
             return false;
@@ -388,12 +388,12 @@ impl Record {
         blocks.iter().any(Block::ends_epoch)
     }
 
-    /// Whether it says how far outcomes were adopted.
+    /// Whether this record says how far outcomes were adopted.
     pub fn is_adoption(&self) -> bool {
         matches!(self, Self::Applied { .. })
     }
 
-    /// Whether it counts in later epochs, too.
+    /// Whether this record counts in later epochs, too.
     pub fn outlives_epochs(&self) -> bool {
         matches!(self, Self::Applied { .. } | Self::Circle(_))
     }

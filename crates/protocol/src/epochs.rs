@@ -71,8 +71,8 @@ impl Epochs {
     }
 }
 
-/// Those of these records that count in later epochs, too: the last adoption, and the only sum that the
-/// member answers.
+/// The records among these that count in later epochs, too: the last adoption, and the only sum that
+/// the member answers.
 fn lasting(mut records: Vec<Record>) -> Vec<Record> {
     let last = records.iter().rposition(Record::is_adoption);
     let adoption = last.map(|at| records.swap_remove(at));

@@ -29,9 +29,9 @@ pub struct Signed {
 pub struct Evidence {
     /// The accused member.
     pub member: MemberIndex,
-    /// One of the two messages.
+    /// The first of the two messages.
     pub first: Signed,
-    /// The other one.
+    /// The second of the two messages.
     pub second: Signed,
 }
 

@@ -10,11 +10,11 @@ use crate::message::Kind;
 /// hold everything that the member signs (R5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
-    /// Its kind.
+    /// Kind of the message.
     pub kind: Kind,
-    /// Its round; 0 if messages of its kind belong to none.
+    /// Round of the message; 0 if messages of its kind belong to none.
     pub round: u64,
-    /// Its view; 0 if messages of its kind belong to none.
+    /// View of the message; 0 if messages of its kind belong to none.
     pub view: u64,
 }
 

@@ -15,14 +15,14 @@ use std::fmt;
 /// The formats that a program speaks: all from the oldest to the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Formats {
-    /// The oldest.
+    /// The oldest format.
     pub oldest: u8,
-    /// The newest.
+    /// The newest format.
     pub newest: u8,
 }
 
 impl Formats {
-    /// Those that this program speaks.
+    /// The formats that this program speaks.
     pub const SPOKEN: Self = Self {
         oldest: 1,
         newest: 3,

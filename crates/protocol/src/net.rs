@@ -12,9 +12,9 @@ use crate::roster::MemberIndex;
 /// A blob to fetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobRequest {
-    /// Its hash.
+    /// Hash of the blob.
     pub hash: Hash,
-    /// Most bytes that it may have. More are not read.
+    /// Most bytes that the blob may have. More are not read.
     pub limit: u64,
 }
 
@@ -54,7 +54,7 @@ pub enum Command {
     Judge {
         /// The ticket of the frame.
         ticket: u64,
-        /// Whether it may be passed on.
+        /// Whether the frame may be passed on.
         verdict: Acceptance,
     },
     /// Report when nodes with these keys connect, which are in a proposed roster and not in the present
@@ -78,11 +78,11 @@ pub const JUDGED: Duration = Duration::from_secs(2);
 /// Whether a published frame may be passed on by gossip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
-    /// It opened and is new: it is passed on.
+    /// The frame opened and is new: it is passed on.
     Accept,
-    /// It is known, outdated, or beyond a budget: it is not passed on.
+    /// The frame is known, outdated, or beyond a budget: it is not passed on.
     Ignore,
-    /// It is no message of a member: it is not passed on.
+    /// The frame is no message of a member: it is not passed on.
     Reject,
 }
 
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// None of the members that were asked gave these blobs.
     Missing {
-        /// Their hashes.
+        /// Hashes of the missing blobs.
         blobs: Vec<Hash>,
     },
     /// A member asks for blobs; answered with [`Command::Serve`].

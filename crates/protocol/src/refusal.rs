@@ -208,9 +208,9 @@ pub enum Refusal {
     /// This member leads and could not do a piece of work.
     #[error("{}", could_not(work, error))]
     CouldNot {
-        /// What it could not do: "decide" or "compute the outcome".
+        /// The work that this member could not do: "decide" or "compute the outcome".
         work: &'static str,
-        /// Why.
+        /// Why the work failed.
         error: WorkError,
     },
     /// This member leads and may not leave out as many members as failed to answer.
@@ -220,7 +220,7 @@ pub enum Refusal {
     TooFewLeft {
         /// How many did not answer.
         missing: usize,
-        /// What they did not send.
+        /// What these members did not send.
         reason: Omission,
     },
     /// A message of masked rounds where models are in clear, or the other way round.
@@ -276,13 +276,13 @@ pub enum Refusal {
 /// What a member did not send in time, so that the lead went on without its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Omission {
-    /// Its scores.
+    /// The scores of the member are missing.
     #[error("sent no scores")]
     Scores,
-    /// Its masked vector, or a right one.
+    /// The masked vector of the member is missing or wrong.
     #[error("sent no masked vector, or a wrong one")]
     Vector,
-    /// Its signature for the sheet; it may not have all models yet.
+    /// The member's signature for the sheet is missing; it may not have all models yet.
     #[error("did not sign for the sheet")]
     Inclusion,
 }

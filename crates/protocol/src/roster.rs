@@ -27,12 +27,13 @@ impl std::fmt::Display for MemberIndex {
 /// One institution in the roster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silo {
-    /// Its name, unique and valid for [`name::check`].
+    /// Name of the institution, unique and valid for [`name::check`].
     pub name: String,
-    /// Its public key, unique.
+    /// Public key of the institution, unique.
     pub key: PublicKey,
-    /// Most training rows that it may claim, which are its weight where a strategy weighs by rows;
-    /// between 1 and [`MOST_ROWS`]. `None`: it declared none, and may claim up to [`MOST_ROWS`].
+    /// Most training rows that the institution may claim, which are its weight where a strategy weighs
+    /// by rows; between 1 and [`MOST_ROWS`]. `None`: it declared none, and may claim up to
+    /// [`MOST_ROWS`].
     pub rows: Option<u64>,
 }
 
@@ -75,7 +76,7 @@ pub enum RosterError {
     Rows {
         /// The member's place in the list, from 1.
         member: usize,
-        /// What it declares.
+        /// Training rows that the member declares.
         rows: u64,
     },
 }
@@ -99,8 +100,8 @@ impl Roster {
         Self::simulated(silos)
     }
 
-    /// The same for a simulation in which nobody votes: it may have as many members as a
-    /// [`MemberIndex`] can name.
+    /// Checks names and keys of a roster for a simulation in which nobody votes: it may have as many
+    /// members as a [`MemberIndex`] can name.
     ///
     /// # Errors
     /// As [`new`](Self::new).

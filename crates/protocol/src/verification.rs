@@ -29,7 +29,7 @@ pub enum Verification {
 }
 
 impl Verification {
-    /// One of each kind, with C = 5.
+    /// A verification of each kind, with C = 5.
     pub const ALL: [Self; 3] = [Self::Full, Self::Committee(5), Self::Inclusion];
 
     /// The number of members of n that check the outcome.

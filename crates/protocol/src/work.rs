@@ -242,7 +242,7 @@ pub enum Request {
         round: u64,
         /// The keys.
         keys: PublicKeys,
-        /// Their owner.
+        /// Owner of the keys.
         from: MemberIndex,
     },
     /// Mask this member's vector for a list, and keep it with its transcript. It depends on the secret
@@ -345,7 +345,7 @@ pub enum Answer {
         round: u64,
         /// Hash of the outcome.
         outcome: Hash,
-        /// Whether it is here with all of its models, which have the agreed layout.
+        /// Whether the outcome is here with all of its models, which have the agreed layout.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Apply`].
@@ -355,7 +355,7 @@ pub enum Answer {
         /// Whether the members' strategy ends the federation with it, before the last round of the
         /// charter.
         ends: bool,
-        /// Whether it was adopted. [`WorkError::Unavailable`] is tried again after a beat.
+        /// Whether the outcome was adopted. [`WorkError::Unavailable`] is tried again after a beat.
         result: Result<(), WorkError>,
     },
     /// Answer to [`Request::Prepare`].
@@ -369,7 +369,7 @@ pub enum Answer {
     KeysChecked {
         /// The round.
         round: u64,
-        /// Their owner.
+        /// Owner of the keys.
         from: MemberIndex,
         /// Whether they can be used.
         result: Result<(), WorkError>,

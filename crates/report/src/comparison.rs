@@ -79,10 +79,10 @@ impl fmt::Display for Column {
 pub struct Cell {
     /// The measured value; not finite where there is none because a training failed.
     pub value: f64,
-    /// As it is printed.
+    /// The value as it is printed.
     pub text: String,
-    /// Whether it is better than every other of its row, or the same model, by more than the noise
-    /// of the held-out rows.
+    /// Whether the value is better than every other of its row, or the same model, by more than the
+    /// noise of the held-out rows.
     pub best: bool,
     /// Why the model is of no use, if it is.
     pub no_use: Option<String>,
@@ -107,11 +107,11 @@ pub struct ComparisonTable {
     pub common: usize,
     /// Means over these members, in which every silo counts once.
     pub means: Means,
-    /// The same, in which every held-out row counts once.
+    /// Means over these members, in which every held-out row counts once.
     pub row_means: Means,
     /// The rows of silos outside the federation.
     pub outside: Vec<Vec<Option<Cell>>>,
-    /// Their means; none if no silo is outside.
+    /// Means over the silos outside; none if no silo is outside.
     pub outside_means: Option<Means>,
     /// The metric of one model trained on the rows of all members together, by silo, members
     /// first. Empty if it was not trained. It is shown beside the table and not compared, because

@@ -72,7 +72,7 @@ impl Diagram {
         .into_string()
     }
 
-    /// The same for Graphviz.
+    /// The diagram as text for Graphviz.
     pub fn dot(&self) -> String {
         let quoted = |text: &str| format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""));
         let mut dot = format!("graph {{\n  label={}\n", quoted(&self.title));

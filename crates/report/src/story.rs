@@ -87,7 +87,7 @@ impl SiloStory {
         self.test_samples as u64
     }
 
-    /// Its last coalition.
+    /// The last coalition of the silo.
     pub fn in_coalition(&self) -> Option<usize> {
         self.coalition_index.map(|index| index as usize)
     }

@@ -21,7 +21,7 @@ pub(crate) fn drawing(label: &str, width: f64, height: f64, content: Markup) -> 
     shrinking(label, (width, height), 0.8, content)
 }
 
-/// The same, drawn at no less than this share of its width.
+/// A drawing of that size, drawn at no less than this share of its width.
 pub(crate) fn shrinking(
     label: &str,
     (width, height): (f64, f64),

@@ -192,7 +192,7 @@ fn who_gains(story: &Story, table: &ComparisonTable) -> Option<String> {
     Some(text)
 }
 
-/// Those that clearly gain (`sign` 1) or lose (−1), with the largest difference first.
+/// The silos that clearly gain (`sign` 1) or lose (−1), with the largest difference first.
 fn clear<'a>(all: &[(&'a SiloStory, Interval)], sign: f64) -> Vec<(&'a SiloStory, Interval)> {
     let clear = |(_, gain): &&(&SiloStory, Interval)| gain.is_clear() && sign * gain.by > 0.0;
     let mut found: Vec<_> = all.iter().filter(clear).copied().collect();

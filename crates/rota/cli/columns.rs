@@ -52,7 +52,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// It, as wishes for a proposal.
+    /// The options as wishes for a proposal.
     pub(crate) fn wishes(&self) -> Wishes {
         Wishes {
             target: self.target.clone(),

@@ -63,9 +63,9 @@ pub(crate) enum CommandError {
         silos: usize,
         /// Members of the federation.
         members: usize,
-        /// One of these silos.
+        /// The name of a silo where the model is of no use.
         silo: String,
-        /// Why.
+        /// Why the model is of no use there.
         reason: String,
     },
     /// The report cannot be written.

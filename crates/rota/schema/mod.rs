@@ -32,7 +32,7 @@ impl SchemaDocument {
         Self::Silo,
     ];
 
-    /// What it is called.
+    /// What the document is called.
     pub fn title(self) -> &'static str {
         match self {
             Self::Scenario => "scenario",
@@ -45,7 +45,7 @@ impl SchemaDocument {
         }
     }
 
-    /// Its JSON Schema, draft 7.
+    /// JSON Schema of the document, draft 7.
     pub fn schema(self) -> Value {
         match self {
             Self::Scenario => simulations::scenario::schema(),

@@ -63,7 +63,7 @@ pub enum SpawnError {
     Newer {
         /// The round.
         round: u64,
-        /// Its format.
+        /// Format of the outcome's document.
         found: u32,
     },
     /// The journal and the blobs contradict each other.

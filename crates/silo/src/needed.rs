@@ -1,4 +1,4 @@
-//! Which records of a journal a silo still needs.
+//! The records of a journal that a silo still needs.
 
 use crate::record::JournalRecord;
 
@@ -36,8 +36,8 @@ pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool
     records.retain(|_| flags.next().unwrap_or(true));
 }
 
-/// Which of these records, all of a journal or its end, are not superseded by later ones. The records
-/// before them must be final blocks.
+/// For each of these records, all of a journal or its end: whether no later record supersedes it. The
+/// records before them must be final blocks.
 ///
 /// | kept | because |
 /// |---|---|

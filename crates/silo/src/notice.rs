@@ -141,7 +141,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// Its name in JSON.
+    /// The name of what is missing, in JSON.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Outcome { .. } => "outcome",

@@ -26,7 +26,7 @@ pub enum DocumentError {
          wrote it, or a newer one"
     )]
     Newer(u32),
-    /// It is damaged, or something else.
+    /// The blob is damaged, or something else.
     #[error("the blob is not an outcome document: {0}")]
     Malformed(String),
 }
@@ -193,12 +193,12 @@ pub fn read_sheet(blob: &[u8]) -> Option<SignedSheet> {
 /// An outcome with its document and state.
 #[derive(Debug, Clone)]
 pub struct Settled {
-    /// Hash of its document.
+    /// Hash of the outcome's document.
     pub hash: Hash,
     pub(crate) blob: Bytes,
-    /// Its document.
+    /// The outcome's document.
     pub document: Document,
-    /// Its state.
+    /// The state after the outcome.
     pub state: Arc<State>,
     /// Hashes of entries, document, models and sheet, ascending.
     pub names: Vec<Hash>,
@@ -278,7 +278,7 @@ impl Settled {
         }
     }
 
-    /// The same with its models read from other copies of their documents, which `copy` gives.
+    /// This outcome with its models read from other copies of their documents, which `copy` gives.
     pub(crate) fn read_from(self, copy: impl Fn(&Hash, Bytes) -> Bytes) -> Self {
         Self {
             state: Arc::new(read_from(State::clone(&self.state), copy)),
@@ -286,7 +286,7 @@ impl Settled {
         }
     }
 
-    /// The same with its models read from the blobs that a store has `kept`, into which it was put.
+    /// This outcome with its models read from the blobs that a store has `kept`, into which it was put.
     pub(crate) fn read_from_store(
         self: Arc<Self>,
         kept: impl Fn(&Hash, Bytes) -> Bytes,
@@ -304,7 +304,7 @@ impl Settled {
         }
     }
 
-    /// The same with the sheet that it was computed from.
+    /// This outcome with the sheet that it was computed from.
     pub(crate) fn with_sheet(mut self, sheet: &SignedSheet) -> Self {
         let blob = sheet_blob(sheet);
         self.add(&[], blob);

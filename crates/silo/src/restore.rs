@@ -47,10 +47,10 @@ struct Contents {
     records: Vec<protocol::Record>,
     adopted: Vec<Adopted>,
     trained: Option<TrainedRecord>,
-    /// Whether it has any record.
+    /// Whether the journal has any record.
     any: bool,
-    /// Whether it began anew after a loss and the silo has not acted since. Then it has no other
-    /// record.
+    /// Whether the journal began anew after a loss and the silo has not acted since. Then it has no
+    /// other record.
     lost: bool,
 }
 

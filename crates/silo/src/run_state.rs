@@ -87,7 +87,7 @@ pub struct Counts {
 /// The position of the state machine, by its reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Position {
-    /// Its view.
+    /// The view that the state machine is in.
     pub(crate) view: u64,
     /// The view of the last final block with a round.
     pub(crate) last_final: u64,

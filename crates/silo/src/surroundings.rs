@@ -161,7 +161,8 @@ pub trait Pool: Send + Sync {
     /// Starts `job` now. The future ends with it.
     fn run(&self, work: WorkSize, job: PoolJob) -> Done;
 
-    /// The same for a job that only waits for a result that another silo of the process computes.
+    /// Starts `job` now, as [`run`](Self::run) does, for a job that only waits for a result that
+    /// another silo of the process computes.
     fn wait(&self, work: WorkSize, job: PoolJob) -> Done {
         self.run(work, job)
     }

@@ -57,12 +57,12 @@ impl Death {
     }
 }
 
-/// Which deaths may happen in a run.
+/// The deaths that may happen in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deaths {
-    /// None.
+    /// No member dies.
     None,
-    /// At any moment.
+    /// Deaths at any moment.
     Any,
     /// At this moment, of the member that reaches it first.
     At(Moment),

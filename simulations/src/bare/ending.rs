@@ -19,15 +19,15 @@ pub struct Diagnosis {
 /// The state of a member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiagnosedMember {
-    /// Its name.
+    /// Name of the member.
     pub name: String,
-    /// Its faults: Byzantine behaviours, death, loss of its journal; empty if there are none.
+    /// Faults of the member: Byzantine behaviours, death, loss of its journal; empty if there are none.
     pub fault: String,
-    /// The view and round that it is in; `None` while it is down.
+    /// The view and round that the member is in; `None` while it is down.
     pub at: Option<(u64, u64)>,
-    /// Whether it has all rounds.
+    /// Whether the member has all rounds.
     pub complete: bool,
-    /// The last reason why it refused something or voted against a view.
+    /// The last reason why the member refused something or voted against a view.
     pub last: String,
 }
 
@@ -73,13 +73,13 @@ pub(super) fn chain(journal: &[Record]) -> Vec<(Hash, &Block)> {
 
 /// The chain of a member at the end.
 pub(super) struct MemberChain<'a> {
-    /// Its name.
+    /// Name of the member.
     pub(super) name: String,
-    /// Whether it is honest and alive.
+    /// Whether the member is honest and alive.
     pub(super) honest: bool,
-    /// Whether it reports that it has all rounds.
+    /// Whether the member reports that it has all rounds.
     pub(super) complete: bool,
-    /// Its final blocks, with the hash of each.
+    /// Final blocks of the member, with the hash of each.
     pub(super) chain: Vec<(Hash, &'a Block)>,
 }
 

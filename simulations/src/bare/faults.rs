@@ -12,7 +12,7 @@ use crate::random::Random;
 
 use super::deaths::{Death, Deaths};
 
-/// Which faults may happen, and how many.
+/// The faults that may happen, and how many.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
     /// Longest time from the start until faults end; a run draws all of it, a third or a tenth.
@@ -53,7 +53,7 @@ pub enum JournalLoss {
     PutBack,
 }
 
-/// Which behaviours the Byzantine members of a run may have.
+/// The behaviours that the Byzantine members of a run may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Byzantine {
     /// There are no Byzantine members.
@@ -135,18 +135,18 @@ pub(super) enum ScriptedFault {
     Die(usize),
     /// A member stops as scripted; `None`: whoever leads.
     Kill {
-        /// Its node.
+        /// Node of the member.
         who: Option<usize>,
-        /// Time until it restarts; `None`: never.
+        /// Time until the member restarts; `None`: never.
         back: Option<Duration>,
-        /// Whether it restarts without its journal.
+        /// Whether the member restarts without its journal.
         journal_lost: bool,
     },
     /// A second process starts with a member's key, and with a copy of its journal or none.
     Twin {
         /// The member.
         of: usize,
-        /// Whether it has the journal.
+        /// Whether the second process has the journal.
         copied: bool,
     },
     /// All other faults end. Byzantine members stay Byzantine, dead ones stay dead.
@@ -154,7 +154,7 @@ pub(super) enum ScriptedFault {
 }
 
 impl ScriptedFault {
-    /// What it does, without the lists of links.
+    /// What the fault does, without the lists of links.
     pub(super) fn sentence(&self) -> String {
         match self {
             Self::Cut(links) => format!("{} links are cut, by direction", links.len()),

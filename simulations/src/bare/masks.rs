@@ -16,7 +16,7 @@ pub(super) const PRIME: u64 = (1 << 61) - 1;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BareSecret {
     secret: Hash,
-    /// Its vector: one number.
+    /// The vector of the member: one number.
     pub(super) value: u64,
 }
 

@@ -46,7 +46,7 @@ pub struct BareOptions {
     pub rounds: u64,
     /// Whether rounds have cross-evaluation; `None`: some have, drawn from the state.
     pub cross_evaluate: Option<bool>,
-    /// Which members the plans name.
+    /// The members that the plans name.
     pub plans: Plans,
     /// Who leads when. Under [`Rotation::Fixed`] a run may end without all rounds.
     pub rotation: Rotation,

@@ -13,7 +13,7 @@ use crate::random::Random;
 use super::BareOptions;
 use super::masks::BareSecret;
 
-/// Which members the plan of a round names.
+/// The members that the plan of a round names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plans {
     /// Every member.

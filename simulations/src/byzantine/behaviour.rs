@@ -166,8 +166,7 @@ pub enum Behaviour {
     FloodConfirmations,
 }
 
-/// What it sends and receives is as it should be: it lies about what it learns, or decides worse than it
-/// could.
+/// The member sends and receives as it should: it lies about what it learns, or decides worse than it could.
 struct ByTheProtocol;
 
 impl Deviation for ByTheProtocol {}
@@ -229,7 +228,7 @@ impl Behaviour {
         Self::FloodConfirmations,
     ];
 
-    /// Whether it is of what a member learns, not of what it sends: no check can find it.
+    /// Whether the behaviour is of what a member learns, not of what it sends: no check can find it.
     pub fn is_of_learning(self) -> bool {
         matches!(
             self,

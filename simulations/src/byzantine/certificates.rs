@@ -13,8 +13,8 @@ use protocol::message::{Body, Kind};
 use super::{Actions, Attacker, Deviation, OutgoingFrame};
 use crate::invariants::kind;
 
-/// The same verdict with invalid votes: swapped signatures, a member that does not exist, invented
-/// signatures, or too few votes.
+/// A certificate for this verdict with invalid votes: swapped signatures, a member that does not exist,
+/// invented signatures, or too few votes.
 pub(super) fn forged(attacker: &mut Attacker, certificate: &Certificate) -> Certificate {
     let mut votes: Vec<Vote> = certificate.votes.to_vec();
     match attacker.random.below(4) {

@@ -11,7 +11,7 @@ use super::{Actions, Attacker, Deviation, OutgoingFrame};
 
 /// Sends nothing while it leads.
 pub(super) struct SilentLead {
-    /// Whether it still sends Progress messages.
+    /// Whether the lead still sends Progress messages.
     pub(super) stalling: bool,
 }
 

@@ -92,7 +92,7 @@ struct Attacker {
 }
 
 impl Attacker {
-    /// Whether it leads the current view.
+    /// Whether this attacker leads the current view.
     fn leads(&self) -> bool {
         self.lead == self.me
     }
@@ -102,7 +102,7 @@ impl Attacker {
         self.sign(round, view, body).1
     }
 
-    /// The same, with the message in the frame.
+    /// Signs a body with its own key; gives the message and its frame.
     fn sign(&self, round: u64, view: u64, body: Body) -> (Message, Bytes) {
         let (message, frame) = seal(&self.epoch, &self.key, round, view, self.me, body);
         if let Some(signatures) = &self.signatures {
@@ -152,7 +152,7 @@ struct OutgoingFrame<'a> {
 
 /// One way to misbehave, with its state.
 trait Deviation: Send {
-    /// Its member entered a view.
+    /// The member entered a view.
     fn entered(&mut self, _: &mut Attacker, _: &mut Actions) {}
 
     /// A beat has passed.
@@ -163,7 +163,7 @@ trait Deviation: Send {
         false
     }
 
-    /// Its member sends a frame. True: that frame is not sent.
+    /// The member sends a frame. True: that frame is not sent.
     fn send(&mut self, _: &mut Attacker, _: &OutgoingFrame<'_>, _: &mut Actions) -> bool {
         false
     }
@@ -178,17 +178,17 @@ trait Deviation: Send {
         false
     }
 
-    /// Whether it claims to hold a blob that does not exist.
+    /// Whether the member claims to hold a blob that does not exist.
     fn claims_blob(&self, _: &Hash) -> bool {
         false
     }
 
-    /// Whether it serves a blob to a member.
+    /// Whether the member serves a blob to another one.
     fn serves(&self, _: &Attacker, _: MemberIndex, _: &Hash) -> bool {
         true
     }
 
-    /// The blob of that hash, if it made it itself.
+    /// The blob of that hash, if this deviation made it.
     fn blob(&self, _: &Hash) -> Option<Bytes> {
         None
     }
@@ -232,19 +232,19 @@ impl ByzantineMember {
         }
     }
 
-    /// The same, reporting every signature that it makes to a cache.
+    /// This member, reporting every signature that it makes to a cache.
     pub(crate) fn with_signatures(mut self, signatures: Arc<KnownSignatures>) -> Self {
         self.attacker.signatures = Some(signatures);
         self
     }
 
-    /// The same with the blobs of its silo.
+    /// This member with the blobs of its silo.
     pub(crate) fn with_blobs(mut self, blobs: Arc<dyn Blobs>) -> Self {
         self.attacker.blobs = Some(blobs);
         self
     }
 
-    /// Its member entered a view with this lead, and works on this round.
+    /// The member entered a view with this lead, and works on this round.
     pub(crate) fn entered(
         &mut self,
         now: Time,
@@ -290,7 +290,7 @@ impl ByzantineMember {
         (actions, received)
     }
 
-    /// Its member sends a frame: what is sent instead.
+    /// What is sent instead of a frame that the member sends.
     pub(crate) fn outgoing(&mut self, now: Time, to: Option<MemberIndex>, frame: Bytes) -> Actions {
         self.attacker.now = now;
         let decoded = read_frame(&frame);
@@ -331,20 +331,20 @@ impl ByzantineMember {
             .any(|deviation| deviation.claims_invitation())
     }
 
-    /// Whether it claims to hold a blob that does not exist.
+    /// Whether the member claims to hold a blob that does not exist.
     pub(crate) fn claims_blob(&self, blob: &Hash) -> bool {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_blob(blob))
     }
 
-    /// Whether it serves a blob to a member.
+    /// Whether the member serves a blob to another one.
     pub(crate) fn serves(&self, to: MemberIndex, blob: &Hash) -> bool {
         let mut deviations = self.deviations.iter();
         deviations.all(|deviation| deviation.serves(&self.attacker, to, blob))
     }
 
-    /// What it answers to a member that asks for blobs, if its silo is not to answer itself.
+    /// What the member answers to one that asks for blobs, if its silo is not to answer itself.
     pub(crate) fn answer(&self, to: MemberIndex, wanted: &[Hash]) -> Option<Vec<Option<Bytes>>> {
         let own = |hash| {
             let mut deviations = self.deviations.iter();

@@ -9,9 +9,9 @@ use super::{Actions, Attacker, Deviation, OutgoingFrame};
 /// What is wrong with a model.
 #[derive(Clone, Copy)]
 pub(super) enum Spoil {
-    /// Its last value is not a number.
+    /// The last value of the model is not a number.
     Nan,
-    /// Its first tensor has another shape, or another name.
+    /// The first tensor of the model has another shape, or another name.
     Shape,
 }
 

@@ -22,13 +22,13 @@ pub(super) enum Forgery {
     Links,
     /// The first or the last block is missing.
     Cut,
-    /// It is empty.
+    /// The answer is empty.
     Nothing,
-    /// It claims a view that will never be reached.
+    /// The answer claims a view that will never be reached.
     Huge,
-    /// It claims that no view is certified yet.
+    /// The answer claims that no view is certified yet.
     Small,
-    /// Its reminder of what the asker signed: something old, another member's message, or nothing.
+    /// The answer's reminder of what the asker signed: something old, another member's message, or nothing.
     Reminder,
 }
 

@@ -1,4 +1,4 @@
-//! Which members a value names: every [`MemberIndex`](protocol::MemberIndex) in it, wherever it stands.
+//! The members that a value names: every [`MemberIndex`](protocol::MemberIndex) in it, wherever it stands.
 //!
 //! A serializer that keeps nothing but these positions, so that a field which is added to a message
 //! later is found without a change here.

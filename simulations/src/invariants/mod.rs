@@ -41,7 +41,7 @@ use ledger::{Fact, Ledger};
 pub struct Violation {
     /// When, on the simulation's clock.
     pub time: Time,
-    /// Which property, by number and name.
+    /// The property, by number and name.
     pub property: &'static str,
     /// What happened.
     pub what: String,
@@ -49,7 +49,7 @@ pub struct Violation {
 
 /// One property.
 trait Property: Send {
-    /// Its number and name.
+    /// Number and name of the property.
     fn name(&self) -> &'static str;
 
     /// Takes note of a fact that the ledger already holds. The error says how the property is

@@ -67,7 +67,7 @@ enum SoughtSecret {
 /// All that is looked for in messages.
 struct SecretsToFind {
     secrets: BTreeMap<[u8; LENGTH], SoughtSecret>,
-    /// Which first two bytes occur, so that most places need no search.
+    /// The first two bytes of the secrets, so that most places need no search.
     first: Vec<bool>,
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::byzantine::Behaviour;
 use crate::moments::{Moment, StepCut};
 
-/// Which silo a kill hits.
+/// The silo that a kill hits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KillTarget {
     /// The member that leads at that moment.
@@ -44,38 +44,38 @@ pub enum FaultTime {
 pub enum Fault {
     /// A silo stops as in a power cut.
     Kill {
-        /// Which silo.
+        /// The silo that is killed.
         who: KillTarget,
         /// When.
         when: FaultTime,
         /// Time until it restarts; `None`: it never does.
         restart_after: Option<Duration>,
-        /// Whether it restarts without its journal and blobs.
+        /// Whether the silo restarts without its journal and blobs.
         journal_lost: bool,
     },
     /// A network split: some silos cannot reach the others.
     Split {
         /// The silos that are cut off.
         members: Vec<String>,
-        /// Its beginning, after the start.
+        /// Beginning of the split, after the start.
         at: Duration,
-        /// Its length.
+        /// Length of the split.
         lasts: Duration,
         /// Whether the silos that are cut off still receive from the others.
         one_way: bool,
     },
     /// A silo that is Byzantine from the beginning.
     Byzantine {
-        /// Which, by name or by its position from 0.
+        /// The member, by name or by its position from 0.
         member: String,
-        /// What it does. A member may have several, each in a fault of its own.
+        /// What the member does. A member may have several, each in a fault of its own.
         behaviour: Behaviour,
     },
 }
 
 impl Fault {
-    /// Whether it is of messages, leads or disks, which only a federation over a network has; otherwise it
-    /// is of what a member learns.
+    /// Whether the fault is of messages, leads or disks, which only a federation over a network has;
+    /// otherwise it is of what a member learns.
     pub fn needs_network(&self) -> bool {
         !matches!(self, Self::Byzantine { behaviour, .. } if behaviour.is_of_learning())
     }

@@ -45,7 +45,7 @@ pub const MOST_SILOS: usize = u16::MAX as usize;
 pub struct Scenario {
     /// The file, for errors that are found later.
     pub file: String,
-    /// Its name.
+    /// Name of the scenario.
     pub name: String,
     /// A sentence about it, for the report.
     pub description: String,
@@ -125,8 +125,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Whether it asks for something that only a federation over a network has: faults of messages, links
-    /// or times of its own.
+    /// Whether the scenario asks for something that only a federation over a network has: faults of
+    /// messages, links or times of its own.
     pub fn needs_network(&self) -> bool {
         self.faults.iter().any(Fault::needs_network)
             || self.network != LinkConfig::default()

@@ -1,4 +1,4 @@
-//! Which values of a model are weights and biases, and which are buffers.
+//! The values of a model by role: weights, biases and buffers.
 
 use std::ops::Range;
 

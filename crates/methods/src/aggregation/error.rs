@@ -17,7 +17,7 @@ pub enum AggregationError {
     /// A value that is NaN or infinite.
     #[error("model {model} (counted from 0) holds a value that is not finite")]
     NotFinite {
-        /// Which model, from 0.
+        /// Number of the model, from 0.
         model: usize,
     },
     /// The start or the trusted model has a value that is NaN or infinite.
@@ -56,9 +56,9 @@ pub enum AggregationError {
         rule: &'static str,
         /// The option, as written in a file.
         option: &'static str,
-        /// What it may be.
+        /// The values that the option may have.
         allowed: &'static str,
-        /// What it is.
+        /// The value of the option.
         got: String,
     },
     /// The result is not finite.

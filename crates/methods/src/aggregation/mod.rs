@@ -189,7 +189,7 @@ fn one() -> usize {
 }
 
 impl Aggregation {
-    /// Its name in files.
+    /// Name of the rule in files.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Mean => "mean",

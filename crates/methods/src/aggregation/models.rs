@@ -44,7 +44,7 @@ impl<'a> Models<'a> {
         Ok(Self { models, weights })
     }
 
-    /// The same weights for other models of the same layout.
+    /// Other models of the same layout, with the weights of these.
     pub(super) fn with_weights_of<'b>(&self, models: &'b [Params]) -> Models<'b> {
         Models {
             models: models.iter().collect(),

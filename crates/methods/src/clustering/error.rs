@@ -29,7 +29,7 @@ pub enum ClusteringError {
     /// A number that is not finite.
     #[error("row {row}, column {column} of the {what} is not a finite number")]
     NotFinite {
-        /// Which matrix.
+        /// Name of the matrix.
         what: &'static str,
         /// Row, from 0.
         row: usize,
@@ -51,9 +51,9 @@ pub enum ClusteringError {
     Option {
         /// The option, as written in a file.
         option: &'static str,
-        /// What it may be.
+        /// The values that the option may have.
         allowed: &'static str,
-        /// What it is.
+        /// The value of the option.
         got: f64,
     },
     /// The models of a cluster have no mean.

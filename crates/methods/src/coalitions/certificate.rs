@@ -16,7 +16,7 @@ pub(super) fn bound(program: &CoalitionProgram, assignment: &[u32]) -> f64 {
     relaxation::bound_of(reduced(program, assignment), program.coalitions)
 }
 
-/// The same dual point as prices.
+/// The dual point of [`bound`] as prices.
 pub(super) fn dual(program: &CoalitionProgram, assignment: &[u32]) -> Dual {
     let reduced = reduced(program, assignment);
     Dual {

@@ -20,7 +20,7 @@ pub struct GroupingCandidate {
     pub coalitions: usize,
     /// The grouping, from [`CoalitionProgram::solve`].
     pub solution: Solution,
-    /// Its loss on held-out data, as measured by the caller.
+    /// Loss of the grouping on held-out data, as measured by the caller.
     pub held_out: f64,
 }
 

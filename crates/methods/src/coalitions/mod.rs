@@ -39,7 +39,7 @@ const BRANCHES: u64 = 1000;
 /// Iterations of the relaxation in the search of a proof, each of them an eigendecomposition.
 const PROOF_ITERATIONS: usize = 600;
 
-/// The same, for large programs: iterations times `n³`.
+/// Bound on the work of the search of a proof for large programs: iterations times `n³`.
 const PROOF_WORK: usize = 1_500_000_000;
 
 /// Errors of stating a coalition program.
@@ -66,7 +66,7 @@ pub struct Solution {
     pub objective: f64,
     /// A proven lower bound of the program's value; equal to `objective` if `optimal`.
     pub lower_bound: f64,
-    /// Whether it is proven that no grouping is better (up to [`TOLERANCE`]).
+    /// Whether the grouping is proven to be the best (up to [`TOLERANCE`]).
     pub optimal: bool,
     /// Whether the search was stopped early: only then does the answer depend on the machine.
     pub stopped: bool,

@@ -47,7 +47,7 @@ impl Capabilities<'_> {
         stochastic: None,
     };
 
-    /// Whether it is among them.
+    /// Whether the capability is among these.
     pub fn has(&self, capability: Capability) -> bool {
         match capability {
             Capability::Summaries => self.summaries.is_some(),
@@ -100,7 +100,7 @@ impl dyn Learner + '_ {
         found.ok_or(MissingCapability(Capability::RobustFits))
     }
 
-    /// Whether it has this capability.
+    /// Whether the learner has this capability.
     pub fn has(&self, capability: Capability) -> bool {
         self.capabilities().has(capability)
     }
@@ -200,9 +200,9 @@ pub struct ExactFit {
 
 /// Rows one by one: to hold some out, and to take steps on chosen ones.
 pub trait RowAccess {
-    /// The same silo with fold `fold` of `folds` of its training rows held out: it trains on the
-    /// others, and [`Split::Validation`] is that fold. The folds divide the rows by `seed`, alike
-    /// for every `fold`. `None` where there are too few rows.
+    /// This silo with fold `fold` of `folds` of its training rows held out: it trains on the others,
+    /// and [`Split::Validation`] is that fold. The folds divide the rows by `seed`, alike for every
+    /// `fold`. `None` where there are too few rows.
     fn holding_out(&self, fold: usize, folds: usize, seed: u64) -> Option<Arc<dyn Learner>>;
 
     /// The rows of every step that [`Learner::train`] takes with this seed, by position among the
@@ -212,8 +212,8 @@ pub trait RowAccess {
     /// [`LearnError::NoRows`].
     fn batches(&self, training: &Training, seed: u64) -> Result<Vec<Vec<u32>>, LearnError>;
 
-    /// The same silo with these rows alone in one part, by position in it; a training goes through
-    /// them in this order. `None` if it has no such rows.
+    /// This silo with these rows alone in one part, by position in it; a training goes through them in
+    /// this order. `None` if it has no such rows.
     fn only(&self, split: Split, rows: &[u32]) -> Option<Arc<dyn Learner>>;
 
     /// One plain step of length `rate` on training rows of which every part has a model of its own:

@@ -116,8 +116,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The same training with a modified gradient; other work stays as it is. Only one of all that
-    /// is put around a learner modifies the gradient.
+    /// This training with a modified gradient; other work stays as it is. Only one of all that is put
+    /// around a learner modifies the gradient.
     pub(crate) fn modified<'b>(self, modifier: &'b GradientModifier<'b>) -> Job<'b>
     where
         Self: 'b,

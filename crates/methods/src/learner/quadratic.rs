@@ -57,7 +57,7 @@ impl QuadraticLearner {
         Self::with_layout(&one_tensor("w", centre.len()), centre)
     }
 
-    /// The same with a model of any layout.
+    /// A learner with a model of any layout.
     ///
     /// # Panics
     /// Unless the centre has one number for every value of the tensors that are no buffers.
@@ -81,7 +81,7 @@ impl QuadraticLearner {
         }
     }
 
-    /// The same with these curvatures, in the order of the centre.
+    /// This learner with these curvatures, in the order of the centre.
     ///
     /// # Panics
     /// Unless there are as many as numbers of the centre.
@@ -92,21 +92,21 @@ impl QuadraticLearner {
         self
     }
 
-    /// The same with this number of training rows in [`samples`](Learner::samples).
+    /// This learner with this number of training rows in [`samples`](Learner::samples).
     #[must_use]
     pub fn with_samples(mut self, samples: u64) -> Self {
         self.samples = samples;
         self
     }
 
-    /// The same with all rows in this domain.
+    /// This learner with all rows in this domain.
     #[must_use]
     pub fn in_domain(mut self, domain: Option<u32>) -> Self {
         self.domain = domain;
         self
     }
 
-    /// The same without these capabilities, for tests of strategies that need them. Without outputs
+    /// This learner without these capabilities, for tests of strategies that need them. Without outputs
     /// it measures no accuracy.
     #[must_use]
     pub fn without(mut self, lacks: &[Capability]) -> Self {
@@ -114,14 +114,14 @@ impl QuadraticLearner {
         self
     }
 
-    /// The same with a personal state: one number, `trainings`, to which a training adds 1.
+    /// This learner with a personal state: one number, `trainings`, to which a training adds 1.
     #[must_use]
     pub fn counting(mut self) -> Self {
         self.personal = Params::zeros(&one_tensor("trainings", 1));
         self
     }
 
-    /// The same, but the robust loss of a model with a value above `limit` panics, for tests of
+    /// This learner, but the robust loss of a model with a value above `limit` panics, for tests of
     /// callers that go on after a panic.
     #[must_use]
     pub fn panicking_above(mut self, limit: f32) -> Self {

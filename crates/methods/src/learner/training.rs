@@ -163,7 +163,7 @@ impl<'a> GradientModifier<'a> {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Whether the modifier changes nothing.
     pub fn is_none(&self) -> bool {
         self.mu == 0.0 && self.shift.is_none() && self.frozen.is_none()
     }
@@ -219,7 +219,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// One of the values.
+    /// The value of this name.
     ///
     /// # Errors
     /// [`LearnError::Metric`] where it was not measured.

@@ -48,15 +48,15 @@ pub enum UtilityError {
     /// A client without samples.
     #[error("client {client} has no samples: leave it out")]
     NoSamples {
-        /// Which client, from 0.
+        /// Number of the client, from 0.
         client: usize,
     },
     /// An entry that is NaN, infinite or beyond 1e100.
     #[error("the inner product in row {row}, column {column} is not finite, or beyond 1e100")]
     NotFinite {
-        /// Which row, from 0.
+        /// Row of the entry, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the entry, from 0.
         column: usize,
     },
     /// Entries that cannot be inner products of vectors.
@@ -64,9 +64,9 @@ pub enum UtilityError {
         "row {row}, column {column} cannot be an inner product: the matrix must be symmetric, and no entry larger than the two lengths allow"
     )]
     NotGram {
-        /// Which row, from 0.
+        /// Row of the entry, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the entry, from 0.
         column: usize,
     },
     /// An α that is negative, NaN or beyond 1e100.
@@ -89,7 +89,7 @@ pub struct Grouping {
     pub assignment: Vec<u32>,
     /// `u_k` of every client (eq. (9) with `C = 0`).
     pub utilities: Vec<f64>,
-    /// Their sum: what HCCT maximises (eq. (10)).
+    /// Sum of the utilities: what HCCT maximises (eq. (10)).
     pub total: f64,
 }
 

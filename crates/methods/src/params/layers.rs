@@ -23,12 +23,12 @@ impl Layer {
         self.ranges.iter().map(Range::len).sum()
     }
 
-    /// Whether it holds no value.
+    /// Whether the layer holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its values among all values of a model, tensor after tensor.
+    /// Values of the layer among all values of a model, tensor after tensor.
     ///
     /// # Panics
     /// If `values` are those of another layout with fewer values.

@@ -17,11 +17,11 @@ pub enum Role {
 /// One tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorSpec {
-    /// Its name, as in the file.
+    /// Name of the tensor, as in the file.
     pub name: String,
-    /// Its dimensions; `[]` is a single number.
+    /// Dimensions of the tensor; `[]` is a single number.
     pub shape: Vec<usize>,
-    /// Its role.
+    /// Role of the tensor.
     pub role: Role,
 }
 
@@ -40,7 +40,7 @@ impl TensorSpec {
         self.shape.iter().product()
     }
 
-    /// Whether it holds no value.
+    /// Whether the tensor holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -199,7 +199,7 @@ impl Layout {
         Self::sorted(kept.collect(), self.depth.is_some()).expect("a part of a layout is one")
     }
 
-    /// Its tensors from input to output where that is known, otherwise in file order.
+    /// Tensors of the layout from input to output where that is known, otherwise in file order.
     pub(super) fn by_depth_if_known(&self) -> Vec<&TensorSpec> {
         let mut placed: Vec<_> = self.tensors.iter().enumerate().collect();
         if let Some(depth) = &self.depth {

@@ -96,7 +96,7 @@ impl Params {
         }
     }
 
-    /// The same model, of which every value was found to be finite.
+    /// This model, of which every value was found to be finite.
     pub(super) fn known_finite(self) -> Self {
         Self {
             finite: true,
@@ -110,9 +110,9 @@ impl Params {
         self.finite
     }
 
-    /// The same model read from another copy of its document, for example one in a file that is mapped
-    /// into memory. Unchanged if `document` has another length or alignment than a document of this
-    /// layout; that its bytes are the same is up to the caller.
+    /// This model read from another copy of its document, for example one in a file that is mapped into
+    /// memory. Unchanged if `document` has another length or alignment than a document of this layout;
+    /// that its bytes are the same is up to the caller.
     #[must_use]
     pub fn read_from(&self, document: Bytes) -> Self {
         let fits = document.len() == self.document.len()

@@ -164,9 +164,9 @@ pub enum RobustError {
     /// A target other than −1 and 1 where labels are needed.
     #[error("logistic loss needs labels −1 and 1, and row {row} has {label}")]
     Label {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Its target.
+        /// Target of the row.
         label: f64,
     },
     /// A model for another number of features.

@@ -22,7 +22,7 @@ pub enum SamplesError {
     Empty {
         /// Rows of the matrix of features.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix of features.
         features: usize,
     },
     /// Another number of targets than of rows.
@@ -36,15 +36,15 @@ pub enum SamplesError {
     /// NaN or an infinity.
     #[error("row {row} holds a number that is not finite: fill or drop it first")]
     NotFinite {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
     },
     /// A label other than 0, 1 and −1, or labels with both 0 and −1.
     #[error("row {row} has the label {label}: labels are all of −1 and 1, or all of 0 and 1")]
     Label {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Its label.
+        /// Label of the row.
         label: f64,
     },
 }
@@ -78,8 +78,8 @@ impl Samples {
         }
     }
 
-    /// The same rows, those of equal numbers of one group: they stay together when rows are divided into
-    /// folds. Without a number for every row each is by itself.
+    /// The rows in groups, those of equal numbers of one group: they stay together when rows are
+    /// divided into folds. Without a number for every row each is by itself.
     #[must_use]
     pub fn with_groups(mut self, groups: &[u32]) -> Self {
         self.groups = if groups.len() == self.len() {
@@ -126,7 +126,7 @@ impl Samples {
         &self.targets
     }
 
-    /// The same rows with other targets, one for each.
+    /// The rows with other targets, one for each.
     ///
     /// # Errors
     /// [`SamplesError`]: not one target per row, not finite.

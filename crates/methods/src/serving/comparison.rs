@@ -17,9 +17,9 @@ pub struct CandidateComparison<'a> {
     pub plain: &'a dyn Learner,
     /// The silo as the strategy equips it.
     pub equipped: &'a dyn Learner,
-    /// How it trains alone.
+    /// How the silo trains alone.
     pub alone: &'a Alone,
-    /// The models that it trained alone.
+    /// The models that the silo trained alone.
     pub local: &'a LocalModels,
     /// The model of its coalition, and the personal state.
     pub coalition: &'a (Params, Params),

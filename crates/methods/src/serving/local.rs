@@ -72,7 +72,7 @@ impl Effort {
 pub struct Tuned {
     /// The way of least loss.
     pub way: Way,
-    /// Its loss in cross-validation, with one row more of each class.
+    /// Loss of the chosen way in cross-validation, with one row more of each class.
     pub loss: f64,
     /// The loss of the federation's own training alone, for as many epochs.
     pub untuned: Option<f64>,
@@ -87,7 +87,7 @@ pub struct Tuned {
 /// A model with its losses in cross-validation, by fold.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// How it was made.
+    /// How the model was made.
     pub way: Way,
     /// The model, of all training rows, and the personal state.
     pub model: (Params, Params),
@@ -101,8 +101,8 @@ pub struct Fitted {
 pub struct LocalModels {
     /// The best one, and the personal state.
     pub model: (Params, Params),
-    /// How it was chosen; `None` where the rows cannot be divided into folds, and it is trained as the
-    /// federation trains.
+    /// How the model was chosen; `None` where the rows cannot be divided into folds, and the model is
+    /// trained as the federation trains.
     pub tuned: Option<Tuned>,
     /// The best robust fit, where the learner can fit robustly.
     pub robust: Option<Fitted>,
@@ -462,7 +462,7 @@ fn rate_and_decay(optimiser: &Optimiser) -> (f64, f64) {
     }
 }
 
-/// The same optimiser with this learning rate and weight decay.
+/// This optimiser with this learning rate and weight decay.
 fn with(optimiser: &Optimiser, rate: f64, weight_decay: f64) -> Optimiser {
     match *optimiser {
         Optimiser::Sgd { momentum, .. } => Optimiser::Sgd {

@@ -140,7 +140,7 @@ pub struct Measured {
 pub struct Served {
     /// The choice.
     pub candidate: Candidate,
-    /// What it was compared on.
+    /// What the candidates were compared on.
     pub on: ComparedOn,
     /// The comparison, the local model first; empty where the silo has too few rows to compare, and
     /// serves its coalition's model.

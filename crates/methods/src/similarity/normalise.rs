@@ -8,17 +8,17 @@ pub enum NormaliseError {
     /// A matrix that is not square.
     #[error("a similarity matrix must be square, this one is {rows} × {columns}")]
     NotSquare {
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix.
         columns: usize,
     },
     /// A similarity that is NaN or infinite.
     #[error("the similarity in row {row}, column {column} is not finite")]
     NotFinite {
-        /// Which row, from 0.
+        /// Row of the similarity, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the similarity, from 0.
         column: usize,
     },
 }

@@ -28,9 +28,9 @@ pub enum VectorsError {
     /// Rows of different lengths.
     #[error("row {row} has {got} values, the first has {expected}: all must have the same length")]
     Length {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Its length.
+        /// Length of the row.
         got: usize,
         /// The length of the first row.
         expected: usize,
@@ -43,9 +43,9 @@ pub enum CompareError {
     /// A value that is NaN or infinite.
     #[error("the value in row {row}, column {column} is not finite: leave that model out")]
     NotFinite {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Which of the compared columns, from 0.
+        /// Number of the column among those compared, from 0.
         column: usize,
     },
     /// All values are finite, but a result is not.

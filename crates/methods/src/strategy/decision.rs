@@ -39,7 +39,7 @@ impl Decision {
         }
     }
 
-    /// Whether it is the [fixed](Self::fixed) decision with this assignment; `rule` is the sentence
+    /// Whether this is the [fixed](Self::fixed) decision with this assignment; `rule` is the sentence
     /// that says what the assignment has to be.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Decision {
         }
     }
 
-    /// What it claims, in a round that leaves no candidates to a later one.
+    /// The claim of this decision, in a round that leaves no candidates to a later one.
     pub(crate) fn final_claim(&self) -> Result<&Claim, Objection> {
         let claim = self.claimed()?;
         if claim.candidates.is_empty() {
@@ -67,7 +67,7 @@ impl Decision {
         Err(Objection::Infeasible(why.into()))
     }
 
-    /// What it claims, in a round that leaves a choice.
+    /// The claim of this decision, in a round that leaves a choice.
     pub(crate) fn claimed(&self) -> Result<&Claim, Objection> {
         let none = || Objection::Infeasible("it claims no objective and no lower bound".into());
         self.claim.as_ref().ok_or_else(none)
@@ -141,7 +141,7 @@ pub enum Objection {
     /// The claimed objective or bound is not that of the assignment.
     #[error("claimed {what} {claimed}, recomputed {recomputed}: the decision is refused")]
     Misstated {
-        /// Which of them: `"objective"` or `"lower bound"`.
+        /// The claim that is wrong: `"objective"` or `"lower bound"`.
         what: &'static str,
         /// As the lead claims.
         claimed: f64,

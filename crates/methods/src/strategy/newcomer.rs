@@ -10,13 +10,13 @@ use crate::params::Params;
 /// the members adopted.
 #[derive(Clone, Copy)]
 pub struct Newcomer<'a> {
-    /// What it learns with, [equipped](crate::strategy::Strategy::equip).
+    /// What the silo learns with, [equipped](crate::strategy::Strategy::equip).
     pub learner: &'a dyn Learner,
-    /// Its personal state, the initial one.
+    /// Personal state of the silo, the initial one.
     pub personal: &'a Params,
-    /// Its radius, where losses are robust.
+    /// Radius of the silo, where losses are robust.
     pub radius: &'a OwnRadius,
-    /// Its seed for the next round.
+    /// Seed of the silo for the next round.
     pub seed: u64,
 }
 

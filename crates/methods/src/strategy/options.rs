@@ -39,7 +39,7 @@ impl From<Box<dyn Strategy>> for Built {
 }
 
 impl Built {
-    /// The same method, under which these tensors stay with the silos.
+    /// This method, under which these tensors stay with the silos.
     pub(crate) fn with_personal(self, tensors: &'static str) -> Self {
         Self {
             personal: Some(tensors),
@@ -47,7 +47,7 @@ impl Built {
         }
     }
 
-    /// The same method within a wrapper, outside its personal layers.
+    /// This method within a wrapper, outside its personal layers.
     pub(crate) fn within(
         self,
         outer: impl FnOnce(Box<dyn Strategy>) -> Box<dyn Strategy> + 'static,
@@ -77,9 +77,9 @@ pub enum StrategyError {
     Option {
         /// The option, as written in a file.
         option: &'static str,
-        /// What it may be.
+        /// The values that the option may have.
         allowed: &'static str,
-        /// What it is.
+        /// The value of the option.
         got: String,
     },
     /// An option of the rule that combines models.

@@ -12,17 +12,17 @@ pub use crate::learner::Watch;
 /// A silo that takes part in a round.
 #[derive(Clone, Copy)]
 pub struct Participant<'a> {
-    /// Its position in the roster.
+    /// Position of the silo in the roster.
     pub member: u16,
-    /// The coalition that it belongs to.
+    /// The coalition that the silo belongs to.
     pub coalition: u32,
-    /// What it learns with, [equipped](super::Strategy::equip).
+    /// What the silo learns with, [equipped](super::Strategy::equip).
     pub learner: &'a dyn Learner,
-    /// Its personal state before the round.
+    /// Personal state of the silo before the round.
     pub personal: &'a Params,
-    /// Its robustness radius.
+    /// Robustness radius of the silo.
     pub radius: &'a OwnRadius,
-    /// Its seed for this round.
+    /// Seed of the silo for this round.
     pub seed: u64,
 }
 

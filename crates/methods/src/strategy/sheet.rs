@@ -30,9 +30,9 @@ pub enum ScoresError {
     /// A row of the wrong length.
     #[error("row {row} has {got} scores, expected one for each of {expected} entries")]
     Ragged {
-        /// Which row, from 0.
+        /// Number of the row, from 0.
         row: usize,
-        /// Its length.
+        /// Length of the row.
         got: usize,
         /// The number of rows.
         expected: usize,
@@ -40,9 +40,9 @@ pub enum ScoresError {
     /// A score that is not a finite number.
     #[error("the score in row {row}, column {column} is not finite")]
     NotFinite {
-        /// Which row, from 0.
+        /// Row of the score, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the score, from 0.
         column: usize,
     },
 }
@@ -116,7 +116,7 @@ impl ModelEntry {
         }
     }
 
-    /// Its weight in a mean: its rows, or as much as any other.
+    /// The weight of the entry in a mean: its rows, or as much as any other.
     pub fn share(&self, by_rows: bool) -> f64 {
         match self.weight {
             Some(rows) if by_rows => rows as f64,

@@ -30,7 +30,7 @@ impl State {
         }
     }
 
-    /// The same state with other models.
+    /// This state with other models.
     pub fn with(&self, models: Vec<Params>) -> Self {
         Self {
             models,

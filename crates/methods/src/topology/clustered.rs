@@ -10,9 +10,9 @@ pub enum ClusterError {
     /// A client in a cluster that does not exist.
     #[error("client {client} is in cluster {cluster}, but the prior has {clusters} clusters")]
     Label {
-        /// Which client, from 0.
+        /// Number of the client, from 0.
         client: usize,
-        /// Its cluster, from 0.
+        /// Cluster of the client, from 0.
         cluster: u32,
         /// Number of clusters.
         clusters: usize,
@@ -20,7 +20,7 @@ pub enum ClusterError {
     /// A cluster without clients: its weight would be lost.
     #[error("cluster {cluster} has no clients: leave it out when the topology is learned")]
     NoClients {
-        /// Which cluster, from 0.
+        /// Number of the cluster, from 0.
         cluster: usize,
     },
 }

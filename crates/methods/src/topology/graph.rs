@@ -34,11 +34,11 @@ pub enum GraphError {
         "the similarity in row {row}, column {column} is {value}: normalise similarities to [0, 1]"
     )]
     Similarity {
-        /// Which row, from 0.
+        /// Row of the similarity, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the similarity, from 0.
         column: usize,
-        /// What is there.
+        /// The value that is there.
         value: f64,
     },
     /// An asymmetric matrix.

@@ -9,7 +9,7 @@ pub enum PriorError {
     /// A centrality that is NaN or infinite.
     #[error("the centrality of client {client} is not a finite number")]
     NotFinite {
-        /// Which client, from 0.
+        /// Number of the client, from 0.
         client: usize,
     },
 }

@@ -12,7 +12,7 @@ pub enum ProjectionError {
     /// A value that is NaN or infinite.
     #[error("value {at} of the vector to be projected is not a finite number")]
     NotFinite {
-        /// Which value, from 0.
+        /// Position of the value, from 0.
         at: usize,
     },
 }

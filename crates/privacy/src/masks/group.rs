@@ -58,7 +58,7 @@ impl Point {
         &self.point
     }
 
-    /// Its canonical bytes.
+    /// The canonical bytes of the point.
     pub fn bytes(&self) -> [u8; ENCODED] {
         self.bytes
     }

@@ -23,7 +23,7 @@ pub enum MaskError {
     /// The list does not fit the own keys.
     #[error(transparent)]
     Keys(#[from] OwnKeysError),
-    /// It is not an author of the sum.
+    /// The member is not an author of the sum.
     #[error("the own position {0} is no author of the sum, so there is nothing to mask")]
     NoAuthor(u16),
     /// A derived scalar is zero.

@@ -51,13 +51,13 @@ impl From<ZeroScalar> for UnlockError {
 /// Why an opening is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
-    /// Its sender is not on the list.
+    /// The sender of the opening is not on the list.
     #[error("position {0} is not on the list, so it has no shares to open")]
     Sender(u16),
     /// The transcripts belong to another list.
     #[error("the transcripts were checked with another list than this one")]
     List,
-    /// It has another length.
+    /// The opening has another length.
     #[error("an opening of {found} bytes, expected {expected} for {authors} authors")]
     Length {
         /// Bytes that came.
@@ -70,9 +70,9 @@ pub enum OpeningError {
     /// A share that is no point.
     #[error("the share of author {author} is refused: {why}")]
     Share {
-        /// Whose mask it opens.
+        /// The author whose mask the share opens.
         author: u16,
-        /// What is wrong with it.
+        /// What is wrong with the share.
         why: PointError,
     },
     /// A scalar of the proof that is no scalar.
@@ -201,7 +201,7 @@ impl Opening {
         })
     }
 
-    /// Whose shares they are.
+    /// Position of the member whose shares these are.
     pub fn from(&self) -> u16 {
         self.from
     }
@@ -216,7 +216,7 @@ impl Opening {
         self.root
     }
 
-    /// Whether it unlocks shares of these transcripts, for this list.
+    /// Whether this opening unlocks shares of these transcripts, for this list.
     pub(crate) fn unlocks(&self, ready: &ReadyList, transcripts: &Transcripts) -> bool {
         self.root == ready.root() && self.transcripts == *transcripts.id()
     }

@@ -29,7 +29,7 @@ impl Root {
 /// One member of a list, as its signed Contribution says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed {
-    /// Its place in the roster, from 0.
+    /// Place of the member in the roster, from 0.
     pub position: u16,
     /// The bytes of A.
     pub exchange: [u8; ENCODED],
@@ -85,10 +85,10 @@ pub enum ReadyError {
 /// Why a member's own keys do not fit a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OwnKeysError {
-    /// It is not on the list.
+    /// The member is not on the list.
     #[error("the own position {0} is not on the list: there is nothing to do in this round")]
     Absent(u16),
-    /// The list has other keys for it.
+    /// The list has other keys for the member.
     #[error(
         "the list has other keys for the own position {0} than this silo has signed: it is refused"
     )]

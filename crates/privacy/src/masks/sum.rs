@@ -1,4 +1,4 @@
-//! Which authors a sum is over.
+//! Authors of a sum: those whose masked vectors are added.
 
 use super::ready::ReadyList;
 

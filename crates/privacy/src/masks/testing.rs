@@ -46,7 +46,7 @@ pub(crate) fn words32(key: &[u8; 32], at: u64, count: usize) -> Vec<u32> {
     blocks.skip((at % 16) as usize).take(count).collect()
 }
 
-/// The same with words of 64 bits.
+/// `count` words of 64 bits of a stream from word `at` on, word by word.
 pub(crate) fn words64(key: &[u8; 32], at: u64, count: usize) -> Vec<u64> {
     let halves = words32(key, at * 2, count * 2);
     let pairs = halves.chunks(2);

@@ -42,10 +42,10 @@ impl From<ZeroScalar> for DealError {
 /// Why a transcript is refused. With the signed MaskedVector it is evidence against its author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TranscriptError {
-    /// Its author is not on the list.
+    /// The author of the transcript is not on the list.
     #[error("position {0} is not on the list, so it has no transcript")]
     Author(u16),
-    /// It has another length.
+    /// The transcript has another length.
     #[error(
         "a transcript of {found} bytes, expected {expected} for {ready} ready members and {threshold} \
          shares"
@@ -63,9 +63,9 @@ pub enum TranscriptError {
     /// A locked share that is no point.
     #[error("the locked share for position {position} is refused: {why}")]
     Share {
-        /// Whose share it is.
+        /// Position of the member for whom the share is locked.
         position: u16,
-        /// What is wrong with it.
+        /// What is wrong with the share.
         why: PointError,
     },
     /// e or a coefficient of u that is no scalar.
@@ -171,7 +171,7 @@ impl Transcript {
         Err(TranscriptError::Proof(author))
     }
 
-    /// Whose it is.
+    /// Position of the author.
     pub fn author(&self) -> u16 {
         self.author
     }

@@ -39,7 +39,7 @@ pub enum Void {
     BeyondReach {
         /// The coordinate.
         at: u64,
-        /// Its value.
+        /// Value of the coordinate.
         value: i64,
         /// The largest absolute value.
         reach: u64,
@@ -195,9 +195,9 @@ pub enum CombineError {
     /// A vector of another size.
     #[error("the vector of author {author} has {found} bytes, expected {expected}")]
     Length {
-        /// Whose vector it is.
+        /// Author of the vector.
         author: u16,
-        /// Its bytes.
+        /// Bytes of the vector.
         found: usize,
         /// Bytes of every vector.
         expected: usize,
@@ -205,9 +205,9 @@ pub enum CombineError {
     /// A part that is not within the vectors.
     #[error("{words} words from word {at} on are not all in vectors of {expected} words")]
     Chunk {
-        /// Where the part begins.
+        /// The word at which the part begins.
         at: usize,
-        /// Its words.
+        /// Words of the part.
         words: usize,
         /// Words of every vector.
         expected: usize,
@@ -254,9 +254,9 @@ impl Seeds {
         Ok(OpenedSum { words, void })
     }
 
-    /// The same for a part of the vectors, so that vectors larger than memory can be added: `vectors`
-    /// are the bytes of each author from word `at` on, and `words` gets their opened sum. What is wrong
-    /// with it comes back; a sum is void if any of its parts is.
+    /// Adds a part of the vectors, so that vectors larger than memory can be added: `vectors` are the
+    /// bytes of each author from word `at` on, and `words` gets their opened sum. What is wrong with it
+    /// comes back; a sum is void if any of its parts is.
     ///
     /// # Errors
     ///

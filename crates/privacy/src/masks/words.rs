@@ -44,10 +44,10 @@ impl fmt::Display for Width {
 
 /// An integer modulo 2³² or 2⁶⁴: `u32` or `u64`. In bytes it is little-endian.
 pub trait Word: Copy + Default + PartialEq + Eq + fmt::Debug + sealed::Sealed {
-    /// Its width.
+    /// The width of the word.
     const WIDTH: Width;
 
-    /// Words of 32 bits in it.
+    /// How many words of 32 bits the word has.
     #[doc(hidden)]
     const HALVES: usize;
 

@@ -30,11 +30,11 @@ pub struct LengthError {
 /// What became of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// It was rounded.
+    /// The vector was rounded.
     Whole,
-    /// It was made shorter, then rounded.
+    /// The vector was made shorter, then rounded.
     Clipped,
-    /// It counts as zero: a number was not finite, or the integers were longer than Δ.
+    /// The vector counts as zero: a number was not finite, or the integers were longer than Δ.
     Zero,
 }
 

@@ -48,9 +48,9 @@ pub enum LineageError {
     /// A passage that does not follow the epoch before it.
     #[error("change {nth} of the agreement is not proven: {why}")]
     Passage {
-        /// Which, from 1.
+        /// Number of the change, from 1.
         nth: usize,
-        /// Why.
+        /// Why the passage does not follow.
         why: Box<OpenError>,
     },
     /// Sealed bytes of something else.
@@ -130,25 +130,25 @@ pub enum Unproven {
     /// A sender that is not in the roster of its epoch.
     #[error("message {nth} is of member {member}, and its epoch has no such member")]
     Stranger {
-        /// Which message.
+        /// Number of the message.
         nth: usize,
-        /// Its sender.
+        /// Sender of the message.
         member: MemberIndex,
     },
     /// A message in another format than the agreement of its epoch says.
     #[error("message {nth} has format {found}, and the agreement of its epoch has format {agreed}")]
     Format {
-        /// Which message.
+        /// Number of the message.
         nth: usize,
-        /// Its format.
+        /// Format of the message.
         found: u8,
-        /// That of its epoch.
+        /// Format that the agreement of its epoch says.
         agreed: u8,
     },
     /// A signature of somebody else.
     #[error("message {nth} is not signed with the key of {name}")]
     Signature {
-        /// Which message.
+        /// Number of the message.
         nth: usize,
         /// The name of its sender in the roster.
         name: String,
@@ -156,9 +156,9 @@ pub enum Unproven {
     /// A message that does not decode.
     #[error("message {nth}: {why}")]
     Unreadable {
-        /// Which message.
+        /// Number of the message.
         nth: usize,
-        /// Why.
+        /// Why the message does not decode.
         why: Box<OpenError>,
     },
     /// Two messages that the rules allow together.

@@ -38,7 +38,7 @@ fn proven(epochs: &[Epoch], one: &[u8], other: &[u8]) -> Result<(Hash, MemberInd
     proven.map(|(epoch, evidence)| (epoch.id, evidence.member))
 }
 
-/// The same message with other bytes in its header, signed anew.
+/// A copy of the message with other bytes in its header, signed anew.
 fn with_header(frame: &[u8], by: u16, at: std::ops::Range<usize>, bytes: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     frame[at].copy_from_slice(bytes);

@@ -51,8 +51,9 @@ pub use bucket::{Bucket, Offences, Rate};
 pub const CHECKS: u64 = 1000;
 /// Price of a check that failed, in checks.
 const FAILED: u64 = 10;
-/// The same if only a signature inside the message failed. It may have held where the neighbour
-/// checked it, because single signatures and batches are checked by different equations.
+/// Price of a check, in checks, if only a signature inside the message failed. That signature may have
+/// held where the neighbour checked it, because single signatures and batches are checked by different
+/// equations.
 const FAILED_INSIDE: u64 = 3;
 /// Lowest price of a message that can hold many signatures, in checks: it also has to be decoded and
 /// compared with known certificates.

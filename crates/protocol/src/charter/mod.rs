@@ -75,7 +75,7 @@ pub enum CharterError {
     Range {
         /// The field, as `federation.toml` names it.
         key: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u64,
         /// The allowed range, in words.
         allowed: String,
@@ -98,7 +98,7 @@ pub enum CharterError {
          at least 1 and at most half of the sum"
     )]
     Group {
-        /// Its members.
+        /// Members of the group.
         group: String,
         /// The fewest that a group may have.
         fewest: usize,

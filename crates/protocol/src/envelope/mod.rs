@@ -69,9 +69,9 @@ pub enum OpenError {
     /// Another message format than that of the epoch.
     #[error("message format {found}, the agreement in force has format {agreed}")]
     Format {
-        /// Its format.
+        /// Format of the message.
         found: u8,
-        /// That of the epoch.
+        /// Format of the epoch.
         agreed: u8,
     },
     /// A message format that this program does not read.

@@ -35,7 +35,7 @@ impl Signature {
         Self(*bytes)
     }
 
-    /// Its 64 bytes.
+    /// The 64 bytes of the signature.
     pub fn to_bytes(self) -> [u8; 64] {
         self.0
     }
@@ -45,7 +45,7 @@ impl Signature {
 #[derive(Clone)]
 pub struct SecretKey {
     key: SigningKey,
-    /// Whether it makes keyed hashes in the place of signatures.
+    /// Whether the key makes keyed hashes in the place of signatures.
     simulated: bool,
 }
 

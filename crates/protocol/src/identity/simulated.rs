@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::{PublicKey, SecretKey, Signature, SignatureClaim, Verifier};
 
 impl SecretKey {
-    /// The same key, with keyed hashes in the place of its signatures. Its public key stays, and with it
+    /// This key, with keyed hashes in the place of its signatures. The public key stays, and with it
     /// the id of a federation.
     #[must_use]
     pub fn simulated(self) -> Self {

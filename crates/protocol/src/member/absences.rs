@@ -38,7 +38,7 @@ impl Absences {
         }
     }
 
-    /// These members, ascending, have a contribution in a final round.
+    /// `authors` (ascending) have a contribution in a final round: their absences are forgotten.
     pub(super) fn returned(&mut self, authors: &[MemberIndex]) {
         self.0
             .retain(|member, _| authors.binary_search(member).is_err());

@@ -17,7 +17,7 @@ pub(super) enum AdoptionState {
     #[default]
     Idle,
     Running,
-    /// It failed; tried again after a beat.
+    /// The adoption failed; tried again after a beat.
     Stalled,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Amendments {
     known: BTreeMap<Hash, (Amendment, MemberIndex)>,
     /// What members say of them.
     approvals: Approvals,
-    /// Those that this member's institution approves, and whose new members have not all answered:
+    /// Amendments that this member's institution approves, and whose new members have not all answered:
     /// each with the number that the approval will have.
     waiting: BTreeMap<Hash, u64>,
     /// Keys that are in no present roster, and whose nodes have answered.

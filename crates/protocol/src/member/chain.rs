@@ -21,23 +21,23 @@ const CARRIED: u64 = 8;
 pub(super) struct Tip {
     pub(super) hash: Hash,
     pub(super) view: u64,
-    /// Its final certificate; none before the first block.
+    /// Final certificate of the block; none before the first block.
     pub(super) proof: Option<Certificate>,
 }
 
 /// The last final learning block.
 pub(super) struct LastLearning {
     pub(super) round: u64,
-    /// In the present epoch; 0 if the block is of an earlier one.
+    /// View of the block in the present epoch; 0 if the block is of an earlier one.
     pub(super) view: u64,
-    /// Its hash; the id of the first epoch before the first block.
+    /// Hash of the block; the id of the first epoch before the first block.
     pub(super) block: Hash,
-    /// Its outcome; none of a masked round until that is certified here.
+    /// Outcome of the block; none of a masked round until that is certified here.
     pub(super) outcome: Option<Hash>,
-    /// The members whose contributions are in it, ascending; in a masked round those that were ready.
-    /// Empty before the first block.
+    /// The members whose contributions are in the block, ascending; in a masked round those that were
+    /// ready. Empty before the first block.
     pub(super) authors: Vec<MemberIndex>,
-    /// Its lead and auditors, who have its outcome; empty where all members have computed it.
+    /// Lead and auditors of the block, who have its outcome; empty where all members have computed it.
     pub(super) keepers: Vec<MemberIndex>,
 }
 

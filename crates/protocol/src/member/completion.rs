@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Member;
 use crate::roster::MemberIndex;
 
-/// Which members have adopted the last round.
+/// The members that have adopted the last round.
 #[derive(Default)]
 pub(super) struct Completion {
     /// This member has.

@@ -21,11 +21,11 @@ use crate::rotation::Setting as _;
 /// What a member knows of its past when it starts.
 #[derive(Debug, Clone)]
 pub enum Start {
-    /// It has never taken part in this federation.
+    /// The member has never taken part in this federation.
     New,
-    /// It restarts with all records of its journal, oldest first.
+    /// The member restarts with all records of its journal, oldest first.
     Kept(Vec<Record>),
-    /// It restarts without its journal: it may have voted and cannot know for what (R5).
+    /// The member restarts without its journal: it may have voted and cannot know for what (R5).
     Lost,
 }
 
@@ -125,7 +125,7 @@ impl Config {
         u64::from_le_bytes(*first)
     }
 
-    /// The same member with one rule broken.
+    /// This configuration, with a member that breaks one rule.
     #[cfg(feature = "mutations")]
     pub fn breaking(self, rule: Mutation) -> Self {
         Self {

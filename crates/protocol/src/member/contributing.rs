@@ -25,9 +25,9 @@ const AGAIN: u32 = 4;
 
 /// What follows from a contribution that came again.
 pub(super) enum Again {
-    /// Its sender signed two different ones for a round.
+    /// The sender signed two different contributions for a round.
     Contradiction(Box<Evidence>),
-    /// Its sender seems to lack the receipt.
+    /// The sender seems to lack the receipt.
     WithoutReceipt(MemberIndex),
 }
 

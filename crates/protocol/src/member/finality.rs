@@ -88,8 +88,7 @@ impl Member {
         self.advance(blocks, proof);
     }
 
-    /// These blocks, each the parent of the next, are final: they are recorded, and adopted by and
-    /// by (R4).
+    /// Makes these blocks final, each the parent of the next: they are recorded, and adopted by and by (R4).
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
         self.extending().announce(&blocks, &proof);
         self.own_key().look_for_signatures(&blocks, &proof);

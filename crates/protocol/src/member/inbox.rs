@@ -11,7 +11,7 @@ use crate::roster::MemberIndex;
 pub(super) struct Inbox {
     /// The first contribution of each member to this round.
     pub(super) contributions: ByMember<Message>,
-    /// The same to the next round.
+    /// The first contribution of each member to the next round.
     pub(super) early: ByMember<Message>,
     /// Members that said that they contribute nothing to this round, and to the next.
     pub(super) nothing: [BTreeSet<MemberIndex>; 2],

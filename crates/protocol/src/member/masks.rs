@@ -32,13 +32,13 @@ pub(super) struct Masks {
 /// What was found of a sheet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SheetCheck {
-    /// It is being fetched and checked.
+    /// The sheet is being fetched and checked.
     Running,
-    /// It could not be fetched; tried again after a beat.
+    /// The sheet could not be fetched; tried again after a beat.
     Stalled,
-    /// All of it is kept here, and right.
+    /// All of the sheet is kept here, and right.
     Held,
-    /// It is wrong.
+    /// The sheet is wrong.
     Refused(String),
 }
 

@@ -25,7 +25,7 @@ pub(super) enum TrainingState {
     Running,
     /// Finished, and not signed: this member may not sign yet.
     Finished(Trained),
-    /// The same in a masked round.
+    /// The keys of a masked round are prepared, and not signed: this member may not sign yet.
     Prepared(PublicKeys),
     /// This member has nothing to contribute. Whether the others have been told, and beats since then.
     Failed {
@@ -37,9 +37,9 @@ pub(super) enum TrainingState {
 
 /// Whether this member's contribution comes too late for a round that is over.
 pub(super) enum Lateness {
-    /// It is not ready.
+    /// The contribution is not ready.
     NotReady,
-    /// It was ready at this time.
+    /// The contribution was ready at this time.
     Ready(Time),
 }
 

@@ -8,26 +8,26 @@ use crate::roster::MemberIndex;
 
 /// Whether a member takes part, or only listens.
 pub(super) enum ParticipationState {
-    /// It knows what it has signed, and takes part.
+    /// The member knows what it has signed, and takes part.
     Full,
-    /// It has an empty journal, and asks others whether its key was used before.
+    /// The member has an empty journal, and asks others whether its key was used before.
     KeyCheck {
         /// Members that answered and know of nothing that it signed.
         answers: BTreeSet<MemberIndex>,
     },
-    /// It lost its journal.
+    /// The member lost its journal.
     JournalLost {
         /// The highest view that each member proved by a certificate.
         answers: ByMember<u64>,
-        /// The numbers in the last report of it.
+        /// The numbers in the last report of this state.
         reported: Option<(usize, Option<u64>)>,
     },
-    /// Its journal lacks something that its key has signed. In this epoch that cannot change: what else
-    /// is missing is not known, and the newer journal may still exist.
+    /// The member's journal lacks something that its key has signed. In this epoch that cannot change:
+    /// what else is missing is not known, and the newer journal may still exist.
     Outdated,
-    /// Another process uses its key at the same time. That cannot be undone while this one runs: what
-    /// the other has signed is not known. After a restart the journal is compared with what others
-    /// hold, as always.
+    /// Another process uses the member's key at the same time. That cannot be undone while this one
+    /// runs: what the other has signed is not known. After a restart the journal is compared with what
+    /// others hold, as always.
     Doubled,
 }
 

@@ -1,4 +1,4 @@
-//! Which members can be reached and how fast, and which of them are waited for.
+//! Members that can be reached, how fast they answer, and which of them are waited for.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

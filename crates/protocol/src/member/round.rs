@@ -131,7 +131,7 @@ impl Round {
 }
 
 impl HeldModels {
-    /// These models are kept here.
+    /// Notes that these models are kept here.
     pub(super) fn hold(&mut self, blobs: impl IntoIterator<Item = Hash>) {
         self.held.extend(blobs);
     }

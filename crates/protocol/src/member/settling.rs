@@ -48,9 +48,9 @@ enum WorkState<T> {
     #[default]
     Due,
     Running,
-    /// It failed; tried again after a beat.
+    /// The work failed; tried again after a beat.
     Stalled,
-    /// It cannot be done here.
+    /// The work cannot be done here.
     Never,
     Done(T),
 }
@@ -98,7 +98,7 @@ impl Member {
 }
 
 impl<T> WorkState<T> {
-    /// Whether it has to be done now; it is under way then.
+    /// Whether the work has to be done now; it is under way then.
     fn begin(&mut self) -> bool {
         let due = matches!(self, Self::Due);
         if due {
@@ -399,10 +399,10 @@ impl Settling<'_> {
 
 /// Where a block stands whose outcome a message is about.
 enum Relation {
-    /// Its sums are being opened here.
+    /// The block's sums are being opened here.
     Open(Arc<FinalMasked>),
-    /// It is the last one, and its outcome is certified here.
+    /// The block is the last final one, and its outcome is certified here.
     Settled,
-    /// It is not known to be final here, or an earlier one.
+    /// The block is not known to be final here, or it is an earlier one.
     Unknown,
 }

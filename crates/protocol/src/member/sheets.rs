@@ -26,9 +26,9 @@ pub(super) struct Sheets {
 
 struct KeptSheet {
     sheet: Arc<Sheet>,
-    /// The view in which it was last received, and a number that ascends with every arrival.
+    /// The view in which the sheet was last received, and a number that ascends with every arrival.
     since: (u64, u64),
-    /// It is not dropped in this round: this member judged a block with it, or leads with it.
+    /// Whether the sheet stays in this round: this member judged a block with it, or leads with it.
     needed: bool,
 }
 

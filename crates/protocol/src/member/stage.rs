@@ -114,7 +114,7 @@ impl Lead {
         }
     }
 
-    /// Whether it has proposed a block.
+    /// Whether this lead has proposed a block.
     pub(super) fn proposed(&self) -> bool {
         matches!(self.stage, Stage::Voting { .. })
     }

@@ -39,7 +39,7 @@ pub(super) struct Voting<'a> {
 pub(super) struct CountedVote {
     /// A contradiction to an earlier vote of its sender.
     pub(super) fault: Option<Evidence>,
-    /// What it votes for.
+    /// The verdict that the vote is for.
     pub(super) verdict: Verdict,
 }
 

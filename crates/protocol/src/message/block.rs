@@ -98,7 +98,7 @@ impl Block {
         }
     }
 
-    /// Whether it ends the epoch when it is final.
+    /// Whether this block ends the epoch when it is final.
     pub fn ends_epoch(&self) -> bool {
         matches!(self.content, Content::Change(_) | Content::Recovery(_))
     }
@@ -182,12 +182,12 @@ pub struct Recovery {
 pub struct Confirmed {
     /// The member.
     pub by: MemberIndex,
-    /// Its standing.
+    /// Standing of the member.
     pub standing: Standing,
-    /// Its signature over the standing.
+    /// Signature of the member over the standing.
     pub signature: Signature,
-    /// The number of its confirmation.
+    /// The number of the member's confirmation.
     pub number: u64,
-    /// Its signature over the confirmation.
+    /// Signature of the member over the confirmation.
     pub confirmation: Signature,
 }

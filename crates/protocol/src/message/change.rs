@@ -34,7 +34,7 @@ pub struct Approval {
     pub by: MemberIndex,
     /// Counts up with everything that the member says of this amendment: the last word counts.
     pub number: u64,
-    /// Its signature over [`Body::Approval`](super::Body::Approval).
+    /// Signature of the member over [`Body::Approval`](super::Body::Approval).
     pub signature: Signature,
 }
 

@@ -256,15 +256,15 @@ enum KindPath {
 /// The signatures that opening a message of a kind has to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureChecks {
-    /// That of its sender.
+    /// The signature of the sender.
     One,
-    /// Those of two messages of one member.
+    /// The signatures of two messages of one member.
     Two,
     /// A quorum of votes.
     Quorum,
-    /// Those of the members that are included, and a quorum of votes for the parent.
+    /// The signatures of the members that are included, and a quorum of votes for the parent.
     MembersAndQuorum,
-    /// As many as its bytes can hold.
+    /// As many signatures as the bytes of the message can hold.
     Held,
 }
 
@@ -277,7 +277,7 @@ pub(crate) enum Allowance {
     EachSheet,
     /// A few in a view; with every beat those of all views since the last final block.
     Votes,
-    /// So many in a view, in a beat, and at once.
+    /// At most these numbers of messages: in a view, in a beat, and at once.
     Fixed(u64, u64, u64),
     /// Counted by another budget.
     Elsewhere,
@@ -331,9 +331,9 @@ impl Kind {
 /// checked, so that a signed statement has one meaning only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
-    /// It belongs to a round.
+    /// Whether messages of the kind belong to a round.
     pub round: bool,
-    /// It belongs to a view.
+    /// Whether messages of the kind belong to a view.
     pub view: bool,
 }
 

@@ -48,9 +48,9 @@ impl Keys {
 pub struct Ready {
     /// The member.
     pub member: MemberIndex,
-    /// Its keys.
+    /// Keys of the member.
     pub keys: Keys,
-    /// Its signature over [`Body::Keys`](super::Body::Keys).
+    /// Signature of the member over [`Body::Keys`](super::Body::Keys).
     pub signature: Signature,
 }
 
@@ -133,9 +133,9 @@ fn labelled(label: &[u8], content: &impl Serialize) -> Bytes {
 /// Bytes that members fetch from each other by their hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Blob {
-    /// Their hash.
+    /// Hash of the bytes.
     pub hash: Hash,
-    /// Their number.
+    /// Number of the bytes.
     pub size: u64,
 }
 
@@ -164,7 +164,7 @@ impl MaskedVector {
 /// A masked vector in a sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MaskedEntry {
-    /// Its author.
+    /// Author of the vector.
     pub member: MemberIndex,
     /// The masked vector.
     pub vector: Blob,

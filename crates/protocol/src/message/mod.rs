@@ -38,7 +38,7 @@ pub struct Message {
     pub view: u64,
     /// The member that signed it.
     pub sender: MemberIndex,
-    /// Its content.
+    /// Content of the message.
     pub body: Body,
     /// The sender's signature over federation, epoch, round, view, sender, kind and body.
     pub signature: Signature,
@@ -109,7 +109,7 @@ pub enum Body {
     Amendment(Box<Amendment>),
     /// Member → each other: the sender's institution approves an amendment, or does not any more.
     Approval {
-        /// Its hash.
+        /// Hash of the amendment.
         amendment: Hash,
         /// Counts up: of what a member says of one amendment, the highest number counts.
         number: u64,

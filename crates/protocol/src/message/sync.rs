@@ -56,9 +56,9 @@ impl SyncResponse {
 pub struct Reminder {
     /// The member that signed it.
     pub member: MemberIndex,
-    /// What it signed.
+    /// What the member signed.
     pub content: ReminderContent,
-    /// Its signature.
+    /// Signature of the member.
     pub signature: Signature,
 }
 

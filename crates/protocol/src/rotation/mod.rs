@@ -44,7 +44,7 @@ pub enum Rotation {
 }
 
 impl Rotation {
-    /// One of each kind, with K = 5.
+    /// A rotation of each kind, with K = 5.
     pub const ALL: [Self; 5] = [
         Self::EveryRound,
         Self::EveryRounds(5),

@@ -111,7 +111,7 @@ fn grid(table: &TextTable, columns: &[usize], decides: bool) -> Markup {
     }
 }
 
-/// Which members are grouped together, over seeds.
+/// The members that are grouped together, over seeds.
 fn groupings(variant: &VariantTable) -> Markup {
     let with = |row: &&ComparisonRow| row.together.as_ref().is_some_and(|all| all.len() <= PAIRS);
     let rows: Vec<&ComparisonRow> = variant

@@ -70,7 +70,7 @@ fn name(all: &Laboratory, member: usize) -> &str {
 
 /// One timeline.
 pub(crate) struct Strip<'a> {
-    /// Its name, and a word on it.
+    /// Name of the timeline, and a word on it.
     pub(crate) labels: [String; 2],
     pub(crate) views: &'a [TimelineView],
     pub(crate) stops: &'a [StoppedMember],

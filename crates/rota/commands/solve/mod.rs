@@ -34,13 +34,13 @@ pub(crate) enum SolveError {
     Parts {
         /// The option.
         option: &'static str,
-        /// Its value.
+        /// Value of the option.
         asked: usize,
         /// The file of silos.
         file: String,
         /// `6 rows`.
         rows: String,
-        /// Their number.
+        /// The number of silos.
         most: usize,
     },
     /// `--at-most` with `--coalitions auto`.
@@ -51,11 +51,11 @@ pub(crate) enum SolveError {
     HeldOut {
         /// The file of held-out losses.
         file: String,
-        /// Its rows.
+        /// Rows of the held-out table.
         got: String,
         /// The file of losses.
         other: String,
-        /// Its rows.
+        /// Rows of the table of losses.
         expected: String,
     },
     /// A wrong number of sample counts.
@@ -63,11 +63,11 @@ pub(crate) enum SolveError {
     Samples {
         /// The file of samples.
         file: String,
-        /// Its numbers.
+        /// Numbers in the file of samples.
         got: String,
         /// The file of updates.
         updates: String,
-        /// Its rows.
+        /// Rows of the file of updates.
         silos: String,
         /// How many numbers there may be.
         expected: String,
@@ -79,11 +79,11 @@ pub(crate) enum SolveError {
     Newcomers {
         /// The file of newcomers.
         file: String,
-        /// Its columns.
+        /// Columns of the file of newcomers.
         got: String,
         /// The file of updates.
         updates: String,
-        /// Its columns.
+        /// Columns of the file of updates.
         expected: String,
     },
     /// An invalid α.
@@ -105,7 +105,7 @@ pub(crate) enum SolveError {
     ModelRows {
         /// The file of the model.
         file: String,
-        /// Its rows.
+        /// Rows of the model.
         rows: String,
     },
     /// A model that does not fit the data.
@@ -116,7 +116,7 @@ pub(crate) enum SolveError {
     ModelSize {
         /// The file of the model.
         file: String,
-        /// Its numbers.
+        /// Numbers of the model.
         got: String,
         /// The data.
         data: String,

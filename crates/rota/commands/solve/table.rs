@@ -33,17 +33,17 @@ pub(crate) enum TableError {
     Ragged {
         /// The first missing or excess column.
         position: CsvPosition,
-        /// Whether it is missing or excess.
+        /// Whether the column is missing or excess.
         what: &'static str,
         /// Line of the first row.
         first: u64,
-        /// Its number of columns.
+        /// Number of columns of the first row.
         expected: usize,
     },
     /// A value that is not a number, or not allowed here.
     #[error("{position}: {what}")]
     Value {
-        /// Its position.
+        /// Position of the value.
         position: CsvPosition,
         /// What was found and expected.
         what: String,

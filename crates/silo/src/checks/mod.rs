@@ -169,12 +169,12 @@ impl Checks {
         self.result(&self.gates, key, round)
     }
 
-    /// Likewise for a checked decision.
+    /// The result of checking a decision, computed in a job like [`gate`](Self::gate).
     pub(crate) fn check(&self, key: Hash, round: u64) -> Shared<()> {
         self.result(&self.checked, key, round)
     }
 
-    /// Likewise for a computed outcome.
+    /// The outcome of a round, computed in a job like [`gate`](Self::gate).
     pub(crate) fn settle(&self, key: Hash, round: u64) -> Shared<Arc<Settled>> {
         self.result(&self.settled, key, round)
     }

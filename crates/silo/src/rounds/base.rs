@@ -232,16 +232,16 @@ fn gate_id(layout: &Layout, norm: f64, encoding: Encoding) -> Hash {
 pub struct OwnState {
     /// The round of that adoption; 0 before the first.
     pub round: u64,
-    /// The coalition it belongs to.
+    /// The coalition that the silo belongs to.
     pub coalition: u32,
-    /// Its personal state.
+    /// The silo's personal state.
     pub personal: Personal,
 }
 
 /// The result of the silo's last training, until its round is final.
 #[derive(Debug, Clone)]
 pub struct LastTraining {
-    /// Its round.
+    /// The round of the training.
     pub round: u64,
     /// Hash of the contributed model.
     pub blob: Hash,
@@ -254,7 +254,7 @@ pub struct LastTraining {
 pub struct Personal {
     /// The state.
     pub params: Params,
-    /// Its hash.
+    /// Hash of the state.
     pub hash: Hash,
 }
 

@@ -18,9 +18,9 @@ pub struct Contributed {
     pub coalition: u32,
     /// The bytes that are sent.
     pub document: Bytes,
-    /// Their hash.
+    /// Hash of the bytes.
     pub blob: Hash,
-    /// What rounding left out of them.
+    /// What rounding left out of the bytes.
     pub rest: Option<Params>,
     /// Personal state after the training.
     pub personal: Params,
@@ -33,7 +33,7 @@ pub struct Contributed {
 }
 
 impl Contributed {
-    /// The same with its bytes where they will be stored, see [`Blobs::to_file`].
+    /// This contribution with its bytes where they will be stored, see [`Blobs::to_file`].
     pub(crate) fn in_files(mut self, base: &RoundBase, blobs: &dyn Blobs) -> Self {
         self.document = blobs.to_file(self.document);
         if base.encoding.is_exact() {

@@ -25,7 +25,7 @@ struct HubState {
     published: BTreeSet<(MemberIndex, Hash)>,
     /// Every frame with its sender.
     frames: Vec<(MemberIndex, bytes::Bytes)>,
-    /// What it takes longer to and from a member.
+    /// The time that frames take longer to and from a member.
     slow: BTreeMap<MemberIndex, Duration>,
 }
 

@@ -15,11 +15,11 @@ use crate::{Blobs, Checks, JournalRecord, Notice, Stopped, Totals, spawn};
 /// The fault of the third of four silos.
 enum Third {
     Lives,
-    /// It is killed in the middle of a round and restarts.
+    /// The silo is killed in the middle of a round and restarts.
     IsKilled,
-    /// Its disk is full after this number of transactions.
+    /// The disk of the silo is full after this number of transactions.
     Has(usize),
-    /// Its commit panics after this number of transactions.
+    /// The commit of the silo panics after this number of transactions.
     Panics(usize),
 }
 

@@ -38,7 +38,7 @@ impl RecoveringSilos {
         live(&self.first, &self.rigs[usize::from(i)], &self.hub, i)
     }
 
-    /// The same with another configuration.
+    /// A silo in the epoch that its journal has reached, with a changed configuration.
     fn live_with(&self, i: u16, change: impl FnOnce(&mut SiloConfig)) -> SiloHandle {
         let rig = &self.rigs[usize::from(i)];
         let epochs = epochs(&self.first, rig);
@@ -79,7 +79,7 @@ impl RecoveringSilos {
         notices.iter().filter(|(_, notice)| told(notice)).count()
     }
 
-    /// These silos go on without the others, each in the same new epoch. Gives them in it.
+    /// Makes these silos go on without the others, and returns them, each in the same new epoch.
     async fn recover(&self, silos: Vec<SiloHandle>, lost: &[u16]) -> Vec<SiloHandle> {
         let lost: Vec<_> = lost.iter().map(|&i| MemberIndex(i)).collect();
         let mut new = Vec::new();

@@ -34,7 +34,7 @@ impl<'a> Eicu<'a> {
         }
     }
 
-    /// One of its tables, without `.csv.gz`.
+    /// A table of the demo, by name without `.csv.gz`.
     pub(super) fn table(&self, name: &str) -> Result<RawFile, DataError> {
         self.files.table(self.data, &format!("{name}.csv.gz"))
     }
@@ -72,7 +72,7 @@ impl HospitalTables {
         self.0.entry(number).or_insert_with(new)
     }
 
-    /// Those with at least this number of rows, by name.
+    /// The hospitals with at least this number of rows, by name.
     pub(super) fn with_rows(self, least: usize) -> Vec<(String, Table)> {
         let enough = self.0.into_iter().filter(|(_, table)| table.len() >= least);
         enough

@@ -91,7 +91,7 @@ impl Rule {
         Some(self.operator.holds(order))
     }
 
-    /// Whether it compares numbers by size: `>`, `>=`, `<` or `<=`.
+    /// Whether the rule compares numbers by size: `>`, `>=`, `<` or `<=`.
     pub fn is_order(&self) -> bool {
         !matches!(self.operator, Operator::Equal | Operator::Unequal)
     }

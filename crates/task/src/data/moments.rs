@@ -7,9 +7,9 @@ use super::DataError;
 pub struct Moments {
     /// How many values there are.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: f64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
     /// Sum of squared deviations from the mean.
     pub squares: f64,
@@ -17,7 +17,7 @@ pub struct Moments {
 
 /// Where the deviation is a smaller part of the mean, a plain sum loses digits of the spread.
 const NARROW: f64 = 1e-6;
-/// Where it is a smaller part than this, it is what rounding leaves of a constant.
+/// Where the deviation is a smaller part than this, it is what rounding leaves of a constant.
 const ROUNDING: f64 = 1e-14;
 
 /// Steps of rounding that are too coarse, in deviations, and the size of numbers from which on that is no

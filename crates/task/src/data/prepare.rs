@@ -37,7 +37,7 @@ pub struct Prepared {
     pub validation: Arc<Rows>,
     /// Test rows.
     pub test: Arc<Rows>,
-    /// How they became numbers of this scale.
+    /// How the rows became numbers of this scale.
     pub preparation: Preparation,
     /// Columns that hold one value in all training rows.
     pub constant: Vec<String>,
@@ -94,7 +94,7 @@ impl Preparation {
         self.exact(row).map(|value| value as f32)
     }
 
-    /// The same before it is rounded.
+    /// The features as [`features`](Self::features) gives them, before they are rounded.
     fn exact<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
         assert_eq!(row.len(), self.fills.len(), "one value per column");
         row.iter().enumerate().map(|(column, &value)| {

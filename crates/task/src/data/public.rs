@@ -9,7 +9,7 @@ use crate::file;
 pub(crate) struct PublicFolder {
     /// The source that reads them, for errors.
     pub source: &'static str,
-    /// Its name under the data folder.
+    /// Name of the folder under the data folder.
     pub name: &'static str,
     /// Where the files can be had, with their SHA-256.
     pub hint: &'static str,

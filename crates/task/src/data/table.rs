@@ -64,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Its columns.
+    /// The columns of a row as a model takes it.
     pub fn encoding(&self) -> Vec<EncodedColumn> {
         let columns = self.columns.iter().zip(&self.fills);
         let column = |(name, &fill): (&String, &Fill)| EncodedColumn {
@@ -146,8 +146,8 @@ pub struct Rows {
     outputs: usize,
     features: Arc<Vec<f32>>,
     targets: Vec<f32>,
-    /// The same numbers before they were rounded, where rounding changed any and they are still to be
-    /// scaled.
+    /// Features and targets before they were rounded, where rounding changed any and they are still to
+    /// be scaled.
     exact: Option<Exact>,
     /// The subgroup of every row; empty where there are none.
     subgroups: Arc<Vec<u16>>,
@@ -250,7 +250,7 @@ impl Rows {
         }
     }
 
-    /// The same rows with a group each, or without any.
+    /// The rows with a group each, or without any.
     pub fn with_groups(mut self, groups: Vec<u32>) -> Self {
         debug_assert!(groups.is_empty() || groups.len() == self.len());
         self.groups = Arc::new(groups);
@@ -263,7 +263,7 @@ impl Rows {
         &self.groups
     }
 
-    /// The same rows with a subgroup each, or without any.
+    /// The rows with a subgroup each, or without any.
     pub fn with_subgroups(mut self, subgroups: Vec<u16>) -> Self {
         debug_assert!(subgroups.is_empty() || subgroups.len() == self.len());
         self.subgroups = Arc::new(subgroups);
@@ -276,7 +276,7 @@ impl Rows {
         &self.subgroups
     }
 
-    /// The same rows with the domain of each.
+    /// The rows with the domain of each.
     ///
     /// # Panics
     /// If there is not one for every row.
@@ -338,7 +338,7 @@ impl Rows {
         }
     }
 
-    /// These rows with the targets dealt to them in another order: row `i` has those of row `order[i]`.
+    /// The rows with the targets dealt to them in another order: row `i` has those of row `order[i]`.
     ///
     /// # Panics
     /// If `order` does not name one row for each.
@@ -360,7 +360,7 @@ impl Rows {
         }
     }
 
-    /// These rows with every number changed, from what it was before it was rounded: a feature by
+    /// The rows with every number changed, from what it was before it was rounded: a feature by
     /// `feature(column, value)`, a target by `target`.
     pub fn map(&self, feature: impl Fn(usize, f64) -> f32, target: impl Fn(f64) -> f32) -> Self {
         let cells = (0..self.len())
@@ -442,7 +442,7 @@ impl Rows {
         together(&self.groups, self.len())
     }
 
-    /// These rows alone, in this order.
+    /// The rows at these positions alone, in this order.
     ///
     /// # Panics
     /// If there is no such row.
@@ -478,7 +478,7 @@ impl Rows {
         }
     }
 
-    /// The same features with these classes as targets.
+    /// The features of these rows with these classes as targets.
     ///
     /// # Panics
     /// If the number of classes is not that of the rows.

@@ -8,13 +8,13 @@ pub enum Target {
         /// The unit in words, for reports.
         unit: String,
     },
-    /// One of at least two classes, by index.
+    /// A class of at least two, by index.
     Classes(Vec<String>),
     /// Several numbers, all in one unit and on one scale.
     Numbers {
         /// The unit in words, for reports.
         unit: String,
-        /// Their number, at least 1.
+        /// How many numbers, at least 1.
         count: usize,
     },
     /// For every pixel of an image whether it belongs to an object, 1 or 0.

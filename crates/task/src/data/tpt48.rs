@@ -235,7 +235,7 @@ fn windows(table: &mut Table, months: &[f64], held: usize, scale: Moments) {
     years(YEARS - held).for_each(|at| push(at, Split::Test));
 }
 
-/// Which of the states are of this half.
+/// For each state, whether it is of this half.
 fn half(
     region: Tpt48Region,
     series: &[Series<'_>],

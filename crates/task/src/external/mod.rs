@@ -184,7 +184,7 @@ fn loss() -> MetricName {
     MetricName::Loss
 }
 
-/// These tensors, which come in the order of depth, as a layout.
+/// The layout of tensors that come in the order of depth.
 ///
 /// # Errors
 /// A clause: two of one name, or shapes that are too large.

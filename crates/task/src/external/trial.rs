@@ -25,7 +25,7 @@ pub struct Trial {
 
 /// How two trials compare.
 pub enum Compared {
-    /// They agree.
+    /// The trials agree.
     Alike,
     /// The batches had other dimensions, so that nothing can be said.
     Incomparable,

@@ -50,7 +50,7 @@ impl MetricName {
         Self::deserialize(key).ok()
     }
 
-    /// Its key in [`methods::Metrics`].
+    /// Key of the metric in [`methods::Metrics`].
     pub fn key(self) -> &'static str {
         match self {
             Self::Loss => "loss",
@@ -213,7 +213,7 @@ pub fn measure(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> Metrics {
     metrics
 }
 
-/// The same row by row: what [`measure`] gives are the means. `roc-auc`, `rmse`, `balanced-accuracy` and
+/// Metrics row by row: what [`measure`] gives are the means. `roc-auc`, `rmse`, `balanced-accuracy` and
 /// `calibration-error` are no means and are left out.
 pub fn row_results(loss: Loss, outputs: &[f64], rows: &Rows, unit: f64) -> RowResults {
     let targets = rows.targets();

@@ -43,14 +43,14 @@ pub struct NetworkConfig {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum LayersConfig {
-    /// Those of a known network.
+    /// The layers of a known network.
     Named(Architecture),
-    /// These.
+    /// The layers of a list.
     Listed(Vec<LayerConfig>),
 }
 
 impl NetworkConfig {
-    /// These layers with everything else by default.
+    /// A network of these layers, with everything else by default.
     pub fn new(layers: LayersConfig) -> Self {
         Self {
             layers,

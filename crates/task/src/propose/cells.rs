@@ -95,8 +95,8 @@ impl<'a> Cells<'a> {
         self.numbers.iter().all(|(number, _)| number.fract() == 0.0)
     }
 
-    /// Whether it holds numbers, and a few cells that are none: one odd cell makes no category of a
-    /// column.
+    /// Whether the column holds numbers, and a few cells that are none: one odd cell makes no category
+    /// of a column.
     pub(super) fn mostly_numbers(&self) -> bool {
         let share = 100 * self.numeric / self.present().max(1);
         self.numeric < self.present() && (share >= 80 || (share >= 50 && self.numbers.len() > MANY))
@@ -179,7 +179,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// The same without its name, which is another one elsewhere.
+    /// The cells without the column's name, which is another one elsewhere.
     pub fn unnamed(self) -> Cells<'static> {
         Cells { name: "", ..self }
     }

@@ -103,13 +103,13 @@ impl Wishes {
 
 /// What becomes of a column.
 enum ColumnUse {
-    /// It is learned from; what it holds, in one phrase.
+    /// The column is learned from; what it holds, in one phrase.
     Feature(FeatureColumns, String),
-    /// The same of a category, and what became of rare levels, in sentences.
+    /// The column is learned from as a category; what it holds, and what became of rare levels, in sentences.
     Category(FeatureColumns, String, Vec<String>),
     /// Numbers, and cells that are none.
     Odd,
-    /// It is not; why.
+    /// The column is left out; why.
     LeftOut(String),
 }
 
@@ -146,7 +146,7 @@ pub struct SchemaProposal {
     pub silos: Vec<(String, usize)>,
     /// What was found in each feature column, in one phrase.
     pub columns: Vec<(String, String)>,
-    /// The same of the column to predict.
+    /// What was found in the column to predict, in one phrase.
     pub predicted: String,
     /// The column that says whose a row is, for `split`, with the reason.
     pub group: Option<(String, String)>,

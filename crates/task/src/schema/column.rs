@@ -54,14 +54,14 @@ pub enum ColumnType {
     Number(Quantity),
     /// A whole number.
     Integer(Quantity),
-    /// One of a list of values.
+    /// A value out of a list.
     Category(Levels),
 }
 
 /// What is agreed about the numbers of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantity {
-    /// Their unit, for people.
+    /// Unit of the numbers, for people.
     pub unit: Option<String>,
     /// Smallest and largest number that the column may hold; `None`: any.
     pub range: Option<[f64; 2]>,
@@ -98,7 +98,7 @@ impl ColumnType {
         }
     }
 
-    /// Its values, if it is a category.
+    /// Values of the column, if it is a category.
     pub fn levels(&self) -> Option<&Levels> {
         match self {
             Self::Category(levels) => Some(levels),
@@ -164,8 +164,8 @@ pub struct FeatureColumns {
     pub missing: MissingRule,
 }
 
-/// The same columns; adjacent number columns with the same description become one entry with several
-/// names.
+/// The columns in shorter form: adjacent number columns with the same description become one entry with
+/// several names.
 pub fn merged(columns: impl IntoIterator<Item = FeatureColumns>) -> Vec<FeatureColumns> {
     let mut merged: Vec<FeatureColumns> = Vec::new();
     for column in columns {

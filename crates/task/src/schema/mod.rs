@@ -65,7 +65,7 @@ fn min_rows() -> usize {
 /// One number of an encoded row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedColumn {
-    /// Its name: that of the column, `column=level`, or `column is missing`.
+    /// Name of the number: that of the column, `column=level`, or `column is missing`.
     pub name: String,
     /// What stands for a missing value; [`Fill::Mean`] where none can be missing.
     pub fill: Fill,
@@ -77,7 +77,7 @@ pub struct EncodedColumn {
 pub enum Fill {
     /// The mean of the silo's training rows.
     Mean,
-    /// Their median.
+    /// The median of the silo's training rows.
     Median,
 }
 
@@ -103,7 +103,7 @@ impl Schema {
         }
     }
 
-    /// Whether it can be used.
+    /// Whether the schema can be used.
     ///
     /// # Errors
     /// [`DataError::Config`]: the first contradiction in it.

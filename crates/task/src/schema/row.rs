@@ -16,7 +16,7 @@ pub struct FileLayout<'a> {
     features: Vec<usize>,
     /// The levels of every feature; none of a number.
     levels: Vec<Vec<String>>,
-    /// Which levels of every feature the file has, written as they are in the schema.
+    /// For every feature and level of the schema, whether the file has it.
     seen: Vec<Vec<bool>>,
     /// Of every column of the file whether its whole numbers are all written with zeros behind the point:
     /// as categories these are left out.
@@ -34,7 +34,7 @@ pub(super) const TRANSLATE: &str = "; other words for them go into `codes`";
 pub enum ReadRow {
     /// The row is used. Its features as numbers, NaN for a missing one; then the values to predict.
     Used(Vec<f64>, Vec<f64>),
-    /// It has no value to predict.
+    /// The row has no value to predict.
     NoTarget,
     /// This feature is missing, and rows without it are left out.
     Incomplete(String),
@@ -144,7 +144,7 @@ impl<'a> FileLayout<'a> {
         extra
     }
 
-    /// Which levels of every feature these rows have.
+    /// For every feature and level of the schema, whether these rows have it.
     fn seen(&self, rows: &[RawRow]) -> Vec<Vec<bool>> {
         let columns = self.schema.columns().zip(&self.levels).zip(&self.features);
         let seen = |(((name, _), levels), &place): (((&str, _), &Vec<String>), &usize)| {

@@ -118,7 +118,7 @@ impl TargetColumn {
         }
     }
 
-    /// What it is for a model.
+    /// What the column is for a model.
     pub(super) fn kind(&self) -> Target {
         let first = self.name.iter().next().unwrap_or_default();
         let unit = || {

@@ -17,7 +17,7 @@ pub(super) struct LostJournals {
     received: BTreeMap<MemberIndex, BTreeSet<(usize, u32)>>,
     /// Members that restarted as if they were new and have not noticed it.
     pub(super) unaware: BTreeSet<usize>,
-    /// Those of them that no other member could inform.
+    /// Unaware members that no other member could inform.
     excused: BTreeSet<usize>,
 }
 

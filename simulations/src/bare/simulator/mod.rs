@@ -47,32 +47,32 @@ use people::ApprovalOrder;
 use scripted::MemberKill;
 
 struct BareNode {
-    /// Its keys, oldest first: one, unless it was replaced.
+    /// Keys of the node, oldest first: one, unless it was replaced.
     keys: Vec<SecretKey>,
-    /// The epoch that it is in.
+    /// The epoch that the node is in.
     epoch: usize,
-    /// What its institution said of amendments, oldest first.
+    /// What the node's institution said of amendments, oldest first.
     orders: Vec<ApprovalOrder>,
     member: Option<Member>,
     /// Counts starts and stops: events from before the last one are void.
     restarts: u32,
     journal: Vec<Record>,
-    /// Whether it lost its journal and has not signed anything since.
+    /// Whether the node lost its journal and has not signed anything since.
     lost: bool,
-    /// How many times it made something durable.
+    /// How many times the node made something durable.
     commits: u64,
-    /// How it died, if it is dead for good.
+    /// How the node died, if it is dead for good.
     dead: Option<String>,
     timer: Option<Time>,
     store: MemberStore,
     byzantine: Option<ByzantineMember>,
-    /// Whether the others want to go on without it.
+    /// Whether the others want to go on without this node.
     given_up: bool,
-    /// Whether it cannot start.
+    /// Whether the node cannot start.
     away: bool,
-    /// What its institution last said of members that are gone: in which epoch, and which nodes.
+    /// What the node's institution last said of members that are gone: in which epoch, and which nodes.
     wish: Option<(usize, Vec<usize>)>,
-    /// When it last answered a node in another epoch, by node.
+    /// When this node last answered another in another epoch, by node.
     answered: BTreeMap<usize, Time>,
     /// The last reason why it refused something or voted against a view.
     last: String,

@@ -20,7 +20,7 @@ use super::{BEAT, BareEvent, FailureKind, Simulator};
 
 /// Longest time until an institution has approved a change that it was shown.
 const SOON: u32 = 3;
-/// The same where people are slow, and between two words of one institution.
+/// Longest time until an approval where people are slow, and between two words of one institution.
 const LATE: u32 = 20;
 /// After this a withdrawal is known everywhere, where nothing fails.
 const KNOWN: u32 = 40;
@@ -33,7 +33,7 @@ pub(super) struct ApprovalOrder {
     amendment: Amendment,
     /// Counts up with every order of the institution.
     number: u64,
-    /// Whether it approves the amendment.
+    /// Whether the institution approves the amendment.
     stands: bool,
 }
 
@@ -91,9 +91,10 @@ impl Simulator<'_> {
         (amendment, owners)
     }
 
-    /// The same with people who err. Perhaps they first approve a change that they take back before
-    /// enough have approved it, and the others approve it long after that. Of the change that they want
-    /// in the end, a proposer may show some of them other bytes, until they notice.
+    /// Plans the next change of the agreement with people who err. Perhaps they first approve a change
+    /// that they take back before enough have approved it, and the others approve it long after that.
+    /// Of the change that they want in the end, a proposer may show some of them other bytes, until
+    /// they notice.
     fn amend_with_errors(&mut self, which: u32) -> Result<(), FailureKind> {
         let now = self.epochs.len() - 1;
         let mut people = Random::new(self.seed, &format!("people {which} of epoch {now}"));

@@ -1,4 +1,4 @@
-//! So many members are gone that no quorum is left: the others go on without them.
+//! Runs in which so many members are gone that no quorum is left: the others go on without them.
 
 use super::*;
 

@@ -66,13 +66,13 @@ pub fn lying(
 /// What a member lies about.
 #[derive(Debug, Clone, Copy)]
 enum Lie {
-    /// Its update is reversed.
+    /// The update of the member is reversed.
     Reversed,
-    /// Its update has noise.
+    /// The update of the member has noise.
     Noise,
-    /// Its losses are too large.
+    /// The losses that the member reports are too large.
     Losses,
-    /// Its rows are too many.
+    /// The rows that the member claims are too many.
     Rows,
     /// Another silo's update is reversed, and trained with this seed, as that of others.
     Common(u64),

@@ -431,7 +431,7 @@ impl Core {
         (0..self.ports.len()).for_each(|silo| self.relink_one(silo));
     }
 
-    /// The same if only this silo's connections can have changed.
+    /// Notifies silos whose connections changed, if only connections of `silo` can have changed.
     fn relink_one(&mut self, silo: usize) {
         for other in (0..self.ports.len()).filter(|&other| other != silo) {
             let alive = self.ports[silo].alive() && self.ports[other].alive();

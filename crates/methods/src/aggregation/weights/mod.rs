@@ -29,17 +29,17 @@ pub enum WeightsError {
     /// A number out of its range.
     #[error("{what} must be {allowed}, not {got}")]
     Range {
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
-        /// What it may be.
+        /// The values that the number may have.
         allowed: &'static str,
-        /// What it is.
+        /// The value of the number.
         got: f64,
     },
     /// Numbers that are all zero where shares are needed.
     #[error("the {what} of the clients are all 0")]
     AllZero {
-        /// Which numbers.
+        /// Name of the numbers.
         what: &'static str,
     },
 }

@@ -54,9 +54,9 @@ pub enum KMeansError {
     /// A Gram matrix has as many columns as rows.
     #[error("a Gram matrix must be square, this one is {rows} × {columns}")]
     NotSquare {
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix.
         columns: usize,
     },
     /// An entry that is NaN, infinite, or so large that sums of entries would be.
@@ -64,9 +64,9 @@ pub enum KMeansError {
         "the entry in row {row}, column {column} of the Gram matrix is not finite, or beyond 1e100"
     )]
     NotFinite {
-        /// Which row, from 0.
+        /// Row of the entry, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the entry, from 0.
         column: usize,
     },
     /// The points themselves cannot be compared.

@@ -42,9 +42,9 @@ pub struct Proof {
 pub struct PricedCut {
     /// The entry that shares coalitions with both others.
     pub i: u16,
-    /// One of the others.
+    /// The first of the others.
     pub j: u16,
-    /// The other.
+    /// The second of the others.
     pub k: u16,
     /// At least 0, in units of the scores.
     pub price: f32,
@@ -72,8 +72,8 @@ impl PricedCut {
 }
 
 impl Proof {
-    /// Whether it is about `n` entries: a price for every pair, and prices that are finite and not
-    /// negative.
+    /// Whether the proof is about `n` entries: a price for every pair, and prices that are finite and
+    /// not negative.
     pub fn fits(&self, n: usize) -> bool {
         self.prices.len() == n * n.saturating_sub(1) / 2
             && self.prices.iter().all(|&price| is_price(price))

@@ -45,7 +45,7 @@ impl Cuts {
         self.cuts.is_empty()
     }
 
-    /// Those with a multiplier, as `(i, j, k, multiplier)`.
+    /// The inequalities with a multiplier, as `(i, j, k, multiplier)`.
     pub(super) fn priced(&self) -> impl Iterator<Item = (u16, u16, u16, f64)> {
         let priced = self.cuts.iter().filter(|cut| cut.multiplier > 0.0);
         priced.map(|cut| (cut.i, cut.j, cut.k, cut.multiplier))

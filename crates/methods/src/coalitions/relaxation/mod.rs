@@ -136,7 +136,7 @@ pub(super) fn relax(
     relax_with(program, fixed, from, until, |_| ())
 }
 
-/// The same at the root; returns the final state, and the prices of the greatest bound.
+/// Relaxes the program with no pair fixed; returns the final state, and the prices of the greatest bound.
 pub(super) fn relax_to_prices(
     program: &CoalitionProgram,
     until: &RelaxationLimit<'_>,

@@ -28,9 +28,9 @@ pub enum AdjacencyError {
     /// A distance that is negative, NaN or infinite.
     #[error("the distance between domains {row} and {column} must be finite and at least 0")]
     Distance {
-        /// Which row, from 0.
+        /// Row of the distance, from 0.
         row: usize,
-        /// Which column, from 0.
+        /// Column of the distance, from 0.
         column: usize,
     },
 }

@@ -65,15 +65,15 @@ pub enum PropagationError {
     /// A shape that does not fit the other matrices.
     #[error("{what} is {rows} × {columns}, but must be {expected_rows} × {expected_columns}")]
     Shape {
-        /// Which matrix.
+        /// Name of the matrix.
         what: &'static str,
-        /// Its rows.
+        /// Rows of the matrix.
         rows: usize,
-        /// Its columns.
+        /// Columns of the matrix.
         columns: usize,
-        /// The rows it should have.
+        /// Rows that the matrix should have.
         expected_rows: usize,
-        /// The columns it should have.
+        /// Columns that the matrix should have.
         expected_columns: usize,
     },
     /// A value that is NaN or infinite.

@@ -73,7 +73,7 @@ pub struct Sent {
 }
 
 impl Encoding {
-    /// Whether it rounds nothing.
+    /// Whether the encoding rounds nothing.
     pub fn is_exact(&self) -> bool {
         *self == Self::F32
     }

@@ -60,7 +60,7 @@ impl Gate {
         self.admit_read(document, None)
     }
 
-    /// The same for bytes whose largest absolute value may be known. Where it shows that all are finite and
+    /// Admits bytes whose largest absolute value may be known. Where it shows that all are finite and
     /// the norm is within the bound, the values are not looked at again.
     fn admit_read(
         &self,
@@ -90,9 +90,9 @@ impl Gate {
         }
     }
 
-    /// The same for a model in another encoding than `f32`, as its difference to one of
-    /// `references`, which are the agreed models. `largest` is of these very bytes, where a
-    /// [`Reading`](super::Reading) gave it; it spares a document in `f32` another look at its values.
+    /// Admits a model in another encoding than `f32`, as its difference to one of `references`, which
+    /// are the agreed models. `largest` is of these very bytes, where a [`Reading`](super::Reading)
+    /// gave it; it spares a document in `f32` another look at its values.
     ///
     /// # Errors
     /// [`GateError`]: as for [`admit`](Self::admit), and bytes that the encoding does not write.

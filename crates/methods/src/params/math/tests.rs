@@ -100,7 +100,7 @@ fn distance_leaves_buffers_out() {
 }
 
 proptest! {
-    /// So buffers that no member changed stay unchanged.
+    /// Buffers that no member changed stay unchanged.
     #[test]
     fn equal_models_average_to_themselves(
         value in any::<f32>().prop_filter("finite", |value| value.is_finite()),

@@ -23,7 +23,7 @@ pub enum CrossFitError<E> {
     /// A model could not be scored on its fold.
     #[error("fold {fold}: {error}")]
     Score {
-        /// Which fold, from 0.
+        /// Number of the fold, from 0.
         fold: usize,
         /// What is wrong.
         error: RobustError,

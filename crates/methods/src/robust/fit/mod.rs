@@ -42,7 +42,7 @@ pub struct FitConfig {
 pub struct Fit {
     /// The model; not unique where the objective is flat at its minimum.
     pub model: LinearModel,
-    /// Its robust loss on the rows it was fitted to.
+    /// Robust loss of the model on the rows that it was fitted to.
     pub robust: RobustLoss,
     /// The minimised objective: robust loss plus `ρ/2 · ‖θ‖²`.
     pub objective: f64,

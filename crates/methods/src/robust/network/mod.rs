@@ -28,15 +28,15 @@ pub enum LayersError {
     /// A weight that is NaN or infinite.
     #[error("layer {layer} holds a weight that is not finite")]
     NotFinite {
-        /// Which layer, from 0.
+        /// Number of the layer, from 0.
         layer: usize,
     },
     /// A layer whose inputs do not match the outputs of the layer before.
     #[error("layer {layer} takes {ins} inputs, the layer before it has {outs} outputs")]
     Chain {
-        /// Which layer, from 0.
+        /// Number of the layer, from 0.
         layer: usize,
-        /// Columns of its matrix.
+        /// Columns of the layer's matrix.
         ins: usize,
         /// Rows of the matrix before.
         outs: usize,

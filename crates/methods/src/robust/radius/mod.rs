@@ -57,7 +57,7 @@ pub enum RadiusError {
     /// A fit failed.
     #[error("the fit with radius {radius} without fold {fold}: {error}")]
     Fit {
-        /// Its radius.
+        /// Radius of the fit.
         radius: f64,
         /// The fold that was left out, from 0.
         fold: usize,

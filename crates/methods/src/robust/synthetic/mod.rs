@@ -76,11 +76,11 @@ pub struct HospitalsError;
 /// One synthetic hospital.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hospital {
-    /// Its rows.
+    /// Rows of the hospital.
     pub rows: Samples,
-    /// Its true coalition.
+    /// True coalition of the hospital.
     pub coalition: usize,
-    /// The distribution of its rows.
+    /// The distribution of the hospital's rows.
     pub population: Population,
 }
 

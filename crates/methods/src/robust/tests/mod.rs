@@ -121,7 +121,7 @@ pub(super) fn any_rows(features: usize) -> impl Strategy<Value = Samples> {
     })
 }
 
-/// The same rows with the signs of their targets for labels.
+/// The rows with the signs of their targets for labels.
 pub(super) fn labels_of(rows: &Samples) -> Samples {
     let features: Vec<_> = rows.iter().map(|(x, _)| x.to_vec()).collect();
     let labels: Vec<f64> = rows.targets().iter().map(|y| y.signum()).collect();

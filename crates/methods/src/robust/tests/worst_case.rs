@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{any_model, any_rows, labels_of, norm};
 use crate::robust::{LinearModel, Norm, RowLoss, Samples, TransportCost, robust_loss};
 
-/// So little mass that what it would lose by staying does not matter.
+/// A mass so small that what it would lose by staying does not matter.
 const LITTLE: f64 = 1e-9;
 
 /// A mass at a point, and the row that it came from.

@@ -48,7 +48,7 @@ pub enum EmbeddingError {
     Layout {
         /// Position of the model, or of the one whose start it is.
         model: usize,
-        /// What it consists of.
+        /// What the model consists of.
         got: String,
         /// What the first consists of.
         expected: String,

@@ -88,7 +88,7 @@ impl StrategyConfig {
         }
     }
 
-    /// Its name, as in [`STRATEGIES`](super::methods::STRATEGIES).
+    /// Name of the strategy, as in [`STRATEGIES`](super::methods::STRATEGIES).
     pub fn name(&self) -> &'static str {
         self.method.name()
     }

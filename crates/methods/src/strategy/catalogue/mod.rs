@@ -25,9 +25,9 @@ use crate::learner::{Decay, Optimiser, Training};
 pub struct StrategyInfo {
     /// The name in files and on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// What the strategy does, in one line.
     pub about: &'static str,
-    /// Where it comes from.
+    /// The paper that the strategy comes from.
     pub paper: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub struct StrategyInfo {
 pub struct StrategyOptions {
     /// The strategy.
     pub info: StrategyInfo,
-    /// Its own options by name, with their defaults as in a file.
+    /// Options of the strategy by name, with their defaults as in a file.
     pub options: Vec<(String, Value)>,
     /// Whether a charter has to show names for it.
     pub names: Names,

@@ -26,7 +26,7 @@ fn training() -> Training {
     }
 }
 
-/// The same model whose buffers hold this value, where it has any.
+/// This model, whose buffers hold this value where it has any.
 fn counting(model: &Params, value: f32) -> Params {
     Params::build(model.layout(), |into| {
         into.copy_from_slice(model.values());

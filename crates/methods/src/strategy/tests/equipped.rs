@@ -28,7 +28,7 @@ pub(super) fn strategy(name: &str, more: Value) -> Box<dyn Strategy> {
     strategy_for(2, name, more)
 }
 
-/// The same for a federation of this number of members.
+/// A strategy for a federation of this number of members.
 pub(super) fn strategy_for(members: usize, name: &str, more: Value) -> Box<dyn Strategy> {
     let optimiser = json!({ "name": "sgd", "rate": 0.2 });
     let mut config = json!({

@@ -24,7 +24,7 @@ pub(super) const FIT: FitConfig = FitConfig {
     intercept: false,
 };
 
-/// Its rows, and those that it holds out.
+/// Rows of a hospital, and those that it holds out.
 #[derive(Clone)]
 pub(super) struct TestHospital {
     pub(super) rows: Samples,

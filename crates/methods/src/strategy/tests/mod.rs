@@ -71,7 +71,7 @@ fn local(members: usize) -> Local {
     }
 }
 
-/// The same decision with another claim.
+/// This decision with another claim.
 fn claiming(decision: &Decision, change: impl FnOnce(&mut Claim)) -> Decision {
     let mut claim = decision.claim.clone().unwrap_or_default();
     change(&mut claim);

@@ -29,7 +29,7 @@ fn used(model: &Params) -> Params {
     Params::gather(&layout(), &[model]).unwrap()
 }
 
-/// Their mean loss over all rows, as all silos measure it.
+/// Mean loss of a model over all rows, as all silos measure it.
 fn measured(model: &Params) -> f64 {
     let (mut rows, mut sum) = (0.0, 0.0);
     for silo in silos() {

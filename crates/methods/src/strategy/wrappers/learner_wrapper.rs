@@ -144,7 +144,7 @@ impl<W: LearnerWrapper + 'static> WrappedLearner<W> {
         }))
     }
 
-    /// The same wrapper around another part of the same silo.
+    /// This wrapper around another part of the same silo.
     fn around(&self, inner: Arc<dyn Learner>) -> Arc<dyn Learner> {
         Arc::new(Self {
             inner,

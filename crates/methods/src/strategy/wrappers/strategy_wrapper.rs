@@ -24,7 +24,7 @@ pub(crate) trait StrategyWrapper: Send + Sync {
         Ok(())
     }
 
-    /// Whether it draws the members of rounds, see [`Strategy::draws_members`].
+    /// Whether the method draws the members of rounds, see [`Strategy::draws_members`].
     fn draws_members(&self) -> bool {
         false
     }

@@ -17,7 +17,7 @@ pub enum WarmStartError {
     Unknown {
         /// The tensor.
         tensor: String,
-        /// Its shape.
+        /// Shape of the tensor.
         shape: Vec<usize>,
         /// The tensors of the agreed model.
         has: String,
@@ -30,9 +30,9 @@ pub enum WarmStartError {
     Shape {
         /// The tensor.
         tensor: String,
-        /// Its shape in the start model.
+        /// Shape of the tensor in the start model.
         found: Vec<usize>,
-        /// Its shape in the agreed model.
+        /// Shape of the tensor in the agreed model.
         expected: Vec<usize>,
     },
     /// No tensor at all.

@@ -96,7 +96,7 @@ pub enum AscentError {
     /// A loss that is NaN, infinite, or beyond 1e100.
     #[error("the loss of client {client} is not finite, or beyond 1e100")]
     Loss {
-        /// Which client, from 0.
+        /// Number of the client, from 0.
         client: usize,
     },
 }

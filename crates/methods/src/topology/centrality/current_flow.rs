@@ -73,9 +73,9 @@ pub(super) fn resistances(graph: &Graph) -> Vec<ReachableNodes> {
 
 /// A connected component of at least two nodes.
 struct Component {
-    /// Its nodes in the graph, ascending.
+    /// Nodes of the component in the graph, ascending.
     nodes: Vec<usize>,
-    /// Its edges as positions in `nodes`, the smaller first, ascending.
+    /// Edges of the component as positions in `nodes`, the smaller first, ascending.
     edges: Vec<(usize, usize)>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) trait PrimeGroup {
         + Sub<Output = Self::Scalar>
         + Mul<Output = Self::Scalar>;
 
-    /// Its elements.
+    /// Elements of the group.
     type Element: Copy;
 
     /// A uniform scalar from uniform bytes.

@@ -56,7 +56,7 @@ pub enum EncodeError {
     Start {
         /// The coordinate.
         at: usize,
-        /// Its value.
+        /// Value of the coordinate.
         value: f32,
         /// The largest absolute value.
         bound: f64,

@@ -309,7 +309,7 @@ impl RoundSetting {
         masked
     }
 
-    /// The same with words of 64 bits.
+    /// y of words of 64 bits that already have their weight and their checks.
     pub(crate) fn mask64(&self, author: u16, words: &[u64]) -> Vec<u64> {
         let mut masked = words.to_vec();
         for (seed, added) in self.streams(author) {

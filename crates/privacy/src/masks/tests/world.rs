@@ -47,7 +47,7 @@ pub(crate) fn list_bytes(list: &[Listed]) -> Vec<u8> {
 }
 
 impl World {
-    /// These of `members` are ready.
+    /// A world in which the members at the positions `ready` are ready, out of `members`.
     pub(crate) fn new(members: u16, ready: &[u16], decision: &[u8]) -> Self {
         let keys = ready.iter().map(|position| {
             let secret = Secret::new(secret(*position));

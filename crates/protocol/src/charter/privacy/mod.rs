@@ -216,7 +216,7 @@ impl Sum {
         self.authors.iter().any(|(author, _)| *author == member)
     }
 
-    /// Its authors by name.
+    /// Authors of the sum by name.
     pub(crate) fn circle(&self, roster: &Roster) -> Circle {
         let divisor = self
             .authors

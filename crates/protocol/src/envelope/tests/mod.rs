@@ -126,7 +126,7 @@ fn a_message_of_another_format_than_the_agreed_one_is_refused() {
     assert_eq!(why, "message format 4, this program reads formats 1 to 3");
 }
 
-/// Its last member leaves.
+/// An amendment by which the last member of the epoch leaves.
 fn amendment(epoch: &Epoch) -> Amendment {
     Amendment {
         text: b"text".to_vec(),

@@ -12,7 +12,7 @@ use crate::identity::Strict;
 use crate::message::{Amendment, Approval, Block, Change, Content, Passage, Proposal};
 use crate::roster::Silo;
 
-/// The same charter with another member behind the others.
+/// An amendment that keeps the charter and admits another member behind the others.
 pub(super) fn admitting(epoch: &Epoch, name: &str) -> Amendment {
     let mut silos = epoch.roster.silos().to_vec();
     silos.push(Silo {

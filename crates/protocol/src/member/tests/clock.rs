@@ -12,7 +12,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// One of ten members, which leads none of the first nine views, after `failed` failed views.
+/// A member of ten, which leads none of the first nine views, after `failed` failed views.
 fn after(failed: u64, timeout: u32) -> One {
     let epoch = epoch_with(10, 5, |charter| charter.view_timeout = timeout);
     let mut one = One::of(epoch.clone(), epoch.lead(0));

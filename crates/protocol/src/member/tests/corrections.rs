@@ -9,7 +9,7 @@ use crate::effects::OwnConfirmation;
 use crate::message::Standing;
 use crate::work::WorkError;
 
-/// One of four that goes on with another one, without two that are lost.
+/// A member of four that goes on with another one, without two that are lost.
 struct Two {
     one: One,
     other: MemberIndex,
@@ -24,7 +24,7 @@ impl Two {
         Self { one, other, lost }
     }
 
-    /// Its own nth standing, and the other's.
+    /// The nth standing of the member under test, and that of the other.
     fn standings(&self, own: u64, others: u64) -> [Standing; 2] {
         [own, others].map(|number| Standing {
             number,

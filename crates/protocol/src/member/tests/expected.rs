@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::message::{Block, Phase, Proposal};
 
 impl One {
-    /// It sends a message to a member.
+    /// Effect: the member under test sends a message to another member.
     pub(super) fn sends(&self, to: MemberIndex, round: u64, view: u64, body: Body) -> Effect {
         let (_, frame) = self.sealed(self.me, round, view, body);
         Effect::Send { to, frame }
@@ -29,7 +29,8 @@ impl One {
         self.asks_for(nth, to, (after, from), None)
     }
 
-    /// It asks, and also names a block that it misses before a final one.
+    /// Effect: the member under test asks for what it missed, and also names a block that it misses
+    /// before a final one.
     pub(super) fn asks_for(
         &self,
         nth: u64,
@@ -61,7 +62,7 @@ impl One {
         Effect::Persist(Record::Vote(message))
     }
 
-    /// It votes for a block in a view of which it is no collector.
+    /// Effects: the member under test votes for a block in a view of which it is no collector.
     pub(super) fn notarizes(&self, block: &Block, checked: Checked) -> Vec<Effect> {
         let (view, hash) = (block.view, block.hash());
         let body = Body::Notarize {
@@ -85,7 +86,7 @@ impl One {
         ]
     }
 
-    /// It votes against a view.
+    /// Effects: the member under test votes against a view.
     pub(super) fn nullifies(&self, view: u64, reason: Refusal) -> Vec<Effect> {
         vec![
             Effect::Report(Report::Nullifying { view, reason }),
@@ -94,7 +95,7 @@ impl One {
         ]
     }
 
-    /// It refuses a message of the view's lead, and votes against the view.
+    /// Effects: the member under test refuses a message of the view's lead, and votes against the view.
     pub(super) fn refuses_lead(&self, view: u64, reason: Refusal) -> Vec<Effect> {
         let (lead, round) = (self.epoch.lead(view), self.member.round());
         let mut effects = vec![refused(lead, round, reason.clone())];
@@ -102,7 +103,7 @@ impl One {
         effects
     }
 
-    /// It adds a certificate.
+    /// Effects: the member under test publishes and reports a certificate.
     pub(super) fn passes_on(&self, certificate: &Certificate) -> Vec<Effect> {
         let frame = envelope::seal_certificate(&self.epoch, certificate);
         vec![
@@ -111,7 +112,7 @@ impl One {
         ]
     }
 
-    /// It adds a certificate and enters the next view.
+    /// Effects: the member under test publishes a certificate and enters the next view.
     pub(super) fn leaves_by(&self, certificate: &Certificate) -> Vec<Effect> {
         let mut effects = self.passes_on(certificate);
         effects.push(Effect::Persist(Record::Certified(certificate.clone())));
@@ -133,7 +134,7 @@ impl One {
         self.publishes(0, view, Body::Progress { phase, counter })
     }
 
-    /// It publishes and reports evidence.
+    /// Effects: the member under test publishes and reports evidence.
     pub(super) fn accuses(&self, first: &Message, second: &Message) -> Vec<Effect> {
         let evidence = Evidence::of(first, second).unwrap();
         let frame = envelope::seal_evidence(&self.epoch, &evidence);

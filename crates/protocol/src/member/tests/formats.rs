@@ -12,7 +12,7 @@ use crate::format::Formats;
 use crate::identity::Strict;
 use crate::message::Amendment;
 
-/// The same agreement with newer messages.
+/// An amendment that changes nothing but the format of messages.
 fn raising(epoch: &Epoch, format: u8) -> Amendment {
     Amendment {
         format,

@@ -123,7 +123,7 @@ pub(super) fn proposal(one: &One, change: impl FnOnce(&mut MaskedRound)) -> Prop
     }
 }
 
-/// It has answered the list of all members, and knows the sheet.
+/// A member of n that has answered the list of all members, and knows the sheet.
 fn listed(n: u16) -> One {
     let mut one = follower(n);
     one.hear_lead(1, Body::KeyList(key_list(&one, &one.all())));
@@ -134,7 +134,7 @@ fn listed(n: u16) -> One {
     one
 }
 
-/// The same, with all vectors here and right.
+/// A member of n as after `listed`, with all vectors here and right.
 pub(super) fn signed(n: u16) -> One {
     let mut one = listed(n);
     let (sheet, result) = (sheet(&one).root(), Ok(()));

@@ -63,14 +63,14 @@ impl One {
         one
     }
 
-    /// One of n members, which does not lead before view n.
+    /// A member of n that does not lead before view n.
     pub(super) fn follower(n: u16) -> Self {
         let epoch = epoch(n, 5);
         let me = epoch.lead(0);
         Self::of(epoch, me)
     }
 
-    /// The same in an epoch of this message format.
+    /// A member of n as [`follower`](Self::follower) gives it, in an epoch of this message format.
     pub(super) fn in_format(format: u8, n: u16) -> Self {
         let mut epoch = (*epoch(n, 5)).clone();
         epoch.format = format;
@@ -78,21 +78,21 @@ impl One {
         Self::of(Arc::new(epoch), me)
     }
 
-    /// One of n members, which leads this view.
+    /// A member of n that leads this view.
     pub(super) fn leading(n: u16, view: u64) -> Self {
         let epoch = epoch(n, 5);
         let me = epoch.lead(view);
         Self::of(epoch, me)
     }
 
-    /// It has contributed to a round with all members and without scores.
+    /// Contributes to a round with all members and without scores.
     pub(super) fn contributed(mut self) -> Self {
         self.plan();
         self.train();
         self
     }
 
-    /// It has signed for the sheet of all entries, and holds all models of round 1.
+    /// Signs for the sheet of all entries, and holds all models of round 1.
     pub(super) fn signed(self) -> Self {
         let mut one = self.contributed();
         one.hold_all();
@@ -186,7 +186,7 @@ impl One {
         self.step(Input::Done(Answer::Trained { round, result }))
     }
 
-    /// It holds the models of these members.
+    /// Tells the member under test that the models of these members are kept here.
     pub(super) fn hold(&mut self, members: &[MemberIndex]) -> Vec<Effect> {
         let (round, result) = (self.member.round.number, Ok(()));
         let blobs = members.iter().map(|&member| blob(member)).collect();
@@ -283,7 +283,7 @@ impl One {
         effects
     }
 
-    /// It has cast its own vote in a certificate, if there is one.
+    /// Notes that the member under test has cast its own vote in a certificate, if there is one.
     pub(super) fn has_cast(&mut self, certificate: &Certificate) {
         let (me, view) = (self.me, certificate.view);
         for vote in certificate.votes.iter().filter(|vote| vote.member == me) {

@@ -9,7 +9,7 @@ use crate::evidence::Evidence;
 use crate::forgotten::Forgotten;
 use crate::message::{Content, Reminder, SyncResponse};
 
-/// One of four, restarted with these records.
+/// A member of four, restarted with these records.
 fn kept(records: Vec<Record>) -> (One, Vec<Effect>) {
     let epoch = epoch(4, 5);
     let me = epoch.lead(0);
@@ -26,7 +26,7 @@ fn of_round(kind: Kind, round: u64) -> Forgotten {
     Forgotten { kind, round, view }
 }
 
-/// It notices that its journal is an older copy.
+/// Effects: the member under test notices that its journal is an older copy.
 fn notices(what: Forgotten) -> [Effect; 2] {
     let record = Record::Outdated(what);
     [
@@ -35,7 +35,8 @@ fn notices(what: Forgotten) -> [Effect; 2] {
     ]
 }
 
-/// It signs nothing that binds it in round 1 and its first view: it neither votes nor contributes.
+/// Asserts that the member signs nothing that binds it in round 1 and its first view: it neither votes
+/// nor contributes.
 fn signs_nothing(one: &mut One) {
     one.plan();
     assert_eq!(one.train(), []);

@@ -44,7 +44,7 @@ impl One {
         self.others()[..n].to_vec()
     }
 
-    /// What it signs now.
+    /// The standing that the member under test signs now.
     pub(super) fn standing(&self, lost: &[MemberIndex]) -> Standing {
         let chain = &self.member.chain;
         Standing {
@@ -94,7 +94,7 @@ impl One {
     }
 }
 
-/// One of two members, in whose federation round 1 is final, goes on alone.
+/// A member of two, in whose federation round 1 is final, goes on alone.
 fn alone() -> (One, Passage) {
     let mut one = One::follower(2).signed();
     one.finish_round(&one.all());

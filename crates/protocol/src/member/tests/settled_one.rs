@@ -258,7 +258,7 @@ fn a_lead_waits_for_the_outcome_and_a_proposal_before_it_is_known_waits() {
     assert_eq!(one.propose(2, &proposal), []);
 }
 
-/// It knows the outcome of the final round.
+/// A member of n that knows the outcome of the final round.
 fn settled(n: u16) -> (One, Hash, Hash) {
     let (mut one, block) = final_round(n);
     let outcome = outcome(&of(&one, block));

@@ -22,12 +22,12 @@ pub(super) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
     epoch_with(n, rounds, |_| {})
 }
 
-/// The same with a changed charter.
+/// An epoch of n members with a changed charter.
 pub(super) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
     epoch_declaring(n, rounds, &[], change)
 }
 
-/// The same where the first members declare these rows, and the others none.
+/// An epoch of n members where the first ones declare these rows, and the others none.
 pub(super) fn epoch_declaring(
     n: u16,
     rounds: u64,

@@ -1,4 +1,4 @@
-//! Whose turn it is to lead after the final rounds so far.
+//! The order in which members lead after the final rounds so far.
 
 use std::sync::Arc;
 

@@ -39,7 +39,7 @@ pub(crate) struct SiloActor {
     pub(crate) pool: Arc<dyn Pool>,
     pub(crate) blobs: Arc<dyn Blobs>,
     pub(crate) mesh: Addr<MeshActor>,
-    /// None where the silo takes no part in rounds.
+    /// The worker that trains; none where the silo takes no part in rounds.
     pub(crate) worker: Option<Addr<WorkerActor>>,
     pub(crate) observer: Addr<ObserverActor>,
     pub(crate) clock: Clock,

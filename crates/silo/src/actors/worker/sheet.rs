@@ -69,7 +69,7 @@ impl WorkerActor {
         models
     }
 
-    /// The same with the documents of its models, for a job that needs them.
+    /// The models of a signed sheet with their documents loaded, for a job that needs them.
     pub(super) fn loaded_sheet(&mut self, signed: &Arc<SignedSheet>) -> Arc<SheetModels> {
         let sheet = self.sheet_models(signed);
         if !sheet.are_loaded() {

@@ -3,7 +3,7 @@
 /// A number as a cell writes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenNumber {
-    /// Its value, finite.
+    /// Value of the number, finite.
     pub value: f64,
     /// What stands beside the digits: a currency, a sign of per cent.
     pub unit: Option<String>,
@@ -14,7 +14,7 @@ pub struct WrittenNumber {
 /// How a cell marks a negative number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Negative {
-    /// It is not negative.
+    /// The number is not negative.
     No,
     /// By a sign before the digits.
     Sign,

@@ -223,7 +223,7 @@ impl ImagesConfig {
     }
 }
 
-/// So many of the rows at random, with as many of every domain as its share is.
+/// At most `most` of the rows at random, with as many of every domain as its share is.
 fn chosen(
     rows: Vec<PoolRow>,
     most: usize,

@@ -15,7 +15,7 @@ const PICTURE: u64 = 64 << 20;
 pub(crate) struct Pictures {
     /// The file or folder.
     pub path: PathBuf,
-    /// How they are kept.
+    /// How the pictures are kept.
     pub kept: PictureStorage,
 }
 

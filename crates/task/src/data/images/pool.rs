@@ -45,17 +45,17 @@ impl Labelled {
 /// A row of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PoolRow {
-    /// Which of the sets holds it.
+    /// Position of the set that holds the row.
     pub set: u32,
-    /// Its position in the set.
+    /// Position of the row in the set.
     pub row: u32,
-    /// Its class.
+    /// Class of the row.
     pub class: u32,
-    /// Its domain; 0 where none are known.
+    /// Domain of the row; 0 where none are known.
     pub domain: u32,
-    /// Its user; 0 where none are known.
+    /// User of the row; 0 where none are known.
     pub user: u32,
-    /// Whether the source gives it for testing.
+    /// Whether the source gives the row for testing.
     pub test: bool,
 }
 

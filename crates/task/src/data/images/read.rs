@@ -74,7 +74,7 @@ impl PictureFormat {
 }
 
 impl ImageFile {
-    /// Its rows.
+    /// Rows of the file.
     fn read(&self) -> Result<Labelled, DataError> {
         let format = PictureFormat::of(&self.path);
         let given = [

@@ -82,7 +82,7 @@ fn rows_each(shares: &[Vec<f64>], has: &[usize]) -> usize {
     (0..=bound).rev().find(|&each| fits(each)).unwrap_or(0)
 }
 
-/// So many rows in these shares, by largest remainders; the first domain wins ties.
+/// Divides `rows` rows in these shares, by largest remainders; the first domain wins ties.
 pub(crate) fn counts(shares: &[f64], rows: usize) -> Vec<usize> {
     let exact: Vec<f64> = shares.iter().map(|share| share * rows as f64).collect();
     let mut counts: Vec<usize> = exact.iter().map(|&exact| (exact + 1e-9) as usize).collect();

@@ -24,13 +24,13 @@ const DRAWS: u64 = 1000;
 /// What a partition knows of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits {
-    /// Its class.
+    /// Class of the row.
     pub class: u32,
-    /// Its domain.
+    /// Domain of the row.
     pub domain: u32,
-    /// The user that it is from.
+    /// The user that the row is from.
     pub user: u32,
-    /// Whether it is for testing.
+    /// Whether the row is for testing.
     pub test: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct RowsToPartition<'a> {
 /// A silo as a partition makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionedSilo {
-    /// Its name.
+    /// Name of the silo.
     pub name: String,
-    /// Its rows, in ascending order.
+    /// Rows of the silo, in ascending order.
     pub rows: Vec<u32>,
 }
 

@@ -10,12 +10,12 @@ pub(super) const LONG: u64 = 8;
 
 /// The cells of one line, or of several with quotation marks.
 pub(super) struct CsvRecord {
-    /// Where it begins, from 1.
+    /// The line where the record begins, from 1.
     pub(super) line: u64,
-    /// Where it begins, in bytes.
+    /// The byte where the record begins.
     pub(super) start: usize,
     pub(super) cells: StringRecord,
-    /// The line where its first cell over several lines begins.
+    /// The line where the first cell over several lines begins.
     pub(super) long: Option<u64>,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct OpenQuote {
 /// What is wrong with a cell in quotation marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
-    /// It is open at the end of the file.
+    /// The cell is open at the end of the file.
     Open,
-    /// It goes over too many lines.
+    /// The cell goes over too many lines.
     Long,
-    /// Text follows where it ends.
+    /// Text follows where the cell ends.
     More,
 }
 

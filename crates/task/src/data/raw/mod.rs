@@ -21,7 +21,7 @@ pub struct RawFile {
     pub path: PathBuf,
     /// Names of the columns.
     pub header: Vec<String>,
-    /// Its rows below the header.
+    /// Rows of the file below the header.
     pub rows: Vec<RawRow>,
     /// What is read otherwise than it stands in the file, or left out; sentences without a full stop.
     pub notes: Vec<String>,
@@ -31,7 +31,7 @@ pub struct RawFile {
 pub struct RawRow {
     /// Where the row stands.
     pub at: RowPlace,
-    /// Its cells, in the order of the header.
+    /// Cells of the row, in the order of the header.
     pub cells: StringRecord,
 }
 

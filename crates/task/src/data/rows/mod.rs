@@ -114,7 +114,7 @@ pub enum TargetColumns {
 }
 
 impl TargetColumns {
-    /// Their names.
+    /// Names of the columns.
     pub fn names(&self) -> &[String] {
         match self {
             Self::One(name) => std::slice::from_ref(name),

@@ -40,7 +40,7 @@ impl OwnFile {
         }
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Path(path) => path,

@@ -283,13 +283,13 @@ impl SplitConfig {
     }
 }
 
-/// So many of the rows, rounded up.
+/// The number of rows in this fraction of them, rounded up.
 fn count(fraction: f64, rows: usize) -> usize {
     // A product such as 0.07 × 100 may lie a hair above the whole number meant.
     (fraction * rows as f64 - 1e-9).ceil().max(0.0) as usize
 }
 
-/// These rows by class.
+/// The rows by class.
 fn grouped(rows: &[usize], classes: &[usize]) -> Vec<Vec<usize>> {
     let mut groups = vec![Vec::new(); classes.iter().max().map_or(0, |most| most + 1)];
     rows.iter().for_each(|&row| groups[classes[row]].push(row));
@@ -339,7 +339,7 @@ impl Units {
         self.0.len()
     }
 
-    /// Those that have a row among these, with these rows alone, which are in ascending order.
+    /// The units that have a row among these, with these rows alone, which are in ascending order.
     fn within(&self, rows: &[usize]) -> Self {
         let inside = |row: &usize| rows.binary_search(row).is_ok();
         let each = self.0.iter().map(|unit| -> Vec<usize> {

@@ -59,7 +59,7 @@ pub enum Architecture {
 pub struct Design {
     /// The layers, from the input on.
     pub layers: Vec<LayerConfig>,
-    /// What it is for, if that is given.
+    /// The size of image that the network is for, if that is given.
     pub image: Option<[usize; 3]>,
     /// How weights are drawn at first.
     pub start: StartWeights,
@@ -84,7 +84,7 @@ impl Architecture {
         Self::Unet,
     ];
 
-    /// Its layers.
+    /// Layers of the architecture.
     pub fn design(self) -> Design {
         match self {
             Self::FedavgCnn => fedavg::cnn(),

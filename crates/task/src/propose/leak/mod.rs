@@ -87,7 +87,7 @@ struct LeakTarget {
     values: Vec<f64>,
     /// Whether they are 0 and 1.
     class: bool,
-    /// How it is called after a number; empty for the only two classes.
+    /// How the target is called after a number; empty for the only two classes.
     name: String,
 }
 

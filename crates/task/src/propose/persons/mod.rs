@@ -77,7 +77,7 @@ pub struct ColumnCells<'a> {
 /// A column that seems to say whose a row is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupColumn {
-    /// Its name, for `split = { group = "…" }`.
+    /// Name of the column, for `split = { group = "…" }`.
     pub column: String,
     /// Different values, each at its silo.
     pub groups: usize,

@@ -6,11 +6,11 @@ use crate::data::{DataError, Format, RawFile, core, grouped};
 /// What a cell tells of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
-    /// It is before decimals.
+    /// The mark is before decimals.
     Decimal(char),
-    /// It is between thousands.
+    /// The mark is between thousands.
     Thousands(char),
-    /// It is one or the other.
+    /// The mark is one or the other.
     Either(char),
 }
 

@@ -48,7 +48,7 @@ macro_rules! methods {
         )*];
 
         impl Method {
-            /// Its name, as in [`STRATEGIES`].
+            /// Name of the method, as in [`STRATEGIES`].
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $name,)*

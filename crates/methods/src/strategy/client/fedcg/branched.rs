@@ -122,7 +122,8 @@ impl LearnerWrapper for Branched {
         &[Classifiers, Outputs, RowAccess]
     }
 
-    /// It takes plain steps itself, and no robust loss is known of a model with branches.
+    /// Capabilities that this learner uses up: it takes plain steps itself, and no robust loss is known
+    /// of a model with branches.
     fn uses_up(&self) -> &'static [Capability] {
         use Capability::{ExactFits, ModifiedGradients, RobustFits, RobustLosses};
         &[ModifiedGradients, RobustFits, ExactFits, RobustLosses]

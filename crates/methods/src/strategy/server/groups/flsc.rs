@@ -86,7 +86,7 @@ fn chosen(model: &Params) -> Vec<u32> {
     named.map(|(model, _)| model).collect()
 }
 
-/// The same model, naming these.
+/// This model, naming these.
 fn naming(model: &Params, chosen: &[u32]) -> Params {
     let attached = Attached::find(model.layout(), &[CHOSEN]);
     let (base, _) = attached.split(model);

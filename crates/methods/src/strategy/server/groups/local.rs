@@ -136,7 +136,7 @@ impl AssignAndAggregate for Local {
         self.fit.contribute(state, plan, participant, progress)
     }
 
-    /// But in the first, which numbers all members.
+    /// In every round but the first, which numbers all members.
     fn keeps_numbers(&self, round: u64) -> bool {
         round > 1
     }

@@ -72,7 +72,7 @@ const MOST: usize = 1000;
 /// The options that these methods have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MultiModelOptions {
-    /// Their number.
+    /// Number of models.
     pub(crate) count: usize,
     pub(crate) weight: WeightRule,
     pub(crate) start: InitialModels,
@@ -221,7 +221,7 @@ impl<B: ModelChoice> AssignAndAggregate for MultiModel<B> {
         }
     }
 
-    /// But in a first that makes the models.
+    /// In every round but a first that makes the models.
     fn keeps_numbers(&self, round: u64) -> bool {
         self.chooses(round)
     }

@@ -130,7 +130,7 @@ impl AssignAndAggregate for CollaborationGraph {
         self.by_rows
     }
 
-    /// But in the first, which numbers all members.
+    /// In every round but the first, which numbers all members.
     fn keeps_numbers(&self, round: u64) -> bool {
         round > 1
     }

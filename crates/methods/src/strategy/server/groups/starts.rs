@@ -7,8 +7,8 @@ use crate::learner::{Learner, mixed_seed};
 use crate::params::{Params, Role};
 use crate::random::{normal, uniform};
 
-/// So many initial models of the family, each from a seed of its own; the first is the initial model
-/// of `seed`.
+/// `count` initial models of the family, each from a seed of its own; the first is the initial model of
+/// `seed`.
 ///
 /// Weights that are the same with every seed would make equal models. Where they are all zero, as in
 /// linear models, they are drawn uniformly from `±1/√n` for a tensor of `n` values. Where they vary, as

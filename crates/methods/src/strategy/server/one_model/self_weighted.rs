@@ -14,7 +14,7 @@ use crate::strategy::{
 pub(crate) struct SelfReported {
     /// The reported numbers, in the order of their names.
     pub(crate) values: Vec<f64>,
-    /// Its rows where silos count by rows, else 1.
+    /// Rows of the silo where silos count by rows, else 1.
     pub(crate) share: f64,
 }
 

@@ -63,7 +63,7 @@ impl Array {
         Ok(Self { shape, values })
     }
 
-    /// Its values as whole numbers from 0, such as labels or positions.
+    /// Values of the array as whole numbers from 0, such as labels or positions.
     ///
     /// # Errors
     /// The first value that is none.

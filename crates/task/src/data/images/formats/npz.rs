@@ -32,7 +32,7 @@ impl Npz {
         Ok(archive)
     }
 
-    /// Where it was read from.
+    /// The path that the archive was read from.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

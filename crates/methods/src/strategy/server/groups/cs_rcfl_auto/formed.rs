@@ -12,7 +12,8 @@ pub(super) const LOSSES: &str = "losses";
 
 /// In the state between the two rounds, by memory: the candidates.
 const CANDIDATES: &str = "coalitions.candidates";
-/// The same: which of the kept start models every entry started from; and by table, these models.
+/// In the state between the two rounds, by memory: which of the kept start models every entry started
+/// from; and by table, these models.
 const STARTS: &str = "coalitions.starts";
 
 /// What the first round of a pair leaves to the second; entry by entry, the models are

@@ -51,7 +51,7 @@ pub struct AutoCsRcfl {
 /// In the state: rounds before coalitions are first formed, where the strategy does not say.
 const WARM_UP: &str = "coalitions.warm-up";
 
-/// Their number for learners without exact fits.
+/// Number of these rounds for learners without exact fits.
 const WARM_UP_ROUNDS: u64 = 2;
 
 /// What a round is for.

@@ -15,7 +15,7 @@ use crate::strategy::{EquipError, Fitting, ModelEntry, Participant, Sheet};
 
 /// Name of what is attached to a contribution.
 const REPORT: &str = "report";
-/// Its only tensor.
+/// Name of the only tensor of the report.
 const GAP: &str = "gap";
 
 /// C where no silo can hold rows out, so that no gap is known.

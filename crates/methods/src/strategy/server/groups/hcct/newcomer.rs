@@ -11,7 +11,7 @@ use crate::strategy::{Kept, Newcomer, SettleError, Sheet, State};
 /// that formed groups. Both are models that the round has anyway.
 const STARTED: &str = "hcct.started";
 const TRAINED: &str = "hcct.trained";
-/// Their rows and their groups.
+/// Training rows of the silos, and their groups.
 const ROWS: &str = "hcct.rows";
 const GROUPS: &str = "hcct.groups";
 
