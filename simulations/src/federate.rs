@@ -122,9 +122,13 @@ fn can_carry(
     options: &Options<'_>,
 ) -> Result<(), RunError> {
     if matches!(options.surrounding, Surrounding::Direct) {
-        let unplayed = faults.iter().any(Fault::needs_network);
-        if unplayed || options.audit {
-            let what = if unplayed { "a [[fault]]" } else { "an audit" };
+        let masked = federation.epoch.charter.privacy.masked().is_some();
+        let needs = [
+            (faults.iter().any(Fault::needs_network), "a [[fault]]"),
+            (masked, "a masked round"),
+            (options.audit, "an audit"),
+        ];
+        if let Some((_, what)) = needs.into_iter().find(|(needed, _)| *needed) {
             return Err(RunError::Setup(format!(
                 "{}: {what} needs messages, and a direct federation has none: choose another mesh",
                 scenario.file

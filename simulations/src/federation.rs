@@ -12,7 +12,7 @@ use methods::strategy::{
     Names, OwnRadius, StrategyConfig, StrategyError, build, equip, largest_contribution,
 };
 use protocol::charter::{Charter, Epoch, Genesis, Privacy};
-use protocol::roster::Silo;
+use protocol::roster::{Silo, quorum};
 use protocol::{MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
@@ -78,8 +78,12 @@ impl Federation {
             .first()
             .ok_or(RunError::Setup("there are no silos".into()))?;
         let numbers = &scenario.charter;
+        if let Some((path, what)) = scenario.privacy_fault(strategy) {
+            let (file, name) = (&scenario.file, strategy.name());
+            return Err(RunError::Setup(format!("{file}, strategy {name}: `{path}` {what}")));
+        }
         let silos = silos(study, &keys, numbers.rows_declared);
-        let charter = charter(scenario, strategy, &*built, &**first, n)?;
+        let charter = charter(scenario, strategy, &*built, &**first, &silos)?;
         let epoch =
             Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
         let epoch = Arc::new(epoch);
@@ -187,14 +191,15 @@ fn silos(study: &Study, keys: &[SecretKey], rows_declared: bool) -> Vec<Silo> {
     study.silos.iter().zip(keys).map(silo).collect()
 }
 
-/// The charter of a scenario's federation of `n` members under a strategy, with the learner of the first.
+/// The charter of a scenario's federation of these members under a strategy, with the learner of the first.
 fn charter(
     scenario: &Scenario,
     config: &StrategyConfig,
     strategy: &dyn Strategy,
     first: &dyn Learner,
-    n: usize,
+    silos: &[Silo],
 ) -> Result<Charter, RunError> {
+    let n = silos.len();
     let numbers = &scenario.charter;
     let work = AgreedWork {
         task: &scenario.task,
@@ -208,6 +213,11 @@ fn charter(
     let work = work.encode();
     let largest = largest_contribution(strategy, first);
     let patience = numbers.patience_for(n, largest, scenario.network.bandwidth_mbit);
+    let shown = strategy.names() == Names::Shown;
+    let privacy = match &scenario.privacy {
+        Some(table) => table.privacy(silos.iter().map(|silo| &silo.name[..]), shown),
+        None => Privacy::clear(shown),
+    };
     Ok(Charter {
         name: scenario.name.clone(),
         work: work.map_err(|error| RunError::Setup(error.to_string()))?,
@@ -216,10 +226,14 @@ fn charter(
         beat_ms: numbers.beat.0.as_millis() as u64,
         patience,
         view_timeout: numbers.view_timeout_for(n, patience),
-        min_contributions: numbers.min_contributions_for(n),
+        min_contributions: if privacy.masked().is_some() {
+            quorum(n) as u16
+        } else {
+            numbers.min_contributions_for(n)
+        },
         rotation: numbers.rotation.0,
         verification: numbers.verification.0,
-        privacy: Privacy::clear(strategy.names() == Names::Shown),
+        privacy,
         blob_limit: largest,
         keep_rounds: numbers.keep_rounds,
         discovery: false,

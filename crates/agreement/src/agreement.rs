@@ -82,23 +82,6 @@ impl Agreement {
     /// # Errors
     /// [`ConfigError::At`]: the first error in the text.
     pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let read = Self::parse_any(file, text)?;
-        match read.epoch.charter.privacy.masked() {
-            None => Ok(read),
-            Some(_) => {
-                let what = "is \"masked\", and this program carries out no masked rounds: write \
-                            `mode = \"clear\"`, or leave [privacy] out";
-                Err(TomlText { file, text }.key_of("privacy.mode", what).into())
-            }
-        }
-    }
-
-    /// Reads an agreement like [`parse`](Self::parse), but also accepts rounds that this program cannot carry
-    /// out.
-    ///
-    /// # Errors
-    /// [`ConfigError::At`]: the first error in the text.
-    pub(crate) fn parse_any(file: &str, text: &str) -> Result<Self, ConfigError> {
         let source = TomlText { file, text };
         source.check_format(Formats::SPOKEN.newest.into())?;
         let mut raw: FederationFile = toml::from_str(text).map_err(|error| source.toml(&error))?;

@@ -181,9 +181,9 @@ pub(crate) struct SiloTable {
 }
 
 /// What members see of each other's contributions.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct PrivacyTable {
+pub struct PrivacyTable {
     /// Whether members see every contributed model, or only sums of groups.
     pub(crate) mode: Mode,
     /// Members of a masked federation that may pool what they know, leads among them, and still learn
@@ -208,6 +208,6 @@ pub(crate) struct PrivacyTable {
 pub(crate) enum Mode {
     /// Every contributed model.
     Clear,
-    /// Sums of the groups, and no single model. Refused until the program carries out masked rounds.
+    /// Sums of the groups, and no single model.
     Masked,
 }

@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 
+use agreement::PrivacyTable;
 use learn::DeviceName;
 use learn::external::LearnerConfig;
 use methods::serving::ServeConfig;
@@ -77,6 +78,9 @@ pub(super) struct ScenarioFile {
     /// Rules of the rounds: times, minimum numbers, bounds.
     #[serde(default)]
     pub(super) charter: CharterConfig,
+    /// What members see of each other's contributions, as in `federation.toml`. Without it: every model.
+    #[serde(default)]
+    pub(super) privacy: Option<PrivacyTable>,
     /// The simulated links between silos.
     #[serde(default)]
     pub(super) network: LinkConfig,

@@ -10,7 +10,7 @@ mod file;
 
 use std::path::Path;
 
-use agreement::{FileError, TomlText, silo_seed, strategy_error};
+use agreement::{FileError, MaskedTask, PrivacyTable, TomlText, silo_seed, strategy_error};
 use learn::external::{LearnerConfig, external_study};
 use learn::{DeviceChoice, DeviceName, Study, TaskStudy};
 use methods::strategy::StrategyConfig;
@@ -74,6 +74,8 @@ pub struct Scenario {
     pub strategy: StrategyConfig,
     /// Rules of the rounds: times, minimum numbers, bounds.
     pub charter: CharterConfig,
+    /// What members see of each other's contributions; `None`: every model.
+    pub privacy: Option<PrivacyTable>,
     /// The simulated links between silos.
     pub network: LinkConfig,
     /// How long work takes in virtual time.
@@ -129,6 +131,7 @@ impl Scenario {
     /// messages, links or times of its own.
     pub fn needs_network(&self) -> bool {
         self.faults.iter().any(Fault::needs_network)
+            || self.privacy.as_ref().is_some_and(PrivacyTable::is_masked)
             || self.network != LinkConfig::default()
             || self.costs != Costs::default()
     }
@@ -175,6 +178,7 @@ impl Scenario {
             },
             strategy,
             charter: raw.charter,
+            privacy: raw.privacy,
             network: raw.network,
             costs: raw.costs,
             faults: raw
@@ -233,9 +237,25 @@ impl Scenario {
         if let Some((key, allowed)) = self.network.fault() {
             return Err(source.key_of(&format!("network.{key}"), format!("must be {allowed}")));
         }
+        if let Some((path, what)) = self.privacy_fault(&self.strategy) {
+            return Err(source.key_of(path, what));
+        }
         let strategy = self.strategy.validate(MOST_SILOS);
         strategy.map_err(|error| strategy_error(source, &error))?;
         Ok(())
+    }
+
+    /// The first key that does not go with what members see, by its path, and why, under a strategy.
+    pub(crate) fn privacy_fault(&self, strategy: &StrategyConfig) -> Option<(&'static str, String)> {
+        let of = MaskedTask {
+            names_shown: false,
+            max_model_norm: self.charter.max_model_norm.is_some(),
+            max_weight: self.charter.max_weight.is_some(),
+            continues: false,
+            task: &self.task,
+            strategy,
+        };
+        self.privacy.as_ref()?.fault(&of)
     }
 
     /// The scenario with changes from the command line.

@@ -11,8 +11,10 @@ use protocol::charter::{Group, Masked, Privacy};
 use protocol::roster::{faulty, quorum};
 
 use crate::config_error::ConfigError;
-use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable, SiloTable};
+use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable};
 use crate::source::TomlText;
+
+pub use refusals::MaskedTask;
 
 /// Fewest authors of a sum where the file does not say it.
 const SMALLEST_SUM: u16 = 3;
@@ -33,9 +35,30 @@ impl PrivacyTable {
         })
     }
 
+    /// What members see where the members have these names; `shown` says whether entries carry them.
+    pub fn privacy<'a>(&self, names: impl Iterator<Item = &'a str>, shown: bool) -> Privacy {
+        match self.mode {
+            Mode::Masked => Privacy::Masked(self.masked(&names.collect::<Vec<_>>())),
+            Mode::Clear => Privacy::clear(shown),
+        }
+    }
+
+    /// The first key that does not go with this table, by its path, and why.
+    pub fn fault(&self, of: &MaskedTask<'_>) -> Option<(&'static str, String)> {
+        match self.mode {
+            Mode::Masked => refusals::first(of),
+            Mode::Clear => idle(self),
+        }
+    }
+
+    /// Whether rounds are masked.
+    pub fn is_masked(&self) -> bool {
+        self.mode == Mode::Masked
+    }
+
     /// The agreement on masked rounds, with the defaults of what the table leaves out.
-    fn masked(&self, silos: &[SiloTable]) -> Masked {
-        let everyone = || silos.iter().map(|silo| (silo.name.clone(), 1)).collect();
+    fn masked(&self, silos: &[&str]) -> Masked {
+        let everyone = || silos.iter().map(|silo| ((*silo).to_owned(), 1)).collect();
         let groups = if self.group.is_empty() {
             vec![everyone()]
         } else {
@@ -55,9 +78,10 @@ impl PrivacyTable {
 
 /// What the charter of a file says of privacy.
 pub(crate) fn privacy_of(raw: &FederationFile) -> Privacy {
+    let shown = raw.charter.names == EntryNames::Shown;
     match &raw.privacy {
-        Some(table) if table.mode == Mode::Masked => Privacy::Masked(table.masked(&raw.silo)),
-        _ => Privacy::clear(raw.charter.names == EntryNames::Shown),
+        Some(table) => table.privacy(raw.silo.iter().map(|silo| &silo.name[..]), shown),
+        None => Privacy::clear(shown),
     }
 }
 
@@ -65,7 +89,7 @@ pub(crate) fn privacy_of(raw: &FederationFile) -> Privacy {
 /// other quorum has enough members to open the sums. `None` in clear.
 pub(crate) fn min_contributions(raw: &FederationFile) -> Option<u16> {
     let table = raw.privacy.as_ref()?;
-    (table.mode == Mode::Masked).then(|| quorum(raw.silo.len()) as u16)
+    table.is_masked().then(|| quorum(raw.silo.len()) as u16)
 }
 
 /// Whether task, strategy and rules of a file go with what it says of privacy.
@@ -76,11 +100,15 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
     let Some(table) = &raw.privacy else {
         return Ok(());
     };
-    let fault = match table.mode {
-        Mode::Masked => refusals::first(raw),
-        Mode::Clear => idle(table),
+    let of = MaskedTask {
+        names_shown: raw.charter.names == EntryNames::Shown,
+        max_model_norm: raw.charter.max_model_norm.is_some(),
+        max_weight: raw.charter.max_weight.is_some(),
+        continues: raw.continues.is_some(),
+        task: &raw.task,
+        strategy: &raw.strategy,
     };
-    match fault {
+    match table.fault(&of) {
         Some((path, what)) => Err(ConfigError::At(source.key_of(path, what))),
         None => Ok(()),
     }

@@ -6,7 +6,22 @@ use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
 use task::model::NormConfig;
 use task::{ModelConfig, TaskConfig};
 
-use crate::file::{EntryNames, FederationFile};
+/// What a federation agrees on besides privacy, as far as masked rounds depend on it.
+pub struct MaskedTask<'a> {
+    /// Whether entries carry the names of their authors.
+    pub names_shown: bool,
+    /// Whether a bound on the norm of models is agreed on.
+    pub max_model_norm: bool,
+    /// Whether a bound on weights is agreed on.
+    pub max_weight: bool,
+    /// Whether the first model is that of an earlier federation.
+    pub continues: bool,
+    /// Task and model.
+    pub task: &'a TaskConfig,
+    /// How they learn.
+    pub strategy: &'a StrategyConfig,
+}
+
 
 /// The path of a key, and what is wrong with it, in words that follow the key.
 pub(crate) type KeyFault = (&'static str, String);
@@ -25,31 +40,30 @@ const MORE_VECTORS: &str =
 const SINGLE_RESULTS: &str = "its result is a model of every single silo";
 
 /// The first key that does not go with masked rounds.
-pub(crate) fn first(raw: &FederationFile) -> Option<KeyFault> {
-    of_charter(raw)
-        .or_else(|| of_task(raw))
-        .or_else(|| of_strategy(&raw.strategy))
-        .or_else(|| norm_statistics(raw))
+pub(crate) fn first(of: &MaskedTask<'_>) -> Option<KeyFault> {
+    of_charter(of)
+        .or_else(|| of_task(of))
+        .or_else(|| of_strategy(of.strategy))
+        .or_else(|| norm_statistics(of))
 }
 
-fn of_charter(raw: &FederationFile) -> Option<KeyFault> {
-    let charter = &raw.charter;
+fn of_charter(of: &MaskedTask<'_>) -> Option<KeyFault> {
     let fault = |path, what: &str| Some((path, what.to_owned()));
-    if charter.names == EntryNames::Shown {
+    if of.names_shown {
         return fault(
             "charter.names",
             "must be \"removed\" where rounds are masked: nobody sees a single model, and who takes part \
              is known to all members in any case",
         );
     }
-    if charter.max_model_norm.is_some() {
+    if of.max_model_norm {
         return fault(
             "charter.max-model-norm",
             "cannot be kept to where rounds are masked, because nobody sees a single model: leave it out. \
              Every coordinate of a difference is clipped to 8 by its own silo",
         );
     }
-    if charter.max_weight.is_some() {
+    if of.max_weight {
         return fault(
             "charter.max-weight",
             "is for weights by rows: leave it out, and agree on weights in `[[privacy.group]]`, of which \
@@ -59,8 +73,8 @@ fn of_charter(raw: &FederationFile) -> Option<KeyFault> {
     None
 }
 
-fn of_task(raw: &FederationFile) -> Option<KeyFault> {
-    let scales = raw.task.common_scale() && raw.continues.is_none();
+fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
+    let scales = of.task.common_scale() && !of.continues;
     scales.then(|| {
         let what = "must be \"silo\" or \"none\" where rounds are masked: a common scale needs the ranges \
                     of all columns to be agreed on before the first round, and this program has no keys \
@@ -160,14 +174,14 @@ fn needs(method: &Method) -> Needs {
 }
 
 /// Running statistics of normalisation layers that would be sent: they have no agreed range.
-fn norm_statistics(raw: &FederationFile) -> Option<KeyFault> {
-    let TaskConfig::Table(task) = &raw.task else {
+fn norm_statistics(of: &MaskedTask<'_>) -> Option<KeyFault> {
+    let TaskConfig::Table(task) = of.task else {
         return None;
     };
     let ModelConfig::Network(network) = &task.model else {
         return None;
     };
-    let strategy = &raw.strategy;
+    let strategy = of.strategy;
     let stay = matches!(strategy.method, Method::FedBn(_) | Method::Local(_))
         || strategy.personal.iter().any(|name| name == NORM_LAYERS);
     (network.norm == NormConfig::Batch && !stay).then(|| {

@@ -497,6 +497,8 @@ impl Experiment {
             strategy,
             rounds,
             faults: Vec::new(),
+            // A silo alone shows its model to nobody.
+            privacy: None,
             ..scenario.clone()
         }
     }

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 
 use crate::Checks;
 use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
-use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
+use crate::actors::worker::{CurrentRound, MaskSecrets, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::restore::restore;
 use crate::run_state::RunState;
@@ -80,6 +80,9 @@ impl Bench {
             base: restored.base,
             own: restored.own,
             trained: restored.trained,
+            prepared: restored.prepared,
+            secrets: MaskSecrets::new(&[0; 32]),
+            opening: None,
             rest: None,
             applying: false,
             kept: VecDeque::new(),

@@ -166,6 +166,11 @@ impl Past {
                 blob,
                 personal,
                 round,
+            }
+            | JournalRecord::Prepared {
+                blob,
+                personal,
+                round,
             } => {
                 self.counts.trained += 1;
                 self.trained.insert((*round, Hash(*blob)));

@@ -37,6 +37,11 @@ fn records() -> Vec<(&'static str, JournalRecord)> {
             personal: [15; 32],
         },
         JournalRecord::Begun,
+        JournalRecord::Prepared {
+            round: 4,
+            blob: [16; 32],
+            personal: [17; 32],
+        },
     ];
     all.into_iter()
         .map(|record| (name(&record), record))
@@ -51,6 +56,7 @@ fn name(record: &JournalRecord) -> &'static str {
         JournalRecord::Lost => "lost",
         JournalRecord::Trained { .. } => "trained",
         JournalRecord::Begun => "begun",
+        JournalRecord::Prepared { .. } => "prepared",
     }
 }
 

@@ -268,6 +268,7 @@ fn a_silo_without_an_entry_joins_the_coalition_of_least_loss() {
             models: models.iter().map(|model| Hash(model.hash())).collect(),
             memory: Default::default(),
             tables: Default::default(),
+            masked: None,
         };
         let blob = document.encode();
         for model in &models {
