@@ -80,7 +80,9 @@ impl Federation {
         let numbers = &scenario.charter;
         if let Some((path, what)) = scenario.privacy_fault(strategy) {
             let (file, name) = (&scenario.file, strategy.name());
-            return Err(RunError::Setup(format!("{file}, strategy {name}: `{path}` {what}")));
+            return Err(RunError::Setup(format!(
+                "{file}, strategy {name}: `{path}` {what}"
+            )));
         }
         let silos = silos(study, &keys, numbers.rows_declared);
         let charter = charter(scenario, strategy, &*built, &**first, &silos)?;

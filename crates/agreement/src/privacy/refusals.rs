@@ -22,7 +22,6 @@ pub struct MaskedTask<'a> {
     pub strategy: &'a StrategyConfig,
 }
 
-
 /// The path of a key, and what is wrong with it, in words that follow the key.
 pub(crate) type KeyFault = (&'static str, String);
 

@@ -215,10 +215,7 @@ fn fewer_than_four_members_cannot_mask() {
     let mut file: Table = toml::from_str(&masked(&[("task.table.domains", "")])).unwrap();
     file["silo"].as_array_mut().unwrap().truncate(3);
     let text = toml::to_string(&file).unwrap();
-    let why = Agreement::parse("f.toml", &text)
-        .err()
-        .unwrap()
-        .to_string();
+    let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
     assert!(
         why.contains("masked rounds need at least 4 members"),
         "{why}"

@@ -109,7 +109,6 @@ fn secrets(rig: &Rig) -> usize {
     let hashes = rig.blobs.hashes();
     let blobs = hashes.iter().filter_map(|hash| rig.blobs.get(hash));
     blobs
-        .iter()
         .filter(|blob| blob.starts_with(b"rota prepared"))
         .count()
 }
