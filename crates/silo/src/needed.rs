@@ -59,8 +59,8 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             JournalRecord::Protocol(protocol::Record::Final { .. }) if at < over => {}
             JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
-                let rounds = blocks.iter().filter_map(|block| block.round());
-                learned = rounds.fold(learned, |last, of| last.max(of.round));
+                let rounds = blocks.iter().filter_map(|block| block.learning());
+                learned = rounds.fold(learned, |last, learning| last.max(learning.round));
             }
             JournalRecord::Adopted(of) => (adopted, adoptions) = (of.round, adoptions + 1),
             _ => {}
@@ -99,7 +99,8 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
                 let outcome = matches!(message.body, protocol::message::Body::Outcome { .. });
                 message.view > tip || outcome && message.view == tip
             }
-            protocol::Record::Contributed(message) => message.round > learned,
+            // A masked round is under way until its outcome is known, also after its block.
+            protocol::Record::Contributed(message) => message.round > learned.max(adopted),
             protocol::Record::Standing(_)
             | protocol::Record::Confirmed(_)
             | protocol::Record::Outdated(_) => true,

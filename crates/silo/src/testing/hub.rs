@@ -11,6 +11,9 @@ use tokio::sync::mpsc;
 
 use super::NetworkEnds;
 
+/// How long a member is waited for that was asked for blobs. More than lines of tests are slow.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Connects several silos.
 #[derive(Clone, Default)]
 pub(crate) struct Hub(Rc<RefCell<HubState>>);
@@ -133,6 +136,15 @@ impl Hub {
         inner.tickets.insert(ticket, (by, blobs.clone(), from));
         drop(inner);
         self.deliver(next, Event::Wanted { by, blobs, ticket });
+        let hub = self.clone();
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(PATIENCE).await;
+            // A silo that was killed never answers.
+            let open = hub.0.borrow_mut().tickets.remove(&ticket);
+            if let Some((by, blobs, rest)) = open {
+                hub.ask(by, blobs, rest);
+            }
+        });
     }
 
     fn deliver(&self, to: MemberIndex, event: Event) {

@@ -116,7 +116,7 @@ fn a_document_of_a_newer_format_is_refused_with_both_formats() {
     assert_eq!(error, DocumentError::Newer(FORMAT + 1));
     assert_eq!(
         error.to_string(),
-        "outcome document format 2, this program reads format 1: use the program that wrote it, \
+        "outcome document format 3, this program reads format 2: use the program that wrote it, \
          or a newer one"
     );
 }
