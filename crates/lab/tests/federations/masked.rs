@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use learn::Study;
 use methods::strategy::STRATEGIES;
 use protocol::MemberIndex;
-use silo::{Notice, Threads};
+use silo::Notice;
+use simulations::pool::Threads;
 use simulations::{Federation, Options, RunRecord, Scenario, federate};
 
 use crate::common::three_tensors;
