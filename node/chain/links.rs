@@ -1,15 +1,17 @@
 //! The links of a chain, from the final blocks in a journal.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use protocol::certificate::Certificate;
+use protocol::certificate::{Certificate, Verdict};
 use protocol::identity::Strict;
-use protocol::message::{Block, Content, Passage, Recovery};
+use protocol::message::{Block, Content, MaskedRound, Passage, Recovery};
+use protocol::privacy::{Group, Masked};
 use protocol::rotation::Turns;
-use protocol::{Epoch, MemberIndex};
+use protocol::{Epoch, Hash, MemberIndex};
 use silo::JournalRecord;
 
-use super::{ChainLink, MissingBlocks, Who, before};
+use super::{ChainLink, MaskedLink, MissingBlocks, Who, before};
 use formatting::numbers::plain;
 
 /// Blocks that became final together, and the certificate of the last.
@@ -40,6 +42,40 @@ pub(super) fn parts(records: Vec<JournalRecord>) -> Vec<CertifiedBlocks> {
         }
     }
     parts
+}
+
+/// The outcomes of masked rounds that the records of a journal prove or name, by the hash of their block: by
+/// a certificate, by the next round, or by the end of an epoch. The block itself does not name it.
+pub(crate) fn certified_outcomes(records: &[JournalRecord]) -> BTreeMap<Hash, Hash> {
+    let mut outcomes = BTreeMap::new();
+    let mut last = None;
+    for record in records {
+        match record {
+            JournalRecord::Protocol(protocol::Record::Certified(certificate)) => {
+                if let Verdict::Outcome { block, outcome } = certificate.verdict {
+                    outcomes.insert(block, outcome);
+                }
+            }
+            JournalRecord::Protocol(protocol::Record::Final { blocks, .. }) => {
+                for block in blocks {
+                    let named = match &block.content {
+                        Content::Masked(next) => last.map(|last| (last, next.state)),
+                        Content::Change(change) => Some((change.after.block, change.after.outcome)),
+                        Content::Recovery(recovery) => {
+                            Some((recovery.after.block, recovery.after.outcome))
+                        }
+                        Content::Learning(_) | Content::Empty => None,
+                    };
+                    outcomes.extend(named);
+                    if block.round().is_some() {
+                        last = block.masked().map(|_| block.hash());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    outcomes
 }
 
 /// The links of all blocks, after verifying that each follows the one before it, and its certificate;
@@ -274,5 +310,27 @@ fn link(block: &Block, epoch: Option<&Epoch>, lead: Option<MemberIndex>) -> Chai
         included: signers.iter().copied().map(who).collect(),
         left_out,
         others: None,
+        masked: block.masked().map(|of| masked(epoch, of)),
     }
+}
+
+/// What is known of a masked round from its block alone.
+fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
+    let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
+    let missing = |epoch: &Epoch, masked: &Masked| {
+        let ready = |name: &str| of.ready.iter().any(|by| epoch.roster.name(*by) == name);
+        let groups = masked.groups.iter();
+        let incomplete = groups.filter(|group| !group.authors.iter().all(|(name, _)| ready(name)));
+        incomplete.map(group_names).collect()
+    };
+    MaskedLink {
+        sat_out: agreed.map(|(epoch, masked)| missing(epoch, masked)),
+        void: Vec::new(),
+    }
+}
+
+/// The members of a group, with commas between them.
+pub(super) fn group_names(group: &Group) -> String {
+    let names = group.authors.iter().map(|(name, _)| plain(name));
+    names.collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,8 @@
 //!
 //! The chain is the same at every member, so the outputs of two nodes can be compared byte by byte, up
 //! to the shorter one. What a node did not hear before the agreement changed it never gets, though: then
-//! the output says which rounds are [`MissingBlocks`] here, and who has them.
+//! the output says which rounds are [`MissingBlocks`] here, and who has them. What the sums of a masked round
+//! told is known for the rounds that a node keeps.
 
 mod links;
 mod missing;
@@ -16,12 +17,13 @@ use std::path::{Path, PathBuf};
 
 use protocol::{Epoch, Hash};
 use serde::Serialize;
+use silo::outcome::Document;
 
 use crate::store::{self, AGREEMENT, StoreOpenError};
 use agreement::{Agreement, ConfigError};
 use formatting::numbers::plain;
 
-pub(crate) use links::{Leads, authors};
+pub(crate) use links::{Leads, authors, certified_outcomes};
 pub use missing::MissingBlocks;
 pub(crate) use missing::before;
 
@@ -136,6 +138,19 @@ pub struct ChainLink {
     /// the models, which `rota verify` reads as far as they are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<Vec<Who>>,
+    /// Of a masked round alone: what is known of its sums.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub masked: Option<MaskedLink>,
+}
+
+/// The sums of a masked round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct MaskedLink {
+    /// The groups that were not complete, each as the names of its members; `None` without the agreement.
+    pub sat_out: Option<Vec<String>>,
+    /// The sums that told nothing, and why; known where the outcome is kept.
+    pub void: Vec<String>,
 }
 
 /// A member.
@@ -182,12 +197,23 @@ impl FinalChain {
             .as_ref()
             .is_some_and(|of| of.strategy.draws_members());
         let epoch = agreement.map(|agreement| agreement.epoch);
+        let outcomes = links::certified_outcomes(&journal.records);
         let parts = links::parts(journal.records);
         let found = links::links(&parts, epoch.clone()).map_err(|why| ChainError::Broken {
             folder: folder.to_owned(),
             why,
         })?;
         let (mut blocks, missing) = found;
+        for link in blocks.iter_mut().filter(|link| link.masked.is_some()) {
+            let outcome = outcomes
+                .iter()
+                .find(|(block, _)| format!("{block:#}") == link.block);
+            link.outcome = outcome.map(|(_, outcome)| format!("{outcome:#}"));
+            let void = outcome.map(|(_, outcome)| void(folder, outcome, epoch.as_deref()));
+            if let (Some(masked), Some(void)) = (&mut link.masked, void) {
+                masked.void = void;
+            }
+        }
         if drawn {
             let drawn = |link: &mut ChainLink| link.others = link.left_out.take();
             blocks.iter_mut().for_each(drawn);
@@ -231,9 +257,10 @@ impl FinalChain {
                 None => "empty     ".into(),
             };
             let lead = link.lead.as_ref().map_or("?".into(), Who::shown);
-            let outcome = match &link.outcome {
-                Some(outcome) => format!("   outcome {}", short(outcome)),
-                None => String::new(),
+            let outcome = match (&link.outcome, &link.masked) {
+                (Some(outcome), _) => format!("   outcome {}", short(outcome)),
+                (None, Some(_)) => "   outcome not known yet".into(),
+                (None, None) => String::new(),
             };
             writeln!(
                 out,
@@ -262,7 +289,19 @@ impl FinalChain {
                     }
                     _ => String::new(),
                 };
-                writeln!(out, "             in {}{out_of}", all(&link.included))?;
+                let what = if link.masked.is_some() { "ready" } else { "in" };
+                writeln!(out, "             {what} {}{out_of}", all(&link.included))?;
+            }
+            if let Some(masked) = &link.masked {
+                for group in masked.sat_out.iter().flatten() {
+                    writeln!(
+                        out,
+                        "             sat out, because one of them was not ready: {group}"
+                    )?;
+                }
+                for void in &masked.void {
+                    writeln!(out, "             told nothing: the sum of {void}")?;
+                }
             }
         }
         for by in self.left_out.iter().flatten() {
@@ -287,6 +326,21 @@ impl FinalChain {
         }
         Ok(())
     }
+}
+
+/// The sums of a masked round that told nothing, and why, as the kept outcome says.
+fn void(folder: &Path, outcome: &Hash, epoch: Option<&Epoch>) -> Vec<String> {
+    let blob = store::blob(folder, outcome);
+    let document = blob.and_then(|blob| Document::read(&blob).ok());
+    let note = document.and_then(|document| document.masked);
+    let groups = epoch.and_then(|epoch| Some(&epoch.charter.privacy.masked()?.groups));
+    let sums = note.into_iter().flat_map(|note| note.sums);
+    let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
+    let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {
+        Some(group) => format!("{}: {why}", links::group_names(group)),
+        None => format!("group {}: {why}", at + 1),
+    };
+    void.map(words).collect()
 }
 
 impl Who {

@@ -150,7 +150,7 @@ fn newest(state: &std::path::Path, epoch: &Epoch) -> Result<(u64, u64), NodeComm
         };
         for block in blocks.iter().filter(|block| block.epoch == epoch.id) {
             view = view.max(block.view);
-            round = round.max(block.learning().map_or(0, |learning| learning.round));
+            round = round.max(block.round().map_or(0, |of| of.round));
         }
     }
     Ok((round, view))

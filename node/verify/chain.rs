@@ -66,9 +66,7 @@ impl VerifiedChain {
     /// How many learning rounds are in it.
     pub(super) fn rounds(&self) -> usize {
         let blocks = self.blocks.iter();
-        blocks
-            .filter(|(_, block)| block.learning().is_some())
-            .count()
+        blocks.filter(|(_, block)| block.round().is_some()).count()
     }
 
     /// The epoch that the chain has reached.

@@ -7,9 +7,11 @@ use agreement::Agreement;
 use learn::TaskStudy;
 use methods::Params;
 use protocol::message::{Learning, Sheet};
+use protocol::work::FinalMasked;
 use protocol::{Hash, MemberIndex, SecretKey, member};
 use serde::Serialize;
 use silo::outcome::{Document, read_sheet};
+use silo::rounds::read_unmaskings;
 use silo::{Adopted, Replay, SiloConfig};
 use task::TaskConfig;
 
@@ -112,6 +114,100 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
     found.map(Some).map_err(|error| error.to_string())
 }
 
+/// Why a round is not computed again whose models are here.
+const NO_STATE: &str = "the outcome of the round before is not kept here any more";
+
+/// A round that members agreed on.
+pub(super) enum AgreedRound<'a> {
+    /// With all models.
+    Clear(&'a Learning),
+    /// With sums alone. Its outcome may not be known.
+    Masked {
+        of: FinalMasked,
+        outcome: Option<Hash>,
+    },
+}
+
+impl AgreedRound<'_> {
+    pub(super) fn round(&self) -> u64 {
+        match self {
+            Self::Clear(learning) => learning.round,
+            Self::Masked { of, .. } => of.round.round,
+        }
+    }
+
+    fn outcome(&self) -> Option<Hash> {
+        match self {
+            Self::Clear(learning) => Some(learning.outcome),
+            Self::Masked { outcome, .. } => *outcome,
+        }
+    }
+
+    fn signers(&self) -> Vec<MemberIndex> {
+        let inclusions = match self {
+            Self::Clear(learning) => &learning.inclusions,
+            Self::Masked { of, .. } => &of.round.inclusions,
+        };
+        inclusions.iter().map(|(by, _)| *by).collect()
+    }
+
+    /// Computes it again on the state before it, if that is known. Gives why that is not possible here, if it is not.
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    fn compute(
+        &self,
+        state: Option<&mut Replay<'_>>,
+        folder: &Path,
+        adopted: &Adopted,
+    ) -> Result<Option<&'static str>, String> {
+        let blob = |hash: &Hash| store::blob(folder, hash);
+        let here = |hash: &Hash| blob(hash).is_some();
+        match self {
+            Self::Clear(learning) => {
+                let Some(sheet) = sheet(folder, adopted, learning) else {
+                    return Ok(Some(
+                        "sheets and models are not kept here any more, or this silo did not compute them",
+                    ));
+                };
+                let Some(state) = state else {
+                    return Ok(Some(NO_STATE));
+                };
+                if !sheet.entries.iter().all(|entry| here(&entry.fields.blob)) {
+                    return Ok(Some("the models of their entries are not all here"));
+                }
+                let (entries, signers) = (sheet.entries.len(), learning.inclusions.len());
+                if entries != signers {
+                    return Err(format!(
+                        "round {}: the sheet has {entries} entries, and {signers} members signed for it",
+                        learning.round
+                    ));
+                }
+                state.round(learning, &sheet, blob)?;
+            }
+            Self::Masked { of, outcome } => {
+                let Some(outcome) = outcome else {
+                    return Ok(Some("no quorum's votes for their outcome are here yet"));
+                };
+                let all = adopted.blobs.iter().map(|hash| Hash(*hash));
+                let unmaskings = all.filter_map(|hash| read_unmaskings(&blob(&hash)?)).next();
+                let named = adopted.blobs.iter().all(|hash| here(&Hash(*hash)));
+                let Some(unmaskings) = unmaskings.filter(|_| named) else {
+                    return Ok(Some(
+                        "masked vectors and unmaskings are not kept here any more, or this silo did not open \
+                         the sums",
+                    ));
+                };
+                let Some(state) = state else {
+                    return Ok(Some(NO_STATE));
+                };
+                state.masked(of, &unmaskings, *outcome, blob)?;
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Computes the rounds of a chain again, oldest first.
 ///
 /// # Errors
@@ -119,7 +215,7 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
 pub(super) fn compute(
     config: &SiloConfig,
     folder: &Path,
-    learnings: &[&Learning],
+    learnings: &[AgreedRound<'_>],
     adopted: &BTreeMap<u64, &Adopted>,
 ) -> Result<Computed, String> {
     let epoch = &config.member.epoch;
@@ -136,11 +232,11 @@ pub(super) fn compute(
     let mut outcome = epoch.began.outcome;
     let mut before = (epoch.began.round == 0).then_some(first);
     for learning in learnings {
-        let round = learning.round;
+        let round = learning.round();
         let state = before.take();
         let state = state.map_or_else(|| Replay::after(config, &outcome, blob), Ok);
-        outcome = learning.outcome;
-        let signers: Vec<_> = learning.inclusions.iter().map(|(by, _)| *by).collect();
+        outcome = learning.outcome().unwrap_or(outcome);
+        let signers = learning.signers();
         if let Some(named) = state.as_ref().ok().and_then(Replay::participants) {
             let missing = named.into_iter().filter(|member| !signers.contains(member));
             let names = missing.map(|member| epoch.roster.name(member).to_owned());
@@ -150,32 +246,13 @@ pub(super) fn compute(
             computed.skip(round, not_noted(round, adopted));
             continue;
         };
-        let Some(sheet) = sheet(folder, adopted, learning) else {
-            let why =
-                "sheets and models are not kept here any more, or this silo did not compute them";
+        let mut state = state.ok();
+        if let Some(why) = learning.compute(state.as_mut(), folder, adopted)? {
             computed.skip(round, why);
             continue;
-        };
-        let Ok(mut state) = state else {
-            let why = "the outcome of the round before is not kept here any more";
-            computed.skip(round, why);
-            continue;
-        };
-        let here = |hash: &Hash| blob(hash).is_some();
-        if !sheet.entries.iter().all(|entry| here(&entry.fields.blob)) {
-            computed.skip(round, "the models of their entries are not all here");
-            continue;
         }
-        if sheet.entries.len() != signers.len() {
-            return Err(format!(
-                "round {round}: the sheet has {} entries, and {} members signed for it",
-                sheet.entries.len(),
-                signers.len()
-            ));
-        }
-        state.round(learning, &sheet, blob)?;
         computed.again.push(round);
-        before = Some(state);
+        before = state;
     }
     Ok(computed)
 }

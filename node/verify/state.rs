@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use agreement::{Agreement, ConfigError};
 use protocol::envelope::{self, OpenError as FrameError};
 use protocol::identity::Strict;
-use protocol::message::{Content, Learning, Message};
+use protocol::message::{Content, Message};
 use protocol::verify::Known;
-use protocol::{Epoch, Hash, MemberIndex, PublicKey};
+use protocol::work::FinalMasked;
+use protocol::{Epoch, Hash, MemberIndex, PublicKey, privacy};
 use serde::Serialize;
 use silo::outcome::Document;
 use silo::{Adopted, JournalRecord};
 
 use super::chain::VerifiedChain;
-use super::rounds::{self, Computed, NotComputed};
-use crate::chain::MissingBlocks;
+use super::rounds::{self, AgreedRound, Computed, NotComputed};
+use crate::chain::{MissingBlocks, certified_outcomes};
 use crate::store::{self, AGREEMENT, StoreOpenError, StoredBlob};
 
 /// Why a state folder was not verified, or what is wrong in it.
@@ -149,6 +150,7 @@ impl StateFolder<'_> {
 
     fn verify(&self, records: Vec<JournalRecord>, data: Option<&Path>) -> Result<Verified, String> {
         let epoch = self.epoch();
+        let outcomes = certified_outcomes(&records);
         let mut chain = VerifiedChain::new(self.agreement.epoch.clone());
         let mut me = None::<MemberIndex>;
         let mut adoptions: Vec<Adopted> = Vec::new();
@@ -201,7 +203,7 @@ impl StateFolder<'_> {
                 },
             }
         }
-        self.adoptions(&chain, &adoptions)?;
+        self.adoptions(&chain, &outcomes, &adoptions)?;
         let (blobs, missing_blobs) = self.blobs(&adoptions)?;
         let adopted = adoptions.iter().map(|adopted| (adopted.round, adopted));
         let adopted = adopted.collect();
@@ -209,7 +211,7 @@ impl StateFolder<'_> {
             again,
             not,
             left_out,
-        } = self.rounds(&chain, &adopted, data)?;
+        } = self.rounds(&chain, &outcomes, &adopted, data)?;
         Ok(Verified {
             federation_name: epoch.charter.name.clone(),
             federation: format!("{:#}", epoch.federation),
@@ -232,6 +234,7 @@ impl StateFolder<'_> {
     fn rounds(
         &self,
         chain: &VerifiedChain,
+        outcomes: &BTreeMap<Hash, Hash>,
         adopted: &BTreeMap<u64, &Adopted>,
         data: Option<&Path>,
     ) -> Result<Computed, String> {
@@ -242,13 +245,21 @@ impl StateFolder<'_> {
                 .blocks
                 .iter()
                 .filter(|(_, block)| block.epoch == epoch.id);
-            let mut learnings: Vec<&Learning> = Vec::new();
+            let mut learnings: Vec<AgreedRound<'_>> = Vec::new();
             let mut end = None;
-            for (_, block) in of_it {
+            for (hash, block) in of_it {
                 match &block.content {
-                    Content::Learning(learning) => learnings.push(learning),
+                    Content::Learning(learning) => learnings.push(AgreedRound::Clear(learning)),
+                    Content::Masked(round) => learnings.push(AgreedRound::Masked {
+                        of: FinalMasked {
+                            block: *hash,
+                            round: round.clone(),
+                            threshold: privacy::threshold(&epoch.roster, round.ready.len()),
+                        },
+                        outcome: outcomes.get(hash).copied(),
+                    }),
                     Content::Change(_) | Content::Recovery(_) => end = Some(block),
-                    Content::Empty | Content::Masked(_) => {}
+                    Content::Empty => {}
                 }
             }
             let config = rounds::config(&agreement, self.me, self.folder, data);
@@ -303,21 +314,27 @@ impl StateFolder<'_> {
     }
 
     /// Checks that the silo adopted what the chain says.
-    fn adoptions(&self, chain: &VerifiedChain, adoptions: &[Adopted]) -> Result<(), String> {
+    fn adoptions(
+        &self,
+        chain: &VerifiedChain,
+        outcomes: &BTreeMap<Hash, Hash>,
+        adoptions: &[Adopted],
+    ) -> Result<(), String> {
         let mut last = 0;
         for adopted in adoptions {
             let round = adopted.round;
             let mut blocks = chain.blocks.iter();
             let block = blocks.find(|(hash, _)| hash.0 == adopted.block);
-            let learning = block.and_then(|(_, block)| block.learning());
-            let learning = learning.filter(|learning| learning.round == round);
+            let of = block.and_then(|(_, block)| block.round());
+            let of = of.filter(|of| of.round == round);
             // A change of the agreement names the round before it.
             let named = chain
                 .epochs
                 .iter()
                 .map(|epoch| epoch.began)
                 .find(|began| (began.round, began.block.0) == (round, adopted.block));
-            let agreed = learning.map(|learning| learning.outcome);
+            let certified = || outcomes.get(&Hash(adopted.block)).copied();
+            let agreed = of.and_then(|of| of.outcome.or_else(certified));
             let agreed = agreed.or(named.map(|began| began.outcome));
             let agreed = agreed.ok_or_else(|| {
                 format!("round {round}: the silo adopted it with a block that is not in the chain")
@@ -383,11 +400,18 @@ impl StateFolder<'_> {
             return format!("the model of coalition {}", at + 1);
         }
         if let Some(at) = at(&document.entries) {
-            return format!("the contributed model of entry {}", at + 1);
+            let what = if document.masked.is_some() {
+                "masked vector"
+            } else {
+                "contributed model"
+            };
+            return format!("the {what} of entry {}", at + 1);
         }
         let other = document.all_models().any(|other| other.0 == hash);
         if other {
             "a model that the strategy keeps"
+        } else if document.masked.is_some() {
+            "the list, the sheet, a transcript or the unmaskings"
         } else {
             "the sheet"
         }
@@ -396,12 +420,12 @@ impl StateFolder<'_> {
 }
 
 /// No round can be computed again.
-fn nothing(learnings: &[&Learning], why: &str) -> Computed {
+fn nothing(learnings: &[AgreedRound<'_>], why: &str) -> Computed {
     let mut computed = Computed::default();
     if let (Some(first), Some(last)) = (learnings.first(), learnings.last()) {
         computed.not.push(NotComputed {
-            from: first.round,
-            to: last.round,
+            from: first.round(),
+            to: last.round(),
             why: why.to_owned(),
         });
     }

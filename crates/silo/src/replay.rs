@@ -1,12 +1,13 @@
 //! Recomputes the final rounds of a federation from their sheets and decisions.
 
 use bytes::Bytes;
-use protocol::message::{Learning, Sheet as SignedSheet};
+use protocol::message::{Learning, MaskedEntry, Sheet as SignedSheet};
+use protocol::work::{FinalMasked, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
 use crate::config::SiloConfig;
 use crate::outcome::{Document, Settled, decision, genesis, unchanged};
-use crate::rounds::{RoundBase, outcome_gate};
+use crate::rounds::{OpeningRound, RoundBase, combine, outcome_gate};
 
 /// The state of a federation after a number of rounds.
 pub struct Replay<'a> {
@@ -85,6 +86,54 @@ impl<'a> Replay<'a> {
                 "round {round}: agreed outcome {}, recomputed {}",
                 learning.outcome, settled.hash
             ));
+        }
+        self.base = RoundBase::new(self.config, &settled);
+        Ok(())
+    }
+
+    /// Computes the next round, a masked one, again: from list, sheet, transcripts, vectors and the
+    /// unmaskings of as many members as are needed. `blob` returns them by hash.
+    ///
+    /// # Errors
+    /// What is missing or wrong, or how the result differs from what a quorum voted for.
+    pub fn masked(
+        &mut self,
+        of: &FinalMasked,
+        unmaskings: &[(MemberIndex, Vec<u8>)],
+        outcome: Hash,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Result<(), String> {
+        let round = self.base.next();
+        let wrong = |why: String| format!("round {round}: {why}");
+        let agreed = (of.round.round, of.round.state);
+        if agreed != (round, self.base.outcome) {
+            return Err(wrong(format!(
+                "expected a block on the outcome {}, found one of round {} on {}",
+                self.base.outcome, agreed.0, agreed.1
+            )));
+        }
+        let plan = Hash::of(&codec::encode(self.base.plan(self.config)));
+        if of.round.plan != plan {
+            let agreed = of.round.plan;
+            return Err(wrong(format!("agreed plan {agreed}, recomputed {plan}")));
+        }
+        let words = |error| match error {
+            WorkError::Refused(why) => wrong(why),
+            WorkError::Unavailable => wrong("a blob is missing, or too few unmaskings hold".into()),
+        };
+        let opening = OpeningRound::read(self.config, of.clone(), &blob).map_err(words)?;
+        let vector = |entry: &MaskedEntry| blob(&entry.vector.hash);
+        let combined = combine(self.config, &self.base, &opening, unmaskings, vector);
+        if let Some(member) = combined.unproven.first() {
+            let name = self.config.member.epoch.roster.name(*member);
+            return Err(wrong(format!("the unmasking of {name:?} does not hold")));
+        }
+        let settled = combined.result.map_err(words)?;
+        if settled.hash != outcome {
+            let computed = settled.hash;
+            return Err(wrong(format!(
+                "agreed outcome {outcome}, recomputed {computed}"
+            )));
         }
         self.base = RoundBase::new(self.config, &settled);
         Ok(())

@@ -5,6 +5,7 @@ mod deaths;
 mod direct;
 mod faults;
 mod leaf;
+mod masked;
 mod nothing;
 mod outside;
 mod planted;

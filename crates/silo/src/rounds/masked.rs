@@ -229,6 +229,33 @@ pub(crate) struct OpeningRound {
 }
 
 impl OpeningRound {
+    /// Reads a final round; `blob` returns list, sheet and transcripts by hash.
+    ///
+    /// # Errors
+    /// [`WorkError::Unavailable`]: a blob is missing. [`WorkError::Refused`]: what is wrong with one.
+    pub(crate) fn read(
+        config: &SiloConfig,
+        of: FinalMasked,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Result<Self, WorkError> {
+        let found = |hash: &Hash| blob(hash).ok_or(WorkError::Unavailable);
+        let other = |what: &str| WorkError::Refused(format!("the {what} of the block is none"));
+        let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
+        let sheet = MaskedSheet::read(&found(&of.round.sheet)?).ok_or_else(|| other("sheet"))?;
+        let ready = ready(config, &list).map_err(WorkError::Refused)?;
+        let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
+        let transcripts = check_transcripts(config, &ready, &sheet, transcript)?;
+        let transcripts = Transcripts::new(&ready, transcripts);
+        let transcripts = transcripts.map_err(|why| WorkError::Refused(why.to_string()))?;
+        Ok(Self {
+            of,
+            list,
+            sheet,
+            ready,
+            transcripts,
+        })
+    }
+
     fn block(&self) -> BlockHash {
         BlockHash(self.of.block.0)
     }

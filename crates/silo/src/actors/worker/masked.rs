@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix::{Context, Recipient};
 use bytes::Bytes;
-use privacy::masks::{Secret, Transcripts};
+use privacy::masks::Secret;
 use protocol::message::{Blob, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
@@ -306,25 +306,13 @@ impl WorkerActor {
         of: Arc<FinalMasked>,
     ) -> impl FnOnce() -> Result<Arc<OpeningRound>, WorkError> + Send + 'static {
         let known = self.opening.clone().filter(|opening| opening.of == *of);
-        let parts = self.list_and_sheet(&of);
         let (config, blobs) = (self.config.clone(), self.blobs.clone());
-        move || {
-            if let Some(known) = known {
-                return Ok(known);
+        move || match known {
+            Some(known) => Ok(known),
+            None => {
+                let read = OpeningRound::read(&config, (*of).clone(), |hash| blobs.get(hash));
+                read.map(Arc::new)
             }
-            let (list, sheet) = parts.ok_or(WorkError::Unavailable)?;
-            let ready = ready(&config, &list).map_err(WorkError::Refused)?;
-            let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
-            let transcripts = check_transcripts(&config, &ready, &sheet, blob)?;
-            let transcripts = Transcripts::new(&ready, transcripts);
-            let transcripts = transcripts.map_err(|why| WorkError::Refused(why.to_string()))?;
-            Ok(Arc::new(OpeningRound {
-                of: FinalMasked::clone(&of),
-                list,
-                sheet,
-                ready,
-                transcripts,
-            }))
         }
     }
 

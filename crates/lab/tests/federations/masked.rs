@@ -1,0 +1,211 @@
+//! Masked rounds: every strategy that they allow learns what it learns in clear, and all others are
+//! refused before the first round.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use learn::Study;
+use methods::strategy::STRATEGIES;
+use protocol::MemberIndex;
+use silo::Notice;
+use simulations::pool::Threads;
+use simulations::{Federation, Options, RunRecord, Scenario, federate};
+
+use crate::common::three_tensors;
+use crate::skipped;
+
+/// The strategies that need nothing but sums.
+const ALLOWED: [&str; 10] = [
+    "fedavg",
+    "fedprox",
+    "fedadam",
+    "fedyogi",
+    "fedadagrad",
+    "fedper",
+    "fedrep",
+    "fedbn",
+    "ditto",
+    "local",
+];
+
+const MASKED: &str = "[privacy]\nmode = \"masked\"";
+
+fn text(strategy: &str, privacy: &str, faults: &str) -> String {
+    let training =
+        "training = { epochs = 3, batch = 0, optimiser = { name = \"sgd\", rate = 0.25 } }";
+    format!(
+        "name = \"toy\"
+        seed = 3
+        rounds = 4
+        task = {{ constant = {{ parameters = 3 }} }}
+        {privacy}
+        [charter]
+        beat = \"1s\"
+        patience = 30
+        [strategy]
+        name = \"{strategy}\"
+        {training}
+        {faults}"
+    )
+}
+
+fn toys(n: usize) -> Study {
+    let centres: Vec<[f64; 3]> = (0..n)
+        .map(|i| [i as f64 / 2.0, (i * i % 5) as f64, 2.0 - i as f64])
+        .collect();
+    three_tensors(&centres)
+}
+
+/// Runs a federation in virtual time.
+fn run(scenario: &Scenario, study: &Study) -> RunRecord {
+    let faults = &scenario.faults;
+    let federation = Federation::new(scenario, study, &scenario.strategy, faults)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let mut options = Options::default();
+    let threads = Threads::new(2);
+    federate(scenario, &federation, faults, &mut options, &threads)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn play(strategy: &str, privacy: &str, faults: &str, n: usize) -> RunRecord {
+    let scenario = Scenario::parse("toy.toml", &text(strategy, privacy, faults)).unwrap();
+    run(&scenario, &toys(n))
+}
+
+/// The models and personal states that every member has in the end.
+fn models(record: &RunRecord) -> BTreeMap<MemberIndex, (Vec<f32>, Vec<f32>)> {
+    let notices = record.notices.iter();
+    let adopted = notices.filter_map(|(_, by, notice)| match notice {
+        Notice::Adopted {
+            model, personal, ..
+        } => Some((*by, (model.values().to_vec(), personal.values().to_vec()))),
+        _ => None,
+    });
+    adopted.collect()
+}
+
+/// The largest distance of two models, relative to the norm of the second.
+fn distance(found: &[f32], expected: &[f32]) -> f64 {
+    assert_eq!(found.len(), expected.len());
+    let square = |value: f64| value * value;
+    let pairs = found.iter().zip(expected);
+    let apart: f64 = pairs
+        .map(|(a, b)| square(f64::from(*a) - f64::from(*b)))
+        .sum();
+    let norm: f64 = expected.iter().map(|value| square(f64::from(*value))).sum();
+    (apart / norm.max(1e-9)).sqrt()
+}
+
+fn same(what: &str, masked: &RunRecord, clear: &RunRecord, within: f64) {
+    assert_eq!(masked.rounds.len(), clear.rounds.len(), "{what}");
+    let (masked, clear) = (models(masked), models(clear));
+    assert!(masked.keys().eq(clear.keys()), "{what}");
+    for (by, (model, personal)) in &masked {
+        let (other, other_personal) = &clear[by];
+        let apart = distance(model, other);
+        assert!(apart <= within, "{what}, model of {by}: {apart}");
+        let apart = distance(personal, other_personal);
+        assert!(apart <= within, "{what}, personal state of {by}: {apart}");
+    }
+}
+
+#[test]
+fn every_allowed_strategy_learns_what_it_learns_in_clear() {
+    for strategy in ALLOWED {
+        let equal = if strategy == "local" {
+            ""
+        } else {
+            "weight = \"equal\""
+        };
+        let clear = play(strategy, "", equal, 5);
+        let masked = play(strategy, MASKED, equal, 5);
+        same(strategy, &masked, &clear, 1e-4);
+    }
+}
+
+#[test]
+fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() {
+    for info in STRATEGIES
+        .iter()
+        .filter(|info| !ALLOWED.contains(&info.name))
+    {
+        let refused = Scenario::parse("toy.toml", &text(info.name, MASKED, ""));
+        let why = refused
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(
+            why.contains("strategy.name") && why.contains("choose fedavg"),
+            "{}: {why}",
+            info.name
+        );
+    }
+}
+
+#[test]
+fn a_lead_that_dies_in_any_phase_changes_no_model() {
+    let equal = "weight = \"equal\"";
+    let calm = play("fedavg", MASKED, equal, 5);
+    for phase in ["collecting", "masking", "including", "voting", "notarised"] {
+        let kill = format!(
+            "{equal}\n[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
+        );
+        let cut = play("fedavg", MASKED, &kill, 5);
+        let stops = |record: &RunRecord| record.protocol.as_ref().unwrap().stops.len();
+        assert_eq!(stops(&cut), stops(&calm) + 1, "{phase}: no lead was killed");
+        // Bit by bit: the sums have the same authors.
+        assert_eq!(models(&cut), models(&calm), "{phase}");
+    }
+}
+
+#[test]
+fn two_groups_with_weights_are_one_weighted_mean() {
+    let groups = "[privacy]\nmode = \"masked\"\n
+        [[privacy.group]]\n\"toy 0\" = 1\n\"toy 1\" = 1\n\"toy 2\" = 1\n
+        [[privacy.group]]\n\"toy 3\" = 1\n\"toy 4\" = 1\n\"toy 5\" = 1\n\"toy 6\" = 1\n";
+    let equal = "weight = \"equal\"";
+    let clear = play("fedavg", "", equal, 7);
+    let masked = play("fedavg", groups, equal, 7);
+    same("two groups", &masked, &clear, 1e-4);
+}
+
+/// A scenario that is built in, with weights as masked rounds have them.
+fn built_in(name: &str, change: impl Fn(String) -> String) -> [Scenario; 2] {
+    let (_, text) = simulations::scenario::BUILT_IN
+        .iter()
+        .find(|(built_in, _)| *built_in == name)
+        .unwrap();
+    let clear = change((*text).to_owned());
+    let masked = format!("{clear}\n{MASKED}\n");
+    [clear, masked].map(|text| Scenario::parse(name, &text).unwrap())
+}
+
+/// Models after all rounds of real tasks.
+fn real(name: &str, change: impl Fn(String) -> String) {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
+        skipped::skipped("needs the data sets, and ROTA_DATA is not set");
+        return;
+    };
+    let [clear, masked] = built_in(name, change);
+    let study = clear.study(Some(&data)).unwrap();
+    let clear = run(&clear, &study);
+    let masked = run(&masked, &study);
+    same(name, &masked, &clear, 1e-3);
+}
+
+#[test]
+fn digits_are_learned_as_in_clear() {
+    real("digits20", |text| text.replace("\"exact\"", "\"equal\""));
+}
+
+#[test]
+fn four_hospitals_learn_as_in_clear() {
+    real("heart", |text| {
+        let text = text.replace("rounds = 1", "rounds = 12");
+        let strategy = "name = \"fedavg\"\nweight = \"equal\"\n";
+        let text = text.replace("name = \"cs-rcfl\"\ncoalitions = 2\n", strategy);
+        text.replace("radius = 0.05", "")
+    });
+}
