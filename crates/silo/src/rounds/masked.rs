@@ -41,6 +41,11 @@ impl Prepared {
     /// Where the document of the model begins in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
 
+    /// Whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
+    pub(crate) fn is(blob: &[u8]) -> bool {
+        blob.starts_with(PREPARED)
+    }
+
     /// The bytes that are kept.
     pub(crate) fn blob(secret: &Secret, document: &[u8]) -> Bytes {
         [PREPARED, &secret.expose()[..], document].concat().into()

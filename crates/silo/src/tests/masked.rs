@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use protocol::Charter;
+use protocol::net::{Command, Event};
 use protocol::privacy::{Group, Masked, Privacy};
+use protocol::{Charter, Hash, MemberIndex};
 use tokio::time::sleep;
 
 use super::{TestSilos, kill};
+use crate::rounds::Prepared;
 use crate::testing::*;
-use crate::{Blobs, JournalRecord, Notice};
+use crate::{Blobs, JournalRecord, Notice, spawn};
 
 /// Rounds of a test federation.
 const ROUNDS: u64 = 3;
@@ -167,8 +169,38 @@ fn a_silo_that_is_away_stops_its_group_and_nothing_is_used_up() {
     near(&masked, &expected(ALL[0]));
     let waits = |notice: &Notice| {
         matches!(notice, Notice::Protocol(protocol::Report::GroupsIncomplete { members, .. })
-            if *members == [protocol::MemberIndex(3)])
+            if *members == [MemberIndex(3)])
     };
     let told = |rig: &Rig| rig.notices.borrow().iter().any(|(_, notice)| waits(notice));
     assert!(rigs.iter().any(told));
+}
+
+#[test]
+fn what_a_silo_keeps_to_itself_is_given_to_nobody() {
+    virtually(async {
+        let silos = TestSilos::of(epoch_with(4, ROUNDS, groups(ALL)));
+        let (surroundings, ends) = silos.rigs[0].surroundings();
+        let mut silo = spawn(config(&silos.epoch, 0), surroundings).unwrap();
+        sleep(Duration::from_secs(1)).await;
+        let prepared = silos.rigs[0].blobs.hashes().into_iter();
+        let secret = |hash: &Hash| Prepared::is(&silos.rigs[0].blobs.get(hash).unwrap());
+        let blobs: Vec<_> = prepared.filter(secret).collect();
+        assert_eq!(blobs.len(), 1);
+        let NetworkEnds {
+            mut commands,
+            events,
+        } = ends;
+        let (by, ticket) = (MemberIndex(1), 7);
+        events
+            .send(Event::Wanted { by, blobs, ticket })
+            .await
+            .unwrap();
+        let given = loop {
+            if let Command::Serve { blobs, .. } = commands.recv().await.unwrap() {
+                break blobs;
+            }
+        };
+        assert_eq!(given, [None]);
+        kill(&mut silo).await;
+    });
 }

@@ -25,6 +25,7 @@ use crate::activity::Activities;
 use crate::clock::Clock;
 use crate::error::Stopped;
 use crate::notice::Notice;
+use crate::rounds::Prepared;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
 use crate::surroundings::{Blobs, Pool};
@@ -142,7 +143,8 @@ impl Handler<Incoming> for SiloActor {
             Incoming::Wanted { by, blobs, ticket } => {
                 let blob = |hash: &protocol::Hash| {
                     let may = self.seat().member.may_serve(by, hash);
-                    may.then(|| self.blobs.get(hash)).flatten()
+                    let blob = may.then(|| self.blobs.get(hash)).flatten();
+                    blob.filter(|blob| !Prepared::is(blob))
                 };
                 let blobs = blobs.iter().map(blob).collect();
                 self.send(vec![Command::Serve { ticket, blobs }]);
