@@ -5,8 +5,9 @@ use std::path::Path;
 
 use rota::node::institution::Institution;
 use rota::node::store::{DiskJournal, Owner};
+use rota::protocol::certificate::Verdict;
 use rota::protocol::message::Body;
-use rota::protocol::{self, Hash};
+use rota::protocol::{self, Hash, codec};
 use rota::silo::{Journal, JournalRecord};
 
 /// Statements and adoptions of a silo, read from its journal after each of its ends.
@@ -18,6 +19,10 @@ pub(crate) struct Witness {
     nullify: BTreeSet<u64>,
     proposed: BTreeMap<u64, BTreeSet<Hash>>,
     contributed: BTreeMap<u64, BTreeSet<Hash>>,
+    /// Outcomes of masked rounds that the silo voted for.
+    outcomes: BTreeMap<u64, BTreeSet<Hash>>,
+    /// Blocks of masked rounds.
+    masked: BTreeMap<u64, Hash>,
     /// Final blocks by view.
     pub(crate) blocks: BTreeMap<u64, Hash>,
     /// Learning rounds: block and outcome.
@@ -70,6 +75,12 @@ impl Witness {
                 Body::Nullify => {
                     self.nullify.insert(message.view);
                 }
+                Body::Outcome { outcome, .. } => {
+                    self.outcomes
+                        .entry(message.view)
+                        .or_default()
+                        .insert(outcome);
+                }
                 _ => {}
             },
             protocol::Record::Proposed(message) => {
@@ -79,13 +90,13 @@ impl Witness {
                 }
             }
             protocol::Record::Contributed(message) => {
-                if let Body::Contribution(contribution) = message.body {
-                    let blob = contribution.fields.blob;
-                    self.contributed
-                        .entry(message.round)
-                        .or_default()
-                        .insert(blob);
-                }
+                let said = match message.body {
+                    Body::Contribution(contribution) => Some(contribution.fields.blob),
+                    Body::Keys(keys) => Some(Hash::of(&codec::encode(&keys))),
+                    _ => None,
+                };
+                let contributed = self.contributed.entry(message.round).or_default();
+                contributed.extend(said);
             }
             protocol::Record::Final { blocks, .. } => {
                 for block in blocks {
@@ -96,18 +107,29 @@ impl Witness {
                         block.view
                     );
                     if let Some(learning) = block.learning() {
-                        let now = (block.hash(), learning.outcome);
-                        let before = self.rounds.insert(learning.round, now);
-                        assert!(
-                            before.is_none_or(|before| before == now),
-                            "round {}",
-                            learning.round
-                        );
+                        self.settled(learning.round, (block.hash(), learning.outcome));
+                    }
+                    if let Some(masked) = block.masked() {
+                        // A round names the outcome of the one before.
+                        let before = self.masked.get(&(masked.round - 1)).copied();
+                        if let Some(before) = before {
+                            self.settled(masked.round - 1, (before, masked.state));
+                        }
+                        self.masked.insert(masked.round, block.hash());
+                    }
+                }
+            }
+            protocol::Record::Certified(certificate) => {
+                if let Verdict::Outcome { block, outcome } = certificate.verdict {
+                    let masked = self.masked.iter();
+                    let mut rounds = masked.filter(|(_, of)| **of == block);
+                    let round = rounds.next().map(|(round, _)| *round);
+                    if let Some(round) = round {
+                        self.settled(round, (block, outcome));
                     }
                 }
             }
             protocol::Record::Block(_)
-            | protocol::Record::Certified(_)
             | protocol::Record::Applied { .. }
             | protocol::Record::Circle(_)
             | protocol::Record::Standing(_)
@@ -116,12 +138,19 @@ impl Witness {
         }
     }
 
+    /// A final round and its outcome.
+    fn settled(&mut self, round: u64, now: (Hash, Hash)) {
+        let before = self.rounds.insert(round, now);
+        assert!(before.is_none_or(|before| before == now), "round {round}");
+    }
+
     /// Checks that the silo signed no two different statements of one kind in a view or round.
     pub(crate) fn check(&self, context: &str, rounds: u64) {
         for (what, said) in [
             ("Notarize", &self.notarize),
             ("Finalize", &self.finalize),
             ("proposals", &self.proposed),
+            ("outcomes", &self.outcomes),
             ("contributions", &self.contributed),
         ] {
             for (at, said) in said {

@@ -15,7 +15,7 @@ use crate::agreement::{
 };
 use crate::alike::{LookError, check_new};
 use crate::config_error::ConfigError;
-use crate::file::{CharterTable, EntryNames, FederationFile, SiloTable, StatusFor};
+use crate::file::{CharterTable, EntryNames, FederationFile, PrivacyTable, SiloTable, StatusFor};
 use crate::rotation::RotationName;
 use crate::source::TomlText;
 use crate::span::Span;
@@ -71,6 +71,8 @@ pub struct NewDraft {
     pub verification: Verification,
     /// Whether contributions carry the names of their authors.
     pub names_shown: bool,
+    /// What members see of each other's contributions; `None`: every model.
+    pub privacy: Option<PrivacyTable>,
     /// What is learned.
     pub task: TaskConfig,
     /// Strategy by which the members learn.
@@ -193,7 +195,7 @@ impl Draft {
                 },
                 status: StatusFor::Own,
             },
-            privacy: None,
+            privacy: new.privacy.clone(),
             task: new.task.clone(),
             strategy: new.strategy.clone(),
             silo: Vec::new(),

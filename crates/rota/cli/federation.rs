@@ -53,6 +53,12 @@ pub(crate) struct NewFederation {
     /// members) or inclusion (nobody) [default: the scenario's]
     #[arg(long, value_name = "NAME")]
     pub(crate) verification: Option<protocol::charter::Verification>,
+    /// Masked rounds: nobody sees one institution's model, only the sum over all members is opened
+    #[arg(long)]
+    pub(crate) masked: bool,
+    /// Masked rounds of these groups: a file with a table [[group]] for each, of names and weights
+    #[arg(long, value_name = "FILE")]
+    pub(crate) groups: Option<PathBuf>,
     /// Number of rounds [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) rounds: Option<u64>,

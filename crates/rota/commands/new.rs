@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use agreement::Joining;
+use agreement::{Joining, PrivacyTable, read_configuration};
 use formatting::numbers;
 use lab::init::{self, Composed, InitRequest, Prompt};
 use node::commands::federation::{joining, status};
@@ -28,6 +28,9 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     }
     if let Some(verification) = options.verification {
         scenario.charter.verification.0 = verification;
+    }
+    if let Some(privacy) = privacy(options)? {
+        scenario.privacy = Some(privacy);
     }
     let init::New { text, start, pace } = init::agreement(&scenario, &members)?;
     let beside = file.with_file_name(START);
@@ -70,6 +73,18 @@ pub(crate) fn new(options: &NewFederation) -> Result<(), CommandError> {
     }
     status(&mut out, file, &text)?;
     Ok(out.flush()?)
+}
+
+/// What members see of each other's models, where the options say so.
+fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, CommandError> {
+    let Some(file) = &options.groups else {
+        return Ok(options.masked.then(|| PrivacyTable::of_groups(Vec::new())));
+    };
+    let text = read_configuration(file)?;
+    Ok(Some(PrivacyTable::groups(
+        &file.display().to_string(),
+        &text,
+    )?))
 }
 
 /// What a new federation learns, and its members. Asks for what the options leave out where somebody

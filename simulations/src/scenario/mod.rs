@@ -246,10 +246,7 @@ impl Scenario {
     }
 
     /// The first key that does not go with what members see, by its path, and why, under a strategy.
-    pub(crate) fn privacy_fault(
-        &self,
-        strategy: &StrategyConfig,
-    ) -> Option<(&'static str, String)> {
+    pub fn privacy_fault(&self, strategy: &StrategyConfig) -> Option<(&'static str, String)> {
         let of = MaskedTask {
             names_shown: false,
             max_model_norm: self.charter.max_model_norm.is_some(),

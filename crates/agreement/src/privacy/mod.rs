@@ -16,6 +16,14 @@ use crate::source::TomlText;
 
 pub use refusals::MaskedTask;
 
+/// A file of groups.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupsFile {
+    #[serde(default)]
+    group: Vec<BTreeMap<String, u64>>,
+}
+
 /// Fewest authors of a sum where the file does not say it.
 const SMALLEST_SUM: u16 = 3;
 
@@ -49,6 +57,32 @@ impl PrivacyTable {
             Mode::Masked => refusals::first(of),
             Mode::Clear => idle(self),
         }
+    }
+
+    /// A table that asks for masked rounds of these groups, each the names of its members with their
+    /// weights; none: one group of all members.
+    pub fn of_groups(group: Vec<BTreeMap<String, u64>>) -> Self {
+        Self {
+            mode: Mode::Masked,
+            colluders: None,
+            smallest_sum: None,
+            group,
+        }
+    }
+
+    /// Reads a file of groups: tables `[[group]]`, as `[[privacy.group]]` of an agreement.
+    ///
+    /// # Errors
+    /// [`ConfigError::At`]: the first error in the text.
+    pub fn groups(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let source = TomlText { file, text };
+        let read: GroupsFile = toml::from_str(text).map_err(|error| source.toml(&error))?;
+        if read.group.is_empty() {
+            let what = "is missing: write a table `[[group]]` for each group, with the name of each member \
+                        and its weight, such as `\"Clinic A\" = 1`";
+            return Err(source.key_of("group", what).into());
+        }
+        Ok(Self::of_groups(read.group))
     }
 
     /// Whether rounds are masked.

@@ -32,6 +32,14 @@ pub enum NewError {
         "the task of this scenario has data of its own, which no institution brings: write [task.table]"
     )]
     Task,
+    /// The scenario does not go with masked rounds.
+    #[error("`{key}` {what}")]
+    Masked {
+        /// Path of the key.
+        key: &'static str,
+        /// What is wrong with it, and what to choose.
+        what: String,
+    },
     /// A value that TOML cannot express.
     #[error("this agreement cannot be written: {0}")]
     Toml(String),
@@ -83,6 +91,9 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         TaskConfig::External(task) => (TaskConfig::External(task.clone()), false),
         TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => return Err(NewError::Task),
     };
+    if let Some((key, what)) = scenario.privacy_fault(&scenario.strategy) {
+        return Err(NewError::Masked { key, what });
+    }
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let (first, start) = start(&mut task, scenario, &names)?;
     let charter = &scenario.charter;
@@ -113,6 +124,7 @@ pub fn agreement(scenario: &Scenario, members: &[Joining]) -> Result<New, NewErr
         rotation: charter.rotation.0,
         verification: charter.verification.0,
         names_shown: first.names == Names::Shown,
+        privacy: scenario.privacy.clone(),
         task,
         strategy: scenario.strategy.clone(),
         members: Vec::new(),
