@@ -1,6 +1,8 @@
 //! What leaves an institution under an agreement, who sees it, and what they could learn from it: one
 //! page for its owner.
 
+mod masked;
+
 use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
 use task::TaskConfig;
@@ -70,6 +72,11 @@ fn leaves(
     charter: &Charter,
     first: Option<&FederationStart>,
 ) -> Vec<String> {
+    if let Some(masked) = charter.privacy.masked() {
+        let mut lines = masked::leaves(agreement, masked, first);
+        lines.extend(always(agreement));
+        return lines;
+    }
     let mut lines = Vec::new();
     let scale = agreement.strategy_config.standardise;
     if scale {
@@ -124,6 +131,13 @@ fn leaves(
                 .into(),
         );
     }
+    lines.extend(always(agreement));
+    lines
+}
+
+/// What leaves an institution whatever it learns.
+fn always(agreement: &Agreement) -> Vec<String> {
+    let mut lines = Vec::new();
     lines.push(
         "  signed votes and the times at which its node runs, its name, key and address: every member"
             .into(),
@@ -143,12 +157,30 @@ fn leaves(
     lines
 }
 
+/// What a model of so many numbers can hold of so many rows.
+fn memory(numbers: usize, rows: usize) -> String {
+    if numbers >= rows {
+        format!(
+            "  more than that is possible here: the model has {numbers} numbers and is trained on {rows} rows, \
+             so it can hold single rows"
+        )
+    } else {
+        format!(
+            "  the model has {numbers} numbers and is trained on {rows} rows: it cannot hold all of them, but \
+             rare values and outliers leave traces"
+        )
+    }
+}
+
 fn learned(
     agreement: &Agreement,
     charter: &Charter,
     first: Option<&FederationStart>,
     own: Option<OwnSize>,
 ) -> Vec<String> {
+    if let Some(masked) = charter.privacy.masked() {
+        return masked::learned(agreement, masked);
+    }
     let n = agreement.epoch.roster.len() as u64;
     let mut lines = vec![
         "  from a model: properties of the rows as a whole, and with some probability whether a person \
@@ -156,18 +188,7 @@ fn learned(
             .to_owned(),
     ];
     if let (Some(first), Some(own)) = (first, own) {
-        let (numbers, rows) = (first.parameters, own.training_rows);
-        lines.push(if numbers >= rows {
-format!(
-                "  more than that is possible here: the model has {numbers} numbers and is trained on \
-                 {rows} rows, so it can hold single rows"
-            )
-} else {
-format!(
-                "  the model has {numbers} numbers and is trained on {rows} rows: it cannot hold all \
-                 of them, but rare values and outliers leave traces"
-            )
-});
+        lines.push(memory(first.parameters, own.training_rows));
     }
     if agreement.strategy_config.standardise {
         lines.push(
@@ -209,7 +230,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const EXAMPLE: &str = include_str!("../../examples/federation.toml");
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
 
     fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
         let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();

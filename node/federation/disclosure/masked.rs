@@ -1,0 +1,195 @@
+//! What leaves an institution where rounds are masked, and what others could learn from it.
+
+use agreement::Agreement;
+use formatting::numbers::{self, plural};
+use protocol::privacy::{Group, Masked};
+
+use crate::federation::FederationStart;
+
+/// That the masks have not been reviewed.
+pub const EXPERIMENTAL: &str = "experimental: not reviewed by a cryptographer";
+
+/// What leaves in a round.
+pub(super) fn leaves(
+    agreement: &Agreement,
+    masked: &Masked,
+    first: Option<&FederationStart>,
+) -> Vec<String> {
+    let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
+    let numbers = match first {
+        Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
+        None => String::new(),
+    };
+    let mut lines = vec![format!(
+        "  in each of {rounds}, its model{numbers}, masked: to every member it looks like random numbers, with \
+         this institution's name"
+    )];
+    for group in &masked.groups {
+        lines.push(format!(
+            "  one sum a round of {}, once a quorum has agreed on exactly these authors: every member",
+            names(group)
+        ));
+    }
+    lines.push(
+        "  that it is ready for a round, and when: every member. No number of rows, no loss and no metric \
+         leaves in masked rounds"
+            .into(),
+    );
+    lines
+}
+
+/// What others could learn.
+pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+    let roster = &agreement.epoch.roster;
+    let mut lines = vec![
+        "  masked rounds hide the updates of institutions that are always there; they bound nothing about \
+         patients, customers or other single rows"
+            .to_owned(),
+        "  masks do not protect what comes out: the common model, and each sum, may remember rows like any \
+         other model"
+            .into(),
+        format!(
+            "  up to {} that pool what they know, leads among them, learn of each group the sum of its other \
+             members, which are at least two",
+            plural(usize::from(masked.colluders), "member")
+        ),
+    ];
+    for group in &masked.groups {
+        let together = match group.authors.len() {
+            2 => "the other one of them".to_owned(),
+            all => format!("all other {} of them", all - 1),
+        };
+        lines.push(format!(
+            "  of {}: if {together} pool what they know, they see our update exactly, by subtracting",
+            names(group)
+        ));
+        lines.push(format!(
+            "  of {}: if one institution is down, the sum is not opened and no round of this group goes on. No \
+             agreed round is used up",
+            names(group)
+        ));
+    }
+    let outside = roster.silos().iter().map(|silo| &silo.name);
+    let outside: Vec<_> = outside
+        .filter(|name| !masked.groups.iter().any(|group| has(group, name)))
+        .collect();
+    if !outside.is_empty() {
+        let outside: Vec<_> = outside
+            .into_iter()
+            .map(|name| numbers::plain(name))
+            .collect();
+        lines.push(format!(
+            "  in no group are {}: they help to open sums, and their models are not used",
+            outside.join(", ")
+        ));
+    }
+    for group in &masked.groups {
+        let absent = group.authors.iter().map(|(name, _)| name);
+        let absent: Vec<_> = absent
+            .filter(|name| !roster.silos().iter().any(|silo| silo.name == **name))
+            .collect();
+        if let [first, ..] = absent[..] {
+            lines.push(format!(
+                "  the group of {} is never complete: {} is no member of this federation",
+                names(group),
+                numbers::plain(first)
+            ));
+        }
+    }
+    lines.push(format!(
+        "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted; \
+         masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
+        plural(agreement.epoch.charter.keep_rounds as usize, "round")
+    ));
+    lines.push(format!("  {EXPERIMENTAL}"));
+    lines
+}
+
+fn has(group: &Group, name: &str) -> bool {
+    group.authors.iter().any(|(author, _)| author == name)
+}
+
+/// The institutions of a group, with weights where they differ.
+fn names(group: &Group) -> String {
+    let equal = group.authors.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let names = group.authors.iter().map(|(name, weight)| {
+        let name = numbers::plain(name);
+        if equal {
+            name
+        } else {
+            format!("{name} (weight {weight})")
+        }
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::federation::disclosure;
+
+    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
+
+    /// The example with these further members and this table of privacy.
+    fn page(members: usize, privacy: &str) -> String {
+        let mut text = EXAMPLE
+            .replace(
+                "name = \"cs-rcfl\"",
+                "name = \"fedavg\"\nweight = \"equal\"",
+            )
+            .replace("standardise = \"federation\"", "standardise = \"silo\"");
+        for line in ["coalitions = 2", "freeze = 1", "folds = 5"] {
+            text = text.replace(line, "");
+        }
+        let (head, _) = text.split_once("[[silo]]").unwrap();
+        let silo = |i: usize| {
+            let key = protocol::SecretKey::from_bytes(&[i as u8 + 1; 32]).public();
+            format!("[[silo]]\nname = \"clinic {i}\"\nkey = \"{key}\"\n\n")
+        };
+        let silos: String = (0..members).map(silo).collect();
+        let text = format!("{head}[privacy]\nmode = \"masked\"\n{privacy}\n{silos}");
+        let agreement = Agreement::parse("federation.toml", &text);
+        disclosure(&agreement.unwrap_or_else(|error| panic!("{error}")), None).join("\n")
+    }
+
+    #[test]
+    fn every_sentence_is_said_for_one_group() {
+        let page = page(4, "");
+        for said in [
+            "masked: to every member it looks like random numbers",
+            "one sum a round of clinic 0, clinic 1, clinic 2, clinic 3, once a quorum has agreed",
+            "hide the updates of institutions that are always there; they bound nothing about patients",
+            "masks do not protect what comes out",
+            "up to 1 member that pool what they know",
+            "if all other 3 of them pool what they know, they see our update exactly",
+            "if one institution is down, the sum is not opened",
+            "on this machine's disk: the trained model and the secret of the round under way",
+            EXPERIMENTAL,
+        ] {
+            assert!(page.contains(said), "{said}: {page}");
+        }
+        for clear in [
+            "whoever receives a model sees all of it",
+            "the number of rows",
+            "its training loss",
+        ] {
+            assert!(!page.contains(&format!("  {clear}")), "{clear}: {page}");
+        }
+    }
+
+    #[test]
+    fn two_groups_are_named_with_their_weights_and_who_is_in_none() {
+        let groups = "[[privacy.group]]\n\"clinic 0\" = 1\n\"clinic 1\" = 2\n\"clinic 2\" = 2\n\"clinic 3\" = 1\n
+            [[privacy.group]]\n\"clinic 4\" = 1\n\"clinic 5\" = 1\n\"clinic 6\" = 1\n\"gone\" = 1\n";
+        let page = page(8, groups);
+        for said in [
+            "one sum a round of clinic 0 (weight 1), clinic 1 (weight 2), clinic 2 (weight 2), clinic 3 (weight 1)",
+            "of clinic 4, clinic 5, clinic 6, gone: if all other 3 of them pool",
+            "the group of clinic 4, clinic 5, clinic 6, gone is never complete: gone is no member",
+            "in no group are clinic 7",
+        ] {
+            assert!(page.contains(said), "{said}: {page}");
+        }
+    }
+}
