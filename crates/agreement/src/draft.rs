@@ -7,7 +7,7 @@
 use methods::strategy::StrategyConfig;
 use protocol::charter::{self, CharterError, Rotation, Verification};
 use protocol::roster::{Roster, RosterError, Silo};
-use protocol::{Hash, PublicKey};
+use protocol::{Formats, Hash, PublicKey};
 use task::TaskConfig;
 
 use crate::agreement::{
@@ -170,7 +170,10 @@ impl Draft {
     /// A value that cannot be written in TOML, such as a seed of 2⁶³ or more.
     pub fn text(new: &NewDraft) -> Result<String, String> {
         let raw = FederationFile {
-            format: charter::FORMAT,
+            format: match &new.privacy {
+                Some(table) if table.is_masked() => Formats::MASKED.into(),
+                _ => charter::FORMAT,
+            },
             name: new.name.clone(),
             rounds: new.rounds,
             seed: new.seed,

@@ -215,6 +215,7 @@ mutations! {
         GroupTooSmall "a group may have one author more than there are colluders"
         HeavyAuthor "an author may have more than half of the weight of its group"
         WeightOfZero "an author may have no weight"
+        SuspendedSummed "a sum of a suspended group is opened"
         AnyCircle "a member answers sums of other members than the first one that it answered"
         CircleNotDurable "the first sum that a member answers is sent before it is durable"
         CircleForgotten "a restart forgets which sum a member has answered"

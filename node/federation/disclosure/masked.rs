@@ -134,12 +134,18 @@ mod tests {
     /// The example with these further members and this table of privacy.
     fn page(members: usize, privacy: &str) -> String {
         let mut text = EXAMPLE
+            .replace("format = 1 ", "format = 3 ")
             .replace(
                 "name = \"cs-rcfl\"",
                 "name = \"fedavg\"\nweight = \"equal\"",
             )
             .replace("standardise = \"federation\"", "standardise = \"silo\"");
-        for line in ["coalitions = 2", "freeze = 1", "folds = 5"] {
+        for line in [
+            "coalitions = 2",
+            "freeze = 1",
+            "folds = 5",
+            "max-model-norm = 1000.0",
+        ] {
             text = text.replace(line, "");
         }
         let (head, _) = text.split_once("[[silo]]").unwrap();

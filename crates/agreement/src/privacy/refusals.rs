@@ -26,8 +26,8 @@ pub struct MaskedTask<'a> {
 pub(crate) type KeyFault = (&'static str, String);
 
 /// The strategies that need nothing but sums.
-const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn, ditto \
-                      or local, or `mode = \"clear\"`";
+const CHOOSE: &str = "choose fedavg, fedprox, fedadam, fedyogi, fedadagrad, fedper, fedrep, fedbn or \
+                      ditto, or `mode = \"clear\"`";
 
 /// What a strategy needs of single silos.
 const CROSS_EVALUATION: &str = "members measure each other's models on their own rows";
@@ -85,7 +85,7 @@ fn of_task(of: &MaskedTask<'_>) -> Option<KeyFault> {
 fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
     let name = strategy.name();
     match needs(&strategy.method) {
-        Needs::Sums(WeightRule::Equal) | Needs::Nothing => {}
+        Needs::Sums(WeightRule::Equal) => {}
         Needs::Sums(WeightRule::Exact) => {
             let what = "must be \"equal\" where rounds are masked: numbers of rows stay at home, and weights \
                         that change would give single models away. Weights that stay are agreed on in \
@@ -132,8 +132,6 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
 enum Needs {
     /// Sums of models with these weights.
     Sums(WeightRule),
-    /// No other silo.
-    Nothing,
     /// More than sums, and why.
     More(&'static str),
 }
@@ -150,7 +148,6 @@ fn needs(method: &Method) -> Needs {
         }
         Method::FedRep(options) => Needs::Sums(options.weight),
         Method::Ditto(options) => Needs::Sums(options.weight),
-        Method::Local(_) => Needs::Nothing,
         Method::CsRcfl(_) => Needs::More(CROSS_EVALUATION),
         Method::Hcct(_)
         | Method::HcctE(_)
@@ -168,7 +165,7 @@ fn needs(method: &Method) -> Needs {
         | Method::Ifca(_)
         | Method::Flsc(_) => Needs::More(SINGLE_NUMBERS),
         Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => Needs::More(MORE_VECTORS),
-        Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
+        Method::Local(_) | Method::RobustLocal(_) => Needs::More(SINGLE_RESULTS),
     }
 }
 
@@ -181,7 +178,7 @@ fn norm_statistics(of: &MaskedTask<'_>) -> Option<KeyFault> {
         return None;
     };
     let strategy = of.strategy;
-    let stay = matches!(strategy.method, Method::FedBn(_) | Method::Local(_))
+    let stay = matches!(strategy.method, Method::FedBn(_))
         || strategy.personal.iter().any(|name| name == NORM_LAYERS);
     (network.norm == NormConfig::Batch && !stay).then(|| {
         let what = "has batch normalisation, whose running statistics have no agreed range and cannot be \

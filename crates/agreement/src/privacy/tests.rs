@@ -9,7 +9,7 @@ use crate::agreement::Agreement;
 const EXAMPLE: &str = include_str!("../../../../examples/federation.toml");
 
 /// The strategies of masked rounds.
-const SUMS: [&str; 10] = [
+const SUMS: [&str; 9] = [
     "fedavg",
     "fedprox",
     "fedadam",
@@ -19,7 +19,6 @@ const SUMS: [&str; 10] = [
     "fedrep",
     "fedbn",
     "ditto",
-    "local",
 ];
 
 /// Four institutions, and these edits: a path and its value in TOML, or nothing to remove the key.
@@ -48,7 +47,6 @@ fn text(edits: &[(&str, &str)]) -> String {
 
 fn strategy(name: &str) -> String {
     let weight = match name {
-        "local" => "",
         _ if SUMS.contains(&name) => "weight = \"equal\", ",
         _ => "",
     };

@@ -17,7 +17,7 @@ use crate::common::three_tensors;
 use crate::skipped;
 
 /// The strategies that need nothing but sums.
-const ALLOWED: [&str; 10] = [
+const ALLOWED: [&str; 9] = [
     "fedavg",
     "fedprox",
     "fedadam",
@@ -27,7 +27,6 @@ const ALLOWED: [&str; 10] = [
     "fedrep",
     "fedbn",
     "ditto",
-    "local",
 ];
 
 const MASKED: &str = "[privacy]\nmode = \"masked\"";
@@ -62,11 +61,11 @@ fn toys(n: usize) -> Study {
 fn run(scenario: &Scenario, study: &Study) -> RunRecord {
     let faults = &scenario.faults;
     let federation = Federation::new(scenario, study, &scenario.strategy, faults)
-        .unwrap_or_else(|error| panic!("{error}"));
+        .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()));
     let mut options = Options::default();
     let threads = Threads::new(2);
     federate(scenario, &federation, faults, &mut options, &threads)
-        .unwrap_or_else(|error| panic!("{error}"))
+        .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()))
 }
 
 fn play(strategy: &str, privacy: &str, faults: &str, n: usize) -> RunRecord {
@@ -114,11 +113,7 @@ fn same(what: &str, masked: &RunRecord, clear: &RunRecord, within: f64) {
 #[test]
 fn every_allowed_strategy_learns_what_it_learns_in_clear() {
     for strategy in ALLOWED {
-        let equal = if strategy == "local" {
-            ""
-        } else {
-            "weight = \"equal\""
-        };
+        let equal = "weight = \"equal\"";
         let clear = play(strategy, "", equal, 5);
         let masked = play(strategy, MASKED, equal, 5);
         same(strategy, &masked, &clear, 1e-4);
@@ -137,7 +132,7 @@ fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() 
             .map(|error| error.to_string())
             .unwrap_or_default();
         assert!(
-            why.contains("strategy.name") && why.contains("choose fedavg"),
+            why.contains("`name` is") && why.contains("choose fedavg"),
             "{}: {why}",
             info.name
         );
@@ -148,7 +143,14 @@ fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() 
 fn a_lead_that_dies_in_any_phase_changes_no_model() {
     let equal = "weight = \"equal\"";
     let calm = play("fedavg", MASKED, equal, 5);
-    for phase in ["collecting", "masking", "including", "voting", "notarised"] {
+    for phase in [
+        "waiting",
+        "collecting",
+        "masking",
+        "including",
+        "voting",
+        "notarised",
+    ] {
         let kill = format!(
             "{equal}\n[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
         );
@@ -162,7 +164,7 @@ fn a_lead_that_dies_in_any_phase_changes_no_model() {
 
 #[test]
 fn two_groups_with_weights_are_one_weighted_mean() {
-    let groups = "[privacy]\nmode = \"masked\"\n
+    let groups = "[privacy]\nmode = \"masked\"\ncolluders = 1\n
         [[privacy.group]]\n\"toy 0\" = 1\n\"toy 1\" = 1\n\"toy 2\" = 1\n
         [[privacy.group]]\n\"toy 3\" = 1\n\"toy 4\" = 1\n\"toy 5\" = 1\n\"toy 6\" = 1\n";
     let equal = "weight = \"equal\"";

@@ -163,6 +163,8 @@ impl Config {
     /// groups are suspended.
     pub(super) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
         let strict = !self.broken(Mutation::AbsentDropped);
+        let ignored = self.broken(Mutation::SuspendedSummed);
+        let suspended = if ignored { &[] } else { suspended };
         let sums = |masked: &Masked| masked.sums_if(strict, suspended, &self.epoch.roster, ready);
         self.masked().map(sums).unwrap_or_default()
     }

@@ -155,8 +155,9 @@ impl Masking<'_> {
             // Asked for again when the list comes again.
             Err(WorkError::Unavailable) => drop(self.round.masks.vectors.remove(&list)),
             Err(WorkError::Refused(reason)) => {
-                let reason = Refusal::Work(reason);
-                self.out.refuse(self.view.lead, self.round.number, reason);
+                let round = self.round.number;
+                let report = Report::TrainingFailed { round, reason };
+                self.out.push(Effect::Report(report));
             }
         }
     }

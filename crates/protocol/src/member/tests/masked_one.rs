@@ -281,6 +281,32 @@ pub(super) fn a_list_that_is_too_small_or_without_a_group_is_refused() {
 }
 
 #[test]
+pub(super) fn a_suspended_group_has_no_sum_and_a_list_without_another_group_is_refused() {
+    let of = |suspended: &[usize]| {
+        let groups = || vec![group(0..3), group(3..7)];
+        let epoch = epoch_with(7, 5, |charter| mask(charter, 7, groups()));
+        let me = epoch.lead(0);
+        let mut one = One::of(epoch, me);
+        one.plan_with(|plan| plan.suspended = suspended.to_vec());
+        prepare(&mut one);
+        one
+    };
+    let mut one = of(&[1]);
+    let body = Body::KeyList(key_list(&one, &one.all()));
+    let asked = one.hear_lead(1, body.clone());
+    let sums = |effect: &Effect| match effect {
+        Effect::Work(Request::Mask { list }) => Some(list.sums.len()),
+        _ => None,
+    };
+    let author = one.me.at() < 3;
+    let found: Vec<_> = asked.iter().filter_map(sums).collect();
+    assert_eq!(found, if author { vec![1] } else { Vec::new() });
+    let one = of(&[0, 1]);
+    let (ready, fewest) = (7, 5);
+    refuses(one, body, Refusal::ListTooSmall { ready, fewest });
+}
+
+#[test]
 pub(super) fn a_list_with_foreign_keys_for_this_member_is_refused() {
     let one = follower(4);
     let mut list = key_list(&one, &one.all());

@@ -137,10 +137,16 @@ fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
 }
 
 /// The model that training began with: differences are sent.
-fn start(base: &RoundBase) -> Result<&Params, String> {
-    let model = base.state.models.first();
-    let model = model.filter(|model| model.layout() == &base.gate.layout);
-    model
+fn start(base: &RoundBase) -> Result<Params, String> {
+    let (model, layout) = (base.state.models.first(), &base.gate.layout);
+    let start = model.and_then(|model| {
+        if model.layout() == layout {
+            return Some(model.clone());
+        }
+        // Some strategies keep moments in the same model.
+        Params::gather(layout, &[model])
+    });
+    start
         .ok_or_else(|| "the round does not train the agreed model, so nothing can be masked".into())
 }
 
@@ -173,7 +179,8 @@ pub(crate) fn mask(
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
     let mask = mask.map_err(|error| error.to_string())?;
     let shape = shape(base, sum)?;
-    let models = (start(base)?.values(), prepared.model.values());
+    let start = start(base)?;
+    let models = (start.values(), prepared.model.values());
     let (vector, clipped) = match shape.width() {
         Width::Bits32 => words::<u32>(&mask, shape, weight, models)?,
         Width::Bits64 => words::<u64>(&mask, shape, weight, models)?,
@@ -513,3 +520,6 @@ fn unmaskings_blob(used: &[(MemberIndex, Vec<u8>)]) -> Bytes {
 pub fn read_unmaskings(blob: &[u8]) -> Option<Vec<(MemberIndex, Vec<u8>)>> {
     codec::decode(blob.strip_prefix(UNMASKINGS)?, codec::LIMIT).ok()
 }
+
+#[cfg(test)]
+mod tests;

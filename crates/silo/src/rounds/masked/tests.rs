@@ -1,0 +1,241 @@
+//! Vectors and unmaskings that are wrong: what becomes of the sum, and of its group.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use protocol::Epoch;
+use protocol::message::{Blob, KeyList, Keys, MaskedRound, Ready};
+use protocol::privacy::{Group, Masked, Privacy, threshold};
+
+use super::*;
+use crate::testing::{config, epoch_with, key, model};
+
+/// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
+struct Opened {
+    config: SiloConfig,
+    base: RoundBase,
+    round: OpeningRound,
+    vectors: Vec<Bytes>,
+    unmaskings: Vec<(MemberIndex, Vec<u8>)>,
+}
+
+fn epoch() -> Arc<Epoch> {
+    epoch_with(4, 9, |charter| {
+        let authors = (0..4).map(|i| (format!("silo {i}"), 1)).collect();
+        charter.privacy = Privacy::Masked(Masked {
+            colluders: 1,
+            smallest_sum: 3,
+            groups: vec![Group { authors }],
+        });
+    })
+}
+
+impl Opened {
+    /// The round after this outcome; `change` changes a masked vector before it is named.
+    fn after(before: &Settled, change: impl Fn(usize, &mut Vec<u8>)) -> Self {
+        let epoch = epoch();
+        let configs: Vec<_> = (0..4).map(|i| config(&epoch, i)).collect();
+        let base = RoundBase::new(&configs[0], before);
+        let (round, plan) = (base.next(), Hash::of(b"plan"));
+        let prepared = |i: u16| Prepared {
+            round,
+            secret: Secret::new([i as u8 + 1; 32]),
+            model: model(f32::from(i) + 1.0),
+        };
+        let prepared: Vec<_> = (0..4).map(prepared).collect();
+        let ready = |(i, prepared): (usize, &Prepared)| Ready {
+            member: MemberIndex(i as u16),
+            keys: Keys {
+                plan,
+                public: public(prepared.keys(&configs[i]).unwrap().public()),
+            },
+            signature: key(i as u16).sign(b"not read here"),
+        };
+        let keys = KeyList {
+            ready: prepared.iter().enumerate().map(ready).collect(),
+        };
+        let all: Vec<_> = (0..4).map(MemberIndex).collect();
+        let masked = epoch.charter.privacy.masked().unwrap();
+        let threshold = threshold(&epoch.roster, 4);
+        let document = ListDocument {
+            federation: epoch.federation,
+            epoch: epoch.id,
+            round,
+            plan,
+            state: base.outcome,
+            keys,
+            sums: masked.sums(&[], &epoch.roster, &all),
+        };
+        let list = MaskedList::new(document, threshold);
+        let (mut vectors, mut transcripts, mut entries) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, prepared) in prepared.iter().enumerate() {
+            let sent = mask(&configs[i], &base, &list, prepared).unwrap();
+            let mut vector = sent.vector.to_vec();
+            change(i, &mut vector);
+            let name = |blob: &[u8]| Blob {
+                hash: Hash::of(blob),
+                size: blob.len() as u64,
+            };
+            entries.push(MaskedEntry {
+                member: MemberIndex(i as u16),
+                vector: name(&vector),
+                transcript: name(&sent.transcript),
+            });
+            vectors.push(Bytes::from(vector));
+            transcripts.push(sent.transcript);
+        }
+        let sheet = MaskedSheet {
+            list: list.root,
+            entries,
+        };
+        let of = FinalMasked {
+            block: Hash::of(b"block"),
+            round: MaskedRound {
+                round,
+                plan,
+                state: base.outcome,
+                list: list.root,
+                ready: all,
+                sheet: sheet.root(),
+                inclusions: Vec::new().into(),
+            },
+            threshold,
+        };
+        let blobs = [list.document(&epoch).blob(), sheet.blob()];
+        let blobs: Vec<_> = blobs.into_iter().chain(transcripts).collect();
+        let blob = |hash: &Hash| blobs.iter().find(|blob| Hash::of(blob) == *hash).cloned();
+        let opening = OpeningRound::read(&configs[0], of, blob).unwrap();
+        let unlock = |(i, prepared): (usize, &Prepared)| {
+            let keys = prepared.keys(&configs[i]).unwrap();
+            (MemberIndex(i as u16), opening.unlock(&keys).unwrap())
+        };
+        let unmaskings = prepared.iter().enumerate().map(unlock).collect();
+        let [config, ..] = <[SiloConfig; 4]>::try_from(configs).ok().unwrap();
+        Self {
+            config,
+            base,
+            round: opening,
+            vectors,
+            unmaskings,
+        }
+    }
+
+    fn combine(&self) -> Combined {
+        let vector = |entry: &MaskedEntry| Some(self.vectors[entry.member.at()].clone());
+        let (config, base, round) = (&self.config, &self.base, &self.round);
+        combine(config, base, round, &self.unmaskings, vector)
+    }
+}
+
+fn genesis() -> Settled {
+    let config = config(&epoch(), 0);
+    crate::outcome::genesis(&*config.strategy, &*config.learner, config.initial_seed)
+}
+
+fn note(settled: &Settled) -> &MaskedNote {
+    settled.document.masked.as_ref().unwrap()
+}
+
+#[test]
+fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document() {
+    let mut opened = Opened::after(&genesis(), |_, _| {});
+    let whole = opened.combine();
+    assert_eq!(whole.unproven, []);
+    let whole = whole.result.unwrap();
+    assert!((whole.state.models[0].values()[0] - 2.5).abs() < 1e-5);
+    assert_eq!(
+        (note(&whole).nothing, &note(&whole).void[..]),
+        (None, &[0][..])
+    );
+    let read = crate::outcome::Document::read(&whole.blob).unwrap();
+    assert_eq!(read, whole.document);
+    for absent in 0..4 {
+        let all = opened.unmaskings.clone();
+        opened.unmaskings.remove(absent);
+        assert_eq!(opened.combine().result.unwrap().hash, whole.hash);
+        opened.unmaskings = all;
+    }
+    opened.unmaskings.truncate(2);
+    assert_eq!(opened.combine().result.err(), Some(WorkError::Unavailable));
+}
+
+#[test]
+fn a_false_unmasking_is_named_and_another_one_takes_its_place() {
+    let mut opened = Opened::after(&genesis(), |_, _| {});
+    let whole = opened.combine().result.unwrap().hash;
+    let last = opened.unmaskings[1].1.len() - 1;
+    opened.unmaskings[1].1[last] ^= 1;
+    let found = opened.combine();
+    assert_eq!(found.unproven, [MemberIndex(1)]);
+    assert_eq!(found.result.unwrap().hash, whole);
+}
+
+#[test]
+fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_is_suspended() {
+    // The last word is a check coordinate.
+    let spoiled = |i: usize, vector: &mut Vec<u8>| {
+        if i == 2 {
+            *vector.last_mut().unwrap() ^= 1;
+        }
+    };
+    let mut before = genesis();
+    for round in 1..=3 {
+        let opened = Opened::after(&before, spoiled);
+        assert_eq!(opened.base.suspended(), []);
+        let settled = opened.combine().result.unwrap();
+        assert_eq!(settled.state, before.state);
+        let note = note(&settled);
+        assert_eq!(
+            (&note.void[..], note.nothing),
+            (&[round][..], Some(Nothing::Void))
+        );
+        assert_eq!(note.sums[0].void, Some(VoidSum::Streams));
+        assert_eq!(note.left_out, [true; 4]);
+        before = settled;
+    }
+    let config = config(&epoch(), 0);
+    assert_eq!(RoundBase::new(&config, &before).suspended(), [0]);
+    // Another epoch begins anew.
+    let mut other = Epoch::clone(&epoch());
+    other.id = Hash::of(b"another epoch");
+    let other = crate::testing::config(&Arc::new(other), 0);
+    assert_eq!(RoundBase::new(&other, &before).suspended(), []);
+    // A sum that tells something ends the count.
+    let twice = {
+        let once = Opened::after(&genesis(), spoiled).combine().result.unwrap();
+        Opened::after(&once, spoiled).combine().result.unwrap()
+    };
+    let good = Opened::after(&twice, |_, _| {}).combine().result.unwrap();
+    assert_eq!(note(&good).void, [0]);
+}
+
+#[test]
+fn a_number_beyond_reach_voids_the_sum() {
+    let far = |i: usize, vector: &mut Vec<u8>| {
+        if i == 0 {
+            vector[3] ^= 0x40;
+        }
+    };
+    let settled = Opened::after(&genesis(), far).combine().result.unwrap();
+    assert_eq!(note(&settled).sums[0].void, Some(VoidSum::Reach));
+}
+
+#[test]
+fn public_keys_that_are_no_points_or_the_identity_are_refused() {
+    let good = Opened::after(&genesis(), |_, _| {});
+    let keys = good.round.list.keys.ready[0].keys.public;
+    assert_eq!(check_keys(&keys), Ok(()));
+    for bad in [[0; 32], [255; 32]] {
+        let exchange = PublicKeys {
+            exchange: bad,
+            ..keys
+        };
+        let share = PublicKeys { share: bad, ..keys };
+        assert!(
+            check_keys(&exchange)
+                .unwrap_err()
+                .starts_with("its exchange key")
+        );
+        assert!(check_keys(&share).unwrap_err().starts_with("its share key"));
+    }
+}
