@@ -477,6 +477,7 @@ mod tests {
             rotation: Rotation::EveryRound,
             verification: Verification::Full,
             names_shown: false,
+            privacy: None,
             task: TaskConfig::Table(task),
             strategy: example.strategy_config,
             members,

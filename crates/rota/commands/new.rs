@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use agreement::{Joining, PrivacyTable, read_configuration};
 use formatting::numbers;
 use lab::init::{self, Composed, InitRequest, Prompt};
+use node::commands::NodeCommandError;
 use node::commands::federation::{joining, status};
 use node::commands::model::write as write_model;
 use node::model::START;
@@ -80,11 +81,9 @@ fn privacy(options: &NewFederation) -> Result<Option<PrivacyTable>, CommandError
     let Some(file) = &options.groups else {
         return Ok(options.masked.then(|| PrivacyTable::of_groups(Vec::new())));
     };
-    let text = read_configuration(file)?;
-    Ok(Some(PrivacyTable::groups(
-        &file.display().to_string(),
-        &text,
-    )?))
+    let text = read_configuration(file).map_err(NodeCommandError::from)?;
+    let table = PrivacyTable::groups(&file.display().to_string(), &text);
+    Ok(Some(table.map_err(NodeCommandError::from)?))
 }
 
 /// What a new federation learns, and its members. Asks for what the options leave out where somebody

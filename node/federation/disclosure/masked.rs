@@ -7,7 +7,7 @@ use protocol::privacy::{Group, Masked};
 use crate::federation::FederationStart;
 
 /// That the masks have not been reviewed.
-pub const EXPERIMENTAL: &str = "experimental: not reviewed by a cryptographer";
+pub(super) const EXPERIMENTAL: &str = "experimental: not reviewed by a cryptographer";
 
 /// What leaves in a round.
 pub(super) fn leaves(

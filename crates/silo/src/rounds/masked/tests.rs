@@ -140,7 +140,7 @@ fn note(settled: &Settled) -> &MaskedNote {
 fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document() {
     let mut opened = Opened::after(&genesis(), |_, _| {});
     let whole = opened.combine();
-    assert_eq!(whole.unproven, []);
+    assert!(whole.unproven.is_empty());
     let whole = whole.result.unwrap();
     assert!((whole.state.models[0].values()[0] - 2.5).abs() < 1e-5);
     assert_eq!(
@@ -181,7 +181,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     let mut before = genesis();
     for round in 1..=3 {
         let opened = Opened::after(&before, spoiled);
-        assert_eq!(opened.base.suspended(), []);
+        assert!(opened.base.suspended().is_empty());
         let settled = opened.combine().result.unwrap();
         assert_eq!(settled.state, before.state);
         let note = note(&settled);
@@ -199,7 +199,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     let mut other = Epoch::clone(&epoch());
     other.id = Hash::of(b"another epoch");
     let other = crate::testing::config(&Arc::new(other), 0);
-    assert_eq!(RoundBase::new(&other, &before).suspended(), []);
+    assert!(RoundBase::new(&other, &before).suspended().is_empty());
     // A sum that tells something ends the count.
     let twice = {
         let once = Opened::after(&genesis(), spoiled).combine().result.unwrap();
