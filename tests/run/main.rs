@@ -13,6 +13,7 @@ mod figures;
 mod heard;
 mod hospitals;
 mod join;
+mod masked;
 mod model;
 #[path = "../nodes/mod.rs"]
 mod nodes;
