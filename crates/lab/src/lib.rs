@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`run`], [`run_study`], [`Summary`] | one simulated federation, with the references that it is compared with |
 //! | [`compare`] | ways of learning on the same data, over several seeds, and advice on them |
+//! | [`absence`] | what sums tell that differ by one institution |
 //! | [`rotation`] | a federation under several rotations of leads |
 //! | [`loopback`] | whole federations over real sockets of this machine |
 //! | [`deploy`] | the laboratory of rotating leads with real processes |
@@ -46,6 +47,7 @@
 //! [`run`] does the same with the data of the scenario's own task; the built-in scenarios are in
 //! [`simulations::scenario::BUILT_IN`].
 
+pub mod absence;
 pub mod compare;
 pub mod datasets;
 pub mod demo;

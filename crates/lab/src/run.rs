@@ -27,7 +27,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Summary, RunErro
 }
 
 /// The silos of a scenario's task.
-fn study(scenario: &Scenario, options: &Options<'_>) -> Result<Study, RunError> {
+pub(crate) fn study(scenario: &Scenario, options: &Options<'_>) -> Result<Study, RunError> {
     let study = scenario.study(options.data.as_deref());
     study.map_err(|error| match error {
         DataError::Config(what) => RunError::Setup(format!("{}, task: {what}", scenario.file)),

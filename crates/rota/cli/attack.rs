@@ -9,12 +9,15 @@ use clap::{Args, Subcommand};
 pub(crate) enum AttackCommand {
     /// Run a federation, and measure how often the authors of models without names can be
     /// recognised from one round to the next
-    Linkage(AttackLinkage),
+    Linkage(AttackOptions),
+    /// Run a federation with FedAvg, and measure what two sums would tell that differ by one
+    /// institution: near the end, its update. Masked rounds open sums of the same authors only
+    Absence(AttackOptions),
 }
 
-/// Options of `rota attack linkage`.
+/// Options of `rota attack`.
 #[derive(Debug, Args)]
-pub(crate) struct AttackLinkage {
+pub(crate) struct AttackOptions {
     /// A built-in scenario or a TOML file
     pub(crate) scenario: String,
     /// Seed that everything random follows from [default: the scenario's]

@@ -4,16 +4,100 @@ use std::io::{self, BufWriter, Write};
 
 use formatting::numbers;
 use indicatif::ProgressBar;
+use lab::absence::Absence;
 use lab::run as federate;
 use simulations::{LinkageResult, Options, Overrides, Scenario};
 
 use super::CommandError;
-use crate::cli::{AttackCommand, LinkageAttack, data_folder};
+use crate::cli::{AttackCommand, AttackOptions, data_folder};
 use crate::progress::RoundProgress;
 
 /// Runs an attack and prints what it found.
 pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), CommandError> {
-    let AttackCommand::Linkage(options) = attack;
+    match attack {
+        AttackCommand::Linkage(options) => linkage(options, bar),
+        AttackCommand::Absence(options) => absence(options, bar),
+    }
+}
+
+/// Rounds that the text of an attack by absence shows, beside the last.
+const SHOWN: [u64; 5] = [1, 2, 11, 21, 41];
+
+fn absence(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError> {
+    if let Some(strategy) = options.strategy.as_ref().filter(|name| *name != "fedavg") {
+        return Err(CommandError::usage(format!(
+            "--strategy {strategy}: this attack is on sums of models, and runs FedAvg: leave the option out"
+        )));
+    }
+    let scenario = Scenario::load(&options.scenario)?.with(&overrides(options))?;
+    let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
+    let found = lab::absence::absence(
+        &scenario,
+        Options {
+            data: data_folder(options.data.as_deref()),
+            references: false,
+            progress: Box::new(|round| progress.round(round)),
+            ..Options::default()
+        },
+    );
+    progress.end();
+    let found = found?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if options.json {
+        let json = serde_json::to_string_pretty(&found).map_err(io::Error::from)?;
+        writeln!(out, "{}", numbers::escaped(&json))?;
+    } else {
+        write_absence(&mut out, &found)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What sums tell, in words.
+fn write_absence(out: &mut impl Write, found: &Absence) -> io::Result<()> {
+    let Some(last) = found.rounds.last().map(|round| round.round) else {
+        return writeln!(
+            out,
+            "{}: one round tells nothing: add --rounds",
+            found.scenario
+        );
+    };
+    writeln!(
+        out,
+        "{}: how near sums of {} come to the update of a single institution (cosine, 1: known but for its \
+         length)\n",
+        found.scenario,
+        numbers::plural(found.silos.len(), "institution")
+    )?;
+    writeln!(
+        out,
+        "  {:>5}  {:>24}  {:>24}  {:>16}",
+        "round", "sum less the next without", "sum less the next of all", "the sum alone"
+    )?;
+    for round in &found.rounds {
+        if SHOWN.contains(&round.round) || round.round == last {
+            let range = |cosines: &[f64]| {
+                let least = cosines.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = cosines.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                format!("{least:.3} to {most:.3}")
+            };
+            writeln!(
+                out,
+                "  {:>5}  {:>24}  {:>24}  {:>16}",
+                round.round,
+                range(&round.without),
+                range(&round.with_all),
+                range(&round.sum)
+            )?;
+        }
+    }
+    writeln!(
+        out,
+        "\nMasked rounds open sums of one and the same authors for as long as the federation lives, so the \
+         first column never happens. Masks do not hide what the sum alone tells."
+    )
+}
+
+fn linkage(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError> {
     let scenario = Scenario::load(&options.scenario)?.with(&overrides(options))?;
     let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
     let summary = federate(
@@ -44,7 +128,7 @@ pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), Comman
     Ok(out.flush()?)
 }
 
-fn overrides(options: &LinkageAttack) -> Overrides {
+fn overrides(options: &AttackOptions) -> Overrides {
     Overrides {
         seed: options.seed,
         silos: options.silos,

@@ -11,7 +11,7 @@ use methods::strategy::STRATEGIES;
 use protocol::MemberIndex;
 use silo::Notice;
 use simulations::pool::Threads;
-use simulations::{Federation, Options, RunRecord, Scenario, federate};
+use simulations::{Federation, Options, Overrides, RunRecord, Scenario, federate};
 
 use crate::common::three_tensors;
 use crate::skipped;
@@ -210,4 +210,31 @@ fn four_hospitals_learn_as_in_clear() {
         let text = text.replace("name = \"cs-rcfl\"\ncoalitions = 2\n", strategy);
         text.replace("radius = 0.05", "")
     });
+}
+
+/// The hospitals hardly move any more in round 41.
+#[test]
+fn a_sum_without_one_institution_gives_its_update_away_and_sums_of_the_same_do_not() {
+    let Some(data) = std::env::var_os("ROTA_DATA").map(PathBuf::from) else {
+        skipped::skipped("needs the hospitals' rows, and ROTA_DATA is not set");
+        return;
+    };
+    let overrides = Overrides {
+        rounds: Some(42),
+        ..Overrides::default()
+    };
+    let scenario = Scenario::load("heart").unwrap().with(&overrides).unwrap();
+    let options = Options {
+        data: Some(data),
+        ..Options::default()
+    };
+    let found = lab::absence::absence(&scenario, options).unwrap();
+    let last = found.rounds.last().unwrap();
+    assert_eq!((last.round, last.without.len()), (41, 4));
+    let least = last.without.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(least >= 0.99, "{last:?}");
+    let most = |cosines: &[f64]| cosines.iter().copied().fold(0.0, f64::max);
+    for round in &found.rounds {
+        assert!(most(&round.with_all) <= most(&round.sum), "{round:?}");
+    }
 }
