@@ -106,6 +106,7 @@ impl NodeError {
                     | SpawnError::Names(_)
                     | SpawnError::Limit { .. }
                     | SpawnError::Start { .. }
+                    | SpawnError::StartTooLarge(_)
             ),
             Self::Setup(_) | Self::Unsigned(_) | Self::Outside { .. } | Self::Format { .. } => true,
             Self::Http(error) => !matches!(error, HttpError::Listen { .. }),

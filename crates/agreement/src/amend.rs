@@ -54,6 +54,19 @@ pub enum AmendError {
         /// The key.
         key: String,
     },
+    /// A group of masked rounds would become another one.
+    #[error(
+        "the institutions {group} would be added up with others than before, or with other weights ({before} \
+         before): no silo of theirs would answer, because the difference of two such sums may be the model of \
+         a single one. Leave `[[privacy.group]]` as it is (a group without one of its institutions sits out), \
+         or add a group of institutions that are in none"
+    )]
+    Group {
+        /// The institutions of the new group.
+        group: String,
+        /// Those of the old one.
+        before: String,
+    },
     /// The largest contribution is not allowed.
     #[error(
         "`charter.blob-limit` is {limit}, and a contribution under this agreement has {size} bytes: no \

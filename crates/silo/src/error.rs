@@ -41,6 +41,11 @@ pub enum SpawnError {
         /// The hash of the initial state that this silo computed.
         ours: Hash,
     },
+    /// The first model has numbers that masked rounds do not begin with.
+    #[error(
+        "the federation cannot begin with masked rounds: {0}; a smaller first model can be agreed on"
+    )]
+    StartTooLarge(String),
     /// The journal cannot be read or begun.
     #[error("the journal cannot be read or begun: {0}")]
     Journal(#[from] StoreError),

@@ -18,7 +18,9 @@ use crate::needed::needed;
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
-use crate::rounds::{LastTraining, OwnState, Personal, Prepared, RoundBase, outcome_gate};
+use crate::rounds::{
+    LastTraining, OwnState, Personal, Prepared, RoundBase, check_start, outcome_gate,
+};
 use crate::surroundings::{Blobs, Journal};
 
 /// The restored state of a silo.
@@ -78,6 +80,10 @@ pub(crate) fn restore(
             agreed,
             ours: genesis.hash,
         });
+    }
+    if config.member.epoch.charter.privacy.masked().is_some() {
+        let checked = genesis.state.models.first().map_or(Ok(()), check_start);
+        checked.map_err(SpawnError::StartTooLarge)?;
     }
     let journal_records = load(&config.member.epoch.charter, config.journal_lost, journal)?;
     let contents = sorted(journal_records.clone());

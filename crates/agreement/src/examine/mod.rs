@@ -6,6 +6,7 @@ use std::sync::Arc;
 use methods::strategy::largest_contribution;
 use protocol::message::Amendment;
 use protocol::name::printable;
+use protocol::privacy::{Group, Masked};
 use protocol::{Epoch, Formats, Genesis};
 use task::MakeStandIn;
 
@@ -75,6 +76,10 @@ impl Agreement {
                 (change.before.clone(), change.after.clone()),
             ));
         }
+        let masked = |of: &Self| of.epoch.charter.privacy.masked().cloned();
+        if let (Some(old), Some(new)) = (masked(self), masked(new)) {
+            groups_stay(&old, &new)?;
+        }
         // Values can have characters that no editor shows, where the text has their escapes.
         let hidden = difference.changes.iter().find(|change| change.hidden);
         match hidden {
@@ -105,6 +110,53 @@ impl Agreement {
             Ok(())
         }
     }
+}
+
+/// Whether every institution that was in a group stays in the same one, with proportional weights, or is in
+/// none: its silo answers no other sum, in whatever epoch.
+fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
+    let names = |group: &Group| {
+        let names = group.authors.iter().map(|(name, _)| plainly(name));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    for group in &new.groups {
+        let shares = |other: &&Group| {
+            let authors = group.authors.iter();
+            let mut known =
+                authors.filter(|(name, _)| other.authors.iter().any(|(of, _)| of == name));
+            known.next().is_some()
+        };
+        if let Some(before) = old
+            .groups
+            .iter()
+            .filter(shares)
+            .find(|other| !alike(group, other))
+        {
+            let (group, before) = (names(group), names(before));
+            return Err(AmendError::Group { group, before });
+        }
+    }
+    Ok(())
+}
+
+/// Whether two groups have the same members with proportional weights.
+fn alike(a: &Group, b: &Group) -> bool {
+    let pairs = a.authors.iter().zip(&b.authors);
+    let named = a.authors.len() == b.authors.len() && pairs.clone().all(|(a, b)| a.0 == b.0);
+    let first = pairs
+        .clone()
+        .next()
+        .map(|(a, b)| (u128::from(a.1), u128::from(b.1)));
+    let same = |(a, b): (u128, u128)| first.is_none_or(|(x, y)| a * y == b * x);
+    named
+        && pairs
+            .map(|(a, b)| (u128::from(a.1), u128::from(b.1)))
+            .all(same)
+}
+
+/// A name with nothing in it that steers a terminal.
+fn plainly(name: &str) -> String {
+    name.chars().filter(|&c| printable(c)).collect()
 }
 
 /// Refuses a text with characters that are invisible, or that change how the rest of it is shown.

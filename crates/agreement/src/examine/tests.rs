@@ -366,3 +366,59 @@ fn a_text_that_cannot_be_read_leaves_the_rest_as_it_was() {
     let right = old.without("north").unwrap();
     assert!(brought_into_force(&bad, by_hand(&right)).unfit.is_none());
 }
+
+/// The example with masked rounds and these groups.
+fn masked(groups: &str) -> String {
+    let mut text = edited(&[
+        ("format = 1", "format = 3"),
+        (
+            "name = \"cs-rcfl\"",
+            "name = \"fedavg\"\nweight = \"equal\"",
+        ),
+        ("coalitions = 2", ""),
+        ("freeze = 1", ""),
+        ("folds = 5", ""),
+        ("max-model-norm = 1000.0", ""),
+        ("standardise = \"federation\"", "standardise = \"silo\""),
+    ]);
+    let at = text.find("[[silo]]").unwrap();
+    text.insert_str(at, &format!("[privacy]\nmode = \"masked\"\n{groups}\n"));
+    text
+}
+
+fn group(names: &[(&str, u64)]) -> String {
+    let names = names
+        .iter()
+        .map(|(name, weight)| format!("{name:?} = {weight}\n"));
+    format!("[[privacy.group]]\n{}", names.collect::<String>())
+}
+
+#[test]
+fn an_institution_is_added_up_with_the_same_ones_for_good() {
+    let names: Vec<_> = agreement()
+        .epoch
+        .roster
+        .silos()
+        .iter()
+        .map(|silo| silo.name.clone())
+        .collect();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at: usize| names[at].as_str());
+    let three = group(&[(a, 1), (b, 2), (c, 2)]);
+    let old = Agreement::parse("f.toml", &masked(&three)).unwrap();
+    let examined = |groups: &str| {
+        let text = masked(groups).replacen("rounds = 6", "rounds = 7", 1);
+        old.examine(&by_hand(&text), learn::stand_in)
+    };
+    // The same, also with proportional weights.
+    examined(&three).unwrap();
+    examined(&group(&[(a, 2), (b, 4), (c, 4)])).unwrap();
+    for other in [
+        group(&[(a, 1), (b, 2), (c, 2), (d, 1)]),
+        group(&[(a, 1), (b, 1), (c, 1)]),
+        group(&[(b, 1), (c, 1), (d, 1)]),
+    ] {
+        let why = examined(&other).err().unwrap().to_string();
+        assert!(why.contains("with others than before"), "{why}");
+        assert!(why.contains(&format!("({a}, {b}, {c} before)")), "{why}");
+    }
+}

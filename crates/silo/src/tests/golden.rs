@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use methods::State;
 use methods::strategy::{Edges, Kept, Memory};
-use protocol::{Hash, codec};
+use protocol::{Hash, MemberIndex, codec};
 
-use crate::outcome::{Document, DocumentError, FORMAT, Settled};
+use crate::outcome::{
+    Document, DocumentError, FORMAT, MaskedNote, Nothing, Settled, SumNote, VoidSum,
+};
 use crate::record::{Adopted, JournalRecord};
 use crate::testing::model;
 
@@ -96,12 +98,40 @@ fn settled() -> Settled {
     Settled::new(3, vec![hash(1), hash(2)], vec![0, 1], state)
 }
 
+/// After a masked round with everything in it: a void sum, and one that tells something.
+fn masked() -> Settled {
+    let state = State {
+        models: vec![model(1.0)],
+        tables: BTreeMap::new(),
+        memory: Memory::default(),
+    };
+    let sum = |group, void| SumNote { group, void };
+    let note = MaskedNote {
+        epoch: hash(3),
+        authors: [0, 1, 5, 6].map(MemberIndex).to_vec(),
+        left_out: vec![false, false, true, true],
+        sums: vec![sum(0, None), sum(1, Some(VoidSum::Reach))],
+        void: vec![0, 2],
+        nothing: Some(Nothing::Refused),
+    };
+    Settled::masked(4, vec![hash(1), hash(2)], vec![0, 0], state, note)
+}
+
 #[test]
 fn an_outcome_document_has_its_pinned_bytes() {
     let settled = settled();
     assert_eq!(Document::read(&settled.blob), Ok(settled.document.clone()));
+    let masked = masked();
+    assert_eq!(Document::read(&masked.blob), Ok(masked.document.clone()));
     let blobs = settled.blobs().map(|(_, blob)| blob.to_vec());
-    let names = ["document", "model 0", "model 1", "table velocity 0"];
+    let blobs = blobs.chain([masked.blob.to_vec()]);
+    let names = [
+        "document",
+        "model 0",
+        "model 1",
+        "table velocity 0",
+        "document of a masked round",
+    ];
     file::check(
         "golden/outcome.hex",
         &file::lines(names.into_iter().zip(blobs)),

@@ -80,6 +80,15 @@ impl Prepared {
     }
 }
 
+/// Whether masked rounds may begin with a model.
+///
+/// # Errors
+/// A number of it is not finite, or too large.
+pub(crate) fn check_start(model: &Params) -> Result<(), String> {
+    let checked = Fixed::MODEL.check_start(model.values());
+    checked.map_err(|error| error.to_string())
+}
+
 /// The public keys as they travel.
 pub(crate) fn public(points: &PublicPoints) -> PublicKeys {
     PublicKeys {

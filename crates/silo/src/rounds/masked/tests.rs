@@ -239,3 +239,11 @@ fn public_keys_that_are_no_points_or_the_identity_are_refused() {
         assert!(check_keys(&share).unwrap_err().starts_with("its share key"));
     }
 }
+
+#[test]
+fn masked_rounds_do_not_begin_with_numbers_beyond_8() {
+    assert_eq!(check_start(&model(-8.0)), Ok(()));
+    for bad in [8.5, f32::NAN] {
+        assert!(check_start(&model(bad)).is_err(), "{bad}");
+    }
+}
