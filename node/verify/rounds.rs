@@ -118,7 +118,7 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
 const NO_STATE: &str = "the outcome of the round before is not kept here any more";
 
 /// A round that members agreed on.
-pub(super) enum AgreedRound<'a> {
+pub(super) enum CheckedRound<'a> {
     /// With all models.
     Clear(&'a Learning),
     /// With sums alone. Its outcome may not be known.
@@ -128,7 +128,7 @@ pub(super) enum AgreedRound<'a> {
     },
 }
 
-impl AgreedRound<'_> {
+impl CheckedRound<'_> {
     pub(super) fn round(&self) -> u64 {
         match self {
             Self::Clear(learning) => learning.round,
@@ -215,7 +215,7 @@ impl AgreedRound<'_> {
 pub(super) fn compute(
     config: &SiloConfig,
     folder: &Path,
-    learnings: &[AgreedRound<'_>],
+    learnings: &[CheckedRound<'_>],
     adopted: &BTreeMap<u64, &Adopted>,
 ) -> Result<Computed, String> {
     let epoch = &config.member.epoch;

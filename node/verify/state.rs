@@ -16,7 +16,7 @@ use silo::outcome::Document;
 use silo::{Adopted, JournalRecord};
 
 use super::chain::VerifiedChain;
-use super::rounds::{self, AgreedRound, Computed, NotComputed};
+use super::rounds::{self, CheckedRound, Computed, NotComputed};
 use crate::chain::{MissingBlocks, certified_outcomes};
 use crate::store::{self, AGREEMENT, StoreOpenError, StoredBlob};
 
@@ -245,12 +245,12 @@ impl StateFolder<'_> {
                 .blocks
                 .iter()
                 .filter(|(_, block)| block.epoch == epoch.id);
-            let mut learnings: Vec<AgreedRound<'_>> = Vec::new();
+            let mut learnings: Vec<CheckedRound<'_>> = Vec::new();
             let mut end = None;
             for (hash, block) in of_it {
                 match &block.content {
-                    Content::Learning(learning) => learnings.push(AgreedRound::Clear(learning)),
-                    Content::Masked(round) => learnings.push(AgreedRound::Masked {
+                    Content::Learning(learning) => learnings.push(CheckedRound::Clear(learning)),
+                    Content::Masked(round) => learnings.push(CheckedRound::Masked {
                         of: FinalMasked {
                             block: *hash,
                             round: round.clone(),
@@ -420,7 +420,7 @@ impl StateFolder<'_> {
 }
 
 /// No round can be computed again.
-fn nothing(learnings: &[AgreedRound<'_>], why: &str) -> Computed {
+fn nothing(learnings: &[CheckedRound<'_>], why: &str) -> Computed {
     let mut computed = Computed::default();
     if let (Some(first), Some(last)) = (learnings.first(), learnings.last()) {
         computed.not.push(NotComputed {

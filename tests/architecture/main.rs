@@ -3,6 +3,7 @@
 
 mod circles;
 mod modules;
+mod names;
 mod rules;
 mod sizes;
 mod walls;

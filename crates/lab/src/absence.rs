@@ -18,7 +18,7 @@ use crate::summary::adopted_models;
 /// What sums of a federation tell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Absence {
+pub struct AbsenceAttack {
     /// Name of the scenario.
     pub scenario: String,
     /// The institutions.
@@ -46,7 +46,7 @@ pub struct AbsenceRound {
 ///
 /// # Errors
 /// [`RunError`]: as for [`run`](crate::run).
-pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<Absence, RunError> {
+pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<AbsenceAttack, RunError> {
     let method = Method::FedAvg(Averaging {
         weight: WeightRule::Equal,
     });
@@ -80,7 +80,7 @@ pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<Absence, Run
     });
     let updates: Vec<_> = updates.collect();
     let silos = federation.epoch.roster.silos().iter();
-    Ok(Absence {
+    Ok(AbsenceAttack {
         scenario: scenario.name.clone(),
         silos: silos.map(|silo| silo.name.clone()).collect(),
         rounds: updates

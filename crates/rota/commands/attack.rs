@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use formatting::numbers;
 use indicatif::ProgressBar;
-use lab::absence::Absence;
+use lab::absence::AbsenceAttack;
 use lab::run as federate;
 use simulations::{LinkageResult, Options, Overrides, Scenario};
 
@@ -53,7 +53,7 @@ fn absence(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError
 }
 
 /// What sums tell, in words.
-fn write_absence(out: &mut impl Write, found: &Absence) -> io::Result<()> {
+fn write_absence(out: &mut impl Write, found: &AbsenceAttack) -> io::Result<()> {
     let Some(last) = found.rounds.last().map(|round| round.round) else {
         return writeln!(
             out,

@@ -19,7 +19,7 @@ use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{
-    LastTraining, OwnState, Personal, Prepared, RoundBase, check_start, outcome_gate,
+    LastTraining, OwnState, Personal, PreparedRound, RoundBase, check_start, outcome_gate,
 };
 use crate::surroundings::{Blobs, Journal};
 
@@ -30,7 +30,7 @@ pub(crate) struct Restored {
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
     /// What the silo keeps to itself for a masked round.
-    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
     /// The block of the last adopted outcome if its blobs are missing. Until they are fetched again,
     /// the silo's state is that after an earlier outcome.
@@ -373,14 +373,14 @@ impl RestoringStore<'_> {
 
     /// What the silo keeps for a masked round. Without it the silo sits the round out: it can neither mask
     /// its vector nor unlock shares.
-    fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<Prepared> {
+    fn prepared(&self, trained: TrainedRecord, base: &RoundBase) -> Option<PreparedRound> {
         let blob = self.blobs.get(&trained.blob)?;
         let gate = Gate {
             layout: base.gate.layout.clone(),
             norm: f64::INFINITY,
         };
         let admit = |bytes| gate.admit(bytes).map_err(|error| error.to_string());
-        Prepared::read(trained.round, &blob, admit).ok()
+        PreparedRound::read(trained.round, &blob, admit).ok()
     }
 
     fn outcome(&self, adopted: &Adopted) -> Result<Settled, SpawnError> {

@@ -21,7 +21,7 @@ pub use masked::read_unmaskings;
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{
-    Combined, MaskedVectorBytes, OpeningRound, Prepared, check_keys, check_start,
+    Combined, MaskedVectorBytes, OpeningRound, PreparedRound, check_keys, check_start,
     check_transcripts, combine, mask, public, read_list, ready, shape, transcript_bytes,
 };
 use methods::strategy::Participant;

@@ -8,7 +8,7 @@ use protocol::{Charter, Hash, MemberIndex};
 use tokio::time::sleep;
 
 use super::{TestSilos, kill};
-use crate::rounds::Prepared;
+use crate::rounds::PreparedRound;
 use crate::testing::*;
 use crate::{Blobs, JournalRecord, Notice, spawn};
 
@@ -40,11 +40,11 @@ fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
 const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
 /// What every silo has adopted once all are done, and their surroundings.
-fn adopted(n: u16, change: impl Fn(&mut Charter), fault: Fault) -> (Vec<f32>, Vec<Rig>) {
+fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {
     virtually(async {
         let silos = TestSilos::of(epoch_with(n, ROUNDS, change));
         let mut live: Vec<_> = (0..n).map(|i| silos.live(i)).collect();
-        if let Fault::Killed { who, after, back } = fault {
+        if let SiloFault::Killed { who, after, back } = fault {
             sleep(after).await;
             kill(&mut live[usize::from(who)]).await;
             sleep(back).await;
@@ -71,7 +71,7 @@ fn adopted(n: u16, change: impl Fn(&mut Charter), fault: Fault) -> (Vec<f32>, Ve
 }
 
 #[derive(Clone, Copy)]
-enum Fault {
+enum SiloFault {
     None,
     /// A silo is killed after a time, and starts again after another one.
     Killed {
@@ -117,8 +117,8 @@ fn secrets(rig: &Rig) -> usize {
 
 #[test]
 fn masked_rounds_give_the_models_of_clear_rounds() {
-    let (clear, _) = adopted(4, |_| {}, Fault::None);
-    let (masked, rigs) = adopted(4, groups(ALL), Fault::None);
+    let (clear, _) = adopted(4, |_| {}, SiloFault::None);
+    let (masked, rigs) = adopted(4, groups(ALL), SiloFault::None);
     near(&masked, &clear);
     near(&masked, &expected(ALL[0]));
     for rig in &rigs {
@@ -136,7 +136,7 @@ fn masked_rounds_give_the_models_of_clear_rounds() {
 #[test]
 fn groups_with_agreed_weights_add_up_to_the_weighted_mean_of_all() {
     let two: &[&[(u16, u64)]] = &[&[(0, 1), (1, 2), (2, 1)], &[(3, 3), (4, 2), (5, 1), (6, 4)]];
-    let (masked, _) = adopted(7, groups(two), Fault::None);
+    let (masked, _) = adopted(7, groups(two), SiloFault::None);
     near(&masked, &expected(&two.concat()));
 }
 
@@ -145,7 +145,7 @@ fn a_silo_that_is_killed_at_any_moment_sends_the_same_and_the_models_stay() {
     let whole = expected(ALL[0]);
     for (who, millis) in (0..150).map(|at| (at % 4, 40 + 21 * u64::from(at))) {
         let (after, back) = (Duration::from_millis(millis), Duration::from_millis(20));
-        let (masked, rigs) = adopted(4, groups(ALL), Fault::Killed { who, after, back });
+        let (masked, rigs) = adopted(4, groups(ALL), SiloFault::Killed { who, after, back });
         near(&masked, &whole);
         assert!(
             rigs.iter().all(|rig| secrets(rig) == 0),
@@ -160,7 +160,7 @@ fn a_silo_that_is_away_stops_its_group_and_nothing_is_used_up() {
     let (masked, rigs) = adopted(
         4,
         groups(ALL),
-        Fault::Killed {
+        SiloFault::Killed {
             who: 3,
             after,
             back,
@@ -183,7 +183,7 @@ fn what_a_silo_keeps_to_itself_is_given_to_nobody() {
         let mut silo = spawn(config(&silos.epoch, 0), surroundings).unwrap();
         sleep(Duration::from_secs(1)).await;
         let prepared = silos.rigs[0].blobs.hashes().into_iter();
-        let secret = |hash: &Hash| Prepared::is(&silos.rigs[0].blobs.get(hash).unwrap());
+        let secret = |hash: &Hash| PreparedRound::is(&silos.rigs[0].blobs.get(hash).unwrap());
         let blobs: Vec<_> = prepared.filter(secret).collect();
         assert_eq!(blobs.len(), 1);
         let NetworkEnds {

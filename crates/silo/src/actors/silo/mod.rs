@@ -25,7 +25,7 @@ use crate::activity::Activities;
 use crate::clock::Clock;
 use crate::error::Stopped;
 use crate::notice::Notice;
-use crate::rounds::Prepared;
+use crate::rounds::PreparedRound;
 use crate::run_state::{Counters, RunState};
 use crate::spans::Spans;
 use crate::surroundings::{Blobs, Pool};
@@ -144,7 +144,7 @@ impl Handler<Incoming> for SiloActor {
                 let blob = |hash: &protocol::Hash| {
                     let may = self.seat().member.may_serve(by, hash);
                     let blob = may.then(|| self.blobs.get(hash)).flatten();
-                    blob.filter(|blob| !Prepared::is(blob))
+                    blob.filter(|blob| !PreparedRound::is(blob))
                 };
                 let blobs = blobs.iter().map(blob).collect();
                 self.send(vec![Command::Serve { ticket, blobs }]);

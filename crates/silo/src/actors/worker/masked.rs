@@ -16,14 +16,11 @@ use crate::actors::messages::WorkResult;
 use crate::notice::Notice;
 use crate::record::JournalRecord;
 use crate::rounds::{
-    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, Prepared,
+    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedRound,
     check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
     transcript_bytes,
 };
 use crate::surroundings::WorkSize;
-
-/// The last final round that is being opened here.
-pub(crate) type Opening = Option<Arc<OpeningRound>>;
 
 /// Fresh random bytes for the secrets of masked rounds. Whoever sees the state later cannot compute
 /// earlier ones.
@@ -59,7 +56,7 @@ impl WorkerActor {
         let (work, job) = self.training();
         let job = move || {
             let trained = job()?;
-            let blob = blobs.to_file(Prepared::blob(&secret, &trained.document));
+            let blob = blobs.to_file(PreparedRound::blob(&secret, &trained.document));
             let hash = Hash::of(&blob);
             Ok((trained, secret, hash, blob))
         };
@@ -93,10 +90,10 @@ impl WorkerActor {
     ) -> Result<WorkResult, String> {
         let (loss, samples) = (trained.loss(), trained.samples);
         let model = trained.admitted;
-        let prepared = Prepared {
+        let prepared = PreparedRound {
             round,
             secret,
-            model: model.read_from(blob.slice(Prepared::BEGINNING..)),
+            model: model.read_from(blob.slice(PreparedRound::BEGINNING..)),
         };
         let keys = prepared.keys(&self.config)?;
         let personal = Personal::new(trained.personal);

@@ -24,7 +24,6 @@ use protocol::message::{Entry as SheetEntry, Sheet};
 use protocol::work::{Answer, Request, WorkError};
 use protocol::{Hash, MemberIndex};
 
-use masked::Opening;
 use sheet::SheetModels;
 use wants::Wants;
 
@@ -38,7 +37,7 @@ use crate::config::SiloConfig;
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
-use crate::rounds::{LastTraining, OwnState, Prepared, RoundBase};
+use crate::rounds::{LastTraining, OpeningRound, OwnState, PreparedRound, RoundBase};
 use crate::run_state::RunState;
 use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
@@ -58,10 +57,10 @@ pub(crate) struct WorkerActor {
     pub(crate) own: OwnState,
     pub(crate) trained: Option<LastTraining>,
     /// What this silo keeps to itself for the masked round under way.
-    pub(crate) prepared: Option<Arc<Prepared>>,
+    pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) secrets: MaskSecrets,
     /// The final masked round that is being opened.
-    pub(crate) opening: Opening,
+    pub(crate) opening: Option<Arc<OpeningRound>>,
     /// What rounding left out of the model contributed last, for the next one. Not durable: a silo
     /// that restarts begins without.
     pub(crate) rest: Option<Params>,

@@ -30,14 +30,14 @@ const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
 /// What a silo keeps to itself for a masked round until it is adopted: all that it sends follows from it
 /// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRound {
     pub(crate) round: u64,
     pub(crate) secret: Secret,
     /// The trained model.
     pub(crate) model: Params,
 }
 
-impl Prepared {
+impl PreparedRound {
     /// Where the document of the model begins in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
 
@@ -51,7 +51,7 @@ impl Prepared {
         [PREPARED, &secret.expose()[..], document].concat().into()
     }
 
-    /// Reads a blob that [`Prepared::blob`] made. `admit` reads the model.
+    /// Reads a blob that [`PreparedRound::blob`] made. `admit` reads the model.
     pub(crate) fn read(
         round: u64,
         blob: &Bytes,
@@ -175,7 +175,7 @@ pub(crate) fn mask(
     config: &SiloConfig,
     base: &RoundBase,
     list: &MaskedList,
-    prepared: &Prepared,
+    prepared: &PreparedRound,
 ) -> Result<MaskedVectorBytes, String> {
     let me = config.member.me;
     let own = list.sums.iter().find(|sum| sum.has(me));
@@ -348,7 +348,7 @@ pub(crate) fn combine(
         .filter(|(by, _)| held.iter().any(|(other, _)| other == by));
     let used: Vec<_> = used.cloned().collect();
     let result = seeds.and_then(|seeds| {
-        let opened = Sums::open(config, base, round, &seeds, &vector)?;
+        let opened = OpenedSums::open(config, base, round, &seeds, &vector)?;
         let settled = opened.settle(config, base, round);
         Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
     });
@@ -356,7 +356,7 @@ pub(crate) fn combine(
 }
 
 /// The sums of a round, opened and added up.
-struct Sums {
+struct OpenedSums {
     /// Σ w·v of all groups that tell something, by coordinate.
     total: Vec<i64>,
     /// Σ w of these.
@@ -364,7 +364,7 @@ struct Sums {
     notes: Vec<SumNote>,
 }
 
-impl Sums {
+impl OpenedSums {
     fn open(
         config: &SiloConfig,
         base: &RoundBase,

@@ -11,7 +11,7 @@ use super::*;
 use crate::testing::{config, epoch_with, key, model};
 
 /// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
-struct Opened {
+struct OpenedRound {
     config: SiloConfig,
     base: RoundBase,
     round: OpeningRound,
@@ -30,20 +30,20 @@ fn epoch() -> Arc<Epoch> {
     })
 }
 
-impl Opened {
+impl OpenedRound {
     /// The round after this outcome; `change` changes a masked vector before it is named.
     fn after(before: &Settled, change: impl Fn(usize, &mut Vec<u8>)) -> Self {
         let epoch = epoch();
         let configs: Vec<_> = (0..4).map(|i| config(&epoch, i)).collect();
         let base = RoundBase::new(&configs[0], before);
         let (round, plan) = (base.next(), Hash::of(b"plan"));
-        let prepared = |i: u16| Prepared {
+        let prepared = |i: u16| PreparedRound {
             round,
             secret: Secret::new([i as u8 + 1; 32]),
             model: model(f32::from(i) + 1.0),
         };
         let prepared: Vec<_> = (0..4).map(prepared).collect();
-        let ready = |(i, prepared): (usize, &Prepared)| Ready {
+        let ready = |(i, prepared): (usize, &PreparedRound)| Ready {
             member: MemberIndex(i as u16),
             keys: Keys {
                 plan,
@@ -105,7 +105,7 @@ impl Opened {
         let blobs: Vec<_> = blobs.into_iter().chain(transcripts).collect();
         let blob = |hash: &Hash| blobs.iter().find(|blob| Hash::of(blob) == *hash).cloned();
         let opening = OpeningRound::read(&configs[0], of, blob).unwrap();
-        let unlock = |(i, prepared): (usize, &Prepared)| {
+        let unlock = |(i, prepared): (usize, &PreparedRound)| {
             let keys = prepared.keys(&configs[i]).unwrap();
             (MemberIndex(i as u16), opening.unlock(&keys).unwrap())
         };
@@ -138,7 +138,7 @@ fn note(settled: &Settled) -> &MaskedNote {
 
 #[test]
 fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document() {
-    let mut opened = Opened::after(&genesis(), |_, _| {});
+    let mut opened = OpenedRound::after(&genesis(), |_, _| {});
     let whole = opened.combine();
     assert!(whole.unproven.is_empty());
     let whole = whole.result.unwrap();
@@ -161,7 +161,7 @@ fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document(
 
 #[test]
 fn a_false_unmasking_is_named_and_another_one_takes_its_place() {
-    let mut opened = Opened::after(&genesis(), |_, _| {});
+    let mut opened = OpenedRound::after(&genesis(), |_, _| {});
     let whole = opened.combine().result.unwrap().hash;
     let last = opened.unmaskings[1].1.len() - 1;
     opened.unmaskings[1].1[last] ^= 1;
@@ -180,7 +180,7 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     };
     let mut before = genesis();
     for round in 1..=3 {
-        let opened = Opened::after(&before, spoiled);
+        let opened = OpenedRound::after(&before, spoiled);
         assert!(opened.base.suspended().is_empty());
         let settled = opened.combine().result.unwrap();
         assert_eq!(settled.state, before.state);
@@ -202,10 +202,16 @@ fn wrong_streams_void_the_sum_the_models_stay_and_after_three_rounds_the_group_i
     assert!(RoundBase::new(&other, &before).suspended().is_empty());
     // A sum that tells something ends the count.
     let twice = {
-        let once = Opened::after(&genesis(), spoiled).combine().result.unwrap();
-        Opened::after(&once, spoiled).combine().result.unwrap()
+        let once = OpenedRound::after(&genesis(), spoiled)
+            .combine()
+            .result
+            .unwrap();
+        OpenedRound::after(&once, spoiled).combine().result.unwrap()
     };
-    let good = Opened::after(&twice, |_, _| {}).combine().result.unwrap();
+    let good = OpenedRound::after(&twice, |_, _| {})
+        .combine()
+        .result
+        .unwrap();
     assert_eq!(note(&good).void, [0]);
 }
 
@@ -216,13 +222,16 @@ fn a_number_beyond_reach_voids_the_sum() {
             vector[3] ^= 0x40;
         }
     };
-    let settled = Opened::after(&genesis(), far).combine().result.unwrap();
+    let settled = OpenedRound::after(&genesis(), far)
+        .combine()
+        .result
+        .unwrap();
     assert_eq!(note(&settled).sums[0].void, Some(VoidSum::Reach));
 }
 
 #[test]
 fn public_keys_that_are_no_points_or_the_identity_are_refused() {
-    let good = Opened::after(&genesis(), |_, _| {});
+    let good = OpenedRound::after(&genesis(), |_, _| {});
     let keys = good.round.list.keys.ready[0].keys.public;
     assert_eq!(check_keys(&keys), Ok(()));
     for bad in [[0; 32], [255; 32]] {
