@@ -10,7 +10,7 @@ silos = 4
 [task.table]
 data = 'diabetes'
 standardise = 'silo'
-model = 'linear'
+model = { mlp = { hidden = [4] } }
 [privacy]
 mode = 'masked'
 [strategy]

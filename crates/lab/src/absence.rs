@@ -23,7 +23,7 @@ pub struct AbsenceAttack {
     pub scenario: String,
     /// The institutions.
     pub silos: Vec<String>,
-    /// All rounds but the last, in order.
+    /// All rounds but the first, whose start no round gives, and the last, in order.
     pub rounds: Vec<AbsenceRound>,
 }
 

@@ -69,6 +69,11 @@ impl References {
             ),
         ];
         let study = &participation.study;
+        // They are what the laboratory can compute, not what members would see.
+        let scenario = &Scenario {
+            privacy: None,
+            ..scenario.clone()
+        };
         for (kind, config) in wanted {
             if config == *strategy {
                 all.itself = Some(kind);

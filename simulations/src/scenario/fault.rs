@@ -128,6 +128,8 @@ enum RawPhase {
     Waiting,
     /// The lead collects contributions.
     Collecting,
+    /// In masked rounds: the lead waits for masked vectors.
+    Masking,
     /// The members measure each other's models.
     Scoring,
     /// The members sign for the sheet.
@@ -145,6 +147,7 @@ impl From<RawPhase> for Moment {
         Self::Phase(match phase {
             RawPhase::Waiting => Phase::Waiting,
             RawPhase::Collecting => Phase::Collecting,
+            RawPhase::Masking => Phase::Masking,
             RawPhase::Scoring => Phase::Scoring,
             RawPhase::Including => Phase::Including,
             RawPhase::Deciding => Phase::Deciding,

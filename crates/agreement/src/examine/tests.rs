@@ -402,6 +402,9 @@ fn an_institution_is_added_up_with_the_same_ones_for_good() {
         .iter()
         .map(|silo| silo.name.clone())
         .collect();
+    let mut before = names[..3].to_vec();
+    before.sort();
+    let before = before.join(", ");
     let [a, b, c, d] = [0, 1, 2, 3].map(|at: usize| names[at].as_str());
     let three = group(&[(a, 1), (b, 2), (c, 2)]);
     let old = Agreement::parse("f.toml", &masked(&three)).unwrap();
@@ -419,6 +422,6 @@ fn an_institution_is_added_up_with_the_same_ones_for_good() {
     ] {
         let why = examined(&other).err().unwrap().to_string();
         assert!(why.contains("with others than before"), "{why}");
-        assert!(why.contains(&format!("({a}, {b}, {c} before)")), "{why}");
+        assert!(why.contains(&format!("({before} before)")), "{why}");
     }
 }

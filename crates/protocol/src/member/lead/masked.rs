@@ -148,17 +148,25 @@ impl Leading<'_> {
             self.issue_masked_sheet(list, held);
             return Ok(());
         }
-        let due = self.timing().vectors_due(gathering);
+        let (due, over) = self.timing().vectors_due(gathering);
         let answered = held.len() + wrong.len() == authors.len();
         if !answered && self.now < due {
             return Ok(());
         }
+        // Whose vector is on its way to this lead is not silent.
+        let sent: Vec<_> = gathering.vectors.keys().copied().collect();
+        let coming = |author: &MemberIndex| {
+            let right = !wrong.iter().any(|(by, _)| by == author);
+            self.now < over && right && sent.contains(author)
+        };
+        let stays: Vec<_> = authors.iter().copied().filter(coming).collect();
         let round = self.round.number;
         for (author, reason) in wrong {
             self.out.refuse(author, round, Refusal::Work(reason));
         }
         let has = |author: &MemberIndex| held.iter().any(|entry| entry.member == *author);
-        let silent: Vec<_> = authors.into_iter().filter(|author| !has(author)).collect();
+        let gone = |author: &MemberIndex| !has(author) && !stays.contains(author);
+        let silent: Vec<_> = authors.into_iter().filter(gone).collect();
         self.list_without(&list, silent, Omission::Vector)
     }
 
@@ -295,11 +303,18 @@ fn alone(author: MemberIndex, vector: &MaskedVector) -> MaskedSheet {
 }
 
 impl Timing<'_> {
-    /// When missing vectors are not waited for any longer.
-    pub(super) fn vectors_due(&self, gathering: &Gathering) -> Time {
+    /// When members that have sent no vector are not waited for any longer, and when vectors that were sent
+    /// and are not here are not.
+    pub(super) fn vectors_due(&self, gathering: &Gathering) -> (Time, Time) {
+        let over = self.masked_over(gathering.since);
         let silent = authors(&gathering.list).into_iter();
         let silent = silent.filter(|by| !gathering.vectors.contains_key(by));
-        self.masked_due(silent, gathering.since)
+        let silent: Vec<_> = silent.collect();
+        if silent.is_empty() {
+            (over, over)
+        } else {
+            (self.masked_due(silent.into_iter(), gathering.since), over)
+        }
     }
 
     /// When missing signatures for a sheet of masked vectors are not waited for any longer.
@@ -312,19 +327,26 @@ impl Timing<'_> {
         self.masked_due(silent, sealing.since)
     }
 
-    /// Patience (at least D) after `since`, or D if all who are silent are excused. Later lists of a view
-    /// are waited for as long as the slowest answer to the first one took, at least D.
+    /// When these silent members are not waited for any longer: after D if all are excused and this is the
+    /// first list of the view.
     fn masked_due(&self, mut silent: impl Iterator<Item = MemberIndex>, since: Time) -> Time {
+        let first = self.lead.is_none_or(|lead| lead.reissues == 0);
+        if first && silent.all(|member| self.waiting().excused(member)) {
+            since + self.phase()
+        } else {
+            self.masked_over(since)
+        }
+    }
+
+    /// Patience (at least D) after `since`. Later lists of a view are waited for as long as the slowest
+    /// answer to the first one took, at least D.
+    fn masked_over(&self, since: Time) -> Time {
         let phase = self.phase();
         let lead = self.lead.filter(|lead| lead.reissues > 0);
-        let later = lead.and_then(|lead| lead.slowest);
-        if let Some(slowest) = later {
-            return since + slowest.max(phase);
-        }
-        if silent.all(|member| self.waiting().excused(member)) {
-            since + phase
-        } else {
-            since + phase.max(self.config.epoch.patience())
-        }
+        let longest = match lead.and_then(|lead| lead.slowest) {
+            Some(slowest) => slowest,
+            None => self.config.epoch.patience(),
+        };
+        since + longest.max(phase)
     }
 }

@@ -299,7 +299,10 @@ impl Timing<'_> {
                 signed,
                 ..
             }) => vec![self.inclusions_due(&sheet.entries, signed, *since)],
-            Some(Stage::Masking(gathering)) => vec![self.vectors_due(gathering)],
+            Some(Stage::Masking(gathering)) => {
+                let (due, over) = self.vectors_due(gathering);
+                vec![due, over]
+            }
             Some(Stage::Sealing(sealing)) => vec![self.seals_due(sealing)],
             _ => Vec::new(),
         }
