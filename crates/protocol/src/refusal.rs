@@ -215,7 +215,9 @@ pub enum Refusal {
     },
     /// This member leads and may not leave out as many members as failed to answer.
     #[error(
-        "{missing} members {reason}, and without them the round cannot reach its minimum or too many were left out before"
+        "{missing} member{} {reason}, and without them the round cannot reach its minimum or too many were left \
+         out before",
+        if *missing == 1 { "" } else { "s" }
     )]
     TooFewLeft {
         /// How many did not answer.
