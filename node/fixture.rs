@@ -1,9 +1,21 @@
 //! Keys, members and agreements of tests.
 #![allow(clippy::unwrap_used)]
 
+use std::fmt::Write;
+use std::fs;
+use std::sync::Arc;
+
+use agreement::Agreement;
+use protocol::certificate::{Certificate, Verdict};
 use protocol::charter::{Charter, Genesis, Privacy, Rotation, Verification};
+use protocol::identity::Signature;
+use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
 use protocol::roster::Silo;
-use protocol::{Epoch, Hash, SecretKey};
+use protocol::{Epoch, Epochs, Hash, SecretKey};
+use tempfile::TempDir;
+
+use crate::identity;
+use crate::institution::Institution;
 
 /// The key of this number.
 pub(crate) fn key(number: u8) -> SecretKey {
@@ -43,4 +55,97 @@ pub(crate) fn charter() -> Charter {
 /// The first epoch of these members.
 pub(crate) fn epoch(silos: Vec<Silo>, charter: Charter) -> Epoch {
     Epoch::first(&Genesis { silos, charter }).unwrap()
+}
+
+/// The epochs of a journal after these amendments, which came into force before any round, with
+/// signatures of nobody.
+pub(crate) fn amended(
+    first: &Arc<Epoch>,
+    amendments: impl IntoIterator<Item = Amendment>,
+) -> Epochs {
+    let mut epochs = Epochs {
+        former: Vec::new(),
+        now: first.clone(),
+        records: Vec::new(),
+    };
+    for amendment in amendments {
+        let epoch = epochs.now;
+        let quorum = epoch.roster.members().take(epoch.roster.quorum());
+        let approval = |by| Approval {
+            by,
+            number: 1,
+            signature: Signature::from_bytes(&[0; 64]),
+        };
+        let change = Change {
+            amendment,
+            after: epoch.began,
+            approvals: quorum.map(approval).collect::<Vec<_>>().into(),
+        };
+        let block = Block {
+            epoch: epoch.id,
+            view: 1,
+            parent: epoch.id,
+            content: Content::Change(Box::new(change)),
+        };
+        let proof = Certificate {
+            view: 1,
+            verdict: Verdict::Final(block.hash()),
+            votes: Vec::new().into(),
+        };
+        epochs.now = Arc::new(epoch.next(&block).unwrap());
+        let blocks = vec![block];
+        epochs.former.push((epoch, Passage { blocks, proof }));
+    }
+    epochs
+}
+
+/// The agreement of four clinics.
+pub(crate) const EXAMPLE: &str = include_str!("../examples/federation.toml");
+/// The key of north in the example.
+const NORTH: &str = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
+
+/// North of the example, with rows of its own, whose node has not run yet.
+pub(crate) struct North {
+    /// Holds its files; `rows.csv` are the rows.
+    pub(crate) folder: TempDir,
+    pub(crate) institution: Institution,
+}
+
+impl North {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("federation.toml"), Self::text(&[])).unwrap();
+        let mut rows = "age,severity,ward,days\n".to_owned();
+        for row in 0..40 {
+            let ward = ["general", "intensive"][row % 2];
+            let (age, severity) = (20 + row, row % 5);
+            writeln!(rows, "{age},{severity},{ward},{}", 3 + row % 7).unwrap();
+        }
+        fs::write(at("rows.csv"), rows).unwrap();
+        identity::write(&at("identity.key"), &key(9)).unwrap();
+        let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
+                    listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
+        fs::write(at("silo.toml"), silo).unwrap();
+        let institution = Institution::load(&at("silo.toml")).unwrap();
+        Self {
+            folder,
+            institution,
+        }
+    }
+
+    /// The text of the example with north's key and these edits.
+    pub(crate) fn text(edits: &[(&str, &str)]) -> String {
+        let mut text = EXAMPLE.replace(NORTH, &key(9).public().to_string());
+        for (from, to) in edits {
+            assert!(text.contains(from), "the example has no {from:?}");
+            text = text.replacen(from, to, 1);
+        }
+        text
+    }
+
+    /// The agreement of this text, as it is read.
+    pub(crate) fn agreement(edits: &[(&str, &str)]) -> Agreement {
+        Agreement::parse("f.toml", &Self::text(edits)).unwrap_or_else(|error| panic!("{error}"))
+    }
 }

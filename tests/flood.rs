@@ -1,5 +1,5 @@
-//! One member floods the others with messages of many kinds. Their rounds continue, and their logs and
-//! memory stay bounded. Three real processes, and an attacker that is a mesh
+//! One member, or one that was evicted, floods the others with messages of many kinds. Their rounds continue,
+//! and their logs and memory stay bounded. Three real processes, and an attacker that is a mesh
 //! node with the key of the fourth member.
 //!
 //! Prints the figures beside those of the same federation without a flood:
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nodes::{Demo, TestNodes, log, scenario};
+use nodes::{Demo, TestNodes, log, output, scenario};
 use rota::mesh::{self, Acceptance, BlobRequest, Command, Config, Event};
 use rota::node::institution::Institution;
 use rota::protocol::certificate::{Certificate, Checked, Verdict, Vote};
@@ -28,8 +28,10 @@ use rota::protocol::charter::Checkpoint;
 use rota::protocol::envelope::{self, seal, seal_evidence};
 use rota::protocol::evidence::Evidence;
 use rota::protocol::message::{
-    Amendment, Block, Body, Change, Confirmation, Content, Passage, Phase, Standing,
+    Amendment, Block, Body, Change, Confirmation, Confirmed, Content, Passage, Phase, Recovery,
+    Standing,
 };
+use rota::protocol::recovery::{resume_point, set};
 use rota::protocol::{Epoch, Hash, MemberIndex, SecretKey};
 
 /// What the attacker does.
@@ -63,9 +65,15 @@ enum FloodKind {
     OtherEpochs,
     /// Frames of epochs that nobody knows, of as many bytes as gossip carries.
     LargeOfOtherEpochs,
+    /// Forged proofs that the others went on without one of them.
+    Recoveries,
+    /// Proofs that it went on alone, each another one, with its own signatures.
+    RecoveriesAlone,
+    /// From a former member: questions and words of the epoch that is over for it, and garbage.
+    Former,
 }
 
-const FLOODS: [FloodKind; 14] = [
+const FLOODS: [FloodKind; 17] = [
     FloodKind::Evidence,
     FloodKind::Sync,
     FloodKind::Progress,
@@ -80,6 +88,9 @@ const FLOODS: [FloodKind; 14] = [
     FloodKind::Confirmations,
     FloodKind::OtherEpochs,
     FloodKind::LargeOfOtherEpochs,
+    FloodKind::Recoveries,
+    FloodKind::RecoveriesAlone,
+    FloodKind::Former,
 ];
 
 const SCENARIO: &str = "name = 'flood'
@@ -210,6 +221,38 @@ fn forged(epoch: &Epoch, me: MemberIndex, number: u64) -> bytes::Bytes {
     envelope::seal_passage(epoch, &Passage { blocks, proof })
 }
 
+/// The proof of a recovery without these members, different for every number: all signatures are by `key`.
+fn recovery(epoch: &Epoch, key: &SecretKey, lost: Vec<MemberIndex>, number: u64) -> Passage {
+    let standing = Standing {
+        number,
+        lost: lost.clone(),
+        adopted: epoch.began,
+        view: 0,
+        block: epoch.id,
+        notarised: 0,
+    };
+    let rest = epoch.roster.members();
+    let rest: Vec<_> = rest.filter(|member| !lost.contains(member)).collect();
+    let set = set(rest.iter().map(|&by| (by, &standing)));
+    let confirmed = |by: MemberIndex| {
+        let sign = |body: Body| seal(epoch, key, 0, 0, by, body).0.signature;
+        Confirmed {
+            by,
+            standing: standing.clone(),
+            signature: sign(Body::Standing(Box::new(standing.clone()))),
+            number,
+            confirmation: sign(Body::Confirmation(Box::new(Confirmation { number, set }))),
+        }
+    };
+    let point = resume_point(epoch, [&standing]).unwrap();
+    let standings = rest.into_iter().map(confirmed).collect();
+    let block = Recovery::block(epoch, &lost, &point, standings, Vec::new());
+    Passage {
+        blocks: vec![block],
+        proof: Recovery::no_proof(epoch),
+    }
+}
+
 /// A sync request for the whole chain, different for every nonce.
 fn question(nonce: u64) -> Body {
     let (after, from) = (0, 1);
@@ -219,6 +262,15 @@ fn question(nonce: u64) -> Body {
         missing: None,
         nonce,
     }
+}
+
+/// Bytes that are no message.
+fn garbage(number: u64) -> bytes::Bytes {
+    let mut hash = blake3::Hasher::new();
+    hash.update(&number.to_le_bytes());
+    let mut garbage = vec![0; 1000 + (number as usize % 40) * 1000];
+    hash.finalize_xof().fill(&mut garbage);
+    garbage.into()
 }
 
 async fn attack(
@@ -275,13 +327,20 @@ async fn attack(
             FloodKind::Sync => sealed(&key, 0, question(number)),
             FloodKind::Progress => sealed(&key, view, progress),
             FloodKind::Signatures => sealed(&other, view, progress),
-            FloodKind::Garbage => {
-                let mut hash = blake3::Hasher::new();
-                hash.update(&number.to_le_bytes());
-                let mut garbage = vec![0; 1000 + (number as usize % 40) * 1000];
-                hash.finalize_xof().fill(&mut garbage);
-                garbage.into()
+            FloodKind::Garbage => garbage(number),
+            FloodKind::Recoveries => {
+                let passage = recovery(&epoch, &other, vec![victims[0]], number);
+                envelope::seal_passage(&epoch, &passage)
             }
+            FloodKind::RecoveriesAlone => {
+                let passage = recovery(&epoch, &key, victims.clone(), number);
+                envelope::seal_passage(&epoch, &passage)
+            }
+            FloodKind::Former => match number % 3 {
+                0 => sealed(&key, 0, question(number)),
+                1 => sealed(&key, view, progress),
+                _ => garbage(number),
+            },
             FloodKind::Large => large.clone(),
             FloodKind::Passages => forged(&epoch, me, number),
             FloodKind::Amendments
@@ -316,6 +375,9 @@ async fn attack(
             FloodKind::Passages,
             FloodKind::OtherEpochs,
             FloodKind::LargeOfOtherEpochs,
+            FloodKind::Recoveries,
+            FloodKind::RecoveriesAlone,
+            FloodKind::Former,
         ];
         if published.contains(&flood) {
             let frame = frame.clone();
@@ -374,6 +436,28 @@ impl Field {
         field
     }
 
+    /// The three evict the fourth.
+    fn evict(&self) {
+        let run = |node: usize, words: &[&str]| {
+            let config = self.nodes.configs[node].to_str().unwrap();
+            output(&[&["federation"], words, &["--config", config, "--yes"]].concat())
+        };
+        let proposed = run(0, &["evict", &self.name]);
+        let said = String::from_utf8(proposed.stdout).unwrap();
+        let amendment = said.lines().next().unwrap();
+        let amendment = amendment.strip_prefix("amendment ").unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        for node in 1..3 {
+            // It may not know of it yet.
+            while !run(node, &["approve", amendment]).status.success() {
+                assert!(Instant::now() < end, "{}", self.nodes.tails());
+                thread::sleep(Duration::from_millis(200));
+            }
+        }
+        self.nodes.until(0, "epoch", 60);
+        self.nodes.until(0, "final", 60);
+    }
+
     fn logged(&self) -> u64 {
         let size = |config| fs::metadata(log(config)).map_or(0, |file| file.len());
         self.nodes.configs.iter().map(|config| size(config)).sum()
@@ -415,6 +499,9 @@ impl Field {
 /// Measures without a flood and during it. Also returns the number of messages of the flood.
 fn compare(flood: FloodKind, [before, during]: [f64; 2]) -> (Window, Window, u64) {
     let field = Field::new(&format!("flood-{flood:?}").to_lowercase());
+    if flood == FloodKind::Former {
+        field.evict();
+    }
     let attacker = FloodingNode::start(&field.fourth, flood);
     // Waits until all nodes are connected.
     field.watch(3.0);
@@ -453,7 +540,7 @@ fn measure_the_cost_of_every_flood() {
     let seconds = f64::from(number("ROTA_FLOOD_SECONDS", 20));
     let runs = usize::from(number("ROTA_FLOOD_RUNS", 3).max(1));
     println!(
-        "flood        messages  undisturbed  flooded  part   lines  log bytes  MiB before, after"
+        "flood              messages  undisturbed  flooded  part   lines  log bytes  MiB before, after"
     );
     for flood in FLOODS {
         let mut all: Vec<_> = (0..runs)
@@ -462,7 +549,7 @@ fn measure_the_cost_of_every_flood() {
         all.sort_by(|(q, d, _), (r, e, _)| (d.rounds / q.rounds).total_cmp(&(e.rounds / r.rounds)));
         let (quiet, disturbed, said) = all[runs / 2];
         println!(
-            "{:<12} {said:>8}  {:>9.2}/s  {:>5.2}/s  {:>3.0}%  {:>5}  {:>9}  {:>6.0} {:>6.0}",
+            "{:<18} {said:>8}  {:>9.2}/s  {:>5.2}/s  {:>3.0}%  {:>5}  {:>9}  {:>6.0} {:>6.0}",
             format!("{flood:?}"),
             quiet.rounds,
             disturbed.rounds,

@@ -306,6 +306,20 @@ fn an_older_copy_of_the_whole_log_beside_the_newest_journal_is_named() {
     assert!(found.contains("lines of the audit log are gone"), "{found}");
 }
 
+#[test]
+fn a_log_that_is_gone_is_noticed_where_the_journal_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path(), 10, 5);
+    fs::remove_dir_all(folder.path().join(AUDIT)).unwrap();
+    let said = checked(folder.path()).unwrap_err();
+    assert!(said.contains("it is gone, and the journal"), "{said}");
+    // A journal that names none may have none beside it.
+    let other = tempfile::tempdir().unwrap();
+    drop(journal(other.path()));
+    let said = checked(other.path()).unwrap_err();
+    assert!(said.starts_with("there is no audit log"), "{said}");
+}
+
 /// What is put back together is older and whole; only other members can tell.
 #[test]
 fn a_log_and_a_journal_that_are_put_back_together_are_not_noticed_here() {

@@ -191,10 +191,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::sync::Arc;
 
-    use protocol::certificate::{Certificate, Verdict};
-    use protocol::charter::Checkpoint;
-    use protocol::identity::Signature;
-    use protocol::message::{Amendment, Approval, Block, Change, Content, Passage};
+    use protocol::message::Amendment;
     use protocol::{MemberIndex, SecretKey};
 
     use super::*;
@@ -211,41 +208,7 @@ mod tests {
         let mut amendment = Amendment::leaving(&first, MemberIndex(3));
         (amendment.silos[1].key, amendment.silos[2].key) = (key(11), key(12));
         amendment.stolen = vec![key(2)];
-        let after = Checkpoint {
-            round: 0,
-            block: first.id,
-            outcome: first.charter.start,
-        };
-        let approvals = [0, 1, 3].map(|by| Approval {
-            by: MemberIndex(by),
-            number: 1,
-            signature: Signature::from_bytes(&[0; 64]),
-        });
-        let approvals = approvals.into();
-        let block = Block {
-            epoch: first.id,
-            view: 1,
-            parent: first.id,
-            content: Content::Change(Box::new(Change {
-                amendment,
-                after,
-                approvals,
-            })),
-        };
-        let proof = Certificate {
-            view: 1,
-            verdict: Verdict::Final(block.hash()),
-            votes: Vec::new().into(),
-        };
-        let now = Arc::new(first.next(&block).unwrap());
-        let blocks = vec![block];
-        let former = vec![(first.clone(), Passage { blocks, proof })];
-        let records = Vec::new();
-        let epochs = Epochs {
-            former,
-            now,
-            records,
-        };
+        let epochs = fixture::amended(&first, [amendment]);
         assert_eq!(guests(&epochs), [key(1), key(3)]);
     }
 }

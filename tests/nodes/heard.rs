@@ -24,13 +24,17 @@ impl Heard {
         }
     }
 
-    /// The next event of this kind of a node, which may have come before; fails after a minute.
+    /// The next event of this kind of a node, which may have come before; fails after a minute without
+    /// any event, and after three in which others came.
     pub(crate) fn until(&mut self, node: usize, event: &str) -> Value {
+        let end = Instant::now() + Duration::from_secs(180);
         loop {
             let line = self.next(node, event);
             if line["event"] == event {
                 return line;
             }
+            let late = Instant::now() > end;
+            assert!(!late, "no {event:?} of node {node}\n{}", self.nodes.tails());
         }
     }
 

@@ -1,7 +1,10 @@
 //! Members that others remove while they run: one is evicted, and another one's key is replaced because
 //! somebody stole it.
 
+use std::collections::BTreeSet;
+
 use super::amended::{Heard, changes, id, says};
+use super::status::status;
 use super::*;
 
 /// A federation with more rounds than a test waits for.
@@ -47,6 +50,22 @@ fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
     }
     let after = rest(&mut nodes, 3);
     assert_eq!(nodes.nodes.code(3), 0);
+    for (node, config) in demo.configs[..3].iter().enumerate() {
+        let (code, status, said) = status(config);
+        assert_eq!(code, 0, "{said}");
+        let others: Vec<_> = (0..3).filter(|other| *other != node).collect();
+        let others: Vec<_> = others
+            .iter()
+            .map(|other| format!("silo {}", other + 1))
+            .collect();
+        let peers: Vec<_> = status["peers"].as_array().unwrap().iter().collect();
+        let names: Vec<_> = peers
+            .iter()
+            .map(|peer| peer["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, others, "{status:#}");
+        assert_eq!(status["federation"]["members"], 3, "{status:#}");
+    }
     for line in after {
         for event in ["epoch", "final", "adopted"] {
             assert_ne!(line["event"], event, "{line}");
@@ -76,6 +95,32 @@ fn an_evicted_member_is_told_and_hears_nothing_of_later_rounds() {
     let change = own.iter().position(|block| !block["change"].is_null());
     assert_eq!(rounds(&own[change.unwrap() + 1..]), 0, "{own:#?}");
     assert!(rounds(&all[at + 1..]) > 0, "{all:#?}");
+    // Of the rounds that followed, and of the one that the change interrupted, the others told only each
+    // other.
+    let before = all[..at]
+        .iter()
+        .rev()
+        .find_map(|block| block["round"].as_u64());
+    let later = |line: &&Value| line["round"].as_u64() > before.map(|round| round + 1);
+    for (node, config) in demo.configs[..3].iter().enumerate() {
+        let state = config.with_file_name("state");
+        let audit = good(&["audit", "--json", state.to_str().unwrap()]);
+        let lines: Vec<Value> = audit
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let told: BTreeSet<_> = lines
+            .iter()
+            .filter(later)
+            .map(|line| line["to"].as_str().unwrap())
+            .collect();
+        let allowed = ["all", "silo 1", "silo 2", "silo 3"];
+        assert!(!told.is_empty(), "{node}: {audit}");
+        assert!(
+            told.iter().all(|to| allowed.contains(to)),
+            "{node}: {told:?}"
+        );
+    }
 }
 
 #[test]

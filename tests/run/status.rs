@@ -16,7 +16,7 @@ fn patients(name: &str) -> Demo {
     )
 }
 
-fn status(config: &Path) -> (i32, Value, String) {
+pub(super) fn status(config: &Path) -> (i32, Value, String) {
     let asked = output(&["status", "--json", "--config", config.to_str().unwrap()]);
     let document = serde_json::from_slice(&asked.stdout).unwrap_or_default();
     (asked.status.code().unwrap(), document, text(&asked.stderr))

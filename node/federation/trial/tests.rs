@@ -1,65 +1,22 @@
 #![allow(clippy::unwrap_used)]
 
-use std::fmt::Write;
 use std::fs;
 
 use agreement::AmendError;
 use protocol::SecretKey;
 use silo::{Blobs, Journal};
 use store::{OpenedStore, Owner};
-use tempfile::TempDir;
 
 use super::*;
-use crate::identity;
-
-const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
-/// The key of north in the example.
-const NORTH: &str = "8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c";
-
-/// North with rows of its own, whose node has not run yet.
-struct North {
-    folder: TempDir,
-    institution: Institution,
-}
-
-fn key() -> SecretKey {
-    SecretKey::from_bytes(&[9; 32])
-}
-
-/// The example with north's key.
-fn text() -> String {
-    EXAMPLE.replace(NORTH, &key().public().to_string())
-}
+use crate::fixture::{EXAMPLE, North};
 
 impl North {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        fs::write(at("federation.toml"), text()).unwrap();
-        let mut rows = "age,severity,ward,days\n".to_owned();
-        for row in 0..40 {
-            let ward = ["general", "intensive"][row % 2];
-            let (age, severity) = (20 + row, row % 5);
-            writeln!(rows, "{age},{severity},{ward},{}", 3 + row % 7).unwrap();
-        }
-        fs::write(at("rows.csv"), rows).unwrap();
-        identity::write(&at("identity.key"), &key()).unwrap();
-        let silo = "federation = \"federation.toml\"\nidentity = \"identity.key\"\nstate = \"state\"\n\
-                    listen = [\"/ip4/127.0.0.1/tcp/4001\"]\n[data.rows]\nfiles = [\"rows.csv\"]\n";
-        fs::write(at("silo.toml"), silo).unwrap();
-        let institution = Institution::load(&at("silo.toml")).unwrap();
-        Self {
-            folder,
-            institution,
-        }
-    }
-
     /// Has adopted a round whose only model has this layout, and these values everywhere.
     fn adopted(self, round: u64, layout: &Arc<Layout>, value: f32) -> Self {
         let owner = Owner {
             federation: self.institution.agreement.epoch.federation,
             me: self.institution.me,
-            key: key(),
+            key: self.institution.key.clone(),
         };
         let opened = store::open(&self.institution.state, &owner, 1 << 20).unwrap();
         let OpenedStore {
@@ -102,17 +59,8 @@ impl North {
 
     /// What would keep north from living under its agreement with these edits, as they are read.
     fn tried(&self, edits: &[(&str, &str)]) -> Vec<String> {
-        tried(&self.institution, &edited(edits))
+        tried(&self.institution, &North::agreement(edits))
     }
-}
-
-fn edited(edits: &[(&str, &str)]) -> Agreement {
-    let mut text = text();
-    for (from, to) in edits {
-        assert!(text.contains(from), "the example has no {from:?}");
-        text = text.replacen(from, to, 1);
-    }
-    Agreement::parse("f.toml", &text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn one(found: Vec<String>) -> String {

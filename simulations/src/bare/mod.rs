@@ -60,7 +60,8 @@ pub struct BareOptions {
     pub recoveries: bool,
     /// Whether people err. Those who say who is gone name the wrong members, once or several times,
     /// each different ones at different times, before they name the right ones, and some again
-    /// afterwards. Those who approve changes do it late, twice, withdraw that and approve again; and
+    /// afterwards; and perhaps one more member is gone for good meanwhile, so that they go back on what
+    /// they have confirmed with it. Those who approve changes do it late, twice, withdraw that and approve again; and
     /// proposers show them other bytes under the same words.
     pub errors: bool,
     /// The groups of masked rounds, each of these members; empty: models are in clear.

@@ -26,6 +26,8 @@ pub(super) struct EpochRun {
     pub(super) nodes: Vec<usize>,
     /// The sealed proof of its end.
     passage: Option<Bytes>,
+    /// The nodes in whose journals its beginning is.
+    reached: BTreeSet<usize>,
 }
 
 impl Simulator<'_> {
@@ -88,6 +90,7 @@ impl Simulator<'_> {
             epoch,
             nodes,
             passage: None,
+            reached: BTreeSet::new(),
         });
     }
 
@@ -96,21 +99,32 @@ impl Simulator<'_> {
         let from = self.nodes[at].epoch;
         let next = self.epochs[from].epoch.next(&passage.blocks[0]);
         let next = next.map_err(|why| FailureKind::Chains(why.to_string()))?;
-        match self.epochs.get(from + 1) {
-            None => {
-                self.check_recovery(passage)?;
-                self.check_words(from, passage)?;
-                let frame = envelope::seal_passage(&self.epochs[from].epoch, passage);
-                self.epochs[from].passage = Some(frame);
-                self.add_epoch(Arc::new(next));
-                Ok(())
+        let known = self.epochs.get(from + 1).map(|known| known.epoch.id);
+        if known != Some(next.id) {
+            match known {
+                Some(_) if self.is_lost(from + 1) => self.epochs.truncate(from + 1),
+                Some(id) => {
+                    return Err(FailureKind::Chains(format!(
+                        "epoch {from} ended with block {id} and with block {}",
+                        next.id
+                    )));
+                }
+                None => {}
             }
-            Some(known) if known.epoch.id == next.id => Ok(()),
-            Some(known) => Err(FailureKind::Chains(format!(
-                "epoch {from} ended with block {} and with block {}",
-                known.epoch.id, next.id
-            ))),
+            self.check_recovery(passage)?;
+            self.check_words(from, passage)?;
+            let frame = envelope::seal_passage(&self.epochs[from].epoch, passage);
+            self.epochs[from].passage = Some(frame);
+            self.add_epoch(Arc::new(next));
         }
+        self.epochs[from + 1].reached.insert(at);
+        Ok(())
+    }
+
+    /// Whether all that have reached this epoch are gone for good, so that nobody else learns of it.
+    fn is_lost(&self, epoch: usize) -> bool {
+        let mut reached = self.epochs[epoch].reached.iter();
+        reached.all(|at| self.nodes[*at].given_up && self.nodes[*at].away)
     }
 
     /// The epoch of a node's member is over.

@@ -44,6 +44,7 @@ use epochs::EpochRun;
 use lost_journals::LostJournals;
 use masked::Unsettled;
 use people::ApprovalOrder;
+use recoveries::Wish;
 use scripted::MemberKill;
 
 struct BareNode {
@@ -70,8 +71,8 @@ struct BareNode {
     given_up: bool,
     /// Whether the node cannot start.
     away: bool,
-    /// What the node's institution last said of members that are gone: in which epoch, and which nodes.
-    wish: Option<(usize, Vec<usize>)>,
+    /// What the node's institution last said of members that are gone.
+    wish: Option<Wish>,
     /// When this node last answered another in another epoch, by node.
     answered: BTreeMap<usize, Time>,
     /// The last reason why it refused something or voted against a view.
@@ -169,10 +170,12 @@ enum BareEvent {
     Vanish(usize),
     /// A node that stopped is back.
     Return(usize),
-    /// An institution wants to go on without these nodes.
+    /// An institution wants to go on without these nodes. `abandon`: also if its node has confirmed to go
+    /// on with some of them.
     Recover {
         node: usize,
         lost: Vec<usize>,
+        abandon: bool,
     },
     /// The node of a new member, or of one with a new key, connects to a member that waits for it.
     Arrives {
@@ -378,18 +381,12 @@ impl<'a> Simulator<'a> {
                     Ok(())
                 }
             }
-            BareEvent::Recover { node, lost } => self.told_to_recover(node, lost),
+            BareEvent::Recover {
+                node,
+                lost,
+                abandon,
+            } => self.told_to_recover(node, lost, abandon),
         }
-    }
-
-    /// An institution tells its node to go on without others.
-    fn told_to_recover(&mut self, node: usize, lost: Vec<usize>) -> Result<(), FailureKind> {
-        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
-        // Where a node has gone on, its institution sees that and says nothing more.
-        if self.nodes[node].epoch == 0 {
-            self.nodes[node].wish = Some((0, lost));
-        }
-        self.recover(node)
     }
 
     fn play(&mut self, fault: ScriptedFault) -> Result<(), FailureKind> {

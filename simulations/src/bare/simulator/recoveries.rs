@@ -20,6 +20,21 @@ const REPLAYED: f64 = 0.3;
 /// Shortest and longest time until then.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
+/// Shortest time until institutions go back on what their nodes have confirmed with a member that is
+/// gone: until then what it sent last may be under way.
+const SURE: Duration = Duration::from_secs(5);
+
+/// What an institution last said of members that are gone.
+#[derive(Debug, Clone)]
+pub(super) struct Wish {
+    /// The epoch in which it said so.
+    epoch: usize,
+    /// The nodes.
+    lost: Vec<usize>,
+    /// Whether it says so in every epoch, also if its node has confirmed to go on with some of them.
+    abandon: bool,
+}
+
 impl Simulator<'_> {
     /// Draws who is gone from when on, who of them comes back, and when the others decide to go on.
     pub(super) fn plan_recovery(&mut self) {
@@ -31,6 +46,8 @@ impl Simulator<'_> {
         let fewest = n - quorum + 1;
         let remaining = all.split_off(fewest + random.below(n - fewest));
         let gone = all.clone();
+        let others = remaining.clone();
+        let mut last = Duration::ZERO;
         let (mut decided, mut back) = (Duration::ZERO, 0);
         for at in all {
             let from = random.span(Duration::ZERO, LONGEST);
@@ -56,17 +73,70 @@ impl Simulator<'_> {
                 }
             }
             for lost in says {
-                self.decided = self.decided.max(Time::ZERO + after);
-                self.schedule(after, BareEvent::Recover { node: at, lost });
+                last = last.max(after);
+                self.tell_later(after, at, (lost, false));
                 after += random.span(Duration::ZERO, LONGEST);
             }
         }
+        if self.options.errors && others.len() > 1 && random.chance(0.3) {
+            self.plan_another_loss(&mut random, (gone, others), (decided, last));
+        }
+    }
+
+    /// One more member is gone for good, while the others say whom they go on without from `decided` to
+    /// `last`. Perhaps they have confirmed to go on with it, and it has not, so they go back on that.
+    fn plan_another_loss(
+        &mut self,
+        random: &mut Random,
+        (gone, mut others): (Vec<usize>, Vec<usize>),
+        (decided, last): (Duration, Duration),
+    ) {
+        let late = others.swap_remove(random.below(others.len()));
+        let from = random.span(decided, last + LONGEST / 4);
+        self.schedule(from, BareEvent::Vanish(late));
+        let lost = [gone, vec![late]].concat();
+        for at in others {
+            let after = last.max(from) + SURE + random.span(Duration::ZERO, LONGEST);
+            self.tell_later(after, at, (lost.clone(), true));
+        }
+    }
+
+    /// An institution will tell its node to go on without others.
+    fn tell_later(&mut self, after: Duration, node: usize, (lost, abandon): (Vec<usize>, bool)) {
+        self.decided = self.decided.max(Time::ZERO + after);
+        let told = BareEvent::Recover {
+            node,
+            lost,
+            abandon,
+        };
+        self.schedule(after, told);
+    }
+
+    /// An institution tells its node to go on without others.
+    pub(super) fn told_to_recover(
+        &mut self,
+        node: usize,
+        lost: Vec<usize>,
+        abandon: bool,
+    ) -> Result<(), FailureKind> {
+        self.tell(Some(node), || format!("is told to go on without {lost:?}"));
+        let epoch = self.nodes[node].epoch;
+        // Where a node has gone on, its institution sees that, and says only who is gone since then.
+        if epoch == 0 || abandon {
+            let wish = Wish {
+                epoch,
+                lost,
+                abandon,
+            };
+            self.nodes[node].wish = Some(wish);
+        }
+        self.recover(node)
     }
 
     /// A member stops, perhaps for good.
     pub(super) fn vanish(&mut self, at: usize) -> Result<(), FailureKind> {
         self.ended.faults += 1;
-        self.nodes[at].away = true;
+        (self.nodes[at].away, self.nodes[at].given_up) = (true, true);
         match self.nodes[at].member {
             Some(_) => self.stop(at),
             None => Ok(()),
@@ -82,25 +152,20 @@ impl Simulator<'_> {
 
     /// An institution wants to go on without others, and says so again at each restart in this epoch.
     pub(super) fn recover(&mut self, at: usize) -> Result<(), FailureKind> {
-        let Some((epoch, wish)) = &self.nodes[at].wish else {
+        let Some(wish) = &self.nodes[at].wish else {
             return Ok(());
         };
-        let Some((run, _)) = self.seat(at).filter(|_| self.nodes[at].epoch == *epoch) else {
+        let (abandon, now) = (wish.abandon, self.nodes[at].epoch);
+        let Some((run, _)) = self.seat(at).filter(|_| abandon || now == wish.epoch) else {
             return Ok(());
         };
         let seats = run.nodes.iter().enumerate();
-        let lost = seats.filter(|(_, node)| wish.contains(node));
+        let lost = seats.filter(|(_, node)| wish.lost.contains(node));
         let lost: Vec<_> = lost.map(|(seat, _)| MemberIndex(seat as u16)).collect();
         if lost.is_empty() {
             Ok(())
         } else {
-            self.feed(
-                at,
-                Input::Recover {
-                    lost,
-                    abandon: false,
-                },
-            )
+            self.feed(at, Input::Recover { lost, abandon })
         }
     }
 

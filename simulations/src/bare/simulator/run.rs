@@ -164,6 +164,9 @@ impl Simulator<'_> {
                 flaws.push(format!("Byzantine: {behaviours:?}"));
             }
             flaws.extend(node.dead.clone());
+            if node.given_up {
+                flaws.push("the others go on without it".into());
+            }
             if self.put_back.contains(&at) {
                 flaws.push("its journal was put back".into());
             }

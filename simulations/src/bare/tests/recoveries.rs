@@ -18,7 +18,7 @@ fn gone(members: usize) -> BareOptions {
 fn those_that_remain_go_on_whoever_is_gone_and_whatever_else_happens() {
     for (members, usual) in [(2, 60), (3, 60), (4, 60), (5, 30), (7, 10)] {
         let ended = run_all(&gone(members), seeds(usual));
-        let recovered = ended.iter().filter(|ended| ended.epochs == 2).count();
+        let recovered = ended.iter().filter(|ended| ended.epochs >= 2).count();
         println!(
             "{members} members: {recovered} of {} recovered",
             ended.len()
@@ -39,7 +39,7 @@ fn those_that_remain_go_on_however_often_their_people_name_the_wrong_members() {
             ..gone(members)
         };
         let ended = run_all(&options, seeds(usual));
-        let recovered = ended.iter().filter(|ended| ended.epochs == 2).count();
+        let recovered = ended.iter().filter(|ended| ended.epochs >= 2).count();
         println!(
             "{members} members: {recovered} of {} recovered",
             ended.len()
