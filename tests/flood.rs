@@ -448,10 +448,10 @@ impl Field {
         let amendment = amendment.strip_prefix("amendment ").unwrap();
         let end = Instant::now() + Duration::from_secs(60);
         for node in 1..3 {
-            // It may not know of it yet.
+            // It may not know of it yet: then it does after one of the next lines of a node.
             while !run(node, &["approve", amendment]).status.success() {
-                assert!(Instant::now() < end, "{}", self.nodes.tails());
-                thread::sleep(Duration::from_millis(200));
+                let next = self.nodes.next(end);
+                assert!(next.is_some(), "{}", self.nodes.tails());
             }
         }
         self.nodes.until(0, "epoch", 60);

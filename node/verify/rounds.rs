@@ -123,7 +123,7 @@ pub(super) enum CheckedRound<'a> {
     Clear(&'a Learning),
     /// With sums alone. Its outcome may not be known.
     Masked {
-        of: FinalMasked,
+        of: Box<FinalMasked>,
         outcome: Option<Hash>,
     },
 }

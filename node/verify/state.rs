@@ -251,11 +251,11 @@ impl StateFolder<'_> {
                 match &block.content {
                     Content::Learning(learning) => learnings.push(CheckedRound::Clear(learning)),
                     Content::Masked(round) => learnings.push(CheckedRound::Masked {
-                        of: FinalMasked {
+                        of: Box::new(FinalMasked {
                             block: *hash,
                             round: round.clone(),
                             threshold: privacy::threshold(&epoch.roster, round.ready.len()),
-                        },
+                        }),
                         outcome: outcomes.get(hash).copied(),
                     }),
                     Content::Change(_) | Content::Recovery(_) => end = Some(block),

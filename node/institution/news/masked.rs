@@ -62,15 +62,15 @@ impl News {
 
     /// Prints a notice about the own vector or an opened sum; any other is printed elsewhere.
     pub(super) fn masked_notice(&mut self, at: Time, notice: &Notice) {
-        match notice {
-            &Notice::Clipped { round, coordinates } => {
+        match *notice {
+            Notice::Clipped { round, coordinates } => {
                 let line = format!(
                     "warning: {coordinates} numbers of this institution's model moved by more than 8 in round \
                      {round} and were clipped: train with a smaller learning rate"
                 );
                 self.print(at, NodeEvent::Clipped { round, coordinates }, line);
             }
-            &Notice::VoidSum { round, group, why } => {
+            Notice::VoidSum { round, group, why } => {
                 let authors = self.group(usize::from(group));
                 let line = format!(
                     "warning: the sum of {authors} tells nothing in round {round}: {why}. Their models are left \

@@ -27,7 +27,7 @@ enum OutcomeSource {
     /// Fetched by hash.
     Blobs {
         blob: Bytes,
-        document: Document,
+        document: Box<Document>,
         models: Vec<Bytes>,
     },
 }
@@ -240,7 +240,7 @@ impl WorkerActor {
         let models = models.collect::<Option<_>>()?;
         Some(OutcomeSource::Blobs {
             blob,
-            document,
+            document: Box::new(document),
             models,
         })
     }
@@ -315,7 +315,7 @@ fn assemble(config: &SiloConfig, source: OutcomeSource) -> Result<Arc<Settled>, 
             let models = models
                 .collect::<Result<_, _>>()
                 .map_err(|error| error.to_string())?;
-            Ok(Arc::new(Settled::assemble(blob, document, models)))
+            Ok(Arc::new(Settled::assemble(blob, *document, models)))
         }
     }
 }
