@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! record   sequence (u64 LE) │ length (u32 LE) │ payload │ mac
-//! head     format (u32 LE) │ Head │ mac
+//! head     format (u32 LE) │ JournalHead │ mac
 //! ```
 //!
 //! A MAC is BLAKE3 with a key that only this member can derive. The MAC of a record covers the MAC of

@@ -42,8 +42,8 @@
 //!
 //! // Four members, of which three are a quorum. All are ready. `rand` stands for the system's generator.
 //! let rand = |position: u16| blake3::derive_key("example", &position.to_le_bytes());
-//! let keys: Vec<Keys> = (0..4)
-//!     .map(|position| Keys::derive(Secret::new(rand(position)), &[1; 32], 1, position))
+//! let keys: Vec<MemberKeys> = (0..4)
+//!     .map(|position| MemberKeys::derive(Secret::new(rand(position)), &[1; 32], 1, position))
 //!     .collect::<Result<_, _>>()?;
 //! let list: Vec<Listed> = keys
 //!     .iter()
@@ -54,11 +54,11 @@
 //!     })
 //!     .collect();
 //! let root = Root::of(b"the list", b"one sum of all, equal weights");
-//! let ready = Ready::new(root, 4, 3, &list)?;
+//! let ready = ReadyList::new(root, 4, 3, &list)?;
 //! assert_eq!(ready.threshold(), 3);
 //!
 //! // Every author deals its transcript and masks its model; here the model has two numbers.
-//! let sum = Sum::new(&ready, &[0, 1, 2, 3])?;
+//! let sum = SumAuthors::new(&ready, &[0, 1, 2, 3])?;
 //! let shape = Shape::new(2, Reach::of(&[1; 4], Fixed::MODEL)?)?;
 //! let (mut transcripts, mut vectors) = (Vec::new(), Vec::new());
 //! for (author, keys) in (0..).zip(&keys) {
