@@ -4,12 +4,15 @@
 //! is read from it (`rota report`, `rota lab rotation`), and `rota schema events` prints its JSON Schema.
 //! Members are named as in the agreement; hashes have 64 hexadecimal digits.
 
-use protocol::message::Phase;
+mod phase;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
+
+pub use phase::phase_name;
 
 /// One line of a node.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -594,19 +597,6 @@ pub enum NodeEvent {
     #[serde(other)]
     #[schemars(skip)]
     Unknown,
-}
-
-/// The name of a lead's phase, as in the faults of a scenario.
-pub fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Waiting => "waiting",
-        Phase::Collecting => "collecting",
-        Phase::Scoring => "scoring",
-        Phase::Including => "including",
-        Phase::Deciding => "deciding",
-        Phase::Voting => "voting",
-        Phase::Masking => "masking",
-    }
 }
 
 /// The JSON Schema of a line.

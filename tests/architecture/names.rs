@@ -16,7 +16,7 @@ fn defined(line: &str) -> Option<&str> {
     let kind = words.by_ref().find(|word| !word.starts_with("pub"))?;
     let name = words.next().filter(|_| KINDS.contains(&kind))?;
     let end = name.find(|c: char| !c.is_alphanumeric() && c != '_');
-    Some(&name[..end.unwrap_or(name.len())])
+    Some(&name[..end.unwrap_or(name.len())]).filter(|name| !name.is_empty())
 }
 
 /// Of more than two thousand names eight stood twice when this was written, none more often. Which of two

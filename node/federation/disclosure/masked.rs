@@ -145,6 +145,7 @@ mod tests {
             "freeze = 1",
             "folds = 5",
             "max-model-norm = 1000.0",
+            "min-contributions = 3",
         ] {
             text = text.replace(line, "");
         }

@@ -9,9 +9,12 @@ use methods::{Layout, ModelEntry, Params, Plan, Scores, Sheet, State};
 use protocol::Hash;
 use protocol::message::{Entry, EntryFields, Sheet as SignedSheet};
 
-use super::masked::VOID_ROUNDS;
 use crate::config::SiloConfig;
 use crate::outcome::Settled;
+
+/// Rounds in a row after which a group whose sum tells nothing is not added up any more, until the
+/// agreement changes.
+const VOID_ROUNDS: u8 = 3;
 
 /// The last adopted outcome, and what follows from it for the next round. Shared with jobs.
 pub struct RoundBase {

@@ -16,10 +16,6 @@ use super::RoundBase;
 use crate::config::SiloConfig;
 use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
 
-/// Rounds in a row after which a group whose sum tells nothing is not added up any more, until the
-/// agreement changes.
-pub(crate) const VOID_ROUNDS: u8 = 3;
-
 /// Begins the blob of what a silo keeps for a round. With the secret it is 48 bytes long, so that the
 /// numbers of the model lie as in the model's own document.
 const PREPARED: &[u8; 16] = b"rota prepared 1\n";

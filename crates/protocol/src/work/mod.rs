@@ -4,17 +4,16 @@
 //! A new kind of work is declared in this file: its request, its answer, its names, and how it is
 //! answered when it fails. The compiler then names the places where it is asked for, done, and answered.
 
+mod masked;
+
 use std::fmt;
 use std::sync::Arc;
 
-use crate::charter::Epoch;
-use crate::charter::privacy::Sum;
 use crate::hash::Hash;
-use crate::message::{
-    Entry, EntryFields, KeyList, ListDocument, MaskedRound, MaskedSheet, MaskedVector, PublicKeys,
-    Sheet,
-};
+use crate::message::{Entry, EntryFields, MaskedSheet, MaskedVector, PublicKeys, Sheet};
 use crate::roster::MemberIndex;
+
+pub use masked::{FinalMasked, MaskedList};
 
 /// Why work on models gave no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,64 +82,6 @@ impl Case {
     pub fn id(&self) -> Hash {
         self.id
     }
-}
-
-/// The members that are ready for a masked round, and the sums that are opened.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MaskedList {
-    /// The round.
-    pub round: u64,
-    /// Hash of the plan.
-    pub plan: Hash,
-    /// Hash of the state that the round starts from.
-    pub state: Hash,
-    /// The hash that masks are bound to: of the [document](MaskedList::document).
-    pub root: Hash,
-    /// The members with their keys.
-    pub keys: KeyList,
-    /// The sums.
-    pub sums: Vec<Sum>,
-    /// How many of the ready can open the sums.
-    pub threshold: usize,
-}
-
-impl MaskedList {
-    /// The list that a document of this epoch holds; `threshold` of the ready can open its sums.
-    pub fn new(document: ListDocument, threshold: usize) -> Self {
-        Self {
-            round: document.round,
-            plan: document.plan,
-            state: document.state,
-            root: document.root(),
-            keys: document.keys,
-            sums: document.sums,
-            threshold,
-        }
-    }
-
-    /// What its root is the hash of.
-    pub fn document(&self, epoch: &Epoch) -> ListDocument {
-        ListDocument {
-            federation: epoch.federation,
-            epoch: epoch.id,
-            round: self.round,
-            plan: self.plan,
-            state: self.state,
-            keys: self.keys.clone(),
-            sums: self.sums.clone(),
-        }
-    }
-}
-
-/// A final masked round whose sums are to be opened.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FinalMasked {
-    /// Hash of its block.
-    pub block: Hash,
-    /// What the block says.
-    pub round: MaskedRound,
-    /// How many of the ready can open the sums.
-    pub threshold: usize,
 }
 
 /// Something heavy to do, for [`Effect::Work`](crate::Effect::Work).
