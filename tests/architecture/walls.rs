@@ -152,7 +152,7 @@ fn lists(defined_in: &str, enums: &[&str], folders: &[&str]) -> Vec<String> {
 fn a_new_kind_of_work_touches_four_places() {
     let folders = ["crates/protocol/src", "crates/silo/src", "simulations/src"];
     let listed = lists(
-        "crates/protocol/src/work.rs",
+        "crates/protocol/src/work/mod.rs",
         &["Request", "Answer"],
         &folders,
     );

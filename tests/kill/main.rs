@@ -101,9 +101,10 @@ patience = 10
 ";
 
 fn survive(text: &str, seed: u64) -> Survived {
-    let file = scenario(if text == MASKED { "masked" } else { "killed" }, text);
+    let name = if text == MASKED { "masked" } else { "killed" };
+    let file = scenario(name, text);
     let (file, number) = (file.to_str().unwrap(), seed.to_string());
-    let demo = Demo::new("kill", &["--scenario", file, "--seed", &number]);
+    let demo = Demo::new(name, &["--scenario", file, "--seed", &number]);
     // What a silo serves takes many trainings as long as these, and is not what is tested here.
     for config in &demo.configs {
         let text = fs::read_to_string(config).unwrap();
