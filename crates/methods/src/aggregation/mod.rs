@@ -15,7 +15,7 @@
 //! tell whose buffers are bad: these rules take the coordinate median of the buffers.
 //!
 //! ```
-//! use methods::aggregation::{Aggregation, References};
+//! use methods::aggregation::{Aggregation, ReferenceModels};
 //! use methods::{Layout, Params, Role, TensorSpec};
 //!
 //! let layout = Layout::new(vec![TensorSpec::new("weight", [2], Role::Weight)])?;
@@ -28,7 +28,7 @@
 //!     r#"{"name": "nearest-neighbour-mixing", "byzantine": 1,
 //!         "then": {"name": "coordinate-median"}}"#,
 //! )?;
-//! let combined = rule.combine(&models, References::default())?;
+//! let combined = rule.combine(&models, ReferenceModels::default())?;
 //! assert_eq!(combined.values(), [1.0, 2.5]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -19,10 +19,10 @@
 //! of the residuals and not of the norm.
 //!
 //! ```
-//! use methods::robust::{FitConfig, Loss, Samples, TransportCost, fit, robust_loss};
+//! use methods::robust::{FitConfig, RowLoss, Samples, TransportCost, fit, robust_loss};
 //! use methods::Matrix;
 //!
-//! let (loss, cost) = (Loss::Logistic, TransportCost::default());
+//! let (loss, cost) = (RowLoss::Logistic, TransportCost::default());
 //! let config = FitConfig { loss, cost, ridge: 0.0, intercept: true };
 //! // Two silos with opposite labels.
 //! let features = Matrix::from_rows(&[[-2.0], [-0.5], [0.5], [2.0]])?;

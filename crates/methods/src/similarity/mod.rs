@@ -11,10 +11,10 @@
 //! such decisions with a tolerance.
 //!
 //! ```
-//! use methods::similarity::{Metric, Vectors, min_max};
+//! use methods::similarity::{SimilarityMetric, Vectors, min_max};
 //!
 //! let models = [[1.0f32, 0.0, 2.0], [1.0, 1.0, 2.0], [0.0, 1.0, 1.0], [-1.0, 2.0, 0.0]];
-//! let similarity = Metric::Dot.similarity(&Vectors::new(&models)?)?;
+//! let similarity = SimilarityMetric::Dot.similarity(&Vectors::new(&models)?)?;
 //! assert_eq!(similarity.row(0), [5.0, 5.0, 2.0, -1.0]);
 //! assert_eq!(min_max(&similarity)?.row(0), [0.0, 1.0, 0.5, 0.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use methods::Matrix;
-//! use methods::topology::{Ascent, Options, Topology, Weights};
+//! use methods::topology::{Ascent, TopologyOptions, Topology, Weights};
 //!
 //! // Five clients in a chain: each is similar to the next.
 //! let similarity = Matrix::from_fn(5, 5, |k, l| match k.abs_diff(l) {
@@ -33,7 +33,7 @@
 //!     1 => 1.0,
 //!     _ => 0.1,
 //! });
-//! let topology = Topology::learn(&similarity, &Options::default())?;
+//! let topology = Topology::learn(&similarity, &TopologyOptions::default())?;
 //! assert_eq!(topology.centrality, [0.0, 0.5, 2.0 / 3.0, 0.5, 0.0]);
 //!
 //! let losses = [0.9, 0.5, 0.4, 0.7, 1.2];
