@@ -4,6 +4,7 @@
 //! is read from it (`rota report`, `rota lab rotation`), and `rota schema events` prints its JSON Schema.
 //! Members are named as in the agreement; hashes have 64 hexadecimal digits.
 
+mod line;
 mod phase;
 
 use schemars::JsonSchema;
@@ -12,21 +13,8 @@ use serde_json::Value;
 
 use crate::status::document::{HeldOutMetrics, SpentSeconds};
 
+pub use line::Line;
 pub use phase::phase_name;
-
-/// One line of a node.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Line {
-    /// What happened.
-    #[serde(flatten)]
-    pub event: NodeEvent,
-    /// Seconds since the node began, or since it began under the agreement in force. Absent where nobody
-    /// counts them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<f64>,
-    /// When it happened, in UTC, as RFC 3339 has it.
-    pub time: String,
-}
 
 /// What happens at a node. Numbers that are not finite are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

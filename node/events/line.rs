@@ -1,0 +1,20 @@
+//! One line of a node, as JSON.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::NodeEvent;
+
+/// One line of a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// What happened.
+    #[serde(flatten)]
+    pub event: NodeEvent,
+    /// Seconds since the node began, or since it began under the agreement in force. Absent where nobody
+    /// counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
+    /// When it happened, in UTC, as RFC 3339 has it.
+    pub time: String,
+}
