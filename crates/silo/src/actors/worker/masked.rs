@@ -62,13 +62,7 @@ impl WorkerActor {
         };
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
-            // Checked first, so that the answer does not depend on when the training was cancelled.
-            let over = round != worker.base.next();
-            let result = if over {
-                Err("its round is over".into())
-            } else {
-                result.and_then(|result: Result<_, String>| result)
-            };
+            let result = worker.in_time(round, result);
             let seconds = worker.clock.since(began).as_secs_f64();
             match result.and_then(|result| worker.prepared(round, seconds, result)) {
                 Ok(answer) => answer,

@@ -102,14 +102,7 @@ impl WorkerActor {
         let (work, job) = self.training();
         let began = self.clock.now();
         self.run(ctx, reply, work, job, move |worker, result| {
-            // Checked first, so that the answer does not depend on when the training was cancelled.
-            let over = round != worker.base.next();
-            let update = if over {
-                Err("its round is over".into())
-            } else {
-                result
-            };
-            let update = update.and_then(|update| update);
+            let update = worker.in_time(round, result);
             let seconds = worker.clock.since(began).as_secs_f64();
             match update.and_then(|update| worker.trained(round, weights, seconds, update)) {
                 Ok(answer) => answer,
@@ -120,6 +113,20 @@ impl WorkerActor {
                 .into(),
             }
         });
+    }
+
+    /// The result of a training for a round, or why there is none.
+    pub(super) fn in_time<T>(
+        &self,
+        round: u64,
+        result: Result<Result<T, String>, String>,
+    ) -> Result<T, String> {
+        // Checked first, so that the answer does not depend on when the training was cancelled.
+        if round == self.base.next() {
+            result.and_then(|trained| trained)
+        } else {
+            Err("its round is over".into())
+        }
     }
 
     /// Stores the result of a training.

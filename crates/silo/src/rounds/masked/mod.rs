@@ -231,7 +231,7 @@ pub(crate) fn check_transcripts(
     checked.collect()
 }
 
-/// A list or sheet of a final round, read from its blob. `None` if the blob is something else.
+/// The list of a final round, read from its blob. `None` if the blob is something else.
 pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
     ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
 }
@@ -256,7 +256,8 @@ impl OpeningRound {
         blob: impl Fn(&Hash) -> Option<Bytes>,
     ) -> Result<Self, WorkError> {
         let found = |hash: &Hash| blob(hash).ok_or(WorkError::Unavailable);
-        let other = |what: &str| WorkError::Refused(format!("the {what} of the block is none"));
+        let other =
+            |what: &str| WorkError::Refused(format!("what the block names as its {what} is none"));
         let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
         let sheet = MaskedSheet::read(&found(&of.round.sheet)?).ok_or_else(|| other("sheet"))?;
         let ready = ready(config, &list).map_err(WorkError::Refused)?;
