@@ -10,6 +10,7 @@ mod files;
 mod line;
 mod machine;
 mod peers;
+mod rehearsal;
 mod training;
 
 use std::io;
@@ -27,6 +28,8 @@ use crate::institution::{Configured, Institution, Membership, PresentError, stan
 pub struct CheckOptions {
     /// Whether other members are tried.
     pub network: bool,
+    /// Whether each of them is asked to mask a known vector.
+    pub rehearse: bool,
     /// How long one address is tried.
     pub patience: Duration,
 }
@@ -233,9 +236,14 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     findings.extend(machine::disk(configured));
     findings.extend(line::line(configured));
     findings.extend(machine::ports(configured, running));
+    let challenge = match options.rehearse {
+        true => rehearsal::challenge(epoch).map_err(io::Error::other)?,
+        false => None,
+    };
     let (peers, found) = match (&key, me) {
         (Some(key), Some(me)) if options.network => {
-            peers::peers(configured, me, key, running, options.patience)?
+            let prober = peers::prober(configured, key, running, challenge);
+            peers::peers(configured, me, &prober, running, options.patience)?
         }
         (_, None) => (
             Vec::new(),
@@ -251,6 +259,9 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     };
     findings.extend(machine::clock(&peers));
     findings.extend(found);
+    if options.rehearse {
+        findings.extend(rehearsal::rehearsal(challenge, &epoch.roster, &peers));
+    }
     let worst = findings.iter().map(|finding| finding.level).max();
     let verdict = match worst {
         Some(Level::Bad) => CheckVerdict::NotReady,

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use mesh::{Contact, Met, ProbeError, Program, probe_key};
+use mesh::{Contact, Met, ProbeError, Prober, Program, probe_key};
 use protocol::{Hash, MemberIndex, Roster, SecretKey};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -79,20 +79,30 @@ impl CheckedPeer {
     }
 }
 
-/// Tries all members but `me`. `key` is this institution's.
+/// What the check says of itself. `key` is this institution's; its node may be running.
+pub(super) fn prober(
+    configured: &Configured,
+    key: &SecretKey,
+    running: bool,
+    challenge: Option<[u8; 32]>,
+) -> Prober {
+    let key = key.to_bytes();
+    Prober {
+        key: if running { probe_key(&key) } else { key },
+        federation: configured.agreement.epoch.federation,
+        challenge,
+    }
+}
+
+/// Tries all members but `me`.
 pub(super) fn peers(
     configured: &Configured,
     me: MemberIndex,
-    key: &SecretKey,
+    prober: &Prober,
     running: bool,
     patience: Duration,
 ) -> io::Result<(Vec<CheckedPeer>, Vec<Finding>)> {
-    let federation = configured.agreement.epoch.federation;
-    let secret = if running {
-        probe_key(&key.to_bytes())
-    } else {
-        key.to_bytes()
-    };
+    let federation = prober.federation;
     let others = configured.roster.iter().filter(|one| one.member != me);
     let others: Vec<Contact> = others.cloned().collect();
     let runtime = runtime::Builder::new_current_thread()
@@ -105,7 +115,7 @@ pub(super) fn peers(
             while tasks.len() < AT_ONCE
                 && let Some(contact) = waiting.next()
             {
-                tasks.spawn(one(contact, federation, secret, patience));
+                tasks.spawn(one(contact, *prober, patience));
             }
             match tasks.join_next().await {
                 Some(Ok(done)) => tried.push(done),
@@ -118,7 +128,7 @@ pub(super) fn peers(
     tried.sort_by_key(|(member, _)| *member);
     let roster = &configured.agreement.epoch.roster;
     runtime.block_on(through_others(
-        &others, roster, &mut tried, federation, secret, patience,
+        &others, roster, &mut tried, prober, patience,
     ));
     // Resolving a name may still go on.
     runtime.shutdown_background();
@@ -137,13 +147,12 @@ pub(super) fn peers(
 /// Tries the addresses of one member, one after the other: a second connection would replace the first.
 async fn one(
     contact: Contact,
-    federation: Hash,
-    secret: [u8; 32],
+    prober: Prober,
     patience: Duration,
 ) -> (MemberIndex, Vec<TriedAddress>) {
     let mut tried = Vec::new();
     for address in contact.addresses {
-        let outcome = mesh::probe(secret, federation, &contact.key, &address, patience).await;
+        let outcome = mesh::probe(&prober, &contact.key, &address, patience).await;
         tried.push(TriedAddress {
             address,
             through: None,
@@ -161,13 +170,12 @@ async fn through_others(
     contacts: &[Contact],
     roster: &Roster,
     tried: &mut [(MemberIndex, Vec<TriedAddress>)],
-    federation: Hash,
-    secret: [u8; 32],
+    prober: &Prober,
     patience: Duration,
 ) {
     let key = |member: MemberIndex| contacts.iter().find(|one| one.member == member);
     let answers = |(member, all): &(MemberIndex, Vec<TriedAddress>)| {
-        let met = |one: &&TriedAddress| matches!(&one.outcome, AddressOutcome::Met(met) if met.federation == federation);
+        let met = |one: &&TriedAddress| matches!(&one.outcome, AddressOutcome::Met(met) if met.federation == prober.federation);
         let at = all.iter().find(met)?.address.clone();
         Some((*member, key(*member)?.key, at))
     };
@@ -180,8 +188,7 @@ async fn through_others(
         order.sort_by_key(|(relay, ..)| mesh::rank(*member, *relay));
         for (relay, relay_key, at) in order.into_iter().take(RELAYS) {
             let relay_at = (relay_key, at.as_str());
-            let outcome =
-                mesh::probe_through(secret, federation, &contact.key, relay_at, patience).await;
+            let outcome = mesh::probe_through(prober, &contact.key, relay_at, patience).await;
             let met = outcome.is_ok();
             ways.push(TriedAddress {
                 address: at.clone(),

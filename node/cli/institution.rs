@@ -195,6 +195,9 @@ pub struct CheckNode {
     /// Try no other member
     #[arg(long)]
     pub offline: bool,
+    /// In masked rounds, let each running node mask a known vector, and name the ones that do it otherwise
+    #[arg(long, conflicts_with = "offline")]
+    pub rehearse: bool,
     /// Longest wait for an answer at one address
     #[arg(long, value_name = "SPAN", value_parser = span, default_value = "6s")]
     pub timeout: Duration,

@@ -14,6 +14,7 @@ pub(crate) fn run(options: &CheckNode) -> Result<(), NodeCommandError> {
     let configured = Configured::load(&options.config).map_err(SetupError::from)?;
     let looked = CheckOptions {
         network: !options.offline,
+        rehearse: options.rehearse,
         patience: options.timeout,
     };
     let found = check(&configured, &looked)?;

@@ -41,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "silo",
             "learn",
             "task",
+            "privacy",
             "protocol",
             "methods",
         ],

@@ -219,21 +219,8 @@ fn can_connect(what: &str) -> Result<(), String> {
     can
 }
 
-/// `None`, with a message, where no namespaces can be made.
-fn federation(what: &str, open: usize, n: usize, ports: Ports) -> Option<NatFederation> {
-    if let Err(why) = can_connect(what) {
-        crate::skipped::skipped(format!("no network namespaces can be made here ({why})"));
-        return None;
-    }
-    let net = Net::new(what, open, n, ports).unwrap();
-    if !net.translates {
-        println!(
-            "neither nft nor iptables works here: members have no route to each other instead"
-        );
-    }
-    let file = scenario(
-        &format!("nat-{what}"),
-        "name = 'nat'
+/// Rounds of which every member sees the models.
+const CLEAR: &str = "name = 'nat'
 rounds = 12
 [task.table]
 data = 'diabetes'
@@ -246,8 +233,44 @@ training = { epochs = 300, batch = 8, optimiser = { name = 'sgd', rate = 0.005 }
 [charter]
 beat = '200ms'
 patience = 10
-",
-    );
+";
+
+/// Rounds of which only the sum of all is opened.
+const MASKED: &str = "name = 'nat'
+rounds = 4
+[privacy]
+mode = 'masked'
+[task.table]
+data = 'diabetes'
+standardise = 'silo'
+model = { mlp = { hidden = [16] } }
+[strategy]
+name = 'fedavg'
+weight = 'equal'
+training = { epochs = 30, batch = 8, optimiser = { name = 'sgd', rate = 0.005 } }
+[charter]
+beat = '200ms'
+patience = 30
+";
+
+/// `None`, with a message, where no namespaces can be made.
+fn federation(what: &str, open: usize, n: usize, ports: Ports) -> Option<NatFederation> {
+    of(what, CLEAR, open, n, ports)
+}
+
+/// As [`federation`], of this scenario.
+fn of(what: &str, text: &str, open: usize, n: usize, ports: Ports) -> Option<NatFederation> {
+    if let Err(why) = can_connect(what) {
+        crate::skipped::skipped(format!("no network namespaces can be made here ({why})"));
+        return None;
+    }
+    let net = Net::new(what, open, n, ports).unwrap();
+    if !net.translates {
+        println!(
+            "neither nft nor iptables works here: members have no route to each other instead"
+        );
+    }
+    let file = scenario(&format!("nat-{what}"), text);
     let (file, count) = (file.to_str().unwrap(), n.to_string());
     let options = ["--scenario", file, "--silos", &count];
     let demo = Demo::new(&format!("nat-{what}"), &options);
@@ -384,6 +407,17 @@ fn two_members_behind_nats_are_relayed_and_their_federation_survives_the_death_o
     all.until(|all| moved(all, 3, 4) && moved(all, 4, 3));
     let left: Vec<usize> = (0..5).filter(|node| *node != died).collect();
     all.finish(&left);
+}
+
+/// A masked round needs all of its group, and vectors, transcripts and unmaskings of all at each.
+#[test]
+fn two_members_behind_nats_learn_from_sums_with_the_others() {
+    let Some(mut all) = of("sums", MASKED, 2, 4, Ports::Random) else {
+        return;
+    };
+    all.until(|all| all.relay(2, 3).is_some() && all.relay(3, 2).is_some());
+    all.finish(&[0, 1, 2, 3]);
+    assert!(all.relay(2, 3).is_some());
 }
 
 #[test]

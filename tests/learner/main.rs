@@ -85,6 +85,10 @@ const TESTS: &[(&str, fn())] = &[
         federations::programs_and_rota_train_one_model_together,
     ),
     (
+        "programs_learn_from_sums_what_they_learn_in_clear",
+        federations::programs_learn_from_sums_what_they_learn_in_clear,
+    ),
+    (
         "a_comparison_runs_the_program_where_its_scenario_is",
         federations::a_comparison_runs_the_program_where_its_scenario_is,
     ),

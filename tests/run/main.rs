@@ -22,6 +22,7 @@ mod put_back;
 mod rare;
 mod recovered;
 mod refusals;
+mod rehearsed;
 #[path = "../skipped/mod.rs"]
 mod skipped;
 mod status;

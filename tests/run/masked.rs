@@ -4,7 +4,7 @@
 use super::*;
 
 /// A small model and a short beat. All four are one group.
-const SUMS: &str = "name = 'sums'
+pub(crate) const SUMS: &str = "name = 'sums'
 rounds = 4
 silos = 4
 [task.table]

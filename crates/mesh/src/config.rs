@@ -10,6 +10,7 @@ use protocol::{Hash, MemberIndex, PublicKey};
 
 use crate::blobs::Spool;
 use crate::hello::Program;
+use crate::rehearsal::Rehearsal;
 use crate::tells::Tells;
 
 /// The transports that a node offers and uses.
@@ -89,6 +90,8 @@ pub struct Config {
     pub program: Program,
     /// What this node tells the members that ask. Default: nothing.
     pub tells: Tells,
+    /// What this node answers to challenges. Default: nothing.
+    pub rehearsal: Rehearsal,
     /// Default: both.
     pub transport: Transport,
     /// Where to listen, for example `/ip4/0.0.0.0/udp/4400/quic-v1`. None: others cannot reach
@@ -145,6 +148,7 @@ impl Config {
             look: Duration::from_secs(60),
             program: Program::this(None),
             tells: Tells::default(),
+            rehearsal: Rehearsal::default(),
             transport: Transport::default(),
             listen,
             discovery: false,

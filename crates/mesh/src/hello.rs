@@ -9,7 +9,8 @@
 //! layout 1 │ flags 1 │ federation 32 │ key for checks 32 │ clock 8, little-endian, Unix ms │
 //! length of the version 1 │ version, at most 32 │ length of the rest 1 │ rest
 //! rest: oldest format 1 │ newest format 1 │ format in force 1, 0 if unknown │
-//!       number of the process 8 │ two numbers heard under the other's key 8 + 8 │ anything newer
+//!       number of the process 8 │ two numbers heard under the other's key 8 + 8 │
+//!       challenge, or answer to one, 32, 0 for none │ anything newer
 //! ```
 //!
 //! The first flag says that the program only checks addresses, the second that the length and the rest
@@ -18,6 +19,9 @@
 //! passed over. A greeting without the rest is that of a program which speaks format 1.
 //!
 //! The numbers, little-endian and 0 for none, show two processes with one key ([`Twins`](crate::twins)).
+//!
+//! A program that only checks addresses may put a challenge into its greeting. The greeting that answers
+//! has what the node makes of it ([`Rehearsal`]); the mesh does not know what that is.
 
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,8 +29,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use futures::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use libp2p::{Multiaddr, PeerId};
 use protocol::{Formats, Hash, PublicKey, SecretKey};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use crate::rehearsal::Rehearsal;
 use crate::streams::{Inbound, StreamKind, StreamOpenError, StreamOpener};
 use crate::twins::ProcessPair;
 
@@ -65,6 +71,8 @@ pub struct Hello {
     pub instance: u64,
     /// The numbers of two processes that it has met under the key of the node it greets; 0 for none.
     pub twins: (u64, u64),
+    /// A challenge, or what the greeting node made of one.
+    pub rehearsal: Option<[u8; 32]>,
 }
 
 /// The program of a node: what others need to know to tell whether they understand each other.
@@ -112,6 +120,7 @@ pub(crate) struct OwnGreeting {
     probing: bool,
     pub(crate) instance: u64,
     twins: ProcessPair,
+    rehearsal: Option<[u8; 32]>,
 }
 
 impl OwnGreeting {
@@ -130,7 +139,13 @@ impl OwnGreeting {
             probing: false,
             instance,
             twins: (0, 0),
+            rehearsal: None,
         }
+    }
+
+    /// With a challenge, or what this node made of one.
+    pub(crate) fn rehearsing(self, rehearsal: Option<[u8; 32]>) -> Self {
+        Self { rehearsal, ..self }
     }
 
     /// For a node under whose key these two processes were met.
@@ -160,6 +175,7 @@ impl OwnGreeting {
             program: self.program.clone(),
             instance: self.instance,
             twins: self.twins,
+            rehearsal: self.rehearsal,
         }
     }
 }
@@ -203,7 +219,11 @@ pub(crate) async fn ask(
 }
 
 /// Answers a greeting; `None` if what came was none.
-pub(crate) async fn answer(inbound: Inbound, card: OwnGreeting) -> Option<Greeted> {
+pub(crate) async fn answer(
+    inbound: Inbound,
+    card: OwnGreeting,
+    rehearsal: Rehearsal,
+) -> Option<Greeted> {
     let Inbound {
         peer,
         mut stream,
@@ -213,7 +233,13 @@ pub(crate) async fn answer(inbound: Inbound, card: OwnGreeting) -> Option<Greete
     } = inbound;
     let exchange = async {
         let hello = read(&mut stream).await?;
-        write(&mut stream, &card.now()).await?;
+        let challenge = hello.rehearsal.filter(|_| hello.probing);
+        let answer = match challenge {
+            // It computes.
+            Some(challenge) => spawn_blocking(move || rehearsal.answer(challenge)).await?,
+            None => None,
+        };
+        write(&mut stream, &card.rehearsing(answer).now()).await?;
         let _ = stream.close().await;
         Ok::<_, io::Error>(hello)
     };
@@ -258,6 +284,7 @@ fn encode(hello: &Hello) -> Vec<u8> {
     for number in [hello.instance, one, other] {
         rest.extend_from_slice(&number.to_le_bytes());
     }
+    rest.extend_from_slice(&hello.rehearsal.unwrap_or_default());
     bytes.push(rest.len() as u8);
     bytes.extend_from_slice(&rest);
     bytes
@@ -283,6 +310,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
     let version = version.filter(|text| text.chars().all(|c| c.is_ascii_graphic()));
     let version = version.ok_or_else(|| wrong("a version that is no text"))?;
     let (mut formats, mut in_force, mut numbers) = (FIRST, None, [0; 3]);
+    let mut rehearsal = None;
     if start[1] & FORMATS != 0 {
         let mut length = [0];
         from.read_exact(&mut length).await?;
@@ -296,6 +324,8 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
         for (number, said) in numbers.iter_mut().zip(said) {
             *number = u64::from_le_bytes(*said);
         }
+        let said = rest.get(24..).and_then(|rest| rest.first_chunk());
+        rehearsal = said.copied().filter(|said| *said != [0; 32]);
         formats = Formats { oldest, newest };
         in_force = Some(now).filter(|now| *now != 0);
     }
@@ -315,6 +345,7 @@ async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Hello> {
         },
         instance: numbers[0],
         twins: (numbers[1], numbers[2]),
+        rehearsal,
     })
 }
 
@@ -327,6 +358,7 @@ mod tests {
     async fn a_greeting_is_read_as_it_was_written_and_other_bytes_are_refused() {
         let card =
             OwnGreeting::probing(Hash::of(b"federation"), &[7; 32], 9).telling(Some((9, 10)));
+        let card = card.rehearsing(Some([6; 32]));
         let hello = Hello {
             clock: UNIX_EPOCH + Duration::from_millis(1_700_000_000_123),
             ..card.now()
@@ -334,6 +366,7 @@ mod tests {
         let bytes = encode(&hello);
         assert_eq!(read(&mut &bytes[..]).await.unwrap(), hello);
         assert_eq!((hello.instance, hello.twins), (9, (9, 10)));
+        assert_eq!(hello.rehearsal, Some([6; 32]));
         assert_eq!(
             hello.probe,
             SecretKey::from_bytes(&probe_key(&[7; 32])).public()
@@ -357,7 +390,7 @@ mod tests {
         };
         let bytes = encode(&hello);
         // An older program ends with its version, and does not close the stream.
-        let at = bytes.len() - 28;
+        let at = bytes.len() - 60;
         let mut older = bytes[..at].to_vec();
         older[1] = 0;
         let read_older = read(&mut &older[..]).await.unwrap();
@@ -370,9 +403,13 @@ mod tests {
         let read_older = read(&mut &older[..]).await.unwrap();
         assert_eq!(read_older.program, hello.program);
         assert_eq!((read_older.instance, read_older.twins), (0, (0, 0)));
+        // One that knows no rehearsals.
+        let mut older = bytes[..at + 28].to_vec();
+        older[at] = 27;
+        assert_eq!(read(&mut &older[..]).await.unwrap(), hello);
         // A newer one says more.
         let mut newer = bytes.clone();
-        newer[at] = 29;
+        newer[at] = 61;
         newer.extend_from_slice(&[8, 9]);
         let mut rest = &newer[..];
         assert_eq!(read(&mut rest).await.unwrap(), hello);

@@ -45,6 +45,27 @@ pub struct Met {
     pub ahead: f64,
     /// The number of its process; 0 if it has none.
     pub instance: u64,
+    /// What it made of the challenge, if it answers challenges.
+    pub rehearsal: Option<[u8; 32]>,
+}
+
+/// What a probe says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Prober {
+    /// The secret key: while the institution's own node runs, its [`probe_key`](crate::probe_key), which
+    /// the others know from the node's greetings; with its own key the others would take this for the node.
+    pub key: [u8; 32],
+    /// The id of the federation.
+    pub federation: Hash,
+    /// A challenge that the member is to answer, if any.
+    pub challenge: Option<[u8; 32]>,
+}
+
+impl Prober {
+    fn card(&self) -> OwnGreeting {
+        let card = OwnGreeting::probing(self.federation, &self.key, 0);
+        card.rehearsing(self.challenge)
+    }
 }
 
 /// Why a member was not met at an address.
@@ -81,23 +102,19 @@ pub enum ProbeError {
     Mute,
 }
 
-/// Connects to the member with key `peer` at `address`, as the holder of the secret key `key`,
-/// exchanges greetings, and leaves. While the institution's own node runs, `key` has to be its
-/// [`probe_key`](crate::probe_key), which the others know from the node's greetings; with its own
-/// key the others would take this for the node.
+/// Connects to the member with key `peer` at `address`, exchanges greetings, and leaves.
 ///
 /// # Errors
 /// [`ProbeError`]: how far it came.
 pub async fn probe(
-    key: [u8; 32],
-    federation: Hash,
+    prober: &Prober,
     peer: &PublicKey,
     address: &str,
     patience: Duration,
 ) -> Result<Met, ProbeError> {
     let addresses = resolved(address).await?;
-    let (peer, card) = (identified(peer)?, OwnGreeting::probing(federation, &key, 0));
-    meet((key, card), peer, None, addresses, patience).await
+    let peer = identified(peer)?;
+    meet((prober.key, prober.card()), peer, None, addresses, patience).await
 }
 
 /// Looks which process answers at an address of this node's own: `secret` is its key, `instance` the
@@ -122,8 +139,7 @@ pub(crate) async fn own(
 /// # Errors
 /// [`ProbeError`]: how far it came.
 pub async fn probe_through(
-    key: [u8; 32],
-    federation: Hash,
+    prober: &Prober,
     peer: &PublicKey,
     (relay, address): (&PublicKey, &str),
     patience: Duration,
@@ -132,8 +148,8 @@ pub async fn probe_through(
     let addresses = resolved(address).await?.into_iter();
     let through = |address| relaying::slot(address, relay).with(Protocol::P2p(peer));
     let addresses = addresses.map(through).collect();
-    let card = OwnGreeting::probing(federation, &key, 0);
-    meet((key, card), peer, Some(relay), addresses, patience).await
+    let card = (prober.key, prober.card());
+    meet(card, peer, Some(relay), addresses, patience).await
 }
 
 fn unusable(error: impl std::fmt::Display) -> ProbeError {
@@ -200,6 +216,7 @@ async fn meet(
                         round_trip,
                         ahead: ahead(hello.clock, round_trip),
                         instance: hello.instance,
+                        rehearsal: hello.rehearsal,
                     })
                 }
                 Err(StreamOpenError::Unsupported) => Err(ProbeError::Mute),

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
-use mesh::{Peers, Program};
+use mesh::{Peers, Program, Rehearsal};
+use privacy::masks::rehearse;
 use protocol::envelope;
 use protocol::net::{Command, Event};
 use silo::Network;
@@ -51,6 +52,11 @@ pub(super) fn connect(
     config.frame = envelope::limit(epoch);
     config.spool = Some(spool);
     config.tells = telling.tells(institution.agreement.status);
+    if epoch.charter.privacy.masked().is_some() {
+        let (me, members) = (institution.me.0, epoch.roster.len() as u16);
+        // A rehearsal uses nothing of this node but its program and its position.
+        config.rehearsal = Rehearsal::new(move |challenge| rehearse(&challenge, me, members).ok());
+    }
     (config.relay, config.dials_only) = (institution.relay, !institution.reachable);
     let (secret, roster) = (institution.key.to_bytes(), institution.roster.clone());
     Ok(outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?)

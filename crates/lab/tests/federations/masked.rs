@@ -213,6 +213,50 @@ fn four_hospitals_learn_as_in_clear() {
     });
 }
 
+/// Weights and running statistics of the norm layers are personal: no mask is needed for what does not leave.
+#[test]
+fn a_network_whose_norms_stay_at_home_is_learned_as_in_clear() {
+    let text = |privacy: &str, strategy: &str| {
+        format!(
+            "name = \"norms\"
+            seed = 3
+            rounds = 5
+            silos = 4
+            {privacy}
+            [task.table]
+            data = \"diabetes\"
+            standardise = \"silo\"
+            model = {{ network = {{ layers = [{{ dense = 8 }}, \"norm\", \"relu\"] }} }}
+            [strategy]
+            name = \"{strategy}\"
+            weight = \"equal\"
+            training = {{ epochs = 2, batch = 16, optimiser = {{ name = \"sgd\", rate = 0.01 }} }}"
+        )
+    };
+    let play = |privacy: &str| {
+        let scenario = Scenario::parse("norms.toml", &text(privacy, "fedbn")).unwrap();
+        let study = scenario.study(None).unwrap();
+        run(&scenario, &study)
+    };
+    let (clear, masked) = (play(""), play(MASKED));
+    let personal = models(&masked).values().next().unwrap().1.len();
+    // Scale, shift, running mean and running variance of eight units.
+    assert_eq!(personal, 32);
+    same("norms", &masked, &clear, 1e-3);
+
+    // With another strategy the statistics would leave.
+    let refused = Scenario::parse("norms.toml", &text(MASKED, "fedavg"));
+    let why = refused.err().map(|error| error.to_string());
+    assert!(
+        why.as_ref()
+            .is_some_and(|why| why.contains("choose the strategy fedbn")),
+        "{why:?}"
+    );
+    // A network without such layers has none that could leave.
+    let plain = text(MASKED, "fedavg").replace("\"norm\", ", "");
+    Scenario::parse("norms.toml", &plain).unwrap();
+}
+
 /// The hospitals hardly move any more in round 41.
 #[test]
 fn a_sum_without_one_institution_gives_its_update_away_and_sums_of_the_same_do_not() {

@@ -113,7 +113,9 @@ impl Node {
             let peer = self.members.of(&inbound.peer);
             let twins = peer.and_then(|peer| self.twins.of(peer.member));
             let card = self.card.telling(twins);
-            self.greetings.spawn(hello::answer(inbound, card));
+            let rehearsal = self.rehearsal.clone();
+            self.greetings
+                .spawn(hello::answer(inbound, card, rehearsal));
         }
     }
 

@@ -42,6 +42,7 @@ use crate::members::{Members, Peer};
 use crate::notices::{Notice, NoticeFilter};
 use crate::peers::Peers;
 use crate::queue::Addressed;
+use crate::rehearsal::Rehearsal;
 use crate::relaying::Slots;
 use crate::streams::StreamOpener;
 use crate::twins::Twins;
@@ -112,6 +113,8 @@ pub(crate) struct Node {
     greetings: JoinSet<Option<Greeted>>,
     /// What this node says in greetings.
     card: OwnGreeting,
+    /// What it answers to challenges.
+    rehearsal: Rehearsal,
     /// The other key with which each member checks addresses while its node runs.
     probes: BTreeMap<MemberIndex, PeerId>,
     knocks: NoticeFilter,

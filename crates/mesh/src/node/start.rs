@@ -122,6 +122,7 @@ impl Node {
             opener,
             greetings: JoinSet::new(),
             card,
+            rehearsal: config.rehearsal.clone(),
             probes: BTreeMap::new(),
             knocks,
             door,

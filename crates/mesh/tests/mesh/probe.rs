@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use mesh::{
-    Config, Contact, Event, Handle, Met, Notice, ProbeError, Program, Transport, probe_key,
+    Config, Contact, Event, Handle, Met, Notice, ProbeError, Prober, Program, Rehearsal, Transport,
+    probe_key,
 };
 use protocol::{Formats, Hash, MemberIndex};
 use tokio::time::timeout;
@@ -28,7 +29,16 @@ async fn look(
     peer: u16,
     host: &Handle,
 ) -> Result<Met, ProbeError> {
-    mesh::probe(key, federation, &public(peer), &host.addresses[0], PATIENCE).await
+    let prober = prober(key, federation);
+    mesh::probe(&prober, &public(peer), &host.addresses[0], PATIENCE).await
+}
+
+fn prober(key: [u8; 32], federation: Hash) -> Prober {
+    Prober {
+        key,
+        federation,
+        challenge: None,
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -193,11 +203,11 @@ async fn every_other_failure_says_how_far_the_check_came() {
     .await;
     // Another key than the member's.
     for address in &host.addresses {
-        let met = mesh::probe(secret(1), ours(), &public(5), address, PATIENCE).await;
+        let met = mesh::probe(&prober(secret(1), ours()), &public(5), address, PATIENCE).await;
         assert_eq!(met, Err(ProbeError::OtherKey(Some(public(0)))), "{address}");
     }
     let tried = async |address: &str| {
-        mesh::probe(secret(1), ours(), &public(0), address, SHORT)
+        mesh::probe(&prober(secret(1), ours()), &public(0), address, SHORT)
             .await
             .unwrap_err()
     };
@@ -220,4 +230,31 @@ async fn every_other_failure_says_how_far_the_check_came() {
     );
     let wrong = tried("nowhere:4001").await;
     assert!(matches!(wrong, ProbeError::Unusable(_)), "{wrong:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_challenge_is_answered_to_a_check_and_only_where_there_is_an_answer() {
+    let members = [contact(0, &[]), contact(1, &[])];
+    for answers in [true, false] {
+        let mut config = common::of(ours(), Transport::Quic);
+        if answers {
+            config.rehearsal = Rehearsal::new(|mut challenge| {
+                challenge.reverse();
+                Some(challenge)
+            });
+        }
+        let host = common::spawn(config, 0, &members).await;
+        let mut challenge = [1; 32];
+        challenge[0] = 9;
+        let prober = Prober {
+            challenge: Some(challenge),
+            ..prober(secret(1), ours())
+        };
+        let met = mesh::probe(&prober, &public(0), &host.addresses[0], PATIENCE).await;
+        challenge.reverse();
+        assert_eq!(met.unwrap().rehearsal, answers.then_some(challenge));
+        // Without a challenge there is no answer.
+        let met = look(secret(1), ours(), 0, &host).await;
+        assert_eq!(met.unwrap().rehearsal, None);
+    }
 }

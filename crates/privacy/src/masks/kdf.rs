@@ -26,6 +26,8 @@ pub(crate) enum Label {
     Pair,
     /// The random scalar of the proof in an opening.
     Opening,
+    /// The secrets of a rehearsal, and its answer.
+    Rehearsal,
 }
 
 impl Label {
@@ -40,6 +42,7 @@ impl Label {
             Self::Own => "rota masks 1 self",
             Self::Pair => "rota masks 1 pair",
             Self::Opening => "rota masks 1 opening",
+            Self::Rehearsal => "rota masks 1 rehearsal",
         }
     }
 }
@@ -173,7 +176,9 @@ mod tests {
     #[test]
     fn every_label_has_a_context_of_its_own() {
         use Label::*;
-        let labels = [Dh, Share, Poly, Nonce, Transcript, Own, Pair, Opening];
+        let labels = [
+            Dh, Share, Poly, Nonce, Transcript, Own, Pair, Opening, Rehearsal,
+        ];
         let keys: std::collections::BTreeSet<_> = labels.map(|label| *Kdf::new(label).key()).into();
         assert_eq!(keys.len(), labels.len());
     }
