@@ -3,7 +3,6 @@
 
 use methods::aggregation::Aggregation;
 use methods::strategy::{Method, NORM_LAYERS, StrategyConfig, WeightRule};
-use task::model::NormConfig;
 use task::{ModelConfig, TaskConfig};
 
 /// What a federation agrees on besides privacy, as far as masked rounds depend on it.
@@ -180,7 +179,7 @@ fn norm_statistics(of: &MaskedTask<'_>) -> Option<KeyFault> {
     let strategy = of.strategy;
     let stay = matches!(strategy.method, Method::FedBn(_))
         || strategy.personal.iter().any(|name| name == NORM_LAYERS);
-    (network.norm == NormConfig::Batch && !stay).then(|| {
+    (network.has_running_statistics() && !stay).then(|| {
         let what = "has batch normalisation, whose running statistics have no agreed range and cannot be \
                     masked: choose the strategy fedbn, `personal = [\"norm-layers\"]`, or \
                     `norm = { group = … }`";

@@ -33,6 +33,19 @@ pub enum LayerConfig {
     Skip(Vec<LayerConfig>),
 }
 
+impl LayerConfig {
+    /// Whether there is, or may be, a norm layer in it.
+    pub(super) fn normalises(&self) -> bool {
+        match self {
+            // Where the shapes of input and output differ, which is known later, it has one of its own.
+            Self::Norm | Self::Residual(_) => true,
+            Self::Skip(layers) => layers.iter().any(Self::normalises),
+            Self::Conv(_) | Self::UpConv(_) | Self::Dense(_) | Self::Relu => false,
+            Self::MaxPool(_) | Self::AveragePool | Self::Dropout(_) => false,
+        }
+    }
+}
+
 /// A convolution with square windows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -75,6 +75,13 @@ impl NetworkConfig {
     }
 }
 
+impl NetworkConfig {
+    /// Whether it normalises over the batch, and so has running means and variances.
+    pub fn has_running_statistics(&self) -> bool {
+        self.norm == NormConfig::Batch && self.design().layers.iter().any(LayerConfig::normalises)
+    }
+}
+
 impl schemars::JsonSchema for LayersConfig {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Layers".into()
