@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::net::{Command, Event};
-use protocol::privacy::{Group, Masked, Privacy};
+use protocol::privacy::{Group, Masked, Privacy, Sums};
 use protocol::{Charter, Hash, MemberIndex};
 use tokio::time::sleep;
 
@@ -31,7 +31,7 @@ fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             smallest_sum: 3,
-            groups: groups.iter().map(named).collect(),
+            sums: Sums::Groups(groups.iter().map(named).collect()),
         });
     }
 }

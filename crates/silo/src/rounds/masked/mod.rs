@@ -8,7 +8,7 @@ use privacy::masks::{
     Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
-use protocol::privacy::Sum;
+use protocol::privacy::{Masked, Sum};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
@@ -448,7 +448,7 @@ impl OpenedSums {
             nothing,
         };
         let masked = config.member.epoch.charter.privacy.masked();
-        note.count(masked.map_or(0, |masked| masked.groups.len()));
+        note.count(masked.map_or(0, Masked::most_sums));
         let assignment = vec![0; entries.len()];
         match state {
             Some(state) => Settled::masked(base.next(), names(), assignment, state, note),

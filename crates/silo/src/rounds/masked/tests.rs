@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use protocol::Epoch;
 use protocol::message::{Blob, KeyList, Keys, MaskedRound, Ready};
-use protocol::privacy::{Group, Masked, Privacy, threshold};
+use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
 use crate::testing::{config, epoch_with, key, model};
@@ -25,7 +25,7 @@ fn epoch() -> Arc<Epoch> {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             smallest_sum: 3,
-            groups: vec![Group { authors }],
+            sums: Sums::Groups(vec![Group { authors }]),
         });
     })
 }
