@@ -40,7 +40,7 @@ impl OpenedRound {
         let prepared = |i: u16| PreparedRound {
             round,
             secret: Secret::new([i as u8 + 1; 32]),
-            model: model(f32::from(i) + 1.0),
+            input: PreparedInput::Model(model(f32::from(i) + 1.0)),
         };
         let prepared: Vec<_> = (0..4).map(prepared).collect();
         let ready = |(i, prepared): (usize, &PreparedRound)| Ready {
