@@ -319,7 +319,7 @@ fn masked(epoch: Option<&Epoch>, of: &MaskedRound) -> MaskedLink {
     let agreed = epoch.and_then(|epoch| Some((epoch, epoch.charter.privacy.masked()?)));
     let missing = |epoch: &Epoch, masked: &Masked| {
         let ready = |name: &str| of.ready.iter().any(|by| epoch.roster.name(*by) == name);
-        let groups = masked.groups.iter();
+        let groups = masked.groups().iter();
         let incomplete = groups.filter(|group| !group.authors.iter().all(|(name, _)| ready(name)));
         incomplete.map(group_names).collect()
     };

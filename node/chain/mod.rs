@@ -333,7 +333,7 @@ fn void(folder: &Path, outcome: &Hash, epoch: Option<&Epoch>) -> Vec<String> {
     let blob = store::blob(folder, outcome);
     let document = blob.and_then(|blob| Document::read(&blob).ok());
     let note = document.and_then(|document| document.masked);
-    let groups = epoch.and_then(|epoch| Some(&epoch.charter.privacy.masked()?.groups));
+    let groups = epoch.and_then(|epoch| Some(epoch.charter.privacy.masked()?.groups()));
     let sums = note.into_iter().flat_map(|note| note.sums);
     let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
     let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agreement::{AgreedWork, StatusFor, silo_seed};
+use agreement::{AgreedWork, PrivacyOf, PrivacyTable, StatusFor, silo_seed};
 use learn::Study;
 use methods::Learner;
 use methods::Strategy;
@@ -84,7 +84,10 @@ impl Federation {
                 "{file}, strategy {name}: `{path}` {what}"
             )));
         }
-        let silos = silos(study, &keys, numbers.rows_declared);
+        // Noised sums are divided by the rows that the institutions declare.
+        let noised = scenario.privacy.as_ref();
+        let noised = noised.is_some_and(PrivacyTable::is_noised);
+        let silos = silos(study, &keys, numbers.rows_declared || noised);
         let charter = charter(scenario, strategy, &*built, &**first, &silos)?;
         let epoch =
             Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
@@ -217,7 +220,16 @@ fn charter(
     let patience = numbers.patience_for(n, largest, scenario.network.bandwidth_mbit);
     let shown = strategy.names() == Names::Shown;
     let privacy = match &scenario.privacy {
-        Some(table) => table.privacy(silos.iter().map(|silo| &silo.name[..]), shown),
+        Some(table) => {
+            let of = PrivacyOf {
+                members: silos.iter().map(|silo| &silo.name[..]).collect(),
+                names_shown: shown,
+                rounds: scenario.rounds,
+                min_contributions: quorum(n) as u16,
+            };
+            let privacy = table.privacy(&of);
+            privacy.map_err(|(key, what)| RunError::Setup(format!("`{key}` {what}")))?
+        }
         None => Privacy::clear(shown),
     };
     Ok(Charter {

@@ -24,7 +24,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("task", &["methods"]),
     ("learn", &["task", "methods"]),
     // It does not wait for the crate that computes models.
-    ("agreement", &["task", "protocol", "methods"]),
+    ("agreement", &["task", "privacy", "protocol", "methods"]),
     ("mesh", &["protocol"]),
     ("silo", &["privacy", "protocol", "methods"]),
     (

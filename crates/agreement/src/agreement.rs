@@ -123,7 +123,7 @@ impl Agreement {
         };
         let work = work.encode();
         let work = work.map_err(|error| wrong("task", &format!("cannot be encoded: {error}")))?;
-        let charter = charter_of(&raw, start, work);
+        let charter = charter_of(source, &raw, start, work)?;
         if strategy.names() == Names::Shown && !charter.shows_names() {
             let what = "must be \"shown\": the strategy keeps state for every member";
             return Err(wrong("charter.names", what));
@@ -324,9 +324,21 @@ fn continues_of(source: TomlText<'_>, table: ContinuesTable) -> Result<Continues
 }
 
 /// The charter of a file, with the defaults of what it leaves out.
-fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
+///
+/// # Errors
+/// [`ConfigError::At`]: a key of `[privacy]` that is missing or out of range.
+fn charter_of(
+    source: TomlText<'_>,
+    raw: &FederationFile,
+    start: Hash,
+    work: Vec<u8>,
+) -> Result<Charter, ConfigError> {
     let (table, members) = (&raw.charter, raw.silo.len());
-    Charter {
+    let min_contributions = table
+        .min_contributions
+        .or_else(|| privacy::min_contributions(raw))
+        .unwrap_or(default_min_contributions(members));
+    Ok(Charter {
         name: raw.name.clone(),
         work,
         start,
@@ -336,17 +348,14 @@ fn charter_of(raw: &FederationFile, start: Hash, work: Vec<u8>) -> Charter {
         view_timeout: table
             .view_timeout
             .unwrap_or(default_view_timeout(table.patience, members)),
-        min_contributions: table
-            .min_contributions
-            .or_else(|| privacy::min_contributions(raw))
-            .unwrap_or(default_min_contributions(members)),
+        min_contributions,
         rotation: table.rotation.0,
         verification: table.verification.0,
-        privacy: privacy::privacy_of(raw),
+        privacy: privacy::privacy_of(source, raw, min_contributions)?,
         blob_limit: table.blob_limit,
         keep_rounds: table.keep_rounds,
         discovery: table.discovery,
-    }
+    })
 }
 
 /// The format of the members' messages.
@@ -411,10 +420,12 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
         }
         CharterError::Range { key: "rounds", .. } => "rounds".into(),
         CharterError::Range {
-            key: key @ ("colluders" | "smallest-sum"),
+            key: key @ ("colluders" | "smallest-sum" | "fewest-authors"),
             ..
-        } => format!("privacy.{key}"),
+        }
+        | CharterError::Noise { key, .. } => format!("privacy.{key}"),
         CharterError::Range { key, .. } => format!("charter.{key}"),
+        CharterError::UndeclaredRows(_) => "silo".into(),
         CharterError::TooFewToMask { .. } => "privacy.mode".into(),
         CharterError::MaskedUnverified(_) => "charter.verification".into(),
         CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),

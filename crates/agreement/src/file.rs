@@ -184,10 +184,11 @@ pub(crate) struct SiloTable {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PrivacyTable {
-    /// Whether members see every contributed model, or only sums of groups.
+    /// Whether members see every contributed model, only sums of groups, or only sums with noise.
     pub(crate) mode: Mode,
     /// Members of a masked federation that may pool what they know, leads among them, and still learn
-    /// nothing but the sums: at least 1, at most 2q − n − 1. Without it: f, or 1 where f is 0.
+    /// nothing but the sums; with noise `epsilon` holds as long as no more do. At least 1, at most 2q − n − 1.
+    /// Without it: f, or 1 where f is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("x-unit" = "members"))]
     pub(crate) colluders: Option<u16>,
@@ -200,6 +201,54 @@ pub struct PrivacyTable {
     /// round only if all of its members are ready. Without any: one group of all members with equal weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) group: Vec<BTreeMap<String, u64>>,
+    /// Fewest institutions of a noised sum: more than `colluders`, at most `min-contributions`. The fewer, the
+    /// more noise each has to add. Without it: `min-contributions`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2), extend("x-unit" = "members"))]
+    pub(crate) fewest_authors: Option<u16>,
+    /// What noised sums are sums of. Without it: `"steps"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) release: Option<ReleaseName>,
+    /// Whose presence the noise hides: `"row"`, or `{ person = "COLUMN" }` for a person with all rows that
+    /// name this person in that column. Without it: `"row"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unit: Option<UnitName>,
+    /// Norm to which the gradient of every unit is clipped before the noise. Without it: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub(crate) clip: Option<f64>,
+    /// Standard deviation of the noise of one sum, in largest changes of it by one unit. `epsilon` may say it
+    /// instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0078125, max = 1048575))]
+    pub(crate) z: Option<f64>,
+    /// Bound that all rounds together keep to: with or without one unit everything that was opened is as
+    /// likely up to a factor e^epsilon. The noise follows from it, and an agreement in force says `z`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.001, max = 1000))]
+    pub(crate) epsilon: Option<f64>,
+    /// Probability with which `epsilon` may be exceeded. Without it: 0.00001.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-30, max = 0.1))]
+    pub(crate) delta: Option<f64>,
+}
+
+/// What noised sums are sums of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReleaseName {
+    /// In every round one gradient of all rows.
+    Steps,
+}
+
+/// Whose presence the noise hides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum UnitName {
+    /// One row.
+    Row,
+    /// A person with all rows that name this person in this column.
+    Person(String),
 }
 
 /// What is opened of a round.
@@ -210,4 +259,7 @@ pub(crate) enum Mode {
     Clear,
     /// Sums of the groups, and no single model.
     Masked,
+    /// Sums of all ready members, to which each has added noise.
+    #[serde(rename = "masked+noised")]
+    MaskedNoised,
 }

@@ -153,7 +153,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("privacy", "what members see of each other's models"),
     key("privacy.mode", "what members see of each other's models").weakens(
         Ranked(seen),
-        "every member sees every single model, where only sums of groups were opened before",
+        "every member sees more of single models or rows than before: sums without noise show more than noised \
+         ones, and models in clear show all",
     ),
     key(
         "privacy.colluders",
@@ -172,6 +173,24 @@ pub(crate) const KEYS: &[Key] = &[
         "the difference of a sum before and one after may show the model of a single institution, so \
          members of the old group help to open no sum of the new one",
     ),
+    key("privacy.fewest-authors", "the fewest institutions of a noised sum").weakens(
+        Changed,
+        "with fewer, a sum tells more of each; with more, each adds less noise of its own, and less is left if \
+         all others pool what they know",
+    ),
+    key("privacy.release", "what noised sums are sums of"),
+    key("privacy.unit.**", "whose presence the noise hides").weakens(
+        Changed,
+        "the bound holds for something else than before",
+    ),
+    key("privacy.clip", "the norm to which the gradient of a unit is clipped"),
+    key("privacy.z", "the noise of a sum").weakens(Lowered, "there is less noise in every sum"),
+    key("privacy.epsilon", "the bound that all rounds together keep to").weakens(
+        Raised,
+        "there is less noise in every sum",
+    ),
+    key("privacy.delta", "the probability with which epsilon may be exceeded")
+        .weakens(Raised, "the bound may be exceeded more often"),
     // ---- The task.
     key("task.**", "the task").fixed(),
     // ---- The strategy: what goes with every method.
@@ -374,7 +393,11 @@ fn switched_on(value: Option<&Canonical>) -> u64 {
 
 /// Masked sums above single models.
 fn seen(value: Option<&Canonical>) -> u64 {
-    u64::from(text(value) != "masked")
+    match text(value) {
+        "masked+noised" => 0,
+        "masked" => 1,
+        _ => 2,
+    }
 }
 
 /// Full above committees, larger ones above smaller ones, those above nobody.

@@ -207,6 +207,7 @@ mutations! {
     ]
     "M2": [
         AnyList "a list may follow any other list of its view"
+        FewerAuthors "a noised sum may have two authors"
         KeysUnverified "the signatures of the keys in a list are not verified"
         ForeignKeysAccepted "a list may have other keys for a member than it has signed"
     ]

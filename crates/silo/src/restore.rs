@@ -81,7 +81,8 @@ pub(crate) fn restore(
             ours: genesis.hash,
         });
     }
-    if config.member.epoch.charter.privacy.masked().is_some() {
+    let masked = config.member.epoch.charter.privacy.masked();
+    if masked.is_some_and(|masked| masked.noise().is_none()) {
         let checked = genesis.state.models.first().map_or(Ok(()), check_start);
         checked.map_err(SpawnError::StartTooLarge)?;
     }
@@ -380,7 +381,8 @@ impl RestoringStore<'_> {
             norm: f64::INFINITY,
         };
         let admit = |bytes| gate.admit(bytes).map_err(|error| error.to_string());
-        PreparedRound::read(trained.round, &blob, admit).ok()
+        let epoch = &self.config.member.epoch.id;
+        PreparedRound::read(trained.round, &blob, epoch, admit).ok()
     }
 
     fn outcome(&self, adopted: &Adopted) -> Result<Settled, SpawnError> {

@@ -24,7 +24,7 @@ pub(super) fn leaves(
         "  in each of {rounds}, its model{numbers}, masked: to every member it looks like random numbers, with \
          this institution's name"
     )];
-    for group in &masked.groups {
+    for group in masked.groups() {
         lines.push(format!(
             "  one sum a round of {}, once a quorum has agreed on exactly these authors: every member",
             names(group)
@@ -54,7 +54,7 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
             plural(usize::from(masked.colluders), "member")
         ),
     ];
-    for group in &masked.groups {
+    for group in masked.groups() {
         let together = match group.authors.len() {
             2 => "the other one of them".to_owned(),
             all => format!("all other {} of them", all - 1),
@@ -71,7 +71,7 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
     }
     let outside = roster.silos().iter().map(|silo| &silo.name);
     let outside: Vec<_> = outside
-        .filter(|name| !masked.groups.iter().any(|group| has(group, name)))
+        .filter(|name| !masked.groups().iter().any(|group| has(group, name)))
         .collect();
     if !outside.is_empty() {
         let outside: Vec<_> = outside
@@ -83,7 +83,7 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
             outside.join(", ")
         ));
     }
-    for group in &masked.groups {
+    for group in masked.groups() {
         let absent = group.authors.iter().map(|(name, _)| name);
         let absent: Vec<_> = absent
             .filter(|name| !roster.silos().iter().any(|silo| silo.name == **name))

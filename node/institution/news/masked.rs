@@ -20,10 +20,13 @@ impl News {
                     )
                 } else {
                     let names = missing.join(", ");
-                    format!(
-                        "warning: round {round} waits: no group is complete, because {names} is not ready. No \
-                         agreed round is used up"
-                    )
+                    let why = match self.fewest_authors() {
+                        Some(fewest) => format!(
+                            "a sum with noise needs {fewest} institutions, and {names} is not ready"
+                        ),
+                        None => format!("no group is complete, because {names} is not ready"),
+                    };
+                    format!("warning: round {round} waits: {why}. No agreed round is used up")
                 };
                 let round = *round;
                 self.print(at, NodeEvent::GroupsIncomplete { round, missing }, line);
@@ -88,10 +91,19 @@ impl News {
         }
     }
 
+    /// The fewest authors of a sum with noise; `None` without noise.
+    fn fewest_authors(&self) -> Option<usize> {
+        let masked = self.epoch.charter.privacy.masked()?;
+        masked.noise().map(|_| masked.fewest_authors())
+    }
+
     /// The members of a group of the agreement.
     fn group(&self, at: usize) -> String {
         let masked = self.epoch.charter.privacy.masked();
-        let group = masked.and_then(|masked| masked.groups.get(at));
+        if self.fewest_authors().is_some() {
+            return "all that were ready".into();
+        }
+        let group = masked.and_then(|masked| masked.groups().get(at));
         let authors = group.iter().flat_map(|group| &group.authors);
         let names: Vec<_> = authors.map(|(name, _)| name.as_str()).collect();
         names.join(", ")

@@ -252,6 +252,7 @@ impl Scenario {
             max_model_norm: self.charter.max_model_norm.is_some(),
             max_weight: self.charter.max_weight.is_some(),
             continues: false,
+            rounds: self.rounds,
             task: &self.task,
             strategy,
         };

@@ -119,7 +119,7 @@ fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
         let names = group.authors.iter().map(|(name, _)| plainly(name));
         names.collect::<Vec<_>>().join(", ")
     };
-    for group in &new.groups {
+    for group in new.groups() {
         let shares = |other: &&Group| {
             let authors = group.authors.iter();
             let mut known =
@@ -127,7 +127,7 @@ fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
             known.next().is_some()
         };
         if let Some(before) = old
-            .groups
+            .groups()
             .iter()
             .filter(shares)
             .find(|other| !alike(group, other))

@@ -1,19 +1,22 @@
 //! What members see of each other's contributions, as the table `[privacy]` of `federation.toml` says:
-//! every model, or only sums of groups of institutions.
+//! every model, only sums of groups of institutions, or only sums with noise.
 //!
 //! An agreement without the table is in clear, with the same id as before the table existed.
 
+mod noise;
+mod noised;
 mod refusals;
 
 use std::collections::BTreeMap;
 
-use protocol::charter::{Group, Masked, Privacy};
+use protocol::charter::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
 
 use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable};
 use crate::source::TomlText;
 
+pub use noise::bound;
 pub use refusals::MaskedTask;
 
 /// A file of groups.
@@ -24,6 +27,18 @@ struct GroupsFile {
     group: Vec<BTreeMap<String, u64>>,
 }
 
+/// What the privacy of a federation follows from, besides its table.
+pub struct PrivacyOf<'a> {
+    /// Names of the members.
+    pub members: Vec<&'a str>,
+    /// Whether entries carry the names of their authors.
+    pub names_shown: bool,
+    /// Learning rounds.
+    pub rounds: u64,
+    /// Fewest contributions of a round.
+    pub min_contributions: u16,
+}
+
 /// Fewest authors of a sum where the file does not say it.
 const SMALLEST_SUM: u16 = 3;
 
@@ -32,41 +47,77 @@ impl PrivacyTable {
     /// a file without any: a newcomer must not become part of a group because the file said nothing.
     pub(crate) fn of(privacy: &Privacy) -> Option<Self> {
         let masked = privacy.masked()?;
-        let groups = masked.groups.iter();
-        Some(Self {
-            mode: Mode::Masked,
-            colluders: Some(masked.colluders),
-            smallest_sum: Some(masked.smallest_sum),
-            group: groups
-                .map(|group| group.authors.iter().cloned().collect())
-                .collect(),
+        let (colluders, fewest) = (Some(masked.colluders), Some(masked.smallest_sum));
+        Some(match &masked.sums {
+            Sums::Groups(groups) => {
+                let authors = |group: &Group| group.authors.iter().cloned().collect();
+                Self {
+                    colluders,
+                    smallest_sum: fewest,
+                    group: groups.iter().map(authors).collect(),
+                    ..Self::in_mode(Mode::Masked)
+                }
+            }
+            Sums::Noised(noise) => Self {
+                colluders,
+                fewest_authors: fewest,
+                ..Self::in_mode(Mode::MaskedNoised)
+            }
+            .with_noise(noise),
         })
     }
 
-    /// What members see where the members have these names; `shown` says whether entries carry them.
-    pub fn privacy<'a>(&self, names: impl Iterator<Item = &'a str>, shown: bool) -> Privacy {
-        match self.mode {
-            Mode::Masked => Privacy::Masked(self.masked(&names.collect::<Vec<_>>())),
-            Mode::Clear => Privacy::clear(shown),
+    /// A table that says nothing but the mode.
+    fn in_mode(mode: Mode) -> Self {
+        Self {
+            mode,
+            colluders: None,
+            smallest_sum: None,
+            group: Vec::new(),
+            fewest_authors: None,
+            release: None,
+            unit: None,
+            clip: None,
+            z: None,
+            epsilon: None,
+            delta: None,
         }
+    }
+
+    /// What members see of each other's contributions.
+    ///
+    /// # Errors
+    /// A key of the table that is missing or out of range, by its path, and why.
+    pub fn privacy(&self, of: &PrivacyOf<'_>) -> Result<Privacy, (&'static str, String)> {
+        Ok(match self.mode {
+            Mode::Clear => Privacy::clear(of.names_shown),
+            Mode::Masked => Privacy::Masked(self.masked(&of.members)),
+            Mode::MaskedNoised => Privacy::Masked(Masked {
+                colluders: self.colluders_of(of.members.len()),
+                smallest_sum: self.fewest_authors.unwrap_or(of.min_contributions),
+                sums: Sums::Noised(self.noise(of.rounds)?),
+            }),
+        })
     }
 
     /// The first key that does not go with this table, by its path, and why.
     pub fn fault(&self, of: &MaskedTask<'_>) -> Option<(&'static str, String)> {
-        match self.mode {
+        idle(self).or_else(|| match self.mode {
+            Mode::Clear => None,
             Mode::Masked => refusals::first(of),
-            Mode::Clear => idle(self),
-        }
+            Mode::MaskedNoised => match self.noise(of.rounds) {
+                Ok(noise) => noised::first(of, &noise.unit).or_else(|| refusals::first(of)),
+                Err(fault) => Some(fault),
+            },
+        })
     }
 
     /// A table that asks for masked rounds of these groups, each the names of its members with their
     /// weights; none: one group of all members.
     pub fn of_groups(group: Vec<BTreeMap<String, u64>>) -> Self {
         Self {
-            mode: Mode::Masked,
-            colluders: None,
-            smallest_sum: None,
             group,
+            ..Self::in_mode(Mode::Masked)
         }
     }
 
@@ -87,7 +138,16 @@ impl PrivacyTable {
 
     /// Whether rounds are masked.
     pub fn is_masked(&self) -> bool {
-        self.mode == Mode::Masked
+        self.mode != Mode::Clear
+    }
+
+    /// Whether silos add noise to what they send.
+    pub fn is_noised(&self) -> bool {
+        self.mode == Mode::MaskedNoised
+    }
+
+    fn colluders_of(&self, members: usize) -> u16 {
+        self.colluders.unwrap_or(faulty(members).max(1) as u16)
     }
 
     /// The agreement on masked rounds, with the defaults of what the table leaves out.
@@ -101,22 +161,35 @@ impl PrivacyTable {
         let group = |authors: BTreeMap<String, u64>| Group {
             authors: authors.into_iter().collect(),
         };
-        let colluders = || faulty(silos.len()).max(1) as u16;
         Masked {
-            colluders: self.colluders.unwrap_or_else(colluders),
+            colluders: self.colluders_of(silos.len()),
             smallest_sum: self.smallest_sum.unwrap_or(SMALLEST_SUM),
-            groups: groups.into_iter().map(group).collect(),
+            sums: Sums::Groups(groups.into_iter().map(group).collect()),
         }
     }
 }
 
-/// What the charter of a file says of privacy.
-pub(crate) fn privacy_of(raw: &FederationFile) -> Privacy {
-    let shown = raw.charter.names == EntryNames::Shown;
-    match &raw.privacy {
-        Some(table) => table.privacy(raw.silo.iter().map(|silo| &silo.name[..]), shown),
-        None => Privacy::clear(shown),
-    }
+/// What the charter of a file says of privacy, where rounds have at least so many contributions.
+///
+/// # Errors
+/// [`ConfigError::At`]: a key of the table that is missing or out of range.
+pub(crate) fn privacy_of(
+    source: TomlText<'_>,
+    raw: &FederationFile,
+    min_contributions: u16,
+) -> Result<Privacy, ConfigError> {
+    let names_shown = raw.charter.names == EntryNames::Shown;
+    let Some(table) = &raw.privacy else {
+        return Ok(Privacy::clear(names_shown));
+    };
+    let of = PrivacyOf {
+        members: raw.silo.iter().map(|silo| &silo.name[..]).collect(),
+        names_shown,
+        rounds: raw.rounds,
+        min_contributions,
+    };
+    let privacy = table.privacy(&of);
+    privacy.map_err(|(path, what)| ConfigError::At(source.key_of(path, what)))
 }
 
 /// Fewest contributions of a masked round where the charter does not say it: a quorum, of which every
@@ -139,6 +212,7 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
         max_model_norm: raw.charter.max_model_norm.is_some(),
         max_weight: raw.charter.max_weight.is_some(),
         continues: raw.continues.is_some(),
+        rounds: raw.rounds,
         task: &raw.task,
         strategy: &raw.strategy,
     };
@@ -148,15 +222,49 @@ pub(crate) fn check(source: TomlText<'_>, raw: &FederationFile) -> Result<(), Co
     }
 }
 
-/// The first key that says nothing where rounds are in clear.
+/// The first key that says nothing in the mode of a table.
 fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
+    let masked = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
+    let groups = "is for masked rounds without noise only: write `mode = \"masked\"`, or remove the key. With \
+                  noise one sum of all ready members is opened, of at least `fewest-authors`";
+    let noise =
+        "is for rounds with noise only: write `mode = \"masked+noised\"`, or remove the key";
+    let (clear, noised) = (table.mode == Mode::Clear, table.is_noised());
+    let without_noise = if clear { masked } else { groups };
     let keys = [
-        ("privacy.colluders", table.colluders.is_some()),
-        ("privacy.smallest-sum", table.smallest_sum.is_some()),
-        ("privacy.group", !table.group.is_empty()),
+        (
+            "privacy.colluders",
+            table.colluders.is_some(),
+            clear,
+            masked,
+        ),
+        (
+            "privacy.smallest-sum",
+            table.smallest_sum.is_some(),
+            clear || noised,
+            without_noise,
+        ),
+        (
+            "privacy.group",
+            !table.group.is_empty(),
+            clear || noised,
+            without_noise,
+        ),
+        (
+            "privacy.fewest-authors",
+            table.fewest_authors.is_some(),
+            !noised,
+            noise,
+        ),
+        ("privacy.release", table.release.is_some(), !noised, noise),
+        ("privacy.unit", table.unit.is_some(), !noised, noise),
+        ("privacy.clip", table.clip.is_some(), !noised, noise),
+        ("privacy.z", table.z.is_some(), !noised, noise),
+        ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
+        ("privacy.delta", table.delta.is_some(), !noised, noise),
     ];
-    let (path, _) = keys.into_iter().find(|(_, present)| *present)?;
-    let what = "is for masked rounds only: write `mode = \"masked\"`, or remove the key";
+    let mut keys = keys.into_iter();
+    let (path, _, _, what) = keys.find(|(_, present, idle, _)| *present && *idle)?;
     Some((path, what.into()))
 }
 

@@ -15,6 +15,8 @@ pub struct MaskedTask<'a> {
     pub max_weight: bool,
     /// Whether the first model is that of an earlier federation.
     pub continues: bool,
+    /// Learning rounds.
+    pub rounds: u64,
     /// Task and model.
     pub task: &'a TaskConfig,
     /// How they learn.

@@ -22,7 +22,7 @@ const SUMS: [&str; 9] = [
 ];
 
 /// Four institutions, and these edits: a path and its value in TOML, or nothing to remove the key.
-fn text(edits: &[(&str, &str)]) -> String {
+pub(super) fn text(edits: &[(&str, &str)]) -> String {
     let mut file: Table = toml::from_str(EXAMPLE).unwrap();
     file.insert("format".into(), Value::Integer(3));
     for (path, value) in edits {
@@ -105,7 +105,7 @@ fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_gr
     let expected = Masked {
         colluders: 1,
         smallest_sum: 3,
-        groups: vec![Group { authors }],
+        sums: Sums::Groups(vec![Group { authors }]),
     };
     assert_eq!(charter.privacy, Privacy::Masked(expected));
     assert_eq!((charter.min_contributions, agreement.epoch.format), (3, 3));
@@ -119,7 +119,7 @@ fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_gr
 fn groups_are_read_with_their_weights() {
     let groups = "[{ \"west coast\" = 1, north = 2, east = 1 }]";
     let found = read(&[("privacy.group", groups)]);
-    let found = &found.epoch.charter.privacy.masked().unwrap().groups;
+    let found = found.epoch.charter.privacy.masked().unwrap().groups();
     let authors = [("east", 1), ("north", 2), ("west coast", 1)];
     let authors = authors.map(|(name, weight)| (name.to_owned(), weight));
     assert_eq!(found[0].authors, authors);

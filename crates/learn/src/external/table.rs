@@ -304,6 +304,7 @@ impl Learner for TableByProgram {
             outputs: table.outputs,
             classifiers: table.classifiers,
             stochastic: None,
+            units: None,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! interprets on burn with autodiff; it keeps its weights on the device between steps.
 
 mod burn_optimiser;
+mod dense;
 mod linear;
 mod mlp;
 mod network;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use methods::learner::{GradientModifier, Optimiser, RowsOfModel};
 use methods::{Matrix, Params, TensorSpec};
 
+pub(crate) use dense::DenseLayers;
 pub(crate) use linear::Linear;
 pub(crate) use mlp::Mlp;
 pub(crate) use network::{LastLayer, NetworkModel};

@@ -31,6 +31,8 @@ pub struct Capabilities<'a> {
     pub classifiers: Option<&'a dyn Classifiers>,
     /// Models that represent a row by a distribution.
     pub stochastic: Option<&'a dyn StochasticModels>,
+    /// Gradients of single rows or persons.
+    pub units: Option<&'a dyn UnitGradients>,
 }
 
 impl Capabilities<'_> {
@@ -45,6 +47,7 @@ impl Capabilities<'_> {
         outputs: None,
         classifiers: None,
         stochastic: None,
+        units: None,
     };
 
     /// Whether the capability is among these.
@@ -59,6 +62,7 @@ impl Capabilities<'_> {
             Capability::Outputs => self.outputs.is_some(),
             Capability::Classifiers => self.classifiers.is_some(),
             Capability::StochasticModels => self.stochastic.is_some(),
+            Capability::UnitGradients => self.units.is_some(),
         }
     }
 
@@ -112,6 +116,15 @@ impl dyn Learner + '_ {
     pub fn row_access(&self) -> Result<&dyn RowAccess, MissingCapability> {
         let found = self.capabilities().row_access;
         found.ok_or(MissingCapability(Capability::RowAccess))
+    }
+
+    /// Gradients of single rows or persons.
+    ///
+    /// # Errors
+    /// [`MissingCapability`] where rows have none of their own.
+    pub fn units(&self) -> Result<&dyn UnitGradients, MissingCapability> {
+        let found = self.capabilities().units;
+        found.ok_or(MissingCapability(Capability::UnitGradients))
     }
 
     /// Outputs of a model, row by row.
@@ -335,4 +348,32 @@ pub struct Stochastic {
 pub trait StochasticModels {
     /// The learner of the same family, on the same rows, whose models are stochastic.
     fn stochastic(&self, options: &Stochastic) -> Arc<dyn Learner>;
+}
+
+/// The rows that a gradient is asked for at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitRows {
+    /// One row.
+    One,
+    /// All rows of a group, such as those of a person.
+    Group,
+}
+
+/// Gradients of single units, a row or all rows of a group: what a bound on what is told about one of them
+/// needs.
+pub trait UnitGradients: Send + Sync {
+    /// Gives `with` the gradient of every unit's loss on the training rows, in the order of the model's values;
+    /// that of a group is the sum of those of its rows. Returns the mean loss of a row.
+    ///
+    /// The model has the layout of the silo's own family, without what a strategy keeps beside it. A unit has
+    /// the same numbers, bit for bit, whatever other rows there are.
+    ///
+    /// # Errors
+    /// [`LearnError`]: wrong layout, no rows, rows without groups where those of groups are asked for.
+    fn unit_gradients(
+        &self,
+        model: &Params,
+        unit: UnitRows,
+        with: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, LearnError>;
 }

@@ -21,11 +21,13 @@ pub enum Capability {
     Classifiers,
     /// [`StochasticModels`](super::StochasticModels).
     StochasticModels,
+    /// [`UnitGradients`](super::UnitGradients).
+    UnitGradients,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Summaries,
         Self::RobustLosses,
         Self::RobustFits,
@@ -35,6 +37,7 @@ impl Capability {
         Self::Outputs,
         Self::Classifiers,
         Self::StochasticModels,
+        Self::UnitGradients,
     ];
 
     /// What the learner lacks, and what to do.
@@ -75,6 +78,10 @@ impl Capability {
             Self::StochasticModels => {
                 "has no stochastic models, which fedsr needs: they are known for classes and \
                  perceptrons with a hidden layer; use an mlp with at least one hidden layer"
+            }
+            Self::UnitGradients => {
+                "has no gradients of single rows, which noised sums need: they are known for linear and \
+                 logistic models and for perceptrons; use one of these, or `mode = \"masked\"`"
             }
         }
     }

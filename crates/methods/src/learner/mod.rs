@@ -10,8 +10,8 @@
 //!   [fits](RobustFits), [exact fits](ExactFit) with a ridge, training with
 //!   [modified gradients](GradientModifier), access to
 //!   [single rows](RowAccess), [outputs](Outputs) of a model row by row,
-//!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels), and
-//!   [summaries](Summaries) of the columns.
+//!   [classifiers](Classifiers) over the same rows, [stochastic models](StochasticModels),
+//!   [summaries](Summaries) of the columns, and gradients of [single units](UnitGradients).
 //!
 //! A capability is asked for by its accessor, such as
 //! [`robust`](trait.Learner.html#method.robust); the answer is the capability, or an error that
@@ -89,7 +89,7 @@ use crate::robust::Radius;
 
 pub use capabilities::{
     Capabilities, Classifiers, ExactFit, JointStep, Outputs, RobustFits, RobustLosses, RowAccess,
-    RowsOfModel, Stochastic, StochasticModels, Summaries,
+    RowsOfModel, Stochastic, StochasticModels, Summaries, UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{
     Capabilities, Capability, Classifiers, GradientModifier, Job, LearnError, Learner, Metrics,
     Optimiser, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split,
-    Stochastic, StochasticModels, Training, Update, Watch, Work, mixed_seed,
+    Stochastic, StochasticModels, Training, UnitGradients, UnitRows, Update, Watch, Work,
+    mixed_seed,
 };
 use crate::params::{Layout, Params, Role, TensorSpec};
 use crate::robust::{RadiusGrid, Ridge};
@@ -350,7 +351,26 @@ impl Learner for QuadraticLearner {
             outputs: has(Capability::Outputs).then_some(self as _),
             classifiers: has(Capability::Classifiers).then_some(self as _),
             stochastic: has(Capability::StochasticModels).then_some(self as _),
+            units: has(Capability::UnitGradients).then_some(self as _),
         }
+    }
+}
+
+/// Its rows are all equal.
+impl UnitGradients for QuadraticLearner {
+    fn unit_gradients(
+        &self,
+        model: &Params,
+        _: UnitRows,
+        with: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, LearnError> {
+        self.fits(model)?;
+        let mut gradient = vec![0.0; model.values().len()];
+        for ((&at, h), c) in self.trained.iter().zip(&self.curvature).zip(&self.centre) {
+            gradient[at] = h * (f64::from(model.values()[at]) - c);
+        }
+        (0..self.samples).for_each(|_| with(&gradient));
+        Ok(self.loss(model))
     }
 }
 

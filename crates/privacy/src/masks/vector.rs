@@ -163,6 +163,26 @@ impl Mask {
         self.apply(0, &mut words)?;
         Ok(MaskedWords { words, clipped })
     }
+
+    /// The masked vector of integers, such as those of clipped units with their noise: the integers, the
+    /// checks, the mask.
+    ///
+    /// # Errors
+    ///
+    /// If `W` is not the shape's width, or there are more or fewer integers than coordinates.
+    pub fn integers<W: Word>(&self, shape: Shape, integers: &[i64]) -> Result<Vec<W>, VectorError> {
+        check_width::<W>(shape)?;
+        let (found, expected) = (integers.len(), shape.coordinates);
+        if found != expected {
+            return Err(VectorError::Coordinates { found, expected });
+        }
+        let mut words = vec![W::default(); shape.words()];
+        for (word, integer) in words.iter_mut().zip(integers) {
+            *word = W::wrap(*integer);
+        }
+        self.apply(0, &mut words)?;
+        Ok(words)
+    }
 }
 
 fn check_width<W: Word>(shape: Shape) -> Result<(), VectorError> {

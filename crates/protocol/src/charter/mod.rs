@@ -17,7 +17,7 @@ use crate::verification;
 
 pub use crate::rotation::Rotation;
 pub use crate::verification::Verification;
-pub use privacy::{Group, Masked, Privacy};
+pub use privacy::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
 
 /// The format of agreements and messages that a new federation begins with, unless its rounds need a
 /// newer one. A change of the fields below, of their order, of the layout of [`Charter::work`], or of
@@ -102,6 +102,22 @@ pub enum CharterError {
         group: String,
         /// The fewest that a group may have.
         fewest: usize,
+    },
+    /// Noised sums of members of whom one has not said how many rows it has at most.
+    #[error(
+        "{0} declares no `rows`: in masked and noised rounds every member does, because sums are divided by the \
+         agreed numbers of rows"
+    )]
+    UndeclaredRows(String),
+    /// A number of the noise out of range.
+    #[error("charter: {key} is {number:?}, it must be {allowed}")]
+    Noise {
+        /// The field, as `federation.toml` names it.
+        key: &'static str,
+        /// Value of the field.
+        number: Real,
+        /// The allowed range, in words.
+        allowed: &'static str,
     },
     /// A member of two groups: its vector would be in two sums.
     #[error("{0} is in two groups, a member may be in one")]
@@ -221,6 +237,9 @@ impl Epoch {
 
     fn of(format: u8, genesis: &Genesis, roster: Roster) -> Result<Self, CharterError> {
         genesis.charter.validate(format, &roster)?;
+        if let Some(masked) = genesis.charter.privacy.masked() {
+            masked.validate_first(roster.len())?;
+        }
         let bytes = genesis.encode(format);
         let id = Hash::labelled("rota epoch", &[&bytes]);
         Ok(Self {
@@ -347,10 +366,16 @@ impl Charter {
     /// This charter of `before` members for `after` members. The fewest contributions of a round
     /// change: where there are fewer members, as many as before may be missing; where there are
     /// more, as few as before are enough, if the rule for their number allows it. A view timeout that
-    /// is too short for more members becomes as long as it has to be.
+    /// is too short for more members becomes as long as it has to be. A noised sum needs its authors whoever
+    /// leaves, so no round may have fewer as long as there are enough members.
     pub fn for_members(&self, before: usize, after: usize) -> Self {
         let gone = before.saturating_sub(after) as u16;
-        let fewest = self.fewest_contributions(after) as u16;
+        let noised = self
+            .privacy
+            .masked()
+            .filter(|masked| masked.noise().is_some());
+        let authors = noised.map_or(0, Masked::fewest_authors).min(after);
+        let fewest = self.fewest_contributions(after).max(authors) as u16;
         let kept = self.min_contributions.saturating_sub(gone);
         Self {
             min_contributions: kept.max(fewest),

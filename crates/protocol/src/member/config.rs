@@ -159,6 +159,13 @@ impl Config {
         self.epoch.charter.privacy.masked()
     }
 
+    /// Fewest members of a list of a masked round: a quorum, and with noise the fewest authors of a sum.
+    pub(super) fn fewest_ready(&self) -> usize {
+        let noised = self.masked().filter(|masked| masked.noise().is_some());
+        let authors = noised.map_or(0, Masked::fewest_authors);
+        self.epoch.roster.quorum().max(3).max(authors)
+    }
+
     /// The sums that are opened if these members, ascending, are ready for a masked round in which these
     /// groups are suspended.
     pub(super) fn sums(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {

@@ -9,7 +9,7 @@ use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::round::Round;
 use super::{Config, Member, Mutation, View};
-use crate::charter::privacy::Circle;
+use crate::charter::privacy::{Circle, Sum};
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
 use crate::message::{Body, KeyList, MaskedSheet, MaskedVector};
@@ -68,7 +68,7 @@ impl Masking<'_> {
             self.send_vector(root);
             return Ok(());
         }
-        let fewest = epoch.roster.quorum().max(3);
+        let fewest = self.config.fewest_ready();
         if ready.len() < fewest || sums.is_empty() {
             return Err(Refusal::ListTooSmall {
                 ready: ready.len(),
@@ -120,6 +120,19 @@ impl Masking<'_> {
             return;
         };
         self.round.masks.vectors.insert(list.root, None);
+        let noised = self
+            .config
+            .masked()
+            .is_some_and(|masked| masked.noise().is_some());
+        if !noised && !self.in_circle(sum) {
+            return;
+        }
+        self.out.push(Effect::Work(Request::Mask { list }));
+    }
+
+    /// Whether a sum without noise has the authors of the first one that this member answered (M3). Noted
+    /// durably if it is the first.
+    fn in_circle(&mut self, sum: &Sum) -> bool {
         let circle = sum.circle(&self.config.epoch.roster);
         match &self.circle {
             Some(other) if *other != circle && !self.config.broken(Mutation::AnyCircle) => {
@@ -128,7 +141,8 @@ impl Masking<'_> {
                     before,
                     now: circle,
                 };
-                return self.out.push(Effect::Report(report));
+                self.out.push(Effect::Report(report));
+                return false;
             }
             Some(_) => {}
             None => {
@@ -139,7 +153,7 @@ impl Masking<'_> {
                 *self.circle = Some(circle);
             }
         }
-        self.out.push(Effect::Work(Request::Mask { list }));
+        true
     }
 
     /// This member's vector was masked, or could not be: then it sits the round out (M1).

@@ -12,6 +12,7 @@ use super::outbox::Outbox;
 use super::participation::ParticipationState;
 use super::{ByMember, Config, Member, Mutation};
 use crate::certificate::{Certificate, Verdict};
+use crate::charter::Masked;
 use crate::effects::{Effect, FinalMasked, Record, Report};
 use crate::envelope;
 use crate::evidence::Evidence;
@@ -159,6 +160,9 @@ impl Settling<'_> {
         };
         let holders = self.config.others();
         let ready = of.round.ready.binary_search(&self.config.me).is_ok();
+        // No honest member voted for a round of fewer authors. Whoever did, this member opens no sum of it.
+        let fewest = self.config.masked().map_or(0, Masked::fewest_authors);
+        let ready = ready && of.round.ready.len() >= fewest;
         if ready && !self.participation.lost_journal() && self.settlement.own.begin() {
             let (of, holders) = (of.clone(), holders.clone());
             self.out.push(Effect::Work(Request::Unmask { of, holders }));

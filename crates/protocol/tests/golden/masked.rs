@@ -1,6 +1,6 @@
 //! The bytes of masked rounds, which are new in format 3.
 
-use protocol::charter::{Group, Masked};
+use protocol::charter::{Group, Masked, Noise, Real, Release, Sums, Unit};
 use protocol::message::{
     Blob, KeyList, Keys, MaskedEntry, MaskedRound, MaskedSheet, MaskedVector, PublicKeys, Ready,
     Unmasking,
@@ -63,7 +63,27 @@ fn masking(epoch: &Epoch) -> Amendment {
     amendment.charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
         smallest_sum: 3,
-        groups: vec![Group { authors }],
+        sums: Sums::Groups(vec![Group { authors }]),
+    });
+    amendment
+}
+
+/// The amendment with which they move to noised ones.
+fn noising(epoch: &Epoch) -> Amendment {
+    let mut amendment = masking(epoch);
+    for silo in &mut amendment.silos {
+        silo.rows = Some(300);
+    }
+    amendment.charter.privacy = Privacy::Masked(Masked {
+        colluders: 1,
+        smallest_sum: 3,
+        sums: Sums::Noised(Noise {
+            release: Release::Steps,
+            unit: Unit::Person("patient".into()),
+            clip: Real::new(1.5),
+            z: Real::new(23.625),
+            delta: Real::new(1e-5),
+        }),
     });
     amendment
 }
@@ -110,6 +130,10 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
         (
             "masked: amendment",
             Body::Amendment(Box::new(masking(epoch))),
+        ),
+        (
+            "noised: amendment",
+            Body::Amendment(Box::new(noising(epoch))),
         ),
         (
             "masked: sync response, reminder of keys",

@@ -9,6 +9,7 @@ mod agree;
 mod base;
 mod contribute;
 mod masked;
+mod noised;
 mod score;
 
 pub use adopt::adopt;
@@ -21,9 +22,12 @@ pub use masked::read_unmaskings;
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{
-    Combined, MaskedVectorBytes, OpeningRound, PreparedRound, check_keys, check_start,
-    check_transcripts, combine, mask, public, read_list, ready, shape, transcript_bytes,
+    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, check_keys,
+    check_start, check_transcripts, combine, mask, public, read_list, ready, shape,
+    transcript_bytes,
 };
+pub(crate) use noised::{Noised, NoisedVector};
+
 use methods::strategy::Participant;
 
 use crate::config::SiloConfig;

@@ -44,10 +44,20 @@ pub(crate) fn epoch(n: u16, rounds: u64) -> Arc<Epoch> {
 
 /// The same with a changed charter.
 pub(crate) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter)) -> Arc<Epoch> {
+    epoch_declaring(n, rounds, None, change)
+}
+
+/// The same, in which every silo declares these rows.
+pub(crate) fn epoch_declaring(
+    n: u16,
+    rounds: u64,
+    rows: Option<u64>,
+    change: impl FnOnce(&mut Charter),
+) -> Arc<Epoch> {
     let silo = |i| Silo {
         name: format!("silo {i}"),
         key: key(i).public(),
-        rows: None,
+        rows,
     };
     let mut charter = Charter {
         start: genesis_outcome(&*strategy(), &learner(0.0), 0).0,
@@ -61,6 +71,9 @@ pub(crate) fn epoch_with(n: u16, rounds: u64, change: impl FnOnce(&mut Charter))
         ..Charter::small("a")
     };
     change(&mut charter);
+    if let Some(masked) = charter.privacy.masked() {
+        charter.min_contributions = charter.min_contributions.max(masked.smallest_sum);
+    }
     let genesis = Genesis {
         silos: (0..n).map(silo).collect(),
         charter,

@@ -1,10 +1,11 @@
 //! Masked rounds of whole silos: the sums are those of clear rounds, and nothing secret is left.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::net::{Command, Event};
-use protocol::privacy::{Group, Masked, Privacy};
-use protocol::{Charter, Hash, MemberIndex};
+use protocol::privacy::{Group, Masked, Privacy, Sums};
+use protocol::{Charter, Epoch, Hash, MemberIndex};
 use tokio::time::sleep;
 
 use super::{TestSilos, kill};
@@ -13,7 +14,7 @@ use crate::testing::*;
 use crate::{Blobs, JournalRecord, Notice, spawn};
 
 /// Rounds of a test federation.
-const ROUNDS: u64 = 3;
+pub(super) const ROUNDS: u64 = 3;
 /// Half a step of the fixed point.
 const HALF_STEP: f32 = 1.0 / (1 << 19) as f32;
 
@@ -31,7 +32,7 @@ fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             smallest_sum: 3,
-            groups: groups.iter().map(named).collect(),
+            sums: Sums::Groups(groups.iter().map(named).collect()),
         });
     }
 }
@@ -41,8 +42,14 @@ const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
 /// What every silo has adopted once all are done, and their surroundings.
 fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {
+    adopted_by(epoch_with(n, ROUNDS, change), fault)
+}
+
+/// The same of all silos of an epoch.
+pub(super) fn adopted_by(epoch: Arc<Epoch>, fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {
     virtually(async {
-        let silos = TestSilos::of(epoch_with(n, ROUNDS, change));
+        let n = epoch.roster.len() as u16;
+        let silos = TestSilos::of(epoch);
         let mut live: Vec<_> = (0..n).map(|i| silos.live(i)).collect();
         if let SiloFault::Killed { who, after, back } = fault {
             sleep(after).await;
@@ -71,7 +78,7 @@ fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>
 }
 
 #[derive(Clone, Copy)]
-enum SiloFault {
+pub(super) enum SiloFault {
     None,
     /// A silo is killed after a time, and starts again after another one.
     Killed {
@@ -82,7 +89,7 @@ enum SiloFault {
 }
 
 /// What rounds of these optima, weighted, give: every model goes half the way.
-fn expected(authors: &[(u16, u64)]) -> Vec<f32> {
+pub(super) fn expected(authors: &[(u16, u64)]) -> Vec<f32> {
     let weights: f64 = authors.iter().map(|(_, weight)| *weight as f64).sum();
     let sum = authors
         .iter()
@@ -107,7 +114,7 @@ fn near(found: &[f32], expected: &[f32]) {
 }
 
 /// Blobs of what a silo keeps to itself.
-fn secrets(rig: &Rig) -> usize {
+pub(super) fn secrets(rig: &Rig) -> usize {
     let hashes = rig.blobs.hashes();
     let blobs = hashes.iter().filter_map(|hash| rig.blobs.get(hash));
     blobs

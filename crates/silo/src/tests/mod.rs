@@ -11,6 +11,7 @@ mod gone;
 mod limits;
 mod masked;
 mod measure;
+mod noised;
 mod put_back;
 mod recovery;
 mod silo;

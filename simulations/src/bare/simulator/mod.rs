@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::{Group, Masked, Privacy};
+use protocol::charter::{Group, Masked, Privacy, Sums};
 use protocol::effects::{Input, Request};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
@@ -464,7 +464,7 @@ fn privacy_of(groups: &[Vec<usize>]) -> Privacy {
     Privacy::Masked(Masked {
         colluders: masked::COLLUDERS as u16,
         smallest_sum: 3,
-        groups: groups.iter().map(group).collect(),
+        sums: Sums::Groups(groups.iter().map(group).collect()),
     })
 }
 

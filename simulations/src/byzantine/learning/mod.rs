@@ -230,6 +230,7 @@ impl Learner for Liar {
             outputs: inner.outputs.map(|_| self as _),
             classifiers: inner.classifiers.map(|_| self as _),
             stochastic: inner.stochastic.map(|_| self as _),
+            units: inner.units,
         }
     }
 }

@@ -9,6 +9,7 @@ mod outputs;
 mod robust;
 mod rows;
 mod stochastic;
+mod units;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -375,6 +376,7 @@ impl Learner for TableLearner {
             outputs: Some(self),
             classifiers: Some(self),
             stochastic: self.stochastic_widths().map(|_| self as _),
+            units: self.has_unit_gradients().then_some(self as _),
         }
     }
 }

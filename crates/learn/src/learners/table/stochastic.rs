@@ -160,6 +160,7 @@ impl Learner for StochasticLearner {
             outputs: None,
             classifiers: None,
             stochastic: None,
+            units: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::learner::{
     Capabilities, Capability, Classifiers, Job, LearnError, Learner, Metrics, MissingCapability,
     Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split, Summaries, Training,
-    Update, Watch,
+    UnitGradients, UnitRows, Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
@@ -241,6 +241,7 @@ impl<W: LearnerWrapper + 'static> Learner for WrappedLearner<W> {
             classifiers: passes(Capability::Classifiers).then_some(self as _),
             // A stochastic model takes the place of the silo's own learner, inside all wrappers.
             stochastic: None,
+            units: passes(Capability::UnitGradients).then_some(self as _),
         }
     }
 }
@@ -352,6 +353,18 @@ impl<W: LearnerWrapper + 'static> Outputs for WrappedLearner<W> {
 
     fn output_layer(&self) -> Option<String> {
         self.inner.outputs().ok()?.output_layer()
+    }
+}
+
+/// The model is that of the silo's own family, whatever a wrapper puts beside it.
+impl<W: LearnerWrapper + 'static> UnitGradients for WrappedLearner<W> {
+    fn unit_gradients(
+        &self,
+        model: &Params,
+        unit: UnitRows,
+        with: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, LearnError> {
+        self.inner.units()?.unit_gradients(model, unit, with)
     }
 }
 

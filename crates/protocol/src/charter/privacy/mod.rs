@@ -1,4 +1,6 @@
-//! What members see of each other's contributions, as the charter says: models, or sums of groups only.
+//! What members see of each other's contributions, as the charter says: models, or sums only.
+
+mod noise;
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +9,8 @@ use crate::format::Formats;
 use crate::mutation::{Mutation, broken};
 use crate::roster::{MemberIndex, Roster};
 
+pub use noise::{Noise, Real, Release, Unit};
+
 /// What members see of a contribution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Privacy {
@@ -14,7 +18,7 @@ pub enum Privacy {
     Clear,
     /// The model with its author's name, which some strategies need.
     ClearWithNames,
-    /// Neither: each vector is masked, and only sums of groups are opened. Who takes part is shown.
+    /// Neither: each vector is masked, and only sums are opened. Who takes part is shown.
     Masked(Masked),
 }
 
@@ -23,10 +27,20 @@ pub enum Privacy {
 pub struct Masked {
     /// Members that may pool what they know without learning more than the sums: 1 to 2q − n − 1.
     pub colluders: u16,
-    /// Fewest authors of a sum, at least 3.
+    /// Fewest authors of a sum: at least 3; with noise more than `colluders`, because fewer would not add
+    /// enough of it. `federation.toml` says `smallest-sum`, and with noise `fewest-authors`.
     pub smallest_sum: u16,
-    /// The groups. A silo is in one at most; those in none only help others to open sums.
-    pub groups: Vec<Group>,
+    /// Whose vectors are added up.
+    pub sums: Sums,
+}
+
+/// Whose vectors are added up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sums {
+    /// Those of groups. A silo is in one at most; those in none only help others to open sums.
+    Groups(Vec<Group>),
+    /// Those of all ready members, with weight 1, where every silo adds noise to its own.
+    Noised(Noise),
 }
 
 /// Institutions whose vectors are added up, whenever all of them are ready.
@@ -111,22 +125,83 @@ impl Masked {
             n,
         )?;
         range("colluders", self.colluders.into(), 1, 2 * quorum - n - 1)?;
-        range("smallest-sum", self.smallest_sum.into(), 3, n)?;
-        self.validate_groups()
-    }
-
-    /// The fewest authors that a group may have.
-    pub fn fewest_authors(&self) -> usize {
-        if broken(Mutation::GroupTooSmall) {
-            usize::from(self.colluders) + 1
-        } else {
-            usize::from(self.smallest_sum.max(self.colluders + 2))
+        match &self.sums {
+            Sums::Groups(groups) => {
+                range("smallest-sum", self.smallest_sum.into(), 3, n)?;
+                self.validate_groups(groups)
+            }
+            Sums::Noised(noise) => {
+                let fewest = u64::from(self.smallest_sum);
+                // Members may have become fewer since: then no sum is opened until this number is lowered.
+                let most =
+                    u64::from(charter.min_contributions).max(if fewest > n { fewest } else { 0 });
+                range(
+                    "fewest-authors",
+                    fewest,
+                    u64::from(self.colluders) + 1,
+                    most,
+                )?;
+                if let Some(silo) = roster.silos().iter().find(|silo| silo.rows.is_none()) {
+                    return Err(CharterError::UndeclaredRows(silo.name.clone()));
+                }
+                noise.validate()
+            }
         }
     }
 
-    fn validate_groups(&self) -> Result<(), CharterError> {
+    /// Checks what holds for the first members only.
+    ///
+    /// # Errors
+    /// [`CharterError::Range`]: they are fewer than the fewest authors of a noised sum.
+    pub(crate) fn validate_first(&self, members: usize) -> Result<(), CharterError> {
+        if self.noise().is_none() || usize::from(self.smallest_sum) <= members {
+            return Ok(());
+        }
+        Err(CharterError::Range {
+            key: "fewest-authors",
+            value: self.smallest_sum.into(),
+            allowed: format!("at most the number of members, {members}"),
+        })
+    }
+
+    /// The groups; none where all members are added up.
+    pub fn groups(&self) -> &[Group] {
+        match &self.sums {
+            Sums::Groups(groups) => groups,
+            Sums::Noised(_) => &[],
+        }
+    }
+
+    /// The agreement on noise, if silos add some.
+    pub fn noise(&self) -> Option<&Noise> {
+        match &self.sums {
+            Sums::Groups(_) => None,
+            Sums::Noised(noise) => Some(noise),
+        }
+    }
+
+    /// The most sums that a round can have.
+    pub fn most_sums(&self) -> usize {
+        match &self.sums {
+            Sums::Groups(groups) => groups.len(),
+            Sums::Noised(_) => 1,
+        }
+    }
+
+    /// The fewest authors that a sum may have.
+    pub fn fewest_authors(&self) -> usize {
+        let fewest = usize::from(self.smallest_sum);
+        match &self.sums {
+            Sums::Noised(_) if broken(Mutation::FewerAuthors) => 2,
+            Sums::Noised(_) => fewest,
+            Sums::Groups(_) if broken(Mutation::GroupTooSmall) => usize::from(self.colluders) + 1,
+            Sums::Groups(_) => fewest.max(usize::from(self.colluders) + 2),
+        }
+    }
+
+    fn validate_groups(&self, groups: &[Group]) -> Result<(), CharterError> {
         let fewest = self.fewest_authors();
-        for Group { authors } in &self.groups {
+        for Group { authors } in groups {
             let total: u128 = authors.iter().map(|(_, weight)| u128::from(*weight)).sum();
             let weighed = |weight: u64| {
                 let half = 2 * u128::from(weight) <= total || broken(Mutation::HeavyAuthor);
@@ -140,7 +215,7 @@ impl Masked {
                 return Err(CharterError::Group { group, fewest });
             }
         }
-        let mut names: Vec<_> = self.groups.iter().flat_map(|of| &of.authors).collect();
+        let mut names: Vec<_> = groups.iter().flat_map(|of| &of.authors).collect();
         names.sort();
         match names.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => Err(CharterError::TwoGroups(pair[0].0.clone())),
@@ -149,7 +224,8 @@ impl Masked {
     }
 
     /// The sums that are opened if these members, ascending, are ready: those of the groups whose
-    /// members are all among them. `suspended` are the positions of groups of which none is opened.
+    /// members are all among them; with noise one of all, if they are enough. `suspended` are the positions
+    /// of sums that are not opened.
     pub fn sums(&self, suspended: &[usize], roster: &Roster, ready: &[MemberIndex]) -> Vec<Sum> {
         self.sums_if(true, suspended, roster, ready)
     }
@@ -162,6 +238,10 @@ impl Masked {
         roster: &Roster,
         ready: &[MemberIndex],
     ) -> Vec<Sum> {
+        let groups = match &self.sums {
+            Sums::Groups(groups) => groups,
+            Sums::Noised(_) => return self.sum_of_all(suspended, ready),
+        };
         let present = |name: &str| ready.iter().copied().find(|by| roster.name(*by) == name);
         let sum = |group: &Group| {
             let authors = group.authors.iter();
@@ -174,13 +254,24 @@ impl Masked {
             authors.sort_unstable();
             (authors.len() > 1).then_some(Sum { authors })
         };
-        let groups = self.groups.iter().enumerate();
+        let groups = groups.iter().enumerate();
         let open = groups.filter(|(at, _)| !suspended.contains(at));
         open.filter_map(|(_, group)| sum(group)).collect()
     }
 
-    /// The position of the group whose members these authors are, all of them.
+    fn sum_of_all(&self, suspended: &[usize], ready: &[MemberIndex]) -> Vec<Sum> {
+        if ready.len() < self.fewest_authors() || suspended.contains(&0) {
+            return Vec::new();
+        }
+        let authors = ready.iter().map(|by| (*by, 1)).collect();
+        vec![Sum { authors }]
+    }
+
+    /// The position of the group whose members these authors are, all of them; 0 with noise.
     pub fn group_of(&self, roster: &Roster, sum: &Sum) -> Option<usize> {
+        let Sums::Groups(groups) = &self.sums else {
+            return Some(0);
+        };
         let first = sum.authors.first()?.0;
         let has = |group: &Group| {
             group
@@ -188,14 +279,18 @@ impl Masked {
                 .iter()
                 .any(|(name, _)| name == roster.name(first))
         };
-        self.groups.iter().position(has)
+        groups.iter().position(has)
     }
 
-    /// The members of groups that are not complete with these, ascending, though they are in the roster.
+    /// The members of groups that are not complete with these, ascending, though they are in the roster; with
+    /// noise all others.
     pub(crate) fn missing(&self, roster: &Roster, ready: &[MemberIndex]) -> Vec<MemberIndex> {
         let named = |by: &MemberIndex| {
+            let Sums::Groups(groups) = &self.sums else {
+                return true;
+            };
             let name = roster.name(*by);
-            let authors = self.groups.iter().flat_map(|group| &group.authors);
+            let authors = groups.iter().flat_map(|group| &group.authors);
             authors.into_iter().any(|(other, _)| other == name)
         };
         let members = roster.members();

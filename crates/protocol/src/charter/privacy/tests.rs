@@ -41,7 +41,7 @@ fn agreed(groups: Vec<Group>) -> Masked {
     Masked {
         colluders: 1,
         smallest_sum: 3,
-        groups,
+        sums: Sums::Groups(groups),
     }
 }
 
@@ -124,7 +124,7 @@ fn numbers_that_do_not_protect_authors_are_refused() {
 #[test]
 fn groups_that_do_not_protect_authors_are_refused() {
     let refused = |n, masked: Masked, fewest| {
-        let names = masked.groups[0]
+        let names = masked.groups()[0]
             .authors
             .iter()
             .map(|(name, _)| name.as_str());
@@ -152,6 +152,107 @@ fn groups_that_do_not_protect_authors_are_refused() {
     );
     let half = agreed(vec![group(&[(0, 2), (1, 1), (2, 1)])]);
     assert_eq!(why(4, charter(4, half)), None);
+}
+
+fn noise() -> Noise {
+    Noise {
+        release: Release::Steps,
+        unit: Unit::Row,
+        clip: Real::new(1.0),
+        z: Real::new(20.0),
+        delta: Real::new(1e-5),
+    }
+}
+
+/// n members with noise in sums of so many authors at least, of whom all but `silent` declare their rows.
+fn noised(n: u8, smallest_sum: u16, change: impl FnOnce(&mut Noise), silent: usize) -> Genesis {
+    let mut noise = noise();
+    change(&mut noise);
+    let masked = Masked {
+        colluders: 1,
+        smallest_sum,
+        sums: Sums::Noised(noise),
+    };
+    let mut silos = roster(n);
+    let declared = silos.len() - silent;
+    silos[..declared]
+        .iter_mut()
+        .for_each(|silo| silo.rows = Some(10));
+    Genesis {
+        silos,
+        charter: charter(n, masked),
+    }
+}
+
+#[test]
+fn noise_that_bounds_nothing_is_refused() {
+    let why = |genesis: Genesis| Epoch::first(&genesis).err();
+    assert_eq!(why(noised(7, 5, |_| {}, 0)), None);
+    // No noise is left of one author that colludes; more authors than a round needs.
+    let allowed = "between 2 and 5 with 7 members in masked rounds";
+    for fewest in [1, 6] {
+        assert_eq!(
+            why(noised(7, fewest, |_| {}, 0)),
+            range("fewest-authors", fewest.into(), allowed)
+        );
+    }
+    assert_eq!(
+        why(noised(7, 8, |_| {}, 0)),
+        range("fewest-authors", 8, "at most the number of members, 7")
+    );
+    assert_eq!(
+        why(noised(7, 5, |_| {}, 1)),
+        Some(CharterError::UndeclaredRows("silo 6".into()))
+    );
+    type Change = fn(&mut Noise);
+    let changes: [(Change, &str); 6] = [
+        (|noise| noise.clip = Real::new(f64::NAN), "clip"),
+        (|noise| noise.clip = Real::new(0.0), "clip"),
+        (|noise| noise.z = Real::new(0.0), "z"),
+        (|noise| noise.z = Real::new(f64::INFINITY), "z"),
+        (|noise| noise.delta = Real::new(0.0), "delta"),
+        (|noise| noise.delta = Real::new(0.2), "delta"),
+    ];
+    for (change, of) in changes {
+        let key = match why(noised(7, 5, change, 0)) {
+            Some(CharterError::Noise { key, .. }) => key,
+            other => panic!("{of}: {other:?}"),
+        };
+        assert_eq!(key, of);
+    }
+}
+
+#[test]
+fn a_noised_sum_has_all_ready_members_and_none_has_fewer_than_agreed() {
+    let epoch = Epoch::first(&noised(7, 5, |_| {}, 0)).unwrap();
+    let masked = epoch.charter.privacy.masked().unwrap();
+    let members = |some: &[u16]| some.iter().copied().map(MemberIndex).collect::<Vec<_>>();
+    let sums =
+        |some: &[u16], suspended: &[usize]| masked.sums(suspended, &epoch.roster, &members(some));
+    let authors = members(&[0, 2, 3, 5, 6]);
+    let authors: Vec<_> = authors.into_iter().map(|by| (by, 1)).collect();
+    assert_eq!(sums(&[0, 2, 3, 5, 6], &[]), [Sum { authors }]);
+    assert_eq!(sums(&[0, 2, 3, 5], &[]), []);
+    assert_eq!(sums(&[0, 2, 3, 5, 6], &[0]), []);
+    assert_eq!(
+        masked.missing(&epoch.roster, &members(&[0, 2, 3, 5])),
+        members(&[1, 4, 6])
+    );
+}
+
+#[test]
+fn members_may_leave_until_there_are_too_few_for_a_noised_sum() {
+    let genesis = noised(7, 5, |_| {}, 0);
+    let charter = genesis.charter;
+    let after = |n: usize| {
+        let after = charter.for_members(7, n);
+        let silos = genesis.silos[..n].to_vec();
+        let roster = Roster::new(silos).unwrap();
+        assert_eq!(after.validate(3, &roster), Ok(()), "{n} members");
+        after.min_contributions
+    };
+    // A round needs the authors of its sum, whoever is left.
+    assert_eq!([6, 5, 4].map(after), [5, 5, 4]);
 }
 
 #[test]

@@ -28,8 +28,7 @@ use super::Leading;
 impl Leading<'_> {
     /// Whether a list of these members, ascending, has a sum, and enough of them to open it.
     pub(super) fn may_list(&self, ready: &[MemberIndex]) -> bool {
-        let quorum = self.config.epoch.roster.quorum();
-        !self.round.sums(self.config, ready).is_empty() && ready.len() >= quorum.max(3)
+        !self.round.sums(self.config, ready).is_empty() && ready.len() >= self.config.fewest_ready()
     }
 
     /// Reports, once in a view, whom the groups of the agreement lack.

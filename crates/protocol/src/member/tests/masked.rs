@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::table::{TestFederation, epoch_with};
 use crate::certificate::Verdict;
-use crate::charter::{Charter, Epoch, Group, Masked, Privacy, Rotation};
+use crate::charter::{Charter, Epoch, Group, Masked, Privacy, Rotation, Sums};
 use crate::refusal::Omission;
 use crate::roster::quorum;
 
@@ -20,7 +20,7 @@ pub(super) fn mask(charter: &mut Charter, n: u16, groups: Vec<Group>) {
     charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
         smallest_sum: 3,
-        groups,
+        sums: Sums::Groups(groups),
     });
     charter.min_contributions = quorum(n.into()) as u16;
 }

@@ -17,6 +17,7 @@ mod lead;
 mod listen;
 mod masked;
 mod masked_one;
+mod noised;
 mod nothing;
 mod one;
 mod outcome;

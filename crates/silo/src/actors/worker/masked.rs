@@ -6,6 +6,7 @@ use std::sync::Arc;
 use actix::{Context, Recipient};
 use bytes::Bytes;
 use privacy::masks::Secret;
+use privacy::noise::Seed;
 use protocol::message::{Blob, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
@@ -16,8 +17,8 @@ use crate::actors::messages::WorkResult;
 use crate::notice::Notice;
 use crate::record::JournalRecord;
 use crate::rounds::{
-    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedRound,
-    check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
+    Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedInput,
+    PreparedRound, check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
     transcript_bytes,
 };
 use crate::surroundings::WorkSize;
@@ -32,10 +33,17 @@ impl MaskSecrets {
         Self(Hash::labelled("mask secrets", &[seed]).0)
     }
 
-    fn draw(&mut self) -> Secret {
+    pub(super) fn draw(&mut self) -> Secret {
         let drawn = Hash::labelled("mask secret", &[&self.0]);
         self.0 = Hash::labelled("mask secrets", &[&self.0]).0;
         Secret::new(drawn.0)
+    }
+
+    /// Fresh random bytes that the noise of one vector follows from.
+    pub(super) fn draw_noise(&mut self) -> Seed {
+        let drawn = Hash::labelled("noise seed", &[&self.0]);
+        self.0 = Hash::labelled("mask secrets", &[&self.0]).0;
+        Seed::new(drawn.0)
     }
 }
 
@@ -51,6 +59,10 @@ impl WorkerActor {
             let keys = prepared.keys(&self.config);
             let result = keys.map(|keys| public(keys.public()));
             return reply.do_send(Answer::Prepared { round, result }.into());
+        }
+        let masked = self.config.member.epoch.charter.privacy.masked();
+        if masked.is_some_and(|masked| masked.noise().is_some()) {
+            return self.prepare_noised(round, reply, ctx);
         }
         let (secret, blobs) = (self.secrets.draw(), self.blobs.clone());
         let (work, job) = self.training();
@@ -84,13 +96,30 @@ impl WorkerActor {
     ) -> Result<WorkResult, String> {
         let (loss, samples) = (trained.loss(), trained.samples);
         let model = trained.admitted;
+        let personal = Personal::new(trained.personal);
         let prepared = PreparedRound {
             round,
             secret,
-            model: model.read_from(blob.slice(PreparedRound::BEGINNING..)),
+            input: PreparedInput::Model(model.read_from(blob.slice(PreparedRound::BEGINNING..))),
         };
+        let notice = Notice::Trained {
+            round,
+            loss,
+            samples,
+            seconds,
+        };
+        self.keep_prepared((prepared, hash, blob), personal, notice)
+    }
+
+    /// Keeps what was prepared, so that all that is sent follows from it, also after a restart.
+    pub(super) fn keep_prepared(
+        &mut self,
+        (prepared, hash, blob): (PreparedRound, Hash, Bytes),
+        personal: Personal,
+        notice: Notice,
+    ) -> Result<WorkResult, String> {
+        let round = prepared.round;
         let keys = prepared.keys(&self.config)?;
-        let personal = Personal::new(trained.personal);
         let kept = [(hash, blob), (personal.hash, personal.params.document())];
         self.store(kept.into_iter())
             .map_err(|error| error.to_string())?;
@@ -109,12 +138,7 @@ impl WorkerActor {
         Ok(WorkResult {
             records: vec![record],
             retain: None,
-            notices: vec![Notice::Trained {
-                round,
-                loss,
-                samples,
-                seconds,
-            }],
+            notices: vec![notice],
             answer: Ok(Answer::Prepared { round, result }),
         })
     }
@@ -207,7 +231,9 @@ impl WorkerActor {
                 let why = format!("member {} is no author of a sum", entry.member);
                 return Err(WorkError::Refused(why));
             };
-            let vector = shape(&self.base, sum).map_err(WorkError::Refused)?.bytes();
+            let vector = shape(&self.config, &self.base, sum)
+                .map_err(WorkError::Refused)?
+                .bytes();
             let parts = [
                 (entry.vector, vector, "vector"),
                 (entry.transcript, transcript_bytes(list), "transcript"),

@@ -7,6 +7,7 @@
 mod agree;
 mod apply;
 mod masked;
+mod noised;
 mod part;
 mod sheet;
 mod wants;

@@ -8,17 +8,21 @@ use privacy::masks::{
     Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
-use protocol::privacy::Sum;
+use protocol::privacy::{Masked, Sum};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
 use super::RoundBase;
+use super::noised::{Noised, declared};
 use crate::config::SiloConfig;
 use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
 
 /// Begins the blob of what a silo keeps for a round. With the secret it is 48 bytes long, so that the
 /// numbers of the model lie as in the model's own document.
 const PREPARED: &[u8; 16] = b"rota prepared 1\n";
+
+/// Begins that of a silo that adds noise. Behind the secret stand the id of the epoch and the integers.
+const NOISED: &[u8; 16] = b"rota prepared 2\n";
 
 /// Begins the blob of the unmaskings that a silo opened a round with.
 const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
@@ -29,8 +33,17 @@ const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
 pub(crate) struct PreparedRound {
     pub(crate) round: u64,
     pub(crate) secret: Secret,
+    pub(crate) input: PreparedInput,
+}
+
+/// What is masked.
+#[derive(Debug, Clone)]
+pub(crate) enum PreparedInput {
     /// The trained model.
-    pub(crate) model: Params,
+    Model(Params),
+    /// Integers with their noise. They are drawn once for an epoch and round, whatever lists, leads and
+    /// restarts there are: the same noise in two sums would show what these differ by.
+    Noised(Vec<i64>),
 }
 
 impl PreparedRound {
@@ -39,7 +52,14 @@ impl PreparedRound {
 
     /// Whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
     pub(crate) fn is(blob: &[u8]) -> bool {
-        blob.starts_with(PREPARED)
+        blob.starts_with(PREPARED) || blob.starts_with(NOISED)
+    }
+
+    /// The bytes that are kept where integers with noise are masked, in this epoch only.
+    pub(crate) fn noised_blob(secret: &Secret, epoch: &Hash, integers: &[i64]) -> Bytes {
+        let mut blob = [NOISED, &secret.expose()[..], &epoch.0].concat();
+        blob.extend(integers.iter().flat_map(|integer| integer.to_le_bytes()));
+        blob.into()
     }
 
     /// The bytes that are kept.
@@ -47,12 +67,17 @@ impl PreparedRound {
         [PREPARED, &secret.expose()[..], document].concat().into()
     }
 
-    /// Reads a blob that [`PreparedRound::blob`] made. `admit` reads the model.
+    /// Reads a blob that [`PreparedRound::blob`] or [`PreparedRound::noised_blob`] made. `admit` reads a model.
+    /// Noise of another epoch is not used again.
     pub(crate) fn read(
         round: u64,
         blob: &Bytes,
+        epoch: &Hash,
         admit: impl FnOnce(Bytes) -> Result<Params, String>,
     ) -> Result<Self, String> {
+        if let Some(rest) = blob.strip_prefix(NOISED) {
+            return Self::read_noised(round, rest, epoch);
+        }
         let secret = blob
             .strip_prefix(PREPARED)
             .and_then(|rest| rest.first_chunk::<32>());
@@ -60,7 +85,29 @@ impl PreparedRound {
         Ok(Self {
             round,
             secret: Secret::new(*secret),
-            model: admit(blob.slice(Self::BEGINNING..))?,
+            input: PreparedInput::Model(admit(blob.slice(Self::BEGINNING..))?),
+        })
+    }
+
+    fn read_noised(round: u64, rest: &[u8], epoch: &Hash) -> Result<Self, String> {
+        let (secret, rest) = rest
+            .split_first_chunk::<32>()
+            .ok_or("the blob holds no secret")?;
+        let (of, numbers) = rest
+            .split_first_chunk::<32>()
+            .ok_or("the blob names no epoch")?;
+        if of != &epoch.0 {
+            return Err("what was prepared is of another epoch".into());
+        }
+        let (numbers, over) = numbers.as_chunks::<8>();
+        if !over.is_empty() {
+            return Err("the blob ends within a number".into());
+        }
+        let integers = numbers.iter().map(|number| i64::from_le_bytes(*number));
+        Ok(Self {
+            round,
+            secret: Secret::new(*secret),
+            input: PreparedInput::Noised(integers.collect()),
         })
     }
 
@@ -124,8 +171,17 @@ pub(crate) fn ready(config: &SiloConfig, list: &MaskedList) -> Result<ReadyList,
     ready.map_err(|error| error.to_string())
 }
 
+/// The noise that is agreed on.
+fn noised(config: &SiloConfig, base: &RoundBase) -> Result<Option<Noised>, String> {
+    let masked = config.member.epoch.charter.privacy.masked();
+    Noised::of(masked, base.gate.layout.len())
+}
+
 /// The shape of the vectors of a sum.
-pub(crate) fn shape(base: &RoundBase, sum: &Sum) -> Result<Shape, String> {
+pub(crate) fn shape(config: &SiloConfig, base: &RoundBase, sum: &Sum) -> Result<Shape, String> {
+    if let Some(noised) = noised(config, base)? {
+        return noised.shape(config, sum);
+    }
     let weights: Vec<_> = sum.authors.iter().map(|(_, weight)| *weight).collect();
     let reach = Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())?;
     Shape::new(base.gate.layout.len(), reach).map_err(|error| error.to_string())
@@ -142,7 +198,7 @@ fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
 }
 
 /// The model that training began with: differences are sent.
-fn start(base: &RoundBase) -> Result<Params, String> {
+pub(super) fn start(base: &RoundBase) -> Result<Params, String> {
     let (model, layout) = (base.state.models.first(), &base.gate.layout);
     let start = model.and_then(|model| {
         if model.layout() == layout {
@@ -183,12 +239,16 @@ pub(crate) fn mask(
     let transcript = Transcript::deal(&ready, &keys).map_err(|error| error.to_string())?;
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
     let mask = mask.map_err(|error| error.to_string())?;
-    let shape = shape(base, sum)?;
+    let shape = shape(config, base, sum)?;
     let start = start(base)?;
-    let models = (start.values(), prepared.model.values());
+    let input = MaskInput {
+        weight,
+        start: start.values(),
+        prepared: &prepared.input,
+    };
     let (vector, clipped) = match shape.width() {
-        Width::Bits32 => words::<u32>(&mask, shape, weight, models)?,
-        Width::Bits64 => words::<u64>(&mask, shape, weight, models)?,
+        Width::Bits32 => words::<u32>(&mask, shape, &input)?,
+        Width::Bits64 => words::<u64>(&mask, shape, &input)?,
     };
     Ok(MaskedVectorBytes {
         vector,
@@ -197,17 +257,30 @@ pub(crate) fn mask(
     })
 }
 
-fn words<W: Word>(
-    mask: &Mask,
-    shape: Shape,
+/// What is masked, with its weight in the sum.
+struct MaskInput<'a> {
     weight: u64,
-    (start, model): (&[f32], &[f32]),
-) -> Result<(Bytes, u64), String> {
-    let masked = mask.vector::<W>(shape, Fixed::MODEL, weight, start, model);
-    let masked = masked.map_err(|error| error.to_string())?;
+    start: &'a [f32],
+    prepared: &'a PreparedInput,
+}
+
+/// The masked words as bytes, and how many coordinates were clipped.
+fn words<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Bytes, u64), String> {
+    let (words, clipped) = match of.prepared {
+        PreparedInput::Model(model) => {
+            let (start, model) = (of.start, model.values());
+            let masked = mask.vector::<W>(shape, Fixed::MODEL, of.weight, start, model);
+            let masked = masked.map_err(|error| error.to_string())?;
+            (masked.words, masked.clipped)
+        }
+        PreparedInput::Noised(integers) => {
+            let masked = mask.integers::<W>(shape, integers);
+            (masked.map_err(|error| error.to_string())?, 0)
+        }
+    };
     let mut bytes = Vec::with_capacity(shape.bytes());
-    W::write(&masked.words, &mut bytes);
-    Ok((bytes.into(), masked.clipped))
+    W::write(&words, &mut bytes);
+    Ok((bytes.into(), clipped))
 }
 
 /// Checks the transcripts of a sheet for its list; `blob` gives the bytes of an entry's transcript.
@@ -356,8 +429,10 @@ pub(crate) fn combine(
 struct OpenedSums {
     /// Σ w·v of all groups that tell something, by coordinate.
     total: Vec<i64>,
-    /// Σ w of these.
+    /// Σ w of these; with noise the rows that their authors declared.
     weights: u64,
+    /// The agreement on noise, if there is one.
+    noised: Option<Noised>,
     notes: Vec<SumNote>,
 }
 
@@ -374,6 +449,7 @@ impl OpenedSums {
         let mut sums = Self {
             total: vec![0; base.gate.layout.len()],
             weights: 0,
+            noised: noised(config, base).map_err(WorkError::Refused)?,
             notes: Vec::new(),
         };
         for sum in &round.list.sums {
@@ -382,7 +458,7 @@ impl OpenedSums {
                 .filter(|entry| sum.has(entry.member))
                 .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
             let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
-            let void = sums.add(base, round, seeds, sum, &vectors);
+            let void = sums.add((config, base), round, seeds, sum, &vectors);
             let group = masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
             sums.notes.push(SumNote {
                 group: group.unwrap_or_default() as u16,
@@ -395,13 +471,13 @@ impl OpenedSums {
     /// Adds a sum, unless it tells nothing; then says why.
     fn add(
         &mut self,
-        base: &RoundBase,
+        (config, base): (&SiloConfig, &RoundBase),
         round: &OpeningRound,
         seeds: &Seeds,
         sum: &Sum,
         vectors: &[Bytes],
     ) -> Result<Option<VoidSum>, String> {
-        let shape = shape(base, sum)?;
+        let shape = shape(config, base, sum)?;
         if vectors.iter().any(|vector| vector.len() != shape.bytes()) {
             return Ok(Some(VoidSum::Length));
         }
@@ -420,8 +496,13 @@ impl OpenedSums {
         for (total, word) in self.total.iter_mut().zip(words) {
             *total = total.saturating_add(word);
         }
-        let weights = sum.authors.iter().map(|(_, weight)| *weight);
-        self.weights = weights.fold(self.weights, u64::saturating_add);
+        let weights = if self.noised.is_some() {
+            declared(config, sum)
+        } else {
+            let weights = sum.authors.iter().map(|(_, weight)| *weight);
+            weights.fold(0, u64::saturating_add)
+        };
+        self.weights = self.weights.saturating_add(weights);
         Ok(None)
     }
 
@@ -433,7 +514,9 @@ impl OpenedSums {
             let mut sums = self.notes.iter().zip(&round.list.sums);
             sums.any(|(note, sum)| note.void.is_some() && sum.has(by))
         };
-        let learned = self.mean(base).map(|model| learn(config, base, model));
+        let learned = self
+            .mean(config, base)
+            .map(|model| learn(config, base, model));
         let (state, nothing) = match learned {
             Some(Ok(state)) => (state, None),
             Some(Err(_)) => (None, Some(Nothing::Refused)),
@@ -448,7 +531,7 @@ impl OpenedSums {
             nothing,
         };
         let masked = config.member.epoch.charter.privacy.masked();
-        note.count(masked.map_or(0, |masked| masked.groups.len()));
+        note.count(masked.map_or(0, Masked::most_sums));
         let assignment = vec![0; entries.len()];
         match state {
             Some(state) => Settled::masked(base.next(), names(), assignment, state, note),
@@ -460,10 +543,13 @@ impl OpenedSums {
         }
     }
 
-    /// The mean of all models; `None` if no sum tells anything.
-    fn mean(&self, base: &RoundBase) -> Option<Result<Params, String>> {
+    /// The mean of all models, with noise the model after the common step; `None` if no sum tells anything.
+    fn mean(&self, config: &SiloConfig, base: &RoundBase) -> Option<Result<Params, String>> {
         if self.weights == 0 {
             return None;
+        }
+        if let Some(noised) = &self.noised {
+            return Some(noised.step(config, base, &self.total, self.weights));
         }
         let start = match start(base) {
             Ok(start) => start,

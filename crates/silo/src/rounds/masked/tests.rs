@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use protocol::Epoch;
 use protocol::message::{Blob, KeyList, Keys, MaskedRound, Ready};
-use protocol::privacy::{Group, Masked, Privacy, threshold};
+use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
 use crate::testing::{config, epoch_with, key, model};
@@ -25,7 +25,7 @@ fn epoch() -> Arc<Epoch> {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             smallest_sum: 3,
-            groups: vec![Group { authors }],
+            sums: Sums::Groups(vec![Group { authors }]),
         });
     })
 }
@@ -40,7 +40,7 @@ impl OpenedRound {
         let prepared = |i: u16| PreparedRound {
             round,
             secret: Secret::new([i as u8 + 1; 32]),
-            model: model(f32::from(i) + 1.0),
+            input: PreparedInput::Model(model(f32::from(i) + 1.0)),
         };
         let prepared: Vec<_> = (0..4).map(prepared).collect();
         let ready = |(i, prepared): (usize, &PreparedRound)| Ready {

@@ -24,6 +24,7 @@ mod few_rows;
 mod groups;
 mod large;
 mod robust_losses;
+mod units;
 
 /// `y = 3·a − 2·b + 5` with a little noise, features on odd scales; or the class `y > 5`.
 fn table(rows: usize, seed: u64, classes: bool) -> Table {

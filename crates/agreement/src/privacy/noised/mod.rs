@@ -1,0 +1,176 @@
+//! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
+//! agreement that are refused with them, why, and what to choose in their place.
+
+use methods::learner::Optimiser;
+use methods::strategy::{Method, StrategyConfig};
+use protocol::charter::Unit;
+use task::data::Standardise;
+use task::schema::{MissingRule, Schema};
+use task::{ModelConfig, TableTask, TaskConfig};
+
+use super::refusals::{KeyFault, MaskedTask};
+
+/// The first key that does not go with noise.
+pub(super) fn first(of: &MaskedTask<'_>, unit: &Unit) -> Option<KeyFault> {
+    of_task(of.task, unit).or_else(|| of_strategy(of.strategy))
+}
+
+fn fault(path: &'static str, what: &str) -> Option<KeyFault> {
+    Some((path, what.to_owned()))
+}
+
+fn of_task(task: &TaskConfig, unit: &Unit) -> Option<KeyFault> {
+    match task {
+        TaskConfig::Table(task) => of_table(task, unit),
+        TaskConfig::External(_) => fault(
+            "task.external",
+            "cannot be used where sums are noised: each row's gradient has to be clipped by itself, and nobody \
+             can check that a program of one's own does so. Choose a model of `[task.table]`, or \
+             `mode = \"masked\"`",
+        ),
+        TaskConfig::Digits8Bench | TaskConfig::Constant { .. } => fault(
+            "task",
+            "has no rows whose gradients could be clipped: choose a model of `[task.table]`, or \
+             `mode = \"masked\"`",
+        ),
+    }
+}
+
+fn of_table(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
+    if task.scaling() != Standardise::None {
+        return fault(
+            "task.table.standardise",
+            "must be \"none\" where sums are noised: a scale that follows from own rows changes with each of \
+             them, and with it the gradients of all others. Divide the numbers by agreed ranges before they \
+             are read",
+        );
+    }
+    if let ModelConfig::Network(_) = &task.model {
+        return fault(
+            "task.table.model",
+            "is a network, whose rows have no gradients of their own in this program, and batch \
+             normalisation would mix them: choose \"logistic\", or a table `linear` or `mlp`",
+        );
+    }
+    if task.schema.as_ref().is_some_and(fills) {
+        return fault(
+            "task.table.schema",
+            "fills missing values with a mean or median of own rows, which changes with each of them: write \
+             `missing = \"drop\"` for every feature that may be missing, or fill with agreed values before \
+             the rows are read",
+        );
+    }
+    of_unit(task, unit)
+}
+
+/// Whether a value of own rows takes the place of a missing one.
+fn fills(schema: &Schema) -> bool {
+    let mut rules = schema.features.iter().map(|feature| feature.missing);
+    rules.any(|rule| !matches!(rule, MissingRule::Refuse | MissingRule::Drop))
+}
+
+/// Whether rows of one person are known to belong together.
+fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
+    let Unit::Person(column) = unit else {
+        return None;
+    };
+    let group = task.split.group.as_ref();
+    (group != Some(column)).then(|| {
+        let what = format!(
+            "names the column {column:?}, and the rows of a person are told apart by `group` of \
+             `[task.table.split]`, which must name the same one"
+        );
+        ("privacy.unit", what)
+    })
+}
+
+/// The strategies of noised rounds.
+const CHOOSE: &str = "choose fedavg for plain steps, fedadam or fedyogi for adaptive ones, fedadagrad with a \
+                      large `tau` for steps with momentum, or `mode = \"masked\"`";
+
+fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
+    let name = strategy.name();
+    if let Some(why) = unfit(&strategy.method) {
+        let what =
+            format!("is {name:?}, which cannot be used where sums are noised: {why}; {CHOOSE}");
+        return Some(("strategy.name", what));
+    }
+    if !strategy.personal.is_empty() {
+        return fault(
+            "strategy.personal",
+            "must be left out where sums are noised: layers that saw own rows without noise would show them in \
+             the gradients of the others",
+        );
+    }
+    if !strategy.trained.is_empty() {
+        return fault(
+            "strategy.trained",
+            "must be left out where sums are noised: noise and clipping are for gradients of the whole model",
+        );
+    }
+    let training = &strategy.training;
+    if (training.epochs, training.batch) != (1, 0) {
+        return fault(
+            "strategy.training",
+            "must have `epochs = 1` and `batch = 0` where sums are noised: a round opens one gradient of all \
+             rows, and a second step on own rows would use them again without noise",
+        );
+    }
+    let Optimiser::Sgd {
+        momentum,
+        weight_decay,
+        ..
+    } = &training.optimiser
+    else {
+        return fault(
+            "strategy.training",
+            "must have the optimiser \"sgd\" where sums are noised: silos send gradients and keep nothing \
+             between rounds. For adaptive steps choose the strategy fedadam",
+        );
+    };
+    if (*momentum, *weight_decay) != (0.0, 0.0) {
+        return fault(
+            "strategy.training",
+            "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
+             keep nothing between rounds. For momentum choose the strategy fedadagrad with a large `tau`",
+        );
+    }
+    None
+}
+
+/// Why a method cannot take part in noised rounds; every method by name, so that a new one has to be thought
+/// of here.
+fn unfit(method: &Method) -> Option<&'static str> {
+    match method {
+        Method::FedAvg(_) | Method::FedAdam(_) | Method::FedYogi(_) | Method::FedAdagrad(_) => None,
+        Method::FedProx(_) => {
+            Some("its proximal term is zero in the first step, and there is only one")
+        }
+        Method::FedPer(_) | Method::FedRep(_) | Method::FedBn(_) | Method::Ditto(_) => {
+            Some("silos train layers or models of their own on rows without noise")
+        }
+        Method::Scaffold(_) | Method::FedCg(_) | Method::FedSr(_) => {
+            Some("silos keep numbers from rounds without noise, or send more than a gradient")
+        }
+        Method::Local(_) | Method::RobustLocal(_) => Some("nothing is added up"),
+        Method::CsRcfl(_)
+        | Method::Hcct(_)
+        | Method::HcctE(_)
+        | Method::HcctP(_)
+        | Method::Fesem(_)
+        | Method::Cfl(_)
+        | Method::FedCollab(_)
+        | Method::PFedGraph(_)
+        | Method::Tfl(_)
+        | Method::Drfa(_)
+        | Method::Afl(_)
+        | Method::MaxFl(_)
+        | Method::FedFa(_)
+        | Method::Superquantile(_)
+        | Method::Ifca(_)
+        | Method::Flsc(_) => Some("it needs models, losses or scores of single silos"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

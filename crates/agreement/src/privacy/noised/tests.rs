@@ -1,0 +1,271 @@
+//! Agreements with noise: what follows from their keys, and what is refused before the first round.
+#![allow(clippy::unwrap_used)]
+
+use methods::strategy::STRATEGIES;
+use protocol::charter::{Masked, Noise, Privacy, Real, Release, Sums, Unit};
+
+use crate::agreement::Agreement;
+use crate::privacy::tests::text;
+
+/// The strategies of noised rounds.
+const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
+
+const TRAINING: &str = "{ epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.5 } }";
+
+fn strategy(name: &str, more: &str, training: &str) -> String {
+    let weight = match name {
+        _ if STEPS.contains(&name) => "weight = \"equal\", ",
+        _ => "",
+    };
+    format!("{{ name = \"{name}\", {weight}{more}training = {training} }}")
+}
+
+/// A noised agreement of the example's four institutions with these edits: a path and its value, or nothing
+/// to remove the key.
+fn noised(edits: &[(&str, &str)]) -> String {
+    let fedavg = strategy("fedavg", "", TRAINING);
+    let base = [
+        ("privacy.mode", "\"masked+noised\""),
+        ("privacy.epsilon", "2.0"),
+        ("strategy", &*fedavg),
+        ("task.table.standardise", "\"none\""),
+        ("charter.max-model-norm", ""),
+    ];
+    let text = text(&[&base[..], edits].concat());
+    // Every institution declares its rows.
+    let mut file: toml::Table = toml::from_str(&text).unwrap();
+    for silo in file["silo"].as_array_mut().unwrap() {
+        let silo = silo.as_table_mut().unwrap();
+        silo.insert("rows".into(), toml::Value::Integer(250));
+    }
+    fill(&mut file, "drop");
+    toml::to_string(&file).unwrap()
+}
+
+/// What becomes of missing values in the first columns, if the task has a schema.
+fn fill(file: &mut toml::Table, rule: &str) {
+    let table = file["task"].get_mut("table");
+    let features = table.and_then(|table| table["schema"]["feature"].as_array_mut());
+    if let Some(toml::Value::Table(first)) = features.and_then(|features| features.first_mut()) {
+        first.insert("missing".into(), toml::Value::String(rule.into()));
+    }
+}
+
+fn read(edits: &[(&str, &str)]) -> Agreement {
+    let text = noised(edits);
+    Agreement::parse("f.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn why(edits: &[(&str, &str)]) -> String {
+    match Agreement::parse("f.toml", &noised(edits)) {
+        Ok(_) => panic!("{edits:?} was accepted"),
+        Err(why) => why.to_string(),
+    }
+}
+
+fn noise_of(agreement: &Agreement) -> Noise {
+    let privacy = &agreement.epoch.charter.privacy;
+    privacy.masked().unwrap().noise().unwrap().clone()
+}
+
+#[test]
+fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
+    let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
+    let charter = &agreement.epoch.charter;
+    let noise = noise_of(&agreement);
+    // As `privacy::accountant` has it for 40 rounds.
+    assert!((noise.z.value() - 23.60).abs() < 0.01, "{noise:?}");
+    let expected = Privacy::Masked(Masked {
+        colluders: 1,
+        smallest_sum: charter.min_contributions,
+        sums: Sums::Noised(Noise {
+            release: Release::Steps,
+            unit: Unit::Row,
+            clip: Real::new(1.0),
+            z: noise.z,
+            delta: Real::new(1e-5),
+        }),
+    });
+    assert_eq!(charter.privacy, expected);
+    let written = agreement.to_toml().unwrap();
+    assert!(written.contains("mode = \"masked+noised\""), "{written}");
+    assert!(!written.contains("epsilon"), "{written}");
+    let again = Agreement::parse("again", &written).unwrap();
+    assert_eq!(again.epoch.id, agreement.epoch.id);
+}
+
+#[test]
+fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
+    let agreement = read(&[("rounds", "40"), ("privacy.epsilon", "1.0")]);
+    let bound = crate::bound(&agreement.epoch.charter).unwrap();
+    // Two parts of the noise are unknown: three authors, of whom one colludes.
+    assert_eq!(
+        bound.to_string(),
+        "epsilon 1.0000 (1.4656 if all others pool what they know), delta 1e-5"
+    );
+    let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
+    assert_eq!(crate::bound(&clear.epoch.charter), None);
+}
+
+#[test]
+fn z_c_and_authors_are_read_as_they_are_written() {
+    let agreement = read(&[
+        ("privacy.epsilon", ""),
+        ("privacy.z", "20.5"),
+        ("privacy.clip", "0.1"),
+        ("privacy.delta", "0.000001"),
+        ("privacy.fewest-authors", "2"),
+    ]);
+    let noise = noise_of(&agreement);
+    let numbers = [noise.clip, noise.z, noise.delta].map(Real::value);
+    assert_eq!(numbers, [0.1, 20.5, 1e-6]);
+    let masked = agreement.epoch.charter.privacy.masked().unwrap();
+    assert_eq!(masked.smallest_sum, 2);
+    let again = Agreement::parse("again", &agreement.to_toml().unwrap()).unwrap();
+    assert_eq!(again.epoch.id, agreement.epoch.id);
+}
+
+#[test]
+fn every_strategy_but_steps_is_refused_with_what_to_choose() {
+    for info in STRATEGIES {
+        let edit = ("strategy", &*strategy(info.name, "", TRAINING));
+        if STEPS.contains(&info.name) {
+            read(&[edit]);
+        } else {
+            let why = why(&[edit]);
+            let named = format!("`name` is \"{}\", which cannot be used", info.name);
+            assert!(why.contains(&named), "{why}");
+            assert!(why.contains("choose fedavg for plain steps"), "{why}");
+        }
+    }
+}
+
+/// Whatever would break the bound.
+#[test]
+fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
+    let network = "{ network = { layers = [{ dense = 4 }, \"norm\", \"relu\"] } }";
+    let training = |epochs: u32, batch: u32, optimiser: &str| {
+        let text = format!("{{ epochs = {epochs}, batch = {batch}, optimiser = {optimiser} }}");
+        strategy("fedavg", "", &text)
+    };
+    let sgd = "{ name = \"sgd\", rate = 0.5 }";
+    let momentum = "{ name = \"sgd\", rate = 0.5, momentum = 0.9 }";
+    let adam = "{ name = \"adam\", rate = 0.5 }";
+    let [two_epochs, batches, kept, state] = [
+        training(2, 0, sgd),
+        training(1, 8, sgd),
+        training(1, 0, momentum),
+        training(1, 0, adam),
+    ];
+    let with = |more: &str| strategy("fedavg", more, TRAINING);
+    let exact = with("").replace("equal", "exact");
+    let (personal, trained) = (
+        with("personal = [\"bias\"], "),
+        with("trained = [\"bias\"], "),
+    );
+    let program = "{ external = { tensors = [{ name = \"w\", shape = [2] }] } }";
+    let cases: &[(&[(&str, &str)], &str)] = &[
+        (
+            &[("task.table.standardise", "\"silo\"")],
+            "must be \"none\"",
+        ),
+        (
+            &[("task.table.standardise", "\"federation\"")],
+            "must be \"none\"",
+        ),
+        (
+            &[("task.table.model", network)],
+            "batch normalisation would mix them",
+        ),
+        (&[("task", program)], "a program of one's own"),
+        (
+            &[("task", "{ constant = { parameters = 3 } }")],
+            "has no rows",
+        ),
+        (&[("strategy", &two_epochs)], "`epochs = 1` and `batch = 0`"),
+        (&[("strategy", &batches)], "`epochs = 1` and `batch = 0`"),
+        (
+            &[("strategy", &kept)],
+            "neither `momentum` nor `weight-decay`",
+        ),
+        (&[("strategy", &state)], "must have the optimiser \"sgd\""),
+        (&[("strategy", &personal)], "`personal` must be left out"),
+        (&[("strategy", &trained)], "`trained` must be left out"),
+        (&[("strategy", &exact)], "`weight` must be \"equal\""),
+        (
+            &[("strategy.encoding", "\"bf16\"")],
+            "`encoding` must be \"f32\"",
+        ),
+        (
+            &[("strategy.participation", "3")],
+            "`participation` must be left out",
+        ),
+        (
+            &[("strategy.stop", "{ patience = 3 }")],
+            "`stop` must be left out",
+        ),
+        (
+            &[("strategy.aggregation", "{ name = \"coordinate-median\" }")],
+            "only sums",
+        ),
+        (
+            &[("charter.names", "\"shown\"")],
+            "`names` must be \"removed\"",
+        ),
+        (
+            &[("privacy.unit", "{ person = \"patient\" }")],
+            "must name the same one",
+        ),
+        (
+            &[("privacy.smallest-sum", "3")],
+            "for masked rounds without noise only",
+        ),
+        (
+            &[("privacy.group", "[{ north = 1, south = 1, east = 1 }]")],
+            "for masked rounds without noise only",
+        ),
+        (&[("privacy.z", "20.0")], "`epsilon` says it too"),
+        (&[("privacy.epsilon", "")], "`epsilon = 1.0`"),
+        (&[("privacy.epsilon", "0.0")], "epsilon of 0"),
+        (&[("privacy.delta", "0.5")], "delta of 0.5"),
+        (&[("privacy.clip", "0.0")], "clip is 0"),
+        (&[("privacy.fewest-authors", "1")], "fewest-authors is 1"),
+        (&[("privacy.fewest-authors", "4")], "fewest-authors is 4"),
+    ];
+    for (edits, said) in cases {
+        let why = why(edits);
+        assert!(why.contains(said), "{edits:?}: {why}");
+    }
+}
+
+#[test]
+fn values_that_are_filled_in_from_own_rows_are_refused() {
+    let text = noised(&[]);
+    for rule in ["mean", "median", "indicator"] {
+        let mut file: toml::Table = toml::from_str(&text).unwrap();
+        fill(&mut file, rule);
+        let text = toml::to_string(&file).unwrap();
+        let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
+        assert!(why.contains("fills missing values"), "{rule}: {why}");
+    }
+}
+
+#[test]
+fn institutions_that_declare_no_rows_are_refused() {
+    let text = noised(&[]).replacen("rows = 250", "", 1);
+    let why = Agreement::parse("f.toml", &text).err().unwrap().to_string();
+    assert!(why.contains("declares no `rows`"), "{why}");
+}
+
+#[test]
+fn less_noise_is_marked_among_the_changes() {
+    let changes = |before: &Agreement, after: &Agreement| {
+        let changes = before.difference(after).changes;
+        let of = |change: crate::Changed| (change.key, change.weaker.is_some());
+        changes.into_iter().map(of).collect::<Vec<_>>()
+    };
+    let with = |z: &str| read(&[("privacy.epsilon", ""), ("privacy.z", z)]);
+    let (less, more) = (with("10.0"), with("20.0"));
+    assert_eq!(changes(&more, &less), [("privacy.z".to_owned(), true)]);
+    assert_eq!(changes(&less, &more), [("privacy.z".to_owned(), false)]);
+}

@@ -1,0 +1,147 @@
+//! Gradients of single rows and persons: right, and the same bits wherever a row stands.
+
+use std::collections::BTreeSet;
+
+use methods::learner::{UnitGradients, UnitRows};
+
+use super::*;
+
+/// The gradients of all units.
+fn gradients(learner: &dyn Learner, model: &Params, unit: UnitRows) -> Vec<Vec<f64>> {
+    let mut all = Vec::new();
+    let units = learner.units().unwrap();
+    let with = &mut |gradient: &[f64]| all.push(gradient.to_vec());
+    units.unit_gradients(model, unit, with).unwrap();
+    all
+}
+
+fn bits(gradient: &[f64]) -> Vec<u64> {
+    gradient.iter().map(|number| number.to_bits()).collect()
+}
+
+/// A model that is not zero.
+fn start(learner: &TableLearner) -> Params {
+    let initial = learner.initial(3);
+    Params::build(&learner.layout, |values| {
+        for (at, (value, initial)) in values.iter_mut().zip(initial.values()).enumerate() {
+            *value = initial + (at as f32 * 0.7).sin() / 8.0;
+        }
+    })
+}
+
+const KINDS: [LearnerKind; 6] = [
+    LearnerKind::Absolute,
+    LearnerKind::Squared,
+    LearnerKind::Logistic,
+    LearnerKind::Mlp,
+    LearnerKind::Numbers,
+    LearnerKind::Wide,
+];
+
+/// One step of all rows is along the mean of the rows' gradients. The perceptron's step is computed by burn,
+/// and its own tests compare that with autodiff.
+#[test]
+fn the_mean_of_the_gradients_is_the_step_of_a_full_batch() {
+    for kind in KINDS {
+        let classes = !matches!(
+            kind,
+            LearnerKind::Absolute | LearnerKind::Squared | LearnerKind::Numbers
+        );
+        // Standardised once, so that a step of rate 1 is small beside the weights.
+        let learner = learner(kind, &table(90, 1, classes), Standardise::Silo);
+        let model = start(&learner);
+        let optimiser = Optimiser::Sgd {
+            rate: 1.0,
+            momentum: 0.0,
+            weight_decay: 0.0,
+        };
+        let step = Task::Train(Training {
+            epochs: 1,
+            batch: 0,
+            optimiser,
+            decay: None,
+        });
+        let trained = run(&learner, &model, &step, 1).shared;
+        let all = gradients(&learner, &model, UnitRows::One);
+        assert_eq!(all.len() as u64, learner.samples());
+        for (at, (before, after)) in model.values().iter().zip(trained.values()).enumerate() {
+            let sum: f64 = all.iter().map(|gradient| gradient[at]).sum();
+            let (mean, step) = (sum / all.len() as f64, f64::from(before - after));
+            assert!((mean - step).abs() < 1e-5, "{at}: {mean} {step}");
+        }
+    }
+}
+
+#[test]
+fn a_row_has_the_same_bits_alone_in_any_batch_at_any_place_with_any_number_of_threads() {
+    for kind in KINDS {
+        let learner = learner(kind, &table(60, 2, true), Standardise::None);
+        let model = start(&learner);
+        let whole = gradients(&learner, &model, UnitRows::One);
+        let rows = whole.len() as u32;
+        let mut orders: Vec<Vec<u32>> = (0..rows).map(|row| vec![row]).collect();
+        orders.push((0..rows).rev().collect());
+        orders.push((0..rows).step_by(3).collect());
+        for order in orders {
+            let part = learner.only(Split::Train, &order).unwrap();
+            let found = gradients(&*part, &model, UnitRows::One);
+            for (row, found) in order.iter().zip(&found) {
+                assert_eq!(bits(found), bits(&whole[*row as usize]));
+            }
+        }
+        std::thread::scope(|scope| {
+            let of = || gradients(&learner, &model, UnitRows::One);
+            let threads: Vec<_> = (0..3).map(|_| scope.spawn(of)).collect();
+            for thread in threads {
+                assert_eq!(thread.join().unwrap(), whole);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_person_has_the_same_bits_in_whatever_order_the_rows_stand_and_whoever_else_is_there() {
+    let mut visits = table(90, 4, true);
+    visits.groups = (0..90).map(|row| row % 18).collect();
+    let learner = learner(LearnerKind::Mlp, &visits, Standardise::None);
+    let model = start(&learner);
+    let of = |learner: &dyn Learner| {
+        let all = gradients(learner, &model, UnitRows::Group);
+        let all: BTreeSet<_> = all.iter().map(|gradient| bits(gradient)).collect();
+        all
+    };
+    let whole = of(&learner);
+    let groups = learner.train.groups();
+    let persons: BTreeSet<_> = groups.iter().copied().collect();
+    assert_eq!(whole.len(), persons.len());
+    let (first, rest) = {
+        let mut persons = persons.iter().copied();
+        (persons.next().unwrap(), persons.collect::<BTreeSet<_>>())
+    };
+    // All rows but the first person's, last row first.
+    let rows = (0..groups.len() as u32).rev();
+    let others: Vec<_> = rows.filter(|row| groups[*row as usize] != first).collect();
+    let part = learner.only(Split::Train, &others).unwrap();
+    let found = of(&*part);
+    assert_eq!(found.len(), rest.len());
+    assert!(found.is_subset(&whole));
+    // Rows without persons have none.
+    let single = super::learner(LearnerKind::Mlp, &table(60, 2, true), Standardise::None);
+    let error = single.unit_gradients(&start(&single), UnitRows::Group, &mut |_| {});
+    assert!(error.unwrap_err().to_string().contains("name no person"));
+}
+
+#[test]
+fn a_common_scale_and_masks_have_no_gradients_of_single_rows() {
+    let learner = learner(
+        LearnerKind::Logistic,
+        &table(60, 2, true),
+        Standardise::Federation,
+    );
+    let missing = MissingCapability(Capability::UnitGradients);
+    assert_eq!(learner_units(&learner), Some(missing));
+}
+
+fn learner_units(learner: &dyn Learner) -> Option<MissingCapability> {
+    learner.units().err()
+}

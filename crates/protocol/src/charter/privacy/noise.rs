@@ -1,0 +1,94 @@
+//! The noise of the sums of a federation, as the charter says it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::charter::CharterError;
+
+/// The agreement on noise: with or without one unit of a silo, all opened sums look nearly the same. How
+/// nearly follows from z, δ and the number of rounds; the formulas are not the protocol's business.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noise {
+    /// What is opened.
+    pub release: Release,
+    /// What one bound holds for.
+    pub unit: Unit,
+    /// C: the norm to which the vector of a unit is clipped.
+    pub clip: Real,
+    /// z: the standard deviation of the noise of a sum, in largest changes of it by one unit.
+    pub z: Real,
+    /// δ, for which ε is told.
+    pub delta: Real,
+}
+
+/// What the noised sums of a federation are sums of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Release {
+    /// One full-batch gradient a round.
+    Steps,
+}
+
+/// Whose presence the noise hides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// A row.
+    Row,
+    /// A person with all rows that name this person in a column.
+    Person(String),
+}
+
+/// A number with a floating point that is agreed on: equal if its bits are.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Real(u64);
+
+impl Real {
+    /// This number.
+    pub fn new(number: f64) -> Self {
+        Self(number.to_bits())
+    }
+
+    /// The number.
+    pub fn value(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl std::fmt::Debug for Real {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+impl Noise {
+    /// Checks the numbers.
+    ///
+    /// # Errors
+    /// [`CharterError::Noise`]: the first one that is out of range.
+    pub(super) fn validate(&self) -> Result<(), CharterError> {
+        let ranges = [
+            (
+                "clip",
+                self.clip,
+                (1e-100, 1e100),
+                "between 1e-100 and 1e100",
+            ),
+            (
+                "z",
+                self.z,
+                (1.0 / 128.0, 1_048_575.0),
+                "between 1/128 and 1048575",
+            ),
+            ("delta", self.delta, (1e-30, 0.1), "between 1e-30 and 0.1"),
+        ];
+        for (key, number, (least, most), allowed) in ranges {
+            // A number that is none is in no range.
+            if !(least..=most).contains(&number.value()) {
+                return Err(CharterError::Noise {
+                    key,
+                    number,
+                    allowed,
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! What a silo sends with noise, and the step that the sum of all gives.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use privacy::noise::Seed;
+use protocol::charter::{Noise as AgreedNoise, Real, Release, Unit};
+use protocol::privacy::{Masked, Privacy, Sum, Sums};
+use protocol::{Epoch, MemberIndex};
+
+use super::*;
+use crate::rounds::masked::{PreparedInput, PreparedRound};
+use crate::testing::{config, epoch_declaring, learner};
+
+const CLIP: f64 = 8.0;
+
+/// An agreement on noise, with z as given.
+pub(crate) fn noise(z: f64) -> Masked {
+    Masked {
+        colluders: 1,
+        smallest_sum: 3,
+        sums: Sums::Noised(AgreedNoise {
+            release: Release::Steps,
+            unit: Unit::Row,
+            clip: Real::new(CLIP),
+            z: Real::new(z),
+            delta: Real::new(1e-5),
+        }),
+    }
+}
+
+fn epoch(rows: u64, z: f64) -> Arc<Epoch> {
+    epoch_declaring(4, 9, Some(rows), |charter| {
+        charter.privacy = Privacy::Masked(noise(z));
+    })
+}
+
+/// The silo with this optimum and so many rows, all equal.
+fn silo(epoch: &Arc<Epoch>, me: u16, rows: u64) -> SiloConfig {
+    let mut config = config(epoch, me);
+    config.learner = Arc::new(learner(f64::from(me)).with_samples(rows));
+    config
+}
+
+fn noised(config: &SiloConfig) -> Noised {
+    let masked = config.member.epoch.charter.privacy.masked();
+    Noised::of(masked, 1).unwrap().unwrap()
+}
+
+fn base(config: &SiloConfig) -> RoundBase {
+    let (strategy, learner) = (&*config.strategy, &*config.learner);
+    let genesis = crate::outcome::genesis(strategy, learner, config.initial_seed);
+    RoundBase::new(config, &genesis)
+}
+
+fn vector(config: &SiloConfig, seed: u8) -> Result<NoisedVector, String> {
+    let seed = Seed::new([seed; 32]);
+    noised(config).vector(config, &base(config), &seed)
+}
+
+#[test]
+fn a_vector_is_the_sum_of_the_units_and_noise_of_the_agreed_size() {
+    let epoch = epoch(50, 20.0);
+    let config = silo(&epoch, 2, 50);
+    // The gradient of a row at 0 is −2; there are 1,024 steps in a norm of 8.
+    let sum = -2 * 128 * 50;
+    let sigma = noised(&config).gaussian.sigma();
+    // 20 · 1024.5 / √2
+    assert_eq!(sigma, 14_489);
+    let drawn = (0..200).map(|seed| vector(&config, seed).unwrap().integers[0] - sum);
+    let square: f64 = drawn
+        .map(|noise| (noise as f64 / sigma as f64).powi(2))
+        .sum();
+    // Chi-square of 200 draws: 99.99 % lie within.
+    assert!((128.0..292.0).contains(&square), "{square}");
+    let same = |seed| vector(&config, seed).unwrap().integers;
+    assert_eq!(same(1), same(1));
+    assert_ne!(same(1), same(2));
+}
+
+#[test]
+fn a_silo_with_more_rows_than_it_declared_takes_no_part_and_says_so() {
+    let epoch = epoch(50, 20.0);
+    assert!(vector(&silo(&epoch, 1, 50), 0).is_ok());
+    let why = vector(&silo(&epoch, 1, 51), 0).unwrap_err();
+    assert!(
+        why.contains("has 51 training rows and declared 50"),
+        "{why}"
+    );
+}
+
+#[test]
+fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
+    let epoch = epoch(50, 20.0);
+    let config = silo(&epoch, 0, 50);
+    let authors = (0..4).map(|by| (MemberIndex(by), 1)).collect();
+    let rows = declared(&config, &Sum { authors });
+    assert_eq!(rows, 200);
+    // All rows of a mean gradient of −1.5, in steps of 1/128; half of it is taken.
+    let sum = [-3 * 64 * 200];
+    let model = noised(&config).step(&config, &base(&config), &sum, rows);
+    assert_eq!(model.unwrap().values(), [0.75]);
+}
+
+#[test]
+fn noise_of_another_epoch_is_not_used_again() {
+    let config = silo(&epoch(50, 20.0), 1, 50);
+    let epoch = config.member.epoch.id;
+    let secret = privacy::masks::Secret::new([7; 32]);
+    let blob = PreparedRound::noised_blob(&secret, &epoch, &[3, -4]);
+    assert!(PreparedRound::is(&blob));
+    let read = |epoch| PreparedRound::read(5, &blob, epoch, |_| Err("no model".into()));
+    let same = read(&epoch).unwrap();
+    assert_eq!(same.secret.expose(), secret.expose());
+    assert!(matches!(same.input, PreparedInput::Noised(integers) if integers == [3, -4]));
+    let why = read(&protocol::Hash([9; 32])).unwrap_err();
+    assert!(why.contains("another epoch"), "{why}");
+}
