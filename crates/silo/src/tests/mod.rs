@@ -14,6 +14,7 @@ mod measure;
 mod put_back;
 mod recovery;
 mod silo;
+mod site;
 mod spent;
 mod steps;
 mod trimmed;

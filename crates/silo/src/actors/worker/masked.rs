@@ -20,6 +20,7 @@ use crate::rounds::{
     check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
     transcript_bytes,
 };
+use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
 
 /// Fresh random bytes for the secrets of masked rounds. Whoever sees the state later cannot compute
@@ -47,10 +48,17 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
+        if let Err(reason) = self.site.allow(round, self.base.blob_size()) {
+            let result = Err(reason);
+            return reply.do_send(Answer::Prepared { round, result }.into());
+        }
         if let Some(prepared) = self.prepared.as_ref().filter(|last| last.round == round) {
             let keys = prepared.keys(&self.config);
             let result = keys.map(|keys| public(keys.public()));
-            return reply.do_send(Answer::Prepared { round, result }.into());
+            let kept = self.trained.as_ref().filter(|last| last.round == round);
+            let line = kept.and_then(|kept| self.line(round, kept.blob));
+            let answer = WorkResult::from(Answer::Prepared { round, result });
+            return reply.do_send(WorkResult { line, ..answer });
         }
         let (secret, blobs) = (self.secrets.draw(), self.blobs.clone());
         let (work, job) = self.training();
@@ -73,6 +81,12 @@ impl WorkerActor {
                 .into(),
             }
         });
+    }
+
+    /// The line of what was prepared, by the hash of its blob. The secret is in the blob, so that the hash
+    /// says nothing of the model.
+    fn line(&self, round: u64, blob: Hash) -> Option<LedgerLine> {
+        self.site.line(&self.config.member.epoch, round, blob)
     }
 
     /// Stores what was prepared.
@@ -108,6 +122,7 @@ impl WorkerActor {
         });
         Ok(WorkResult {
             records: vec![record],
+            line: self.line(round, hash),
             retain: None,
             notices: vec![Notice::Trained {
                 round,
