@@ -9,11 +9,6 @@ use crate::contribution::Place;
 use crate::limits::Limit;
 use crate::unit::Unit;
 
-/// A text that names no unit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected a unit, `row` or `person:` and the name of a column, found {0:?}")]
-pub struct UnitError(pub String);
-
 /// Why a ledger was not made, read or written. Nothing may be contributed then.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {

@@ -38,13 +38,13 @@ mod unit;
 mod tests;
 
 pub use contribution::{Contribution, Cost, Place};
-pub use error::{LedgerError, UnitError};
+pub use error::LedgerError;
 pub use file::LedgerFile;
 pub use header::Source;
 pub use limits::{Limit, Limits};
 pub use line::{Line, NoiseOfLine};
 pub use read::Contents;
-pub use unit::Unit;
+pub use unit::{Unit, UnitError};
 
 use privacy::accountant::Bound;
 

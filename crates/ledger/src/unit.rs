@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::UnitError;
+/// A text that names no unit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a unit, `row` or `person:` and the name of a column, found {0:?}")]
+pub struct UnitError(pub String);
 
 /// How the column of a person begins in text.
 const PERSON: &str = "person:";
