@@ -33,6 +33,7 @@ pub mod model;
 #[cfg(feature = "otlp")]
 mod otlp;
 pub mod paths;
+pub mod policy;
 pub mod pool;
 pub mod status;
 pub mod store;

@@ -10,6 +10,7 @@ mod files;
 mod line;
 mod machine;
 mod peers;
+mod policy;
 mod rehearsal;
 mod training;
 
@@ -228,6 +229,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     let name = me.map(|me| epoch.roster.name(me).to_owned());
     let (own, found) = data::rows(configured, me);
     findings.extend(found);
+    findings.extend(policy::policy(configured, me, own));
     findings.push(machine::device(configured));
     // The node's own training would be in the way, and it says itself when it is late.
     if let (false, Some(Ok((_, Membership::Member(present))))) = (running, &standing) {

@@ -8,6 +8,7 @@ mod amend;
 mod backup;
 mod institution;
 mod learner;
+mod ledger;
 mod model;
 mod typed;
 
@@ -25,6 +26,7 @@ pub use institution::{
     SignAgreement, Verify, WatchNode, member,
 };
 pub use learner::{DescribeLearner, LearnerCommand, program};
+pub use ledger::{ExportLedger, LedgerCommand, NewLedger, ShowLedger};
 pub use model::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
@@ -75,6 +77,9 @@ pub enum NodeCommand {
     /// Make an institution's key, or show its public key
     #[command(subcommand)]
     Identity(Identity),
+    /// Make, show or export the ledger of what was told about the rows of a source
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
     /// Save what an institution cannot get back from the others: key, agreement, personal state, model
     Backup(Backup),
     /// Put a backup back; the node then only listens until it is safe to vote

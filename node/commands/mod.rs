@@ -13,6 +13,7 @@ mod identity;
 mod join;
 mod joining;
 mod learner;
+mod ledger;
 pub mod model;
 mod newcomer;
 mod print;
@@ -37,6 +38,7 @@ use crate::institution::{NodeError, PresentError, SetupError};
 use crate::model::ModelError;
 use crate::status::socket::SocketError;
 use crate::verify::{EvidenceFileError, VerifyError};
+use ::ledger::LedgerError;
 use agreement::{AddError, ConfigError, TokenError};
 use formatting::numbers;
 use learn::export::ExportError;
@@ -62,6 +64,7 @@ pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
         NodeCommand::Model(model) => model::run(model),
         NodeCommand::Learner(learner) => learner::run(learner),
         NodeCommand::Identity(identity) => identity::run(identity),
+        NodeCommand::Ledger(ledger) => ledger::run(ledger),
         NodeCommand::Backup(options) => backup::backup(options),
         NodeCommand::Restore(options) => backup::restore(options),
         NodeCommand::Recover(options) => recover::recover(options),
@@ -152,6 +155,9 @@ pub enum NodeCommandError {
     /// A node cannot be asked for its status.
     #[error(transparent)]
     Status(#[from] SocketError),
+    /// A ledger was not made or read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// A backup was not written.
     #[error(transparent)]
     Backup(#[from] BackupError),
@@ -308,7 +314,9 @@ impl Failure for NodeCommandError {
             NodeCommandError::Skipped { .. } => 4,
             NodeCommandError::Backup(BackupError::Setup(_) | BackupError::Exists(_)) => 2,
             NodeCommandError::Backup(_) | NodeCommandError::Restore(_) => 1,
+            NodeCommandError::Ledger(LedgerError::Exists { .. }) => 2,
             NodeCommandError::Identity(_)
+            | NodeCommandError::Ledger(_)
             | NodeCommandError::Status(_)
             | NodeCommandError::Write { .. }
             | NodeCommandError::Output(_) => 1,

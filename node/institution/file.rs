@@ -3,7 +3,6 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use agreement::Routine;
 use learn::DeviceName;
 use learn::external::LearnerConfig;
 use methods::robust::Radius;
@@ -11,6 +10,8 @@ use methods::serving::ServeConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use task::data::OwnRows;
+
+use crate::policy::PolicyTable;
 
 /// Version of the format of `silo.toml`.
 pub(super) const FORMAT: u32 = 1;
@@ -84,7 +85,7 @@ pub(super) struct SiloFile {
     /// The page and the metrics of the node, for this machine. Off without this table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) http: Option<HttpTable>,
-    /// Which changes of the agreement this institution follows without signing the new one.
+    /// What the institution lets its node do, whatever the agreement says.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(super) policy: PolicyTable,
     /// Other members and their addresses, one table `[[peer]]` for each, in place of those in the
@@ -133,30 +134,6 @@ pub(super) struct DataTable {
 impl DataTable {
     pub(super) fn is_empty(&self) -> bool {
         self.share.is_none() && self.folder.is_none() && self.rows.is_none()
-    }
-}
-
-/// Which changes of the agreement an institution follows without signing the new one. After any other
-/// change its node votes as before, and contributes nothing until the institution has signed.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct PolicyTable {
-    /// Kinds of changes: `"rounds"` (their number), `"addresses"`, `"epochs"` (of the training in a
-    /// round), `"members"` (that come, go or have another key, as long as as many as before may break the
-    /// rules). By default all four. What weakens the agreement is none of them.
-    #[serde(default = "every_routine")]
-    pub(super) approve: Vec<Routine>,
-}
-
-fn every_routine() -> Vec<Routine> {
-    Routine::ALL.to_vec()
-}
-
-impl Default for PolicyTable {
-    fn default() -> Self {
-        Self {
-            approve: every_routine(),
-        }
     }
 }
 

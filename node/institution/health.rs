@@ -12,6 +12,7 @@ use silo::{Activities, Activity, Counts, Notice};
 
 use crate::events::phase_name;
 use crate::paths::free;
+use crate::policy::{LedgerStatus, SourceLimits};
 use crate::status::Status;
 use crate::status::document::{
     FORMAT, FederationFacts, HeldOutMetrics, NodeFacts, PeerStatus, RoundStatus, SpentSeconds,
@@ -34,6 +35,8 @@ pub(super) struct Health {
     addresses: Vec<String>,
     peers: Peers,
     state: PathBuf,
+    /// The ledger of the institution's source.
+    source: Option<SourceLimits>,
     http: OnceLock<String>,
     activities: OnceLock<Activities>,
     changing: Mutex<Changing>,
@@ -67,7 +70,7 @@ impl Health {
         me: MemberIndex,
         addresses: Vec<String>,
         peers: Peers,
-        state: PathBuf,
+        (state, source): (PathBuf, Option<SourceLimits>),
     ) -> Arc<Self> {
         Arc::new(Self {
             epoch,
@@ -76,6 +79,7 @@ impl Health {
             addresses,
             peers,
             state,
+            source,
             http: OnceLock::new(),
             activities: OnceLock::new(),
             changing: Mutex::default(),
@@ -213,6 +217,10 @@ impl Health {
         let activities = self.activities.get();
         let activity = activities.and_then(Activities::current);
         let roster = &self.epoch.roster;
+        let ledger = self.source.as_ref().and_then(|source| {
+            let contents = source.read().ok()?;
+            Some(LedgerStatus::of(source, &contents))
+        });
         let changing = self.changing();
         let progress = activities.and_then(Activities::progress);
         Status {
@@ -242,6 +250,7 @@ impl Health {
             leads: changing.lead == Some(self.me) && !changing.complete,
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
+            ledger,
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
                 running: activity == Some(Activity::Train),

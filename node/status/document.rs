@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::policy::LedgerStatus;
 use formatting::numbers;
 
 /// Version of the document's format. It changes when a key changes its meaning or is removed; new keys
@@ -42,6 +43,9 @@ pub struct Status {
     /// Why it takes no part in the federation at the moment. Absent while it takes part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// The ledger of the institution's source, where its policy names one that can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerStatus>,
     /// Whether all agreed rounds are done.
     pub complete: bool,
     /// The training under way, or else the last one of this run.

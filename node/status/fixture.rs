@@ -82,6 +82,7 @@ pub(crate) fn status() -> Status {
         leads: false,
         phase: "training".into(),
         waiting: None,
+        ledger: None,
         complete: false,
         training: Some(TrainingProgress {
             running: true,

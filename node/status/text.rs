@@ -45,6 +45,9 @@ fn learning(status: &Status, lines: &mut Vec<String>) {
     if let Some(waiting) = &status.waiting {
         lines.push(row("takes part", &format!("no: {waiting}")));
     }
+    if let Some(ledger) = &status.ledger {
+        lines.push(row("ledger", &ledger.text()));
+    }
     let adopted = status
         .adopted()
         .map_or_else(|| "no round yet".to_owned(), |round| adopted(status, round));

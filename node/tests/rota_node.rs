@@ -29,6 +29,7 @@ fn an_institution_has_the_commands_around_its_node_and_none_of_the_laboratory() 
         "audit",
         "model",
         "identity",
+        "ledger",
         "backup",
         "restore",
         "recover",

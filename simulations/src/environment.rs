@@ -181,6 +181,7 @@ impl Environment for VirtualEnvironment {
             checks: self.checks.clone(),
             feed,
             origin: self.recorder.origin(),
+            site: silo::Site::default(),
         })
     }
 

@@ -17,16 +17,17 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates of this workspace, and those that each of them may use.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("protocol", &[]),
     ("methods", &[]),
     ("privacy", &[]),
+    ("ledger", &["privacy", "protocol"]),
     ("task", &["methods"]),
     ("learn", &["task", "methods"]),
     // It does not wait for the crate that computes models.
     ("agreement", &["task", "privacy", "protocol", "methods"]),
     ("mesh", &["protocol"]),
-    ("silo", &["privacy", "protocol", "methods"]),
+    ("silo", &["ledger", "privacy", "protocol", "methods"]),
     (
         "simulations",
         &["agreement", "silo", "learn", "task", "protocol", "methods"],
@@ -37,9 +38,11 @@ const ARROWS: [(&str, &[&str]); 14] = [
         &[
             "agreement",
             "formatting",
+            "ledger",
             "mesh",
             "silo",
             "learn",
+            "privacy",
             "task",
             "privacy",
             "protocol",

@@ -71,6 +71,7 @@ mod actors;
 mod clock;
 mod needed;
 mod restore;
+mod site;
 mod spans;
 mod spawn;
 #[cfg(test)]
@@ -90,4 +91,6 @@ pub use record::{Adopted, Adoptions, JournalRecord};
 pub use replay::Replay;
 pub use run_state::Counts;
 pub use spawn::{block_on, bystand, spawn};
-pub use surroundings::{Blobs, Done, Journal, Network, Pool, PoolJob, Surroundings, WorkSize};
+pub use surroundings::{
+    Blobs, Done, Journal, Network, Pool, PoolJob, RoundPolicy, Site, Surroundings, WorkSize,
+};

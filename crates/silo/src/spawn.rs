@@ -24,8 +24,9 @@ use crate::notice::{Missing, Notice};
 use crate::record::JournalRecord;
 use crate::restore::{restore, restore_bystander};
 use crate::run_state::{Counters, RunState};
+use crate::site::SiteRules;
 use crate::spans::Spans;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Site, Surroundings};
 use crate::trimmed::TrimmedJournal;
 
 /// Starts a silo on the calling thread. All its input and output goes through `surroundings`.
@@ -52,6 +53,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         checks,
         feed,
         origin,
+        site,
     } = surroundings;
     let restored = restore(&config, &mut *journal, &*blobs)?;
     let last = &restored.base;
@@ -65,6 +67,11 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         missing: restored.missing,
         former: config.former.clone(),
     };
+    let known: &[_] = match &silo.start {
+        Start::Kept(records) => records,
+        Start::New | Start::Lost => &[],
+    };
+    let site = SiteRules::new(site, &epoch, config.member.me, known);
     let seed = config.member.seed;
     let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());
     let worker = move |around: &Around| {
@@ -89,6 +96,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
             again: restored.again,
             round: CurrentRound::default(),
             wants: WaitingWork::default(),
+            site,
         }
         .start()
     };
@@ -100,6 +108,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         checks,
         feed,
         origin,
+        site: Site::default(),
     };
     Ok(start(silo, surroundings, Some(worker)))
 }

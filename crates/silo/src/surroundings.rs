@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use ledger::Ledger;
 use protocol::Hash;
 use protocol::net::{Command, Event};
 use tokio::sync::mpsc;
@@ -35,6 +36,26 @@ pub struct Surroundings {
     /// The zero of the silo's clock. Silos of one process may share it, so that the times of their
     /// notices compare.
     pub origin: Instant,
+    /// What the institution has set for its own silo.
+    pub site: Site,
+}
+
+/// What an institution has set for its own silo, below the agreement. By default that is nothing.
+#[derive(Clone, Default)]
+pub struct Site {
+    /// The ledger of the source of its rows: a contribution is signed only after its line is durable.
+    pub ledger: Option<Arc<dyn Ledger>>,
+    /// Which rounds the silo takes part in.
+    pub rounds: Option<Arc<dyn RoundPolicy>>,
+}
+
+/// Which rounds an institution lets its silo take part in.
+pub trait RoundPolicy: Send + Sync {
+    /// Whether the silo may train for a round in which it would send a model of `bytes`.
+    ///
+    /// # Errors
+    /// Why it sits the round out, in a sentence without a full stop.
+    fn allows(&self, round: u64, bytes: u64) -> Result<(), String>;
 }
 
 /// Two bounded channels. Commands that do not fit are lost, and the protocol sends them again; the

@@ -20,11 +20,12 @@ use task::data::{Format, OwnRows};
 use task::schema::LocalNames;
 
 use super::consent::{CONSENT, Unsigned, consent_in};
-use super::file::{DataTable, FORMAT, PeerTable, PolicyTable, SiloFile};
+use super::file::{DataTable, FORMAT, PeerTable, SiloFile};
 use super::own_learner::OwnLearner;
 use crate::equipment::Equipment;
 use crate::identity::{self, IdentityError};
 use crate::model::{GivenStart, find_start};
+use crate::policy::{PolicyTable, SitePolicy, SourceLimits};
 
 /// The configuration of one institution's node, with the agreement and the key that it names. All that
 /// [`Configured`] holds is read as a field of it.
@@ -110,6 +111,8 @@ pub struct Configured {
     pub consent: PathBuf,
     /// Which changes of the agreement the institution follows without signing the new one.
     pub policy: Vec<Routine>,
+    /// What the institution lets the node do, below the agreement.
+    pub(crate) site: SitePolicy,
     /// Where journal and blobs are.
     pub state: PathBuf,
     /// Where the node listens.
@@ -345,6 +348,27 @@ pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
     let raw: SiloFile =
         toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
     Ok(file.parent().unwrap_or(Path::new("")).join(raw.state))
+}
+
+/// The ledger that a `silo.toml` names, if it names one. Nothing but its paths is checked, so that a ledger
+/// can be made before there is an agreement.
+///
+/// # Errors
+/// [`ConfigError`]: the file cannot be read, is no `silo.toml`, or its `[policy]` is wrong.
+pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError> {
+    let text = read_configuration(file)?;
+    let name = file.display().to_string();
+    let source = TomlText {
+        file: &name,
+        text: &text,
+    };
+    source.check_format(FORMAT).map_err(ConfigError::At)?;
+    let raw: SiloFile =
+        toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+    let beside = file.parent().unwrap_or(Path::new(""));
+    let policy = SitePolicy::new(raw.policy, beside, &beside.join(raw.state));
+    let policy = policy.map_err(|(key, what)| ConfigError::At(source.key_of(key, what)))?;
+    Ok(policy.source)
 }
 
 /// The JSON Schema of `silo.toml`.

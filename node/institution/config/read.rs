@@ -14,6 +14,7 @@ use super::super::consent::CONSENT;
 use super::super::file::{DataTable, FORMAT, PeerTable, SiloFile};
 use super::super::own_learner::OwnLearner;
 use super::{Configured, Data, agreement_in};
+use crate::policy::SitePolicy;
 use crate::status::http;
 
 /// The error at a key of the file, by its path, with what is wrong there.
@@ -57,11 +58,15 @@ impl Configured {
         let federation = beside.join(&raw.federation);
         let agreement = agreement_in(&federation)?;
         let data = data(raw.data, &agreement.task, learner.as_ref(), beside, &wrong)?;
+        let state = beside.join(&raw.state);
+        let site = SitePolicy::new(raw.policy.clone(), beside, &state);
+        let site = site.map_err(|(key, what)| wrong(key, &what))?;
         let roster = contacts(&agreement, raw.peer, &federation, &wrong)?;
         Ok(Self {
             identity: beside.join(&raw.identity),
             consent: beside.join(raw.consent.unwrap_or_else(|| CONSENT.into())),
-            policy: raw.policy.approve,
+            policy: raw.policy.approve.clone(),
+            site,
             federation,
             state: beside.join(raw.state),
             listen: raw.listen,

@@ -80,7 +80,7 @@ impl Beside {
             warnings.push(line);
         }
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
-        let state = institution.state.clone();
+        let state = (institution.state.clone(), institution.site.source.clone());
         let health = Health::new(epoch.clone(), institution.me, addresses, peers, state);
         health.resumes(begin.rounds.clone());
         telling.begins(&health);

@@ -102,6 +102,7 @@ fn run_beside(
     let watch = shared.watch(begin, part, (health, &reporter), beside.sockets);
     let start = part.start();
     let pool = Workers::all_cores();
+    let site = institution.site.site();
     let inner = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -116,6 +117,7 @@ fn run_beside(
             checks: Checks::new(false),
             feed,
             origin: tokio::time::Instant::now(),
+            site,
         };
         run_silo(role, surroundings, watch, signal, (beat, print_work)).await
     });

@@ -3,10 +3,11 @@
 use std::io;
 
 use bytes::Bytes;
+use methods::strategy::largest_contribution;
 use protocol::{Hash, member};
 
 use super::super::columns::ScaleWatch;
-use super::super::config::Institution;
+use super::super::config::{Data, Institution};
 use super::super::error::NodeError;
 use super::super::living::{Living, examine, living};
 use super::super::present::Present;
@@ -14,6 +15,31 @@ use super::super::role::{NodeRole, serving, silo_config};
 use super::super::serving::Serving;
 use super::super::signature::{Owed, SignatureState};
 use crate::model::{self, HeldRounds};
+use crate::policy::ProposedRounds;
+
+/// What the institution's policy refuses of the agreement in force, in a sentence without a full stop.
+fn refused(institution: &Institution, living: &Living) -> Option<String> {
+    let agreement = &institution.agreement;
+    let learner = &*living.equipment.equipped;
+    let names = match &institution.data {
+        Data::Rows(rows) => Some(&rows.names),
+        Data::Share { .. } | Data::Program => None,
+    };
+    let refusals = institution.site.refusals(&ProposedRounds {
+        agreement,
+        me: Some(institution.me),
+        rows: living.equipment.own_rows.then(|| learner.samples()),
+        bytes: largest_contribution(&*agreement.strategy, learner),
+        names,
+    });
+    let why: Vec<_> = refusals.into_iter().map(|refusal| refusal.why).collect();
+    (!why.is_empty()).then(|| {
+        format!(
+            "the institution's policy lets this node vote, and contribute nothing: {}",
+            why.join("; ")
+        )
+    })
+}
 
 /// The part of a node in an epoch.
 pub(super) struct EpochPart {
@@ -23,6 +49,8 @@ pub(super) struct EpochPart {
     pub(super) bystander: Option<String>,
     /// The institution's signature under the agreement in force, where it is missing.
     pub(super) owed: Option<Owed>,
+    /// Why the institution's own policy lets it contribute nothing under the agreement in force.
+    pub(super) refused: Option<String>,
 }
 
 impl EpochPart {
@@ -35,14 +63,21 @@ impl EpochPart {
             Ok(living) => (Some(living), None),
             Err(why) => (None, Some(why)),
         };
+        let refused = living
+            .as_ref()
+            .and_then(|living| refused(&present.institution, living));
         let owed = match &present.signature {
-            SignatureState::Owed(owed) if bystander.is_none() => Some((**owed).clone()),
+            // A signature would not help where the policy refuses.
+            SignatureState::Owed(owed) if bystander.is_none() && refused.is_none() => {
+                Some((**owed).clone())
+            }
             _ => None,
         };
         Ok(Self {
             living,
             bystander,
             owed,
+            refused,
         })
     }
 
@@ -90,7 +125,7 @@ impl EpochPart {
         member.follow = follow;
         member.examine = examine(&institution.agreement);
         member.bystander = self.bystander.clone();
-        member.paused = self.owed.is_some();
+        member.paused = self.owed.is_some() || self.refused.is_some();
         Ok(member)
     }
 

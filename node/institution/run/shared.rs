@@ -35,6 +35,7 @@ impl NodeShared {
         let epoch = &begin.present.institution.agreement.epoch;
         let leaving = Leaving::new(epoch, begin.options.grace, Instant::now());
         let owed = part.owed.as_ref().map(Owed::line);
+        let owed = owed.or_else(|| part.refused.clone());
         let waiting = Waiting::new(epoch).with(part.bystander.clone(), owed);
         Self {
             leaving: Arc::new(Mutex::new(leaving)),

@@ -257,6 +257,7 @@ impl Environment for Loopback {
             checks: self.checks.clone(),
             feed,
             origin: self.recorder.origin(),
+            site: silo::Site::default(),
         })
     }
 

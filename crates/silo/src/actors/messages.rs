@@ -9,6 +9,7 @@ use protocol::{Hash, Input, MemberIndex, Time};
 
 use crate::notice::Notice;
 use crate::record::JournalRecord;
+use crate::site::LedgerLine;
 
 /// Silo → worker: heavy work. Answered at most once, and not at all if its round
 /// is already over.
@@ -25,6 +26,8 @@ pub(crate) struct WorkRequest {
 pub(crate) struct WorkResult {
     /// Records to make durable before anything else happens.
     pub(crate) records: Vec<JournalRecord>,
+    /// The line that the ledger must have before the state machine hears of the result.
+    pub(crate) line: Option<LedgerLine>,
     /// The only blobs that are needed once the records are durable, ascending, and newer ones than
     /// this mark.
     pub(crate) retain: Option<(Vec<Hash>, u64)>,
@@ -38,6 +41,7 @@ impl From<Answer> for WorkResult {
     fn from(answer: Answer) -> Self {
         Self {
             records: Vec::new(),
+            line: None,
             retain: None,
             notices: Vec::new(),
             answer: Ok(answer),
@@ -50,10 +54,27 @@ impl WorkResult {
     pub(crate) fn defect(why: String) -> Self {
         Self {
             records: Vec::new(),
+            line: None,
             retain: None,
             notices: Vec::new(),
             answer: Err(why),
         }
+    }
+
+    /// The result where the ledger has refused its line: the silo has nothing to contribute.
+    pub(crate) fn refused(mut self, why: String) -> Self {
+        self.answer = self.answer.map(|answer| match answer {
+            Answer::Trained { round, .. } => Answer::Trained {
+                round,
+                result: Err(why),
+            },
+            Answer::Prepared { round, .. } => Answer::Prepared {
+                round,
+                result: Err(why),
+            },
+            other => other,
+        });
+        self
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use learner::{learner, model, trained};
 pub(crate) use records::{adopted, applied};
 pub(crate) use stores::{MemoryBlobs, MemoryJournal, TestPool, full};
 
-use crate::{Checks, Network, Notice, SiloConfig, Surroundings, genesis_outcome};
+use crate::{Checks, Network, Notice, SiloConfig, Site, Surroundings, genesis_outcome};
 
 /// Runs a test in virtual time.
 pub(crate) fn virtually<F: Future>(future: F) -> F::Output {
@@ -126,6 +126,7 @@ pub(crate) struct Rig {
     pub(crate) checks: Arc<Checks>,
     pub(crate) notices: Rc<RefCell<Vec<(Time, Notice)>>>,
     pub(crate) origin: Instant,
+    pub(crate) site: Site,
 }
 
 /// The network's ends.
@@ -142,6 +143,7 @@ impl Rig {
             checks,
             notices: Rc::default(),
             origin: Instant::now(),
+            site: Site::default(),
         }
     }
 
@@ -158,6 +160,7 @@ impl Rig {
             checks: self.checks.clone(),
             feed: Box::new(move |at, notice| notices.borrow_mut().push((at, notice.clone()))),
             origin: self.origin,
+            site: self.site.clone(),
         };
         (
             surroundings,

@@ -16,13 +16,14 @@ use protocol::{Hash, MemberIndex, codec};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::Checks;
 use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
 use crate::actors::worker::{CurrentRound, MaskSecrets, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::restore::restore;
 use crate::run_state::RunState;
+use crate::site::SiteRules;
 use crate::testing::*;
+use crate::{Checks, Site};
 
 /// Receives results and fetches.
 #[derive(Clone, Default)]
@@ -67,6 +68,8 @@ impl Bench {
         let mut config = config(&epoch(4, 3), 0);
         config.max_model_norm = norm;
         let restored = restore(&config, &mut rig.journal.clone(), &*rig.blobs).unwrap();
+        let epoch = config.member.epoch.clone();
+        let site = SiteRules::new(Site::default(), &epoch, MemberIndex(0), &[]);
         let (gone, waits) = oneshot::channel();
         let worker = WorkerActor {
             config: Arc::new(config),
@@ -89,6 +92,7 @@ impl Bench {
             again: None,
             round: CurrentRound::default(),
             wants: WaitingWork::default(),
+            site,
         };
         Self {
             worker: worker.start(),

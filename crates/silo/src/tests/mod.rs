@@ -15,6 +15,7 @@ mod noised;
 mod put_back;
 mod recovery;
 mod silo;
+mod site;
 mod spent;
 mod steps;
 mod trimmed;

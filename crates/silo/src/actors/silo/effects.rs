@@ -53,17 +53,25 @@ impl SiloActor {
         }
     }
 
-    /// Takes the result of heavy work: first makes its records durable, then steps the state
-    /// machine.
+    /// Takes the result of heavy work: first makes its records durable, then its line in the ledger,
+    /// and then steps the state machine. Whoever is killed in between finds the records, and asks for
+    /// the same line again.
     pub(super) fn finish(&mut self, mut result: WorkResult, ctx: &mut Context<Self>) {
         let records = std::mem::take(&mut result.records);
-        if records.is_empty() {
+        let line = result.line.take();
+        if records.is_empty() && line.is_none() {
             return self.finish_durable(result, ctx);
         }
         self.at_seat(
             ctx,
-            move |seat| seat.commit(records),
-            move |actor, ctx| actor.finish_durable(result, ctx),
+            move |seat| seat.commit_with(records, line),
+            move |actor, ctx| {
+                let result = match actor.take_refusal() {
+                    Some(why) => result.refused(why),
+                    None => result,
+                };
+                actor.finish_durable(result, ctx);
+            },
         );
     }
 

@@ -11,6 +11,7 @@ use protocol::{Effect, Input, Member, Report, Time};
 use super::SiloActor;
 use crate::error::{Stopped, StoreError};
 use crate::record::JournalRecord;
+use crate::site::LedgerLine;
 use crate::trimmed::TrimmedJournal;
 
 /// What a step needs.
@@ -25,6 +26,8 @@ pub(crate) struct MemberAndJournal {
     pub(super) commits: u64,
     /// Time that these transactions took.
     pub(super) disk: Duration,
+    /// Why the ledger refused the last line; taken after each step.
+    refused: Option<String>,
 }
 
 impl MemberAndJournal {
@@ -42,6 +45,7 @@ impl MemberAndJournal {
             effects,
             commits: 0,
             disk: Duration::ZERO,
+            refused: None,
         })
     }
 
@@ -66,6 +70,19 @@ impl MemberAndJournal {
         let lost = self.effects.iter().any(used).then_some(JournalRecord::Lost);
         let records = lost.into_iter().chain(records).collect();
         self.commit(records)
+    }
+
+    /// Makes the records of a result durable, if it has any, and then its line in the ledger.
+    pub(super) fn commit_with(
+        &mut self,
+        records: Vec<JournalRecord>,
+        line: Option<LedgerLine>,
+    ) -> Result<(), StoreError> {
+        if !records.is_empty() {
+            self.commit(records)?;
+        }
+        self.refused = line.and_then(|line| line.record().err());
+        Ok(())
     }
 
     /// Commits one transaction.
@@ -100,6 +117,11 @@ impl SiloActor {
     /// The effects of the last step.
     pub(super) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.seat_mut().effects)
+    }
+
+    /// Why the ledger refused the line of the last result.
+    pub(super) fn take_refusal(&mut self) -> Option<String> {
+        self.seat_mut().refused.take()
     }
 
     /// The next step reuses the buffer.

@@ -210,6 +210,7 @@ impl WorkerActor {
                     worker.again = None;
                     worker.checks.advance(round);
                     WorkResult {
+                        line: None,
                         records: Vec::new(),
                         retain: None,
                         notices: vec![Notice::Recovered { round }],
@@ -287,6 +288,7 @@ impl WorkerActor {
         (self.prepared, self.opening) = (None, None);
         self.checks.advance(round);
         WorkResult {
+            line: None,
             records: vec![
                 JournalRecord::Adopted(adopted),
                 JournalRecord::Protocol(protocol::Record::Applied { round }),

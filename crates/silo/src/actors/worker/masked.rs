@@ -21,6 +21,7 @@ use crate::rounds::{
     PreparedRound, check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
     transcript_bytes,
 };
+use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
 
 /// Fresh random bytes for the secrets of masked rounds. Whoever sees the state later cannot compute
@@ -55,10 +56,17 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
+        if let Err(reason) = self.site.allow(round, self.base.blob_size()) {
+            let result = Err(reason);
+            return reply.do_send(Answer::Prepared { round, result }.into());
+        }
         if let Some(prepared) = self.prepared.as_ref().filter(|last| last.round == round) {
             let keys = prepared.keys(&self.config);
             let result = keys.map(|keys| public(keys.public()));
-            return reply.do_send(Answer::Prepared { round, result }.into());
+            let kept = self.trained.as_ref().filter(|last| last.round == round);
+            let line = kept.and_then(|kept| self.line(round, kept.blob));
+            let answer = WorkResult::from(Answer::Prepared { round, result });
+            return reply.do_send(WorkResult { line, ..answer });
         }
         let masked = self.config.member.epoch.charter.privacy.masked();
         if masked.is_some_and(|masked| masked.noise().is_some()) {
@@ -85,6 +93,12 @@ impl WorkerActor {
                 .into(),
             }
         });
+    }
+
+    /// The line of what was prepared, by the hash of its blob. The secret is in the blob, so that the hash
+    /// says nothing of the model.
+    fn line(&self, round: u64, blob: Hash) -> Option<LedgerLine> {
+        self.site.line(&self.config.member.epoch, round, blob)
     }
 
     /// Stores what was prepared.
@@ -137,6 +151,7 @@ impl WorkerActor {
         });
         Ok(WorkResult {
             records: vec![record],
+            line: self.line(round, hash),
             retain: None,
             notices: vec![notice],
             answer: Ok(Answer::Prepared { round, result }),

@@ -40,6 +40,7 @@ use crate::notice::Notice;
 use crate::outcome::Settled;
 use crate::rounds::{LastTraining, OpeningRound, OwnState, PreparedRound, RoundBase};
 use crate::run_state::RunState;
+use crate::site::SiteRules;
 use crate::surroundings::{Blobs, Pool, WorkSize, run};
 
 /// Does the heavy work of one silo.
@@ -74,6 +75,8 @@ pub(crate) struct WorkerActor {
     pub(crate) again: Option<Hash>,
     pub(crate) round: CurrentRound,
     pub(crate) wants: WaitingWork,
+    /// What the institution has set.
+    pub(crate) site: SiteRules,
 }
 
 /// State of the round under way; dropped with it.

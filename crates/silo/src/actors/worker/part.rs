@@ -98,6 +98,10 @@ impl WorkerActor {
         reply: Recipient<WorkResult>,
         ctx: &mut Context<Self>,
     ) {
+        if let Err(reason) = self.site.allow(round, self.base.blob_size()) {
+            let result = Err(reason);
+            return reply.do_send(Answer::Trained { round, result }.into());
+        }
         let weights = self.base.plan(&self.config).weights;
         let (work, job) = self.training();
         let began = self.clock.now();
@@ -180,6 +184,7 @@ impl WorkerActor {
         });
         Ok(WorkResult {
             records: vec![record],
+            line: self.site.line(&self.config.member.epoch, round, blob),
             retain: None,
             notices: vec![Notice::Trained {
                 round,

@@ -1,0 +1,140 @@
+//! A line of a ledger: one contribution, what it costs, and a hash over it and the lines before.
+
+use data_encoding::HEXLOWER;
+use privacy::accountant::{Bound, Delta};
+use privacy::noise::{Authors, Multiplier};
+use protocol::Hash;
+use serde::{Deserialize, Serialize};
+
+use crate::contribution::{Contribution, Cost, Place};
+use crate::unit::Unit;
+
+/// What stands between a line and its hash.
+const BEFORE_HASH: &str = ",\"hash\":\"";
+/// What stands behind the hash.
+const AFTER_HASH: &str = "\"}";
+/// Digits of a hash.
+const HASH: usize = 64;
+
+/// The noise that a line is about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoiseOfLine {
+    /// z: the noise of the sum, in Δ.
+    pub z: f64,
+    /// The fewest authors of the sum.
+    pub a: u16,
+    /// Of these, the authors that may pool what they know.
+    pub c: u16,
+}
+
+/// One line: a contribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Line {
+    /// Number of the line, from 1.
+    pub line: u64,
+    /// Id of the federation, in hexadecimal digits.
+    pub federation: String,
+    /// Number of the epoch.
+    pub epoch: u64,
+    /// Number of the round.
+    pub round: u64,
+    /// The commitment to what was contributed, in hexadecimal digits.
+    pub commitment: String,
+    /// The noise; `None` for a round without.
+    pub noise: Option<NoiseOfLine>,
+    /// ε of all lines so far, rounded up, or "no bound".
+    pub epsilon: String,
+    /// ε_alone of all lines so far, rounded up, or "no bound".
+    pub epsilon_alone: String,
+    /// δ of both.
+    pub delta: f64,
+}
+
+impl Line {
+    /// The line of a contribution, with what holds then.
+    pub(crate) fn new(line: u64, contribution: &Contribution, bound: &Bound) -> Self {
+        let Place {
+            federation,
+            epoch,
+            round,
+        } = contribution.place;
+        let noise = match &contribution.cost {
+            Cost::Noised { z, authors, .. } => Some(NoiseOfLine {
+                z: z.value(),
+                a: authors.fewest(),
+                c: authors.colluders(),
+            }),
+            Cost::NoBound => None,
+        };
+        Self {
+            line,
+            federation: HEXLOWER.encode(&federation.0),
+            epoch,
+            round,
+            commitment: HEXLOWER.encode(&contribution.commitment.0),
+            noise,
+            epsilon: bound.epsilon().to_string(),
+            epsilon_alone: bound.alone().to_string(),
+            delta: Delta::value(bound.delta()),
+        }
+    }
+
+    /// What the line costs.
+    ///
+    /// # Errors
+    /// What is wrong with its noise.
+    pub(crate) fn cost(&self, unit: &Unit) -> Result<Cost, String> {
+        let Some(NoiseOfLine { z, a, c }) = self.noise else {
+            return Ok(Cost::NoBound);
+        };
+        Ok(Cost::Noised {
+            z: Multiplier::new(z).map_err(|why| why.to_string())?,
+            authors: Authors::new(a, c).map_err(|why| why.to_string())?,
+            unit: unit.clone(),
+        })
+    }
+
+    /// Whether the line is about this epoch and round.
+    pub(crate) fn is_at(&self, place: &Place) -> bool {
+        self.epoch == place.epoch
+            && self.round == place.round
+            && self.federation == HEXLOWER.encode(&place.federation.0)
+    }
+
+    /// The text with its hash, without its end, and the hash.
+    pub(crate) fn text(&self, before: &Hash) -> (String, Hash) {
+        let mut text =
+            serde_json::to_string(self).expect("texts and finite numbers can be written as JSON");
+        text.pop();
+        let hash = chained(before, text.as_bytes());
+        text.push_str(BEFORE_HASH);
+        text.push_str(&HEXLOWER.encode(&hash.0));
+        text.push_str(AFTER_HASH);
+        (text, hash)
+    }
+
+    /// Reads the text of a line that follows another one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn read(text: &[u8], before: &Hash) -> Result<(Self, Hash), String> {
+        let end = BEFORE_HASH.len() + HASH + AFTER_HASH.len();
+        let body = text.len().checked_sub(end);
+        let (body, end) = text.split_at(body.ok_or("the line is too short")?);
+        let hash = chained(before, body);
+        let expected = format!("{BEFORE_HASH}{}{AFTER_HASH}", HEXLOWER.encode(&hash.0));
+        if end != expected.as_bytes() {
+            return Err("its hash does not fit it and the lines before".into());
+        }
+        let whole = [body, b"}"].concat();
+        let line = serde_json::from_slice(&whole).map_err(|why| why.to_string())?;
+        Ok((line, hash))
+    }
+}
+
+/// The hash over a line and, through that of the line before, all lines before.
+fn chained(before: &Hash, body: &[u8]) -> Hash {
+    Hash::labelled("ledger line", &[&before.0, body])
+}

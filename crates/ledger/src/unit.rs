@@ -1,0 +1,60 @@
+//! What a ledger counts: rows, or persons.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A text that names no unit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected a unit, `row` or `person:` and the name of a column, found {0:?}")]
+pub struct UnitError(pub String);
+
+/// How the column of a person begins in text.
+const PERSON: &str = "person:";
+
+/// What is protected as one: a row, or all rows of a person. Written `row`, or `person:` and the name of
+/// the column that says whose row it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Unit {
+    /// A row.
+    Row,
+    /// All rows with the same value in this column.
+    Person(String),
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row => f.write_str("row"),
+            Self::Person(column) => write!(f, "{PERSON}{column}"),
+        }
+    }
+}
+
+impl FromStr for Unit {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        match text.strip_prefix(PERSON) {
+            Some(column) if !column.trim().is_empty() => Ok(Self::Person(column.to_owned())),
+            None if text == "row" => Ok(Self::Row),
+            _ => Err(UnitError(text.to_owned())),
+        }
+    }
+}
+
+impl TryFrom<String> for Unit {
+    type Error = UnitError;
+
+    fn try_from(text: String) -> Result<Self, UnitError> {
+        text.parse()
+    }
+}
+
+impl From<Unit> for String {
+    fn from(unit: Unit) -> Self {
+        unit.to_string()
+    }
+}

@@ -1,0 +1,242 @@
+//! What an institution sets for its own silo: a ledger that refuses, and rounds that are not allowed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ledger::{Contribution, Ledger, LedgerError, Place};
+use privacy::accountant::{Accountant, Bound, Delta};
+use protocol::{Hash, MemberIndex, Record, Report};
+use tokio::time::sleep;
+
+use super::{TestSilos, kill};
+use crate::testing::*;
+use crate::{JournalRecord, Notice, RoundPolicy, Site};
+
+/// The silo whose institution sets something; it is no lead of the first view.
+const OWN: u16 = 2;
+const ROUNDS: u64 = 3;
+
+/// A ledger in memory, which looks into the silo's journal whenever it is asked.
+#[derive(Default)]
+struct TestLedger {
+    journal: MemoryJournal,
+    lines: Mutex<Vec<Contribution>>,
+    /// From this round on it refuses.
+    spent_from: Option<u64>,
+}
+
+impl TestLedger {
+    fn of(rig: &Rig) -> Self {
+        Self {
+            journal: rig.journal.clone(),
+            ..Self::default()
+        }
+    }
+
+    fn lines(&self) -> Vec<Contribution> {
+        self.lines.lock().unwrap().clone()
+    }
+}
+
+impl Ledger for TestLedger {
+    fn record(&self, contribution: &Contribution) -> Result<Bound, LedgerError> {
+        let place = contribution.place;
+        let records = self.journal.records();
+        let (mut prepared, mut signed) = (None, false);
+        for record in &records {
+            match record {
+                JournalRecord::Trained { round, blob, .. }
+                | JournalRecord::Prepared { round, blob, .. }
+                    if *round == place.round =>
+                {
+                    prepared = Some(Hash(*blob));
+                }
+                JournalRecord::Protocol(Record::Contributed(message)) => {
+                    signed |= message.round == place.round;
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(prepared, Some(contribution.commitment), "durable before");
+        assert!(!signed, "round {} was signed before its line", place.round);
+        if self.spent_from.is_some_and(|from| place.round >= from) {
+            return Err(LedgerError::Second { place });
+        }
+        let mut lines = self.lines.lock().unwrap();
+        let known = lines.iter().find(|line| line.place == place);
+        if let Some(known) = known {
+            assert_eq!(known, contribution);
+        } else {
+            lines.push(contribution.clone());
+        }
+        Ok(Accountant::new().bound(Delta::new(1e-5).unwrap()))
+    }
+
+    fn expect(&self, place: &Place) -> Result<(), LedgerError> {
+        let has = self.lines().iter().any(|line| line.place == *place);
+        let why = || LedgerError::RolledBack {
+            file: "ledger".into(),
+            why: format!("it lacks {place}"),
+        };
+        has.then_some(()).ok_or_else(why)
+    }
+}
+
+/// Lets no silo train for some rounds.
+struct Not(&'static [u64]);
+
+impl RoundPolicy for Not {
+    fn allows(&self, round: u64, bytes: u64) -> Result<(), String> {
+        assert!(bytes > 0);
+        let refused = self.0.contains(&round);
+        (!refused).then_some(()).ok_or_else(|| "not today".into())
+    }
+}
+
+/// The rounds that a silo signed a contribution for.
+fn signed(rig: &Rig) -> Vec<u64> {
+    let done = rig.journal.transactions();
+    let signed = done.iter().flatten().filter_map(|record| match record {
+        JournalRecord::Protocol(Record::Contributed(message)) => Some(message.round),
+        _ => None,
+    });
+    signed.collect()
+}
+
+/// The final rounds in which a member's contribution is.
+fn included(rig: &Rig, member: u16) -> Vec<u64> {
+    let done = rig.journal.transactions();
+    let mut rounds = Vec::new();
+    for record in done.iter().flatten() {
+        if let JournalRecord::Protocol(Record::Final { blocks, .. }) = record {
+            let blocks = blocks.iter().filter_map(|block| block.round());
+            let with = blocks.filter(|block| {
+                let mut authors = block.inclusions.iter();
+                authors.any(|(author, _)| *author == MemberIndex(member))
+            });
+            rounds.extend(with.map(|block| block.round));
+        }
+    }
+    rounds
+}
+
+/// Why a silo had nothing to contribute, with the rounds.
+fn reasons(rig: &Rig) -> Vec<(u64, String)> {
+    let notices = rig.notices.borrow();
+    let failed = notices.iter().filter_map(|(_, notice)| match notice {
+        Notice::Protocol(Report::TrainingFailed { round, reason }) => {
+            Some((*round, reason.clone()))
+        }
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// Four silos, of which one has these settings, until all have adopted all rounds.
+fn rounds(site: impl FnOnce(&Rig) -> Site) -> Vec<Rig> {
+    virtually(async {
+        let mut silos = TestSilos::new(4, ROUNDS, 3);
+        let own = usize::from(OWN);
+        silos.rigs[own].site = site(&silos.rigs[own]);
+        let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
+        for i in 0..4 {
+            silos.until(i, ROUNDS).await;
+        }
+        sleep(Duration::from_secs(5)).await;
+        for silo in &mut live {
+            kill(silo).await;
+        }
+        silos.rigs.clone()
+    })
+}
+
+#[test]
+fn a_contribution_is_signed_only_after_its_line_is_durable() {
+    let mut kept = None;
+    let rigs = rounds(|rig| {
+        let ledger = Arc::new(TestLedger::of(rig));
+        kept = Some(ledger.clone());
+        Site {
+            ledger: Some(ledger),
+            rounds: None,
+        }
+    });
+    let lines = kept.unwrap().lines();
+    let own = &rigs[usize::from(OWN)];
+    let rounds: Vec<_> = lines.iter().map(|line| line.place.round).collect();
+    assert_eq!(rounds, signed(own));
+    assert_eq!(rounds, [1, 2, 3]);
+}
+
+#[test]
+fn a_silo_whose_ledger_refuses_votes_and_signs_no_contribution() {
+    let rigs = rounds(|rig| Site {
+        ledger: Some(Arc::new(TestLedger {
+            spent_from: Some(2),
+            ..TestLedger::of(rig)
+        })),
+        rounds: None,
+    });
+    let own = &rigs[usize::from(OWN)];
+    assert_eq!(signed(own), [1]);
+    let reasons = reasons(own);
+    assert_eq!(
+        reasons.iter().map(|(round, _)| *round).collect::<Vec<_>>(),
+        [2, 3]
+    );
+    assert!(reasons[0].1.contains("another contribution"), "{reasons:?}");
+    // All others have its first one, and adopted every round with it or without it.
+    for rig in &rigs {
+        assert_eq!(included(rig, OWN), [1]);
+        assert_eq!(rig.adopted().last().unwrap().0, ROUNDS);
+    }
+}
+
+#[test]
+fn a_silo_sits_out_the_rounds_that_its_institution_does_not_allow() {
+    let rigs = rounds(|_| Site {
+        ledger: None,
+        rounds: Some(Arc::new(Not(&[2]))),
+    });
+    let own = &rigs[usize::from(OWN)];
+    assert_eq!(signed(own), [1, 3]);
+    assert_eq!(reasons(own), [(2, "not today".to_owned())]);
+    // It does not even train.
+    let trained = own.journal.transactions().into_iter().flatten();
+    let trained = trained.filter(|record| matches!(record, JournalRecord::Trained { .. }));
+    assert_eq!(trained.count(), 2);
+    assert_eq!(own.adopted().last().unwrap().0, ROUNDS);
+}
+
+#[test]
+fn a_silo_whose_journal_knows_more_than_its_ledger_contributes_nothing() {
+    let later = virtually(async {
+        let mut silos = TestSilos::new(4, ROUNDS, 3);
+        let own = usize::from(OWN);
+        let fresh = |rig: &Rig| Site {
+            ledger: Some(Arc::new(TestLedger::of(rig))),
+            rounds: None,
+        };
+        silos.rigs[own].site = fresh(&silos.rigs[own]);
+        let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
+        silos.until(OWN, 1).await;
+        kill(&mut live[own]).await;
+        let before = signed(&silos.rigs[own]);
+        // The ledger is as it was when it was made.
+        silos.rigs[own].site = fresh(&silos.rigs[own]);
+        live[own] = silos.live(OWN);
+        for i in 0..4 {
+            silos.until(i, ROUNDS).await;
+        }
+        let (after, why) = (signed(&silos.rigs[own]), reasons(&silos.rigs[own]));
+        for silo in &mut live {
+            kill(silo).await;
+        }
+        assert_eq!(before, after);
+        why
+    });
+    assert!(
+        later.iter().any(|(_, why)| why.contains("an older copy")),
+        "{later:?}"
+    );
+}

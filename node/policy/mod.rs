@@ -1,0 +1,68 @@
+//! What an institution lets its own node do, below the agreement: the table `[policy]` of `silo.toml`.
+//!
+//! The agreement says what all members do. The policy says under which agreements, and in which rounds,
+//! this institution takes part. No agreement and no change of one overrides it. A node whose policy
+//! refuses goes on voting, and contributes nothing.
+//!
+//! - Before the first round under an agreement: [`SitePolicy::refusals`], in `rota check` and at the
+//!   start of the node.
+//! - In every round: the hours of the day, and the bytes of a contribution.
+
+mod hours;
+mod refusals;
+mod rounds;
+mod source;
+mod status;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use refusals::ProposedRounds;
+pub(crate) use source::SourceLimits;
+pub use status::LedgerStatus;
+pub(crate) use table::PolicyTable;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use silo::Site;
+
+use rounds::RoundRules;
+
+/// The policy of an institution, checked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SitePolicy {
+    table: PolicyTable,
+    /// The ledger and its limits, where one is named.
+    pub(crate) source: Option<SourceLimits>,
+}
+
+impl SitePolicy {
+    /// Checks a table whose paths are relative to a folder, of a node with this state folder.
+    ///
+    /// # Errors
+    /// The first key that is wrong, and what is wrong with it.
+    pub(crate) fn new(
+        table: PolicyTable,
+        beside: &Path,
+        state: &Path,
+    ) -> Result<Self, (&'static str, String)> {
+        let source = SourceLimits::of(&table, beside, state)?;
+        Ok(Self { table, source })
+    }
+
+    /// What the silo needs of it.
+    pub(crate) fn site(&self) -> Site {
+        let source = self.source.as_ref();
+        let ledger = source.map(|source| -> Arc<dyn ledger::Ledger> { Arc::new(source.file()) });
+        let rules = RoundRules {
+            hours: self.table.hours.clone(),
+            bytes: self.table.bytes_a_round,
+        };
+        Site {
+            ledger,
+            rounds: Some(Arc::new(rules)),
+        }
+    }
+}

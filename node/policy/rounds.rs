@@ -1,0 +1,61 @@
+//! What a policy says of single rounds.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use formatting::numbers;
+use silo::RoundPolicy;
+
+use super::hours::Hours;
+
+/// The rules for every round.
+pub(super) struct RoundRules {
+    pub(super) hours: Vec<Hours>,
+    /// Most bytes of a contribution.
+    pub(super) bytes: Option<u64>,
+}
+
+impl RoundRules {
+    /// Whether a training may begin in this minute of the day.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn at(&self, minute: u16, bytes: u64) -> Result<(), String> {
+        too_large(self.bytes, bytes)?;
+        if self.hours.is_empty() || self.hours.iter().any(|hours| hours.has(minute)) {
+            return Ok(());
+        }
+        let hours: Vec<_> = self.hours.iter().map(Hours::to_string).collect();
+        Err(format!(
+            "[policy] lets trainings begin from {} UTC only (`hours`), and it is {:02}:{:02}",
+            hours.join(", "),
+            minute / 60,
+            minute % 60
+        ))
+    }
+}
+
+/// Whether a contribution may have so many bytes.
+///
+/// # Errors
+/// Why not.
+pub(super) fn too_large(most: Option<u64>, bytes: u64) -> Result<(), String> {
+    match most {
+        Some(most) if bytes > most => Err(format!(
+            "[policy] lets at most {} leave in a round (`bytes-a-round`), and a model has {}",
+            numbers::bytes(most),
+            numbers::bytes(bytes)
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl RoundPolicy for RoundRules {
+    fn allows(&self, _: u64, bytes: u64) -> Result<(), String> {
+        // A clock before 1970 is wrong anyway, and `rota check` says so.
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let minute = now.as_secs() / 60 % (24 * 60);
+        self.at(minute as u16, bytes)
+    }
+}

@@ -1,0 +1,73 @@
+//! How a ledger stands, for `rota status`, `rota check` and `rota ledger show`.
+
+use ledger::Contents;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::source::SourceLimits;
+
+/// How the ledger of the institution's source stands: of all federations together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub struct LedgerStatus {
+    /// The name of the source.
+    pub source: String,
+    /// What is protected as one: `row`, or `person:` and a column.
+    pub unit: String,
+    /// Contributions.
+    pub lines: u64,
+    /// Of these, the ones without noise, which bound nothing.
+    pub without_noise: u64,
+    /// ε of all contributions so far, rounded up, or "no bound".
+    pub epsilon: String,
+    /// ε_alone of all contributions so far, rounded up, or "no bound".
+    pub epsilon_alone: String,
+    /// δ of both.
+    pub delta: f64,
+    /// Largest ε that the policy allows. Absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_epsilon: Option<f64>,
+    /// Largest ε_alone that the policy allows. Absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_epsilon_alone: Option<f64>,
+}
+
+impl LedgerStatus {
+    /// Of these contents.
+    pub(crate) fn of(source: &SourceLimits, contents: &Contents) -> Self {
+        let limits = &source.limits;
+        let bound = contents.bound(limits.delta);
+        Self {
+            source: contents.source.name.clone(),
+            unit: contents.source.unit.to_string(),
+            lines: contents.lines.len() as u64,
+            without_noise: contents.without_noise() as u64,
+            epsilon: bound.epsilon().to_string(),
+            epsilon_alone: bound.alone().to_string(),
+            delta: limits.delta.value(),
+            most_epsilon: limits.epsilon,
+            most_epsilon_alone: limits.alone,
+        }
+    }
+
+    /// One line of text.
+    pub fn text(&self) -> String {
+        let of = |limit: Option<f64>| limit.map_or(String::new(), |most| format!(" of {most}"));
+        let without = match self.without_noise {
+            0 => String::new(),
+            some => format!(", {some} of them without noise"),
+        };
+        format!(
+            "{} (unit {}): {}{without}; epsilon {}{}, epsilon_alone {}{} if all others pool what they know, \
+             delta {:e}",
+            self.source,
+            self.unit,
+            formatting::numbers::plural(self.lines as usize, "contribution"),
+            self.epsilon,
+            of(self.most_epsilon),
+            self.epsilon_alone,
+            of(self.most_epsilon_alone),
+            self.delta
+        )
+    }
+}

@@ -1,0 +1,127 @@
+//! The table `[policy]` of `silo.toml` as it is written.
+
+use std::path::PathBuf;
+
+use agreement::Routine;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hours::Hours;
+
+/// What members see of each other's contributions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) enum PrivacyMode {
+    /// Every model.
+    #[serde(rename = "clear")]
+    Clear,
+    /// Only sums of groups.
+    #[serde(rename = "masked")]
+    Masked,
+    /// Only sums, with noise.
+    #[serde(rename = "masked+noised")]
+    MaskedNoised,
+}
+
+impl PrivacyMode {
+    /// As it is written.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Masked => "masked",
+            Self::MaskedNoised => "masked+noised",
+        }
+    }
+}
+
+/// What the institution lets its node do, below the agreement, which cannot override it. A node whose
+/// policy refuses votes as before, and contributes nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct PolicyTable {
+    /// Kinds of changes of the agreement that the institution follows without signing the new one:
+    /// `"rounds"` (their number), `"addresses"`, `"epochs"` (of the training in a
+    /// round), `"members"` (that come, go or have another key, as long as as many as before may break the
+    /// rules). By default all four. What weakens the agreement is none of them. After any other change the
+    /// node contributes nothing until the institution has signed.
+    #[serde(default = "every_routine")]
+    pub(crate) approve: Vec<Routine>,
+    /// Modes of privacy under which the node takes part: `"clear"`, `"masked"`, `"masked+noised"`. By default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) modes: Option<Vec<PrivacyMode>>,
+    /// Names of strategies under which the node takes part, as `rota strategies` lists them. By default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) strategies: Option<Vec<String>>,
+    /// The other institutions with which the node takes part, by their public keys. By default all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) peers: Option<Vec<String>>,
+    /// Fewest training rows of this institution with which the node takes part, by default 20 where there is
+    /// a table [policy]. Who sees that it refuses learns that there are fewer.
+    #[serde(default = "fewest_rows")]
+    pub(crate) fewest_rows: u64,
+    /// In masked rounds, the fewest authors of a sum, by default 3.
+    #[serde(default = "smallest_sum")]
+    pub(crate) smallest_sum: u16,
+    /// Members that may pool what they know without learning this institution's model: the agreement has to
+    /// withstand as many. Refuses rounds in clear. By default any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) colluders: Option<u16>,
+    /// The file of the ledger of the source of the rows, made by `rota ledger new`, outside of the state
+    /// folder. Every contribution has a line in it. By default there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ledger: Option<PathBuf>,
+    /// With `ledger`: largest ε of all contributions from the source together. Refuses rounds without noise. By
+    /// default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) epsilon: Option<f64>,
+    /// With `ledger`: largest ε_alone, which holds if all other institutions pool what they know. Refuses rounds
+    /// without noise. By default any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) epsilon_alone: Option<f64>,
+    /// With `ledger`: δ of `epsilon` and `epsilon-alone`, by default 1e-5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delta: Option<f64>,
+    /// Columns of which nothing may leave, by their agreed names or those in the files: the node takes part in
+    /// no federation whose task reads one. By default none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) never_leave: Vec<String>,
+    /// Most bytes of a model that the node sends in a round. By default any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_a_round: Option<u64>,
+    /// Times of the day in UTC at which the node begins to train for a round, such as "22:00-06:00". By default any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hours: Vec<Hours>,
+}
+
+fn every_routine() -> Vec<Routine> {
+    Routine::ALL.to_vec()
+}
+
+fn fewest_rows() -> u64 {
+    20
+}
+
+fn smallest_sum() -> u16 {
+    3
+}
+
+/// Of a file without the table: nothing is refused.
+impl Default for PolicyTable {
+    fn default() -> Self {
+        Self {
+            approve: every_routine(),
+            modes: None,
+            strategies: None,
+            peers: None,
+            fewest_rows: 0,
+            smallest_sum: 0,
+            colluders: None,
+            ledger: None,
+            epsilon: None,
+            epsilon_alone: None,
+            delta: None,
+            never_leave: Vec::new(),
+            bytes_a_round: None,
+            hours: Vec::new(),
+        }
+    }
+}

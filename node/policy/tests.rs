@@ -1,0 +1,296 @@
+//! Every key refuses and allows.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use agreement::Agreement;
+use ledger::{Contribution, Cost, Ledger, LedgerFile, Place, Source, Unit};
+use privacy::noise::{Authors, Multiplier};
+use protocol::Hash;
+use task::schema::LocalNames;
+
+use super::rounds::RoundRules;
+use super::*;
+use crate::fixture::{North, key};
+
+/// The policy of a table beside a folder.
+fn policy(beside: &Path, text: &str) -> SitePolicy {
+    let table: PolicyTable = toml::from_str(text).unwrap_or_else(|why| panic!("{why}"));
+    SitePolicy::new(table, beside, &beside.join("state")).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+/// The keys of a policy that refuse rounds of north under an agreement.
+fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
+    let refusals = policy.refusals(&ProposedRounds {
+        agreement,
+        me: agreement.epoch.roster.position(&key(9).public()),
+        rows: Some(30),
+        bytes: 400,
+        names: None,
+    });
+    refusals.into_iter().map(|refusal| refusal.key).collect()
+}
+
+/// The keys that refuse the example.
+fn refused(text: &str) -> Vec<&'static str> {
+    keys(&policy(Path::new("/house"), text), &North::agreement(&[]))
+}
+
+/// The example with masked rounds of all its members.
+fn masked() -> Agreement {
+    let mut text = North::text(&[
+        ("format = 1 ", "format = 3 "),
+        (
+            "name = \"cs-rcfl\"",
+            "name = \"fedavg\"\nweight = \"equal\"",
+        ),
+        ("standardise = \"federation\"", "standardise = \"silo\""),
+    ]);
+    for line in [
+        "coalitions = 2",
+        "freeze = 1",
+        "folds = 5",
+        "max-model-norm = 1000.0",
+        "min-contributions = 3",
+    ] {
+        text = text.replace(line, "");
+    }
+    let text = text.replacen("[[silo]]", "[privacy]\nmode = \"masked\"\n\n[[silo]]", 1);
+    Agreement::parse("masked.toml", &text).unwrap_or_else(|why| panic!("{why}"))
+}
+
+#[test]
+fn a_table_without_keys_refuses_neither_the_example_nor_masked_rounds() {
+    assert_eq!(refused(""), [""; 0]);
+    assert_eq!(keys(&SitePolicy::default(), &masked()), [""; 0]);
+    assert_eq!(keys(&policy(Path::new("/house"), ""), &masked()), [""; 0]);
+}
+
+#[test]
+fn modes() {
+    assert_eq!(
+        refused("modes = [\"masked\", \"masked+noised\"]"),
+        ["modes"]
+    );
+    assert_eq!(refused("modes = [\"masked\", \"clear\"]"), [""; 0]);
+    let only = policy(Path::new("/house"), "modes = [\"masked\"]");
+    assert_eq!(keys(&only, &masked()), [""; 0]);
+    let none = policy(Path::new("/house"), "modes = [\"clear\"]");
+    assert_eq!(keys(&none, &masked()), ["modes"]);
+}
+
+#[test]
+fn strategies() {
+    assert_eq!(refused("strategies = [\"fedavg\"]"), ["strategies"]);
+    assert_eq!(refused("strategies = [\"fedavg\", \"cs-rcfl\"]"), [""; 0]);
+}
+
+#[test]
+fn peers() {
+    let agreement = North::agreement(&[]);
+    let own = key(9).public();
+    let silos = agreement.epoch.roster.silos().iter().map(|silo| silo.key);
+    let others: Vec<_> = silos.filter(|key| *key != own).collect();
+    let named = |keys: &[protocol::PublicKey]| {
+        let keys: Vec<_> = keys.iter().map(|key| format!("\"{key}\"")).collect();
+        format!("peers = [{}]", keys.join(", "))
+    };
+    assert_eq!(refused(&named(&others)), [""; 0]);
+    assert_eq!(refused(&named(&others[1..])), ["peers"]);
+    assert_eq!(refused("peers = []"), ["peers"]);
+}
+
+#[test]
+fn fewest_rows() {
+    assert_eq!(refused("fewest-rows = 31"), ["fewest-rows"]);
+    assert_eq!(refused("fewest-rows = 30"), [""; 0]);
+    // 20 where there is a table, no limit where there is none.
+    assert_eq!(toml::from_str::<PolicyTable>("").unwrap().fewest_rows, 20);
+    assert_eq!(PolicyTable::default().fewest_rows, 0);
+}
+
+#[test]
+fn smallest_sum() {
+    let all = masked().epoch.roster.len();
+    for (fewest, expected) in [(all, vec![]), (all + 1, vec!["smallest-sum"])] {
+        let policy = policy(Path::new("/house"), &format!("smallest-sum = {fewest}"));
+        assert_eq!(keys(&policy, &masked()), expected);
+    }
+}
+
+#[test]
+fn colluders() {
+    let agreed = masked().epoch.charter.privacy.masked().unwrap().colluders;
+    for (withstood, expected) in [(agreed, vec![]), (agreed + 1, vec!["colluders"])] {
+        let policy = policy(Path::new("/house"), &format!("colluders = {withstood}"));
+        assert_eq!(keys(&policy, &masked()), expected);
+    }
+    assert_eq!(refused("colluders = 1"), ["colluders"]);
+}
+
+#[test]
+fn never_leave() {
+    for column in ["age", "days", "ward"] {
+        assert_eq!(
+            refused(&format!("never-leave = [\"{column}\"]")),
+            ["never-leave"]
+        );
+    }
+    assert_eq!(refused("never-leave = [\"name\"]"), [""; 0]);
+    // By the name in the institution's own files, too.
+    let mut names = LocalNames::default();
+    names.columns.insert("age".into(), "alter".into());
+    let agreement = North::agreement(&[]);
+    let refusals =
+        policy(Path::new("/house"), "never-leave = [\"alter\"]").refusals(&ProposedRounds {
+            agreement: &agreement,
+            me: None,
+            rows: None,
+            bytes: 1,
+            names: Some(&names),
+        });
+    assert_eq!(refusals.len(), 1);
+    assert!(refusals[0].why.contains("the column age"), "{refusals:?}");
+}
+
+#[test]
+fn bytes_a_round() {
+    assert_eq!(refused("bytes-a-round = 399"), ["bytes-a-round"]);
+    assert_eq!(refused("bytes-a-round = 400"), [""; 0]);
+    let rules = RoundRules {
+        hours: Vec::new(),
+        bytes: Some(400),
+    };
+    assert!(rules.at(0, 400).is_ok() && rules.at(0, 401).is_err());
+}
+
+#[test]
+fn hours() {
+    let rules = |hours: &str| RoundRules {
+        hours: vec![hours.parse().unwrap()],
+        bytes: None,
+    };
+    let night = rules("22:00-06:00");
+    for (minute, allowed) in [
+        (0, true),
+        (359, true),
+        (360, false),
+        (1319, false),
+        (1320, true),
+    ] {
+        assert_eq!(night.at(minute, 1).is_ok(), allowed, "{minute}");
+    }
+    let day = rules("08:30-24:00");
+    for (minute, allowed) in [(509, false), (510, true), (1439, true), (0, false)] {
+        assert_eq!(day.at(minute, 1).is_ok(), allowed, "{minute}");
+    }
+    let why = night.at(750, 1).unwrap_err();
+    assert!(
+        why.contains("22:00-06:00 UTC") && why.contains("12:30"),
+        "{why}"
+    );
+    for wrong in [
+        "",
+        "22-6",
+        "25:00-01:00",
+        "08:60-09:00",
+        "09:00-09:00",
+        "24:00-01:00",
+        "+9:00-10:00",
+    ] {
+        assert!(wrong.parse::<super::hours::Hours>().is_err(), "{wrong}");
+    }
+}
+
+/// A new ledger of rows, and the policy that names it with these further keys.
+fn with_ledger(folder: &Path, more: &str) -> SitePolicy {
+    let file = folder.join("patients.ledger");
+    if !file.exists() {
+        let source = Source {
+            name: "patients".into(),
+            unit: Unit::Row,
+        };
+        LedgerFile::create(&file, &source, &[1; 16]).unwrap();
+    }
+    policy(folder, &format!("ledger = \"patients.ledger\"\n{more}"))
+}
+
+#[test]
+fn ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let agreement = North::agreement(&[]);
+    let missing = policy(folder.path(), "ledger = \"patients.ledger\"");
+    assert_eq!(keys(&missing, &agreement), ["ledger"]);
+    let there = with_ledger(folder.path(), "");
+    assert_eq!(keys(&there, &agreement), [""; 0]);
+    std::fs::write(folder.path().join("patients.ledger"), "damaged").unwrap();
+    assert_eq!(keys(&there, &agreement), ["ledger"]);
+}
+
+#[test]
+fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
+    let folder = tempfile::tempdir().unwrap();
+    for limit in ["epsilon = 1", "epsilon-alone = 1.5"] {
+        let policy = with_ledger(folder.path(), limit);
+        for agreement in [North::agreement(&[]), masked()] {
+            assert_eq!(keys(&policy, &agreement), ["epsilon"], "{limit}");
+        }
+    }
+    let policy = with_ledger(folder.path(), "delta = 1e-6");
+    assert_eq!(keys(&policy, &North::agreement(&[])), [""; 0]);
+}
+
+#[test]
+fn a_ledger_beyond_epsilon_or_epsilon_alone_at_delta_is_spent() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = with_ledger(folder.path(), "").source.unwrap().file();
+    let spend = |round| Contribution {
+        place: Place {
+            federation: Hash([1; 32]),
+            epoch: 0,
+            round,
+        },
+        commitment: Hash([round as u8; 32]),
+        cost: Cost::Noised {
+            z: Multiplier::new(4.0).unwrap(),
+            authors: Authors::new(7, 3).unwrap(),
+            unit: Unit::Row,
+        },
+    };
+    open.record(&spend(1)).unwrap();
+    // z = 4 once: epsilon 0.927 at delta 1e-5, 1.061 at 1e-6.
+    let spent = |more: &str| {
+        let policy = with_ledger(folder.path(), more);
+        keys(&policy, &North::agreement(&[])).contains(&"ledger")
+    };
+    for (more, expected) in [
+        ("epsilon = 1", false),
+        ("epsilon = 0.9", true),
+        ("epsilon = 1\ndelta = 1e-6", true),
+        ("epsilon-alone = 1", true),
+        ("epsilon-alone = 3", false),
+    ] {
+        assert_eq!(spent(more), expected, "{more}");
+    }
+}
+
+#[test]
+fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
+    let wrong = |text: &str| {
+        let table: PolicyTable = toml::from_str(text).unwrap();
+        let house = Path::new("/house");
+        SitePolicy::new(table, house, &house.join("state"))
+            .unwrap_err()
+            .0
+    };
+    assert_eq!(wrong("epsilon = 1"), "policy.epsilon");
+    assert_eq!(wrong("epsilon-alone = 1"), "policy.epsilon-alone");
+    assert_eq!(wrong("delta = 1e-5"), "policy.delta");
+    assert_eq!(wrong("ledger = \"l\"\nepsilon = 0"), "policy.epsilon");
+    assert_eq!(wrong("ledger = \"l\"\nepsilon = nan"), "policy.epsilon");
+    assert_eq!(wrong("ledger = \"l\"\ndelta = 0.5"), "policy.delta");
+    assert_eq!(wrong("ledger = \"x/../state/l\""), "policy.ledger");
+    for unknown in ["modes = [\"open\"]", "hours = [\"noon\"]", "epsilons = 1"] {
+        assert!(toml::from_str::<PolicyTable>(unknown).is_err(), "{unknown}");
+    }
+}
