@@ -114,7 +114,7 @@ impl SitePolicy {
             let mut authors = group.authors.iter();
             authors.any(|(author, _)| Some(author.as_str()) == name)
         };
-        let authors = masked.groups.iter().find(own)?.authors.len();
+        let authors = masked.groups().iter().find(own)?.authors.len();
         (authors < usize::from(fewest)).then(|| {
             format!(
                 "the sums of this institution's group have {authors} authors, and [policy] asks for {fewest} at \
