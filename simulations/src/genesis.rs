@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use protocol::SecretKey;
-use protocol::charter::{Charter, Epoch, Genesis, Privacy, Rotation, Verification};
+use protocol::charter::{Charter, Epoch, Genesis, Masked, Privacy, Rotation, Verification};
 use protocol::roster::Silo;
 
 /// The beat of a federation that learns nothing.
@@ -53,10 +53,12 @@ pub(crate) fn epoch_of(
     verification: Verification,
     privacy: Privacy,
 ) -> Epoch {
+    // Sums with noise are divided by the declared rows.
+    let rows = privacy.masked().and_then(Masked::noise).map(|_| 1);
     let silo = |(at, key): (usize, &SecretKey)| Silo {
         name: format!("silo {at}"),
         key: key.public(),
-        rows: None,
+        rows,
     };
     let f = protocol::roster::faulty(keys.len());
     let charter = Charter {

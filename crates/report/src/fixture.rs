@@ -49,6 +49,7 @@ pub(crate) fn summary(silos: usize, coalitions: usize, rounds: u64) -> Summary {
         harmed: None,
         tuning: None,
         linkage: None,
+        noise: None,
         notes: Vec::new(),
         rounds: course.rounds,
         timeline: course.views,

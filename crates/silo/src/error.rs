@@ -46,6 +46,11 @@ pub enum SpawnError {
         "the federation cannot begin with masked rounds: {0}; a smaller first model can be agreed on"
     )]
     StartTooLarge(String),
+    /// These models cannot be learned with the agreed noise.
+    #[error(
+        "the federation cannot begin with noised rounds: {0}; another model or other noise can be agreed on"
+    )]
+    Noise(String),
     /// The journal cannot be read or begun.
     #[error("the journal cannot be read or begun: {0}")]
     Journal(#[from] StoreError),

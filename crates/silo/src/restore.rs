@@ -19,7 +19,8 @@ use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
 use crate::rounds::{
-    LastTraining, OwnState, Personal, PreparedRound, RoundBase, check_start, outcome_gate,
+    LastTraining, OwnState, Personal, PreparedRound, RoundBase, check_noise, check_start,
+    outcome_gate,
 };
 use crate::surroundings::{Blobs, Journal};
 
@@ -130,6 +131,7 @@ pub(crate) fn restore(
         (false, false) => Start::Kept(records),
     };
     let base = Arc::new(RoundBase::new(config, &outcome));
+    check_noise(config, &base).map_err(SpawnError::Noise)?;
     let prepared = last_trained.filter(|trained| trained.masked);
     let prepared = prepared.and_then(|trained| store.prepared(trained, &base));
     Ok(Restored {

@@ -2,6 +2,7 @@
 //! page for its owner.
 
 mod masked;
+mod noised;
 
 use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
@@ -73,7 +74,10 @@ fn leaves(
     first: Option<&FederationStart>,
 ) -> Vec<String> {
     if let Some(masked) = charter.privacy.masked() {
-        let mut lines = masked::leaves(agreement, masked, first);
+        let mut lines = match masked.noise() {
+            Some(noise) => noised::leaves(agreement, (masked, noise), first),
+            None => masked::leaves(agreement, masked, first),
+        };
         lines.extend(always(agreement));
         return lines;
     }
@@ -179,7 +183,10 @@ fn learned(
     own: Option<OwnSize>,
 ) -> Vec<String> {
     if let Some(masked) = charter.privacy.masked() {
-        return masked::learned(agreement, masked);
+        return match masked.noise() {
+            Some(noise) => noised::learned(agreement, (masked, noise)),
+            None => masked::learned(agreement, masked),
+        };
     }
     let n = agreement.epoch.roster.len() as u64;
     let mut lines = vec![

@@ -66,6 +66,8 @@ pub struct BareOptions {
     pub errors: bool,
     /// The groups of masked rounds, each of these members; empty: models are in clear.
     pub groups: Vec<Vec<usize>>,
+    /// The fewest authors of a sum with noise, in place of groups; `None` without noise.
+    pub fewest_authors: Option<u16>,
     /// The node whose machine computes other outcomes of masked rounds.
     pub strange_machine: Option<usize>,
     /// What goes wrong.
@@ -99,6 +101,7 @@ impl fmt::Debug for BareOptions {
             .field("recoveries", &self.recoveries)
             .field("errors", &self.errors)
             .field("groups", &self.groups)
+            .field("fewest_authors", &self.fewest_authors)
             .field("faults", &self.faults)
             .field("script", &self.script)
             .finish_non_exhaustive()
@@ -106,6 +109,11 @@ impl fmt::Debug for BareOptions {
 }
 
 impl BareOptions {
+    /// Whether rounds are masked.
+    pub(crate) fn masked(&self) -> bool {
+        !self.groups.is_empty() || self.fewest_authors.is_some()
+    }
+
     /// Three rounds of all members, some rounds with cross-evaluation, with these faults.
     pub fn new(members: usize, faults: Faults) -> Self {
         Self {
@@ -119,6 +127,7 @@ impl BareOptions {
             recoveries: false,
             errors: false,
             groups: Vec::new(),
+            fewest_authors: None,
             strange_machine: None,
             faults,
             script: Vec::new(),

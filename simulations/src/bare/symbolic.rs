@@ -1,7 +1,8 @@
 //! P2: what a lead and members that pool what they know can compute about the inputs of the others.
 //!
 //! Every masked vector is recorded as a formal sum: the weight times the symbol of its author's input,
-//! which is *the same for the whole federation*, and one symbol for each stream. The own stream of an author
+//! which is *the same for the whole federation*, and one symbol for each stream. With noise every draw of it
+//! gives another input, and no draw may stand in two sums that are opened. The own stream of an author
 //! is in one vector only, so that vector tells nothing before its list is opened: before t shares are given
 //! away or are the colluders' own. Then own streams drop out, and so do those of pairs with a colluder.
 //! Elimination over a prime field leaves the forms of honest inputs alone that follow from everything that
@@ -19,8 +20,9 @@ use super::masks::{PRIME, inverse, multiply};
 enum Symbol {
     /// The stream of two authors for a list.
     Pair(Hash, usize, usize),
-    /// The input of an institution. Behind the streams, so that elimination takes these first.
-    Input(usize),
+    /// The input of an institution, with a draw of noise. Behind the streams, so that elimination takes these
+    /// first.
+    Input(usize, Hash),
 }
 
 /// A linear form: a number for each symbol.
@@ -34,7 +36,12 @@ struct List {
     threshold: usize,
     /// The sums: authors with weights.
     sums: Vec<BTreeMap<usize, u64>>,
+    /// The draw of noise in the inputs; [`NO_NOISE`] without.
+    draw: Hash,
 }
+
+/// Stands for inputs without noise, which are the same in all rounds.
+pub(super) const NO_NOISE: Hash = Hash([0; 32]);
 
 /// Everything that was sent of masked rounds.
 #[derive(Debug, Default)]
@@ -56,12 +63,14 @@ impl Symbolic {
         ready: impl IntoIterator<Item = usize>,
         threshold: usize,
         sums: Vec<BTreeMap<usize, u64>>,
+        draw: Hash,
     ) {
         let ready = ready.into_iter().collect();
         self.lists.entry(root).or_insert(List {
             ready,
             threshold,
             sums,
+            draw,
         });
     }
 
@@ -95,7 +104,7 @@ impl Symbolic {
             .get(root)
             .filter(|list| self.opens(root, list, colluders))?;
         let sum = list.sums.iter().find(|sum| sum.contains_key(&author))?;
-        let mut form = Form::from([(Symbol::Input(author), sum[&author] % PRIME)]);
+        let mut form = Form::from([(Symbol::Input(author, list.draw), sum[&author] % PRIME)]);
         for &other in sum.keys().filter(|other| !colluders.contains(other)) {
             if other != author {
                 let (low, high) = (author.min(other), author.max(other));
@@ -123,6 +132,7 @@ impl Symbolic {
                 "{colluders:?} can open the list {root}, which is not final"
             ));
         }
+        self.check_draws(colluders)?;
         let honest = self
             .vectors
             .iter()
@@ -134,11 +144,13 @@ impl Symbolic {
         let known = all.inputs();
         let mut allowed = FormSpan::default();
         for root in &self.settled {
-            for sum in self.lists.get(root).into_iter().flat_map(|list| &list.sums) {
+            let list = self.lists.get(root);
+            let draw = list.map_or(NO_NOISE, |list| list.draw);
+            for sum in list.into_iter().flat_map(|list| &list.sums) {
                 let parts = sum.iter().filter(|(author, _)| !colluders.contains(author));
                 allowed.add(
                     parts
-                        .map(|(by, weight)| (Symbol::Input(*by), *weight))
+                        .map(|(by, weight)| (Symbol::Input(*by, draw), *weight))
                         .collect(),
                 );
             }
@@ -152,15 +164,36 @@ impl Symbolic {
                 ));
             }
         }
-        let institutions: BTreeSet<_> = self.vectors.iter().map(|(_, author)| *author).collect();
-        let single = |author: &&usize| span.holds(Form::from([(Symbol::Input(**author), 1)]));
-        let mut others = institutions
+        let draw = |root: &Hash| self.lists.get(root).map_or(NO_NOISE, |list| list.draw);
+        let inputs = self.vectors.iter();
+        let inputs: BTreeSet<_> = inputs.map(|(root, by)| (*by, draw(root))).collect();
+        let single = |(author, draw): &&(usize, Hash)| {
+            span.holds(Form::from([(Symbol::Input(*author, *draw), 1)]))
+        };
+        let mut others = inputs
             .iter()
-            .filter(|author| !colluders.contains(author));
+            .filter(|(author, _)| !colluders.contains(author));
         match others.find(single) {
-            Some(author) => Err(format!("{colluders:?} know the input of {author} alone")),
+            Some((author, _)) => Err(format!("{colluders:?} know the input of {author} alone")),
             None => Ok(()),
         }
+    }
+
+    /// No draw of noise stands in two sums that are opened, or can be: their difference would be without it.
+    fn check_draws(&self, colluders: &BTreeSet<usize>) -> Result<(), String> {
+        let mut opened = BTreeMap::new();
+        for (root, author) in &self.vectors {
+            let Some(list) = self.lists.get(root).filter(|list| list.draw != NO_NOISE) else {
+                continue;
+            };
+            let open = self.settled.contains(root) || self.opens(root, list, colluders);
+            if open && let Some(other) = opened.insert((author, list.draw), root) {
+                return Err(format!(
+                    "the noise of {author} is the same in the sums of {other} and {root}"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Checks every choice of up to `most` of these nodes as colluders.
@@ -222,7 +255,7 @@ impl FormSpan {
 
     /// The rows without streams: streams come first, so these span all forms of inputs alone.
     fn inputs(&self) -> Vec<Form> {
-        let of_inputs = self.0.range(Symbol::Input(0)..);
+        let of_inputs = self.0.range(Symbol::Input(0, NO_NOISE)..);
         of_inputs.map(|(_, row)| row.clone()).collect()
     }
 }
@@ -235,7 +268,7 @@ mod tests {
     fn list(of: &mut Symbolic, name: u8, authors: &[usize], threshold: usize) -> Hash {
         let root = Hash([name; 32]);
         let sum = authors.iter().map(|author| (*author, 1)).collect();
-        of.list(root, 0..4, threshold, vec![sum]);
+        of.list(root, 0..4, threshold, vec![sum], NO_NOISE);
         authors.iter().for_each(|author| of.vector(root, *author));
         root
     }
@@ -274,6 +307,26 @@ mod tests {
         }
         let why = two.check_all(4, 0);
         assert!(why.is_err_and(|why| why.contains("the input of 3 alone")));
+    }
+
+    #[test]
+    fn noise_hides_who_was_absent_unless_one_draw_of_it_is_in_two_sums() {
+        let two = |draws: [u8; 2]| {
+            let mut two = Symbolic::default();
+            for (name, (authors, draw)) in
+                (1..).zip([&[0, 1, 2, 3][..], &[0, 1, 2]].iter().zip(draws))
+            {
+                let (root, draw) = (Hash([name; 32]), Hash([draw; 32]));
+                let sum = authors.iter().map(|author| (*author, 1)).collect();
+                two.list(root, 0..4, 3, vec![sum], draw);
+                authors.iter().for_each(|author| two.vector(root, *author));
+                two.settled(root);
+                [0, 1, 2].into_iter().for_each(|by| two.unmasked(root, by));
+            }
+            two.check_all(4, 1)
+        };
+        assert_eq!(two([8, 9]), Ok(()));
+        assert!(two([8, 8]).is_err_and(|why| why.contains("the noise of 0 is the same")));
     }
 
     #[test]

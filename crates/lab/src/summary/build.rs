@@ -30,6 +30,7 @@ use super::heavy::heavy_note;
 use super::left_out::left_out;
 use super::metrics::{AdoptedModel, adopted_models, last_adopted, measure};
 use super::newcomers::newcomers;
+use super::noise::NoiseBound;
 use super::results::{Settings, TrainingFailed};
 use super::silos::silo_results;
 use super::{
@@ -110,6 +111,7 @@ pub(crate) fn build(
         harmed: compared.harmed,
         tuning: compared.tuning,
         linkage: protocol.and_then(|run| run.linkage.clone()),
+        noise: NoiseBound::of(&federation.epoch.charter),
         notes,
         rounds,
         silos: compared.silos,
@@ -153,6 +155,8 @@ fn notes(
             adopted
         ));
     }
+    let noise = NoiseBound::of(&reports.federation.epoch.charter);
+    notes.extend(noise.map(|noise| noise.sentence()));
     notes.extend(references.notes.clone());
     notes.extend(references.failed.iter().map(|(kind, reason)| {
         format!(

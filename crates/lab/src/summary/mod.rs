@@ -13,6 +13,7 @@ mod left_out;
 mod measured;
 mod metrics;
 mod newcomers;
+mod noise;
 mod results;
 mod silos;
 
@@ -38,6 +39,7 @@ pub(crate) use measured::{
 pub(crate) use metrics::{AdoptedModel, OwnModel, adopted_models, last_adopted};
 pub use newcomers::NewcomerInfo;
 pub(crate) use newcomers::given_model;
+pub use noise::NoiseBound;
 pub use results::{
     Bin, ClassResults, Gain, Harmed, MeanGain, ModelKind, ModelMean, SecondMetric, Settings,
     TrainingFailed, Tuning, Unusable,
@@ -109,6 +111,9 @@ pub struct Summary {
     /// How often the authors of models could be recognised from one round to the next; `None` where
     /// the charter shows names, or no author was in two rounds in a row.
     pub linkage: Option<LinkageResult>,
+    /// What the noise of the agreed rounds bounds; `None` where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseBound>,
     /// What was noticed about the data before the first round, and what was scaled: one sentence
     /// each, without a full stop.
     pub notes: Vec<String>,

@@ -6,6 +6,7 @@ mod direct;
 mod faults;
 mod leaf;
 mod masked;
+mod noised;
 mod nothing;
 mod outside;
 mod planted;

@@ -26,7 +26,7 @@ pub(crate) use masked::{
     check_start, check_transcripts, combine, mask, public, read_list, ready, shape,
     transcript_bytes,
 };
-pub(crate) use noised::{Noised, NoisedVector};
+pub(crate) use noised::{Noised, NoisedVector, check_noise};
 
 use methods::strategy::Participant;
 

@@ -287,7 +287,7 @@ impl Simulator<'_> {
             BareChange::Admit => silos.push(Silo {
                 name,
                 key: public,
-                rows: None,
+                rows: self.options.fewest_authors.map(|_| 1),
             }),
             BareChange::Leave(node) => {
                 if let Some(at) = place(node) {

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use protocol::charter::Masked;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::MaskedSheet;
 use protocol::{Hash, Member, MemberIndex, Time};
 
 use super::super::masks::{BareMasks, BareSecret};
+use super::super::symbolic::NO_NOISE;
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
 
 /// Members that may pool what they know.
@@ -105,7 +107,12 @@ impl Simulator<'_> {
             authors.map(|(by, weight)| (node(*by), *weight)).collect()
         });
         let sums = sums.collect();
-        self.symbolic.list(list.root, ready, list.threshold, sums);
+        let epoch = &self.epochs[self.nodes[at].epoch].epoch;
+        let noised = epoch.charter.privacy.masked().and_then(Masked::noise);
+        let drawn = || Hash::labelled("draw", &[&epoch.id.0, &list.round.to_le_bytes()]);
+        let draw = noised.map_or(NO_NOISE, |_| drawn());
+        self.symbolic
+            .list(list.root, ready, list.threshold, sums, draw);
         let author = node(self.me(at));
         self.symbolic.vector(list.root, author);
     }
@@ -248,7 +255,9 @@ impl Simulator<'_> {
 
     /// L5: once links are good, a final block's outcome is certified within patience.
     pub(super) fn check_settling(&self) -> Result<(), FailureKind> {
-        let Some(healed) = self.healed.filter(|_| self.options.faults.beyond == 0) else {
+        // Who has signed a standing does nothing more in its epoch: the recovery goes on without the outcome.
+        let promised = self.options.faults.beyond == 0 && !self.options.recoveries;
+        let Some(healed) = self.healed.filter(|_| promised) else {
             return Ok(());
         };
         let late = |open: &&Unsettled| {

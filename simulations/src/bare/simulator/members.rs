@@ -305,7 +305,7 @@ impl Simulator<'_> {
                 self.accused.insert((epoch, evidence.member));
                 Ok(())
             }
-            Report::Final { round, .. } if !self.options.groups.is_empty() => {
+            Report::Final { round, .. } if self.options.masked() => {
                 self.note_final(at, round);
                 Ok(())
             }

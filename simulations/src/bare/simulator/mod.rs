@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::{Group, Masked, Privacy, Sums};
+use protocol::charter::{Group, Masked, Noise, Privacy, Real, Release, Sums, Unit};
 use protocol::effects::{Input, Request};
 use protocol::envelope::{OVERHEAD, Opened};
 use protocol::member::Member;
@@ -234,10 +234,10 @@ impl<'a> Simulator<'a> {
         let keys: Vec<_> = (0..n)
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
-        let privacy = if options.groups.is_empty() {
-            Privacy::Clear
-        } else {
-            privacy_of(&options.groups)
+        let privacy = match options.fewest_authors {
+            Some(fewest) => noised(fewest),
+            None if options.groups.is_empty() => Privacy::Clear,
+            None => privacy_of(&options.groups),
         };
         let epoch = Arc::new(epoch_of(
             &keys,
@@ -451,6 +451,21 @@ impl<'a> Simulator<'a> {
         }
         Ok(())
     }
+}
+
+/// The agreement on sums with noise of so many authors at least. What the noise is does not matter here.
+fn noised(smallest_sum: u16) -> Privacy {
+    Privacy::Masked(Masked {
+        colluders: masked::COLLUDERS as u16,
+        smallest_sum,
+        sums: Sums::Noised(Noise {
+            release: Release::Steps,
+            unit: Unit::Row,
+            clip: Real::new(1.0),
+            z: Real::new(1.0),
+            delta: Real::new(1e-5),
+        }),
+    })
 }
 
 /// The agreement on masked rounds of these groups, with equal weights.

@@ -141,7 +141,8 @@ impl Simulator<'_> {
     }
 
     /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, and never
-    /// had to do without a journal. Clear rounds can in any case.
+    /// had to do without a journal; with noise, as many members are like that as a sum needs. Clear rounds
+    /// can in any case.
     fn some_group_whole(&self) -> bool {
         let groups = &self.options.groups;
         let whole = |node: &usize| {
@@ -151,6 +152,11 @@ impl Simulator<'_> {
         };
         // Fewer than four members do not go on with masked rounds.
         let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;
+        if let Some(fewest) = self.options.fewest_authors {
+            let quorum = self.newest().epoch.roster.quorum();
+            let whole = (0..self.nodes.len()).filter(whole).count();
+            return enough && whole >= quorum.max(fewest.into());
+        }
         groups.is_empty() || enough && groups.iter().any(|group| group.iter().all(whole))
     }
 

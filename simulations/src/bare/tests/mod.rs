@@ -9,6 +9,7 @@ mod byzantine;
 mod deaths;
 mod epochs;
 mod masked;
+mod noised;
 mod people;
 mod plans;
 mod put_back;

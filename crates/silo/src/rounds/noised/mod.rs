@@ -141,6 +141,18 @@ impl Noised {
     }
 }
 
+/// Whether a silo can take part in rounds with the agreed noise, if there is some.
+///
+/// # Errors
+/// The noise cannot be drawn for models of this size, or rows have no gradients of their own.
+pub(crate) fn check_noise(config: &SiloConfig, base: &RoundBase) -> Result<(), String> {
+    let masked = config.member.epoch.charter.privacy.masked();
+    if Noised::of(masked, base.gate.layout.len())?.is_some() {
+        config.learner.units().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 /// The rows that the authors of a sum declared.
 pub(crate) fn declared(config: &SiloConfig, sum: &Sum) -> u64 {
     let roster = &config.member.epoch.roster;

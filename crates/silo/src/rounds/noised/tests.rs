@@ -90,6 +90,20 @@ fn a_silo_with_more_rows_than_it_declared_takes_no_part_and_says_so() {
 }
 
 #[test]
+fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_start() {
+    let mut config = silo(&epoch(50, 1_000_000.0), 0, 50);
+    assert_eq!(check_noise(&config, &base(&config)), Ok(()));
+    // 1,000,000 · 1024.5 / √2 is within 2³¹; as much noise for a hundred million numbers is not.
+    let masked = config.member.epoch.charter.privacy.masked().cloned();
+    let why = Noised::of(masked.as_ref(), 100_000_000).err().unwrap();
+    assert!(why.contains("lower z, or agree on more authors"), "{why}");
+    let without = learner(0.0).without(&[methods::learner::Capability::UnitGradients]);
+    config.learner = Arc::new(without);
+    let why = check_noise(&config, &base(&config)).unwrap_err();
+    assert!(why.contains("no gradients of single rows"), "{why}");
+}
+
+#[test]
 fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
     let epoch = epoch(50, 20.0);
     let config = silo(&epoch, 0, 50);

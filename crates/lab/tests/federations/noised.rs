@@ -1,0 +1,193 @@
+//! Rounds with noise: whole federations learn what plain gradient descent on all rows learns, within the
+//! noise, whatever fails.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use learn::Study;
+use methods::strategy::STRATEGIES;
+use protocol::MemberIndex;
+use silo::Notice;
+use simulations::pool::Threads;
+use simulations::{Federation, Options, RunRecord, Scenario, federate};
+
+/// The strategies that take steps.
+const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
+
+/// Hardly any noise, and a norm that no gradient reaches.
+const FAINT: &str =
+    "[privacy]\nmode = \"masked+noised\"\nz = 0.0078125\nclip = 200.0\nfewest-authors = 4\n";
+
+/// Noise for ε = 2, by which hardly anything is learned of so few rows.
+const LOUD: &str =
+    "[privacy]\nmode = \"masked+noised\"\nepsilon = 2.0\nclip = 1.0\nfewest-authors = 4\n";
+
+const ROUNDS: usize = 6;
+
+#[derive(Clone, Copy)]
+enum TestTask {
+    Linear,
+    Logistic,
+    Mlp,
+}
+
+fn text(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> String {
+    let (target, model) = match task {
+        TestTask::Linear => ("linear", "{ linear = { loss = \"squared\" } }"),
+        TestTask::Logistic => ("logistic", "\"logistic\""),
+        TestTask::Mlp => ("logistic", "{ mlp = { hidden = [5] } }"),
+    };
+    let weight = if privacy.is_empty() { "exact" } else { "equal" };
+    let training = "{ epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.02 } }";
+    format!(
+        "name = \"steps\"
+        seed = 5
+        rounds = {ROUNDS}
+        silos = 5
+        [task.table]
+        data = {{ synthetic = {{ target = \"{target}\", groups = 1, features = 3, scale = 1.0, rows = [60, 90] }} }}
+        model = {model}
+        {privacy}
+        [charter]
+        beat = \"1s\"
+        patience = 30
+        [strategy]
+        name = \"{strategy}\"
+        weight = \"{weight}\"
+        training = {training}
+        {faults}"
+    )
+}
+
+fn parsed(text: &str) -> Scenario {
+    Scenario::parse("steps.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Runs a federation in virtual time.
+fn run(scenario: &Scenario, study: &Study) -> RunRecord {
+    let faults = &scenario.faults;
+    let federation = Federation::new(scenario, study, &scenario.strategy, faults)
+        .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()));
+    let mut options = Options::default();
+    federate(
+        scenario,
+        &federation,
+        faults,
+        &mut options,
+        &Threads::new(2),
+    )
+    .unwrap()
+}
+
+fn play(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> RunRecord {
+    let scenario = parsed(&text(task, strategy, privacy, faults));
+    let study = scenario.study(None).unwrap();
+    run(&scenario, &study)
+}
+
+/// The models that every member has in the end.
+fn models(record: &RunRecord) -> BTreeMap<MemberIndex, Vec<f32>> {
+    let notices = record.notices.iter();
+    let adopted = notices.filter_map(|(_, by, notice)| match notice {
+        Notice::Adopted { model, .. } => Some((*by, model.values().to_vec())),
+        _ => None,
+    });
+    adopted.collect()
+}
+
+/// The largest distance of two numbers of the models of two runs, whose members agree among themselves.
+fn apart(found: &RunRecord, expected: &RunRecord) -> f32 {
+    let (found, expected) = (models(found), models(expected));
+    assert!(found.keys().eq(expected.keys()));
+    let first = &found[&MemberIndex(0)];
+    assert!(found.values().all(|model| model == first));
+    let expected = &expected[&MemberIndex(0)];
+    assert_eq!(first.len(), expected.len());
+    let pairs = first.iter().zip(expected);
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// In clear, models that weigh by rows after one step of all own rows are a step of all rows together.
+#[test]
+fn with_hardly_any_noise_steps_are_those_of_gradient_descent_on_all_rows() {
+    for task in [TestTask::Linear, TestTask::Logistic, TestTask::Mlp] {
+        for strategy in ["fedavg", "fedadagrad"] {
+            let more = match strategy {
+                "fedadagrad" => "tau = 100.0\nrate = 200.0\nbeta1 = 0.9",
+                _ => "",
+            };
+            let clear = play(task, strategy, "", more);
+            let noised = play(task, strategy, FAINT, more);
+            assert_eq!(noised.rounds.len(), ROUNDS);
+            let apart = apart(&noised, &clear);
+            assert!((0.0..0.01).contains(&apart), "{strategy}: {apart}");
+        }
+    }
+}
+
+#[test]
+fn the_agreed_noise_moves_the_model_and_a_run_repeats_bit_by_bit() {
+    let faint = FAINT.replace("200.0", "1.0");
+    let faint = play(TestTask::Logistic, "fedavg", &faint, "");
+    let noised = play(TestTask::Logistic, "fedavg", LOUD, "");
+    // z is 5.4 for six rounds; 0.02 · z · √(5/3) / 375 rows = .0004 in a round and for a number.
+    let apart_by = apart(&noised, &faint);
+    assert!((1e-4..0.01).contains(&apart_by), "{apart_by}");
+    let again = play(TestTask::Logistic, "fedavg", LOUD, "");
+    assert_eq!(models(&again), models(&noised));
+}
+
+#[test]
+fn a_lead_that_dies_in_any_phase_changes_the_model_by_faint_noise_only() {
+    let calm = play(TestTask::Logistic, "fedavg", FAINT, "");
+    for phase in [
+        "waiting",
+        "collecting",
+        "masking",
+        "including",
+        "voting",
+        "notarised",
+    ] {
+        let kill = format!(
+            "[[fault]]\nkill = \"lead\"\nphase = \"{phase}\"\nround = 2\nrestart-after = \"8s\""
+        );
+        let cut = play(TestTask::Logistic, "fedavg", FAINT, &kill);
+        let stops = |record: &RunRecord| record.protocol.as_ref().unwrap().stops.len();
+        assert_eq!(stops(&cut), stops(&calm) + 1, "{phase}: no lead was killed");
+        assert_eq!(cut.rounds.len(), ROUNDS);
+        let apart = apart(&cut, &calm);
+        assert!(apart < 0.02, "{phase}: {apart}");
+    }
+}
+
+#[test]
+fn rounds_go_on_without_one_institution() {
+    let kill = "[[fault]]\nkill = \"steps 4\"\nat = \"0s\"";
+    let scenario = parsed(&text(TestTask::Linear, "fedavg", FAINT, ""));
+    let study = scenario.study(None).unwrap();
+    let name = &study.silos[4].name;
+    let kill = kill.replace("steps 4", name);
+    let scenario = parsed(&text(TestTask::Linear, "fedavg", FAINT, &kill));
+    let record = run(&scenario, &study);
+    assert_eq!(record.rounds.len(), ROUNDS);
+    assert_eq!(models(&record).len(), 4);
+}
+
+#[test]
+fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() {
+    for info in STRATEGIES.iter().filter(|info| !STEPS.contains(&info.name)) {
+        let text = text(TestTask::Logistic, info.name, FAINT, "");
+        let text = text.replace("weight = \"equal\"", "");
+        let refused = Scenario::parse("steps.toml", &text);
+        let why = refused
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default();
+        assert!(
+            why.contains("`name` is") && why.contains("choose fedavg"),
+            "{}: {why}",
+            info.name
+        );
+    }
+}

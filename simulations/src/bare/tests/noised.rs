@@ -1,0 +1,106 @@
+//! Masked rounds with noise under faults: one sum of all ready members.
+
+use protocol::member::{Config, Mutation};
+use protocol::message::{Kind, Phase};
+use protocol::roster::quorum;
+
+use crate::moments::Moment;
+
+use super::*;
+
+/// So many members, and sums of a quorum of them at least.
+fn noised(members: usize, faults: Faults) -> BareOptions {
+    BareOptions {
+        fewest_authors: Some(quorum(members) as u16),
+        ..BareOptions::new(members, faults)
+    }
+}
+
+#[test]
+fn without_faults_every_noised_round_takes_one_view() {
+    for members in [4, 7] {
+        for ended in run_all(&noised(members, Faults::none()), 0..5) {
+            assert!(ended.views <= 5, "{members}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn noised_rounds_finish_under_losses_splits_and_crashes() {
+    let faults = Faults {
+        deaths: Deaths::None,
+        ..without_byzantine()
+    };
+    for (members, usual) in [(4, 40), (7, 15), (10, 5)] {
+        run_all(&noised(members, faults), seeds(usual));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_under_all_faults() {
+    for (members, usual) in [(4, 40), (7, 20), (10, 5)] {
+        run_all(&noised(members, Faults::all()), seeds(usual));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
+    for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
+        let faults = Faults {
+            journal_loss,
+            ..Faults::all()
+        };
+        run_all(&noised(7, faults), seeds(15));
+    }
+}
+
+#[test]
+fn noised_rounds_are_safe_with_changes_and_recoveries() {
+    let mut options = noised(7, without_byzantine());
+    options.changes = 1;
+    run_all(&options, seeds(15));
+    options.changes = 0;
+    options.recoveries = true;
+    run_all(&options, seeds(15));
+}
+
+#[test]
+fn noised_rounds_are_safe_without_members_that_die_at_any_moment() {
+    let moments = [
+        Moment::Phase(Phase::Collecting),
+        Moment::Sends(Kind::KeyList),
+        Moment::Sends(Kind::MaskedVector),
+        Moment::Sends(Kind::Proposal),
+        Moment::Notarised,
+        Moment::Final,
+        Moment::Sends(Kind::Unmasking),
+    ];
+    for moment in moments {
+        let faults = Faults {
+            journal_loss: JournalLoss::Never,
+            byzantine: Byzantine::None,
+            deaths: Deaths::At(moment),
+            ..Faults::all()
+        };
+        run_all(&noised(7, faults), seeds(4));
+    }
+}
+
+#[test]
+fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
+    let crashes = Faults {
+        crashes: 6,
+        deaths: Deaths::None,
+        byzantine: Byzantine::None,
+        journal_loss: JournalLoss::Never,
+        ..Faults::all()
+    };
+    let mut options = noised(7, crashes);
+    options.configure = Some(Arc::new(|config: Config| {
+        config.breaking(Mutation::UnmaskedEarly)
+    }));
+    let mut failures = (0..400).filter_map(|seed| run(seed, &options).err());
+    let wrong = |failure: &Box<RunFailure>| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let found = failures.find(wrong).map(|failure| failure.kind.to_string());
+    assert!(found.is_some_and(|found| found.starts_with('P')));
+}
