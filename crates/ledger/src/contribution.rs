@@ -3,8 +3,9 @@
 use std::fmt;
 
 use privacy::accountant::Accountant;
-use privacy::noise::{Authors, Multiplier};
+use privacy::noise::{Authors, AuthorsError, Multiplier, MultiplierError};
 use protocol::Hash;
+use protocol::privacy::Privacy;
 
 use crate::unit::Unit;
 
@@ -49,11 +50,40 @@ pub enum Cost {
     NoBound,
 }
 
+/// An agreement on noise whose numbers are out of range, so that it bounds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum CostError {
+    /// z.
+    #[error(transparent)]
+    Multiplier(#[from] MultiplierError),
+    /// a and c.
+    #[error(transparent)]
+    Authors(#[from] AuthorsError),
+}
+
 impl Cost {
-    /// Adds the cost of one contribution.
-    pub(crate) fn spend(&self, accountant: &mut Accountant) {
+    /// What a contribution to a round costs under an agreement on privacy.
+    ///
+    /// # Errors
+    /// [`CostError`]: noise that bounds nothing. The charter of a federation has none.
+    pub fn of(privacy: &Privacy) -> Result<Self, CostError> {
+        let masked = privacy.masked();
+        let Some((masked, noise)) = masked.and_then(|masked| Some((masked, masked.noise()?)))
+        else {
+            return Ok(Self::NoBound);
+        };
+        Ok(Self::Noised {
+            z: Multiplier::new(noise.z.value())?,
+            authors: Authors::new(masked.smallest_sum, masked.colluders)?,
+            unit: Unit::from(&noise.unit),
+        })
+    }
+
+    /// Adds the cost of so many contributions.
+    pub fn spend(&self, accountant: &mut Accountant, contributions: u64) {
         match self {
-            Self::Noised { z, authors, .. } => accountant.spend(*z, *authors, 1),
+            Self::Noised { z, authors, .. } => accountant.spend(*z, *authors, contributions),
+            Self::NoBound if contributions == 0 => {}
             Self::NoBound => accountant.spend_without_noise(),
         }
     }

@@ -37,7 +37,7 @@ mod unit;
 #[cfg(test)]
 mod tests;
 
-pub use contribution::{Contribution, Cost, Place};
+pub use contribution::{Contribution, Cost, CostError, Place};
 pub use error::LedgerError;
 pub use file::LedgerFile;
 pub use header::Source;

@@ -24,12 +24,20 @@ pub enum Limit {
     Alone(f64),
 }
 
+impl Limit {
+    /// Its key in the policy.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Epsilon(_) => "epsilon",
+            Self::Alone(_) => "epsilon-alone",
+        }
+    }
+}
+
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Epsilon(most) => write!(f, "epsilon = {most}"),
-            Self::Alone(most) => write!(f, "epsilon-alone = {most}"),
-        }
+        let (Self::Epsilon(most) | Self::Alone(most)) = self;
+        write!(f, "{} = {most}", self.key())
     }
 }
 

@@ -81,7 +81,7 @@ impl Contents {
                 line.line
             ));
         }
-        line.cost(&self.source.unit)?.spend(&mut self.accountant);
+        line.cost(&self.source.unit)?.spend(&mut self.accountant, 1);
         self.lines.push(line);
         self.hashes.push(hash);
         self.whole += text.len();
@@ -114,7 +114,7 @@ impl Contents {
     /// The line that a contribution would have, and what would hold then.
     pub(crate) fn next(&self, contribution: &Contribution, delta: Delta) -> (Line, Bound) {
         let mut accountant = self.accountant;
-        contribution.cost.spend(&mut accountant);
+        contribution.cost.spend(&mut accountant, 1);
         let bound = accountant.bound(delta);
         let number = self.lines.len() as u64 + 1;
         (Line::new(number, contribution, &bound), bound)

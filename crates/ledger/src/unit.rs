@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use protocol::charter;
 use serde::{Deserialize, Serialize};
 
 /// A text that names no unit.
@@ -41,6 +42,16 @@ impl FromStr for Unit {
             Some(column) if !column.trim().is_empty() => Ok(Self::Person(column.to_owned())),
             None if text == "row" => Ok(Self::Row),
             _ => Err(UnitError(text.to_owned())),
+        }
+    }
+}
+
+impl From<&charter::Unit> for Unit {
+    /// The unit that an agreement protects.
+    fn from(agreed: &charter::Unit) -> Self {
+        match agreed {
+            charter::Unit::Row => Self::Row,
+            charter::Unit::Person(column) => Self::Person(column.clone()),
         }
     }
 }

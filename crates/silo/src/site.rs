@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::{Contribution, Cost, Ledger, Place};
+use ledger::{Contribution, Cost, CostError, Ledger, Place};
 use protocol::{Epoch, Hash, MemberIndex, Record};
 
 use crate::surroundings::Site;
@@ -10,7 +10,7 @@ use crate::surroundings::Site;
 /// A contribution that needs its line in the ledger before it is signed.
 pub(crate) struct LedgerLine {
     ledger: Arc<dyn Ledger>,
-    contribution: Contribution,
+    contribution: Result<Contribution, CostError>,
 }
 
 impl LedgerLine {
@@ -19,7 +19,8 @@ impl LedgerLine {
     /// # Errors
     /// Why nothing may be contributed.
     pub(crate) fn record(&self) -> Result<(), String> {
-        let recorded = self.ledger.record(&self.contribution);
+        let contribution = self.contribution.as_ref().map_err(CostError::to_string)?;
+        let recorded = self.ledger.record(contribution);
         recorded.map(drop).map_err(|why| why.to_string())
     }
 }
@@ -55,14 +56,14 @@ impl SiteRules {
         rounds.map_or(Ok(()), |rounds| rounds.allows(round, bytes))
     }
 
-    /// The line of a contribution without noise; `None` where the institution has no ledger.
+    /// The line of a contribution; `None` where the institution has no ledger.
     pub(crate) fn line(&self, epoch: &Epoch, round: u64, commitment: Hash) -> Option<LedgerLine> {
         let ledger = Arc::clone(self.site.ledger.as_ref()?);
-        let contribution = Contribution {
+        let contribution = Cost::of(&epoch.charter.privacy).map(|cost| Contribution {
             place: place(epoch, round),
             commitment,
-            cost: Cost::NoBound,
-        };
+            cost,
+        });
         Some(LedgerLine {
             ledger,
             contribution,

@@ -3,9 +3,10 @@
 use std::fs;
 
 use privacy::accountant::Accountant;
+use protocol::charter::{self, Masked, Noise, Privacy, Real, Release, Sums};
 
 use super::*;
-use crate::{Ledger, LedgerError, Limit};
+use crate::{CostError, Ledger, LedgerError, Limit};
 
 #[test]
 fn the_text_of_a_ledger_is_as_ever() {
@@ -48,7 +49,7 @@ fn all_federations_of_a_source_are_added_up() {
     let mut accountant = Accountant::new();
     for (federation, round, z) in [(1, 1, 10.0), (2, 1, 20.0), (1, 2, 10.0), (3, 9, 33.3)] {
         let contribution = noised(federation, round, z);
-        contribution.cost.spend(&mut accountant);
+        contribution.cost.spend(&mut accountant, 1);
         let bound = ledger.record(&contribution).unwrap();
         assert_eq!(bound, accountant.bound(delta()));
         assert!(bound.alone() > bound.epsilon());
@@ -65,7 +66,7 @@ fn all_federations_of_a_source_are_added_up() {
 fn a_round_beyond_a_limit_is_refused_and_has_no_line() {
     let spent = noised(1, 1, 20.0);
     let mut accountant = Accountant::new();
-    spent.cost.spend(&mut accountant);
+    spent.cost.spend(&mut accountant, 1);
     let bound = accountant.bound(delta());
     let (epsilon, alone) = (bound.epsilon().value(), bound.alone().value());
     let limits = |epsilon, alone| Limits {
@@ -223,4 +224,38 @@ fn the_file_is_for_its_owner_alone() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_contribution_costs_what_the_agreement_says_of_noise() {
+    let privacy = |fewest| {
+        Privacy::Masked(Masked {
+            colluders: 3,
+            smallest_sum: fewest,
+            sums: Sums::Noised(Noise {
+                release: Release::Steps,
+                unit: charter::Unit::Person("patient".into()),
+                clip: Real::new(1.0),
+                z: Real::new(20.0),
+                delta: Real::new(1e-5),
+            }),
+        })
+    };
+    let expected = Cost::Noised {
+        z: Multiplier::new(20.0).unwrap(),
+        authors: Authors::new(7, 3).unwrap(),
+        unit: Unit::Person("patient".into()),
+    };
+    assert_eq!(Cost::of(&privacy(7)).unwrap(), expected);
+    assert!(matches!(Cost::of(&privacy(3)), Err(CostError::Authors(_))));
+    assert_eq!(Cost::of(&Privacy::Clear).unwrap(), Cost::NoBound);
+    // The ledger counts rows.
+    let of_persons = Contribution {
+        cost: expected,
+        ..noised(1, 1, 20.0)
+    };
+    let fresh = Fresh::new();
+    let why = fresh.ledger(no_limit()).record(&of_persons).unwrap_err();
+    assert!(matches!(why, LedgerError::OtherUnit { .. }), "{why}");
+    assert!(fresh.ledger(no_limit()).read().unwrap().lines.is_empty());
 }

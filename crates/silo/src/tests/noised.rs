@@ -13,7 +13,7 @@ use crate::testing::{Rig, epoch_declaring};
 use crate::{JournalRecord, Notice};
 
 /// Four silos with hardly any noise, and sums of three authors at least.
-fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
+pub(super) fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
     epoch_declaring(4, ROUNDS, rows, |charter| {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,

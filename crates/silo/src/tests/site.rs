@@ -1,13 +1,16 @@
-//! What an institution sets for its own silo: a ledger that refuses, and rounds that are not allowed.
+//! What an institution sets for its own silo: a ledger that counts or refuses, and rounds that are not allowed.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ledger::{Contribution, Ledger, LedgerError, Place};
+use ledger::{Contribution, Cost, Ledger, LedgerError, Limits, Place, Unit};
 use privacy::accountant::{Accountant, Bound, Delta};
+use privacy::noise::{Authors, Multiplier};
 use protocol::{Hash, MemberIndex, Record, Report};
 use tokio::time::sleep;
 
+use super::noised::noised;
 use super::{TestSilos, kill};
 use crate::testing::*;
 use crate::{JournalRecord, Notice, RoundPolicy, Site};
@@ -23,6 +26,8 @@ struct TestLedger {
     lines: Mutex<Vec<Contribution>>,
     /// From this round on it refuses.
     spent_from: Option<u64>,
+    /// What all lines together may cost.
+    limits: Option<Limits>,
 }
 
 impl TestLedger {
@@ -63,13 +68,22 @@ impl Ledger for TestLedger {
             return Err(LedgerError::Second { place });
         }
         let mut lines = self.lines.lock().unwrap();
-        let known = lines.iter().find(|line| line.place == place);
-        if let Some(known) = known {
-            assert_eq!(known, contribution);
-        } else {
-            lines.push(contribution.clone());
+        let mut accountant = Accountant::new();
+        for line in lines.iter() {
+            line.cost.spend(&mut accountant, 1);
         }
-        Ok(Accountant::new().bound(Delta::new(1e-5).unwrap()))
+        if let Some(known) = lines.iter().find(|line| line.place == place) {
+            assert_eq!(known, contribution);
+            return Ok(accountant.bound(delta()));
+        }
+        contribution.cost.spend(&mut accountant, 1);
+        let bound = accountant.bound(delta());
+        let limit = self.limits.and_then(|limits| limits.exceeded(&bound));
+        if let Some(limit) = limit {
+            return Err(LedgerError::Spent { bound, limit });
+        }
+        lines.push(contribution.clone());
+        Ok(bound)
     }
 
     fn expect(&self, place: &Place) -> Result<(), LedgerError> {
@@ -80,6 +94,10 @@ impl Ledger for TestLedger {
         };
         has.then_some(()).ok_or_else(why)
     }
+}
+
+fn delta() -> Delta {
+    Delta::new(1e-5).unwrap()
 }
 
 /// Lets no silo train for some rounds.
@@ -132,10 +150,30 @@ fn reasons(rig: &Rig) -> Vec<(u64, String)> {
     failed.collect()
 }
 
+/// The rounds in which a silo voted.
+fn voted(rig: &Rig) -> BTreeSet<u64> {
+    let done = rig.journal.transactions();
+    let votes = done.iter().flatten().filter_map(|record| match record {
+        JournalRecord::Protocol(Record::Vote(message)) => Some(message.round),
+        _ => None,
+    });
+    votes.collect()
+}
+
 /// Four silos, of which one has these settings, until all have adopted all rounds.
 fn rounds(site: impl FnOnce(&Rig) -> Site) -> Vec<Rig> {
+    rounds_of(|| TestSilos::new(4, ROUNDS, 3), site)
+}
+
+/// The same with noise.
+fn noised_rounds(site: impl FnOnce(&Rig) -> Site) -> Vec<Rig> {
+    rounds_of(|| TestSilos::of(noised(Some(1), 3)), site)
+}
+
+/// The silos, of which one has these settings, after all have adopted all rounds.
+fn rounds_of(silos: impl FnOnce() -> TestSilos, site: impl FnOnce(&Rig) -> Site) -> Vec<Rig> {
     virtually(async {
-        let mut silos = TestSilos::new(4, ROUNDS, 3);
+        let mut silos = silos();
         let own = usize::from(OWN);
         silos.rigs[own].site = site(&silos.rigs[own]);
         let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
@@ -189,6 +227,68 @@ fn a_silo_whose_ledger_refuses_votes_and_signs_no_contribution() {
     for rig in &rigs {
         assert_eq!(included(rig, OWN), [1]);
         assert_eq!(rig.adopted().last().unwrap().0, ROUNDS);
+    }
+}
+
+#[test]
+fn the_line_of_a_noised_round_has_its_noise_and_unit_and_comes_before_the_signature() {
+    let mut kept = None;
+    let rigs = noised_rounds(|rig| {
+        let ledger = Arc::new(TestLedger::of(rig));
+        kept = Some(ledger.clone());
+        Site {
+            ledger: Some(ledger),
+            rounds: None,
+        }
+    });
+    let lines = kept.unwrap().lines();
+    let rounds: Vec<_> = lines.iter().map(|line| line.place.round).collect();
+    assert_eq!(rounds, signed(&rigs[usize::from(OWN)]));
+    assert_eq!(rounds, [1, 2, 3]);
+    let cost = Cost::Noised {
+        z: Multiplier::new(1.0 / 128.0).unwrap(),
+        authors: Authors::new(3, 1).unwrap(),
+        unit: Unit::Row,
+    };
+    assert!(lines.iter().all(|line| line.cost == cost), "{lines:?}");
+    let commitments: BTreeSet<_> = lines.iter().map(|line| line.commitment).collect();
+    assert_eq!(commitments.len(), lines.len());
+}
+
+#[test]
+fn a_silo_whose_noised_rounds_have_spent_its_ledger_sits_out_and_goes_on_voting() {
+    let mut accountant = Accountant::new();
+    let one = Cost::of(&noised(Some(1), 3).charter.privacy).unwrap();
+    one.spend(&mut accountant, 1);
+    let bound = accountant.bound(delta());
+    // Room for one round, by either number.
+    for (epsilon, alone) in [
+        (Some(bound.epsilon().value()), None),
+        (None, Some(bound.alone().value())),
+    ] {
+        let limits = Limits {
+            epsilon,
+            alone,
+            delta: delta(),
+        };
+        let rigs = noised_rounds(|rig| Site {
+            ledger: Some(Arc::new(TestLedger {
+                limits: Some(limits),
+                ..TestLedger::of(rig)
+            })),
+            rounds: None,
+        });
+        let own = &rigs[usize::from(OWN)];
+        assert_eq!(signed(own), [1]);
+        let reasons = reasons(own);
+        let refused: Vec<_> = reasons.iter().map(|(round, _)| *round).collect();
+        assert_eq!(refused, [2, 3]);
+        assert!(reasons[0].1.contains("the ledger is spent"), "{reasons:?}");
+        assert!(voted(own).is_superset(&BTreeSet::from([2, 3])));
+        for rig in &rigs {
+            assert_eq!(included(rig, OWN), [1]);
+            assert_eq!(rig.adopted().last().unwrap().0, ROUNDS);
+        }
     }
 }
 
