@@ -144,8 +144,50 @@ impl North {
         text
     }
 
+    /// The example with steps of gradient descent from equal members, and this table of privacy.
+    fn sums(scale: &str, privacy: &str) -> String {
+        let scale = format!("standardise = \"{scale}\"");
+        let text = Self::text(&[
+            ("format = 1 ", "format = 3 "),
+            (
+                "name = \"cs-rcfl\"",
+                "name = \"fedavg\"\nweight = \"equal\"",
+            ),
+            ("standardise = \"federation\"", &scale),
+            ("epochs = 10, batch = 8", "epochs = 1, batch = 0"),
+        ]);
+        let removed = [
+            "coalitions = 2",
+            "freeze = 1",
+            "folds = 5",
+            "max-model-norm = 1000.0",
+            "min-contributions = 3",
+        ];
+        let text = removed
+            .iter()
+            .fold(text, |text, line| text.replace(line, ""));
+        text.replacen("[[silo]]", &format!("[privacy]\n{privacy}\n\n[[silo]]"), 1)
+    }
+
+    /// The text of the example with masked rounds, and these further keys of privacy.
+    pub(crate) fn masked(keys: &str) -> String {
+        Self::sums("silo", &format!("mode = \"masked\"\n{keys}"))
+    }
+
+    /// The text of the example with noised rounds, and these further keys of privacy.
+    pub(crate) fn noised(keys: &str) -> String {
+        Self::sums("none", &format!("mode = \"masked+noised\"\n{keys}"))
+            .replace("missing = \"mean\"", "missing = \"drop\"")
+            .replace("[[silo]]\n", "[[silo]]\nrows = 120\n")
+    }
+
+    /// The agreement of a text.
+    pub(crate) fn read(text: &str) -> Agreement {
+        Agreement::parse("f.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
     /// The agreement of this text, as it is read.
     pub(crate) fn agreement(edits: &[(&str, &str)]) -> Agreement {
-        Agreement::parse("f.toml", &Self::text(edits)).unwrap_or_else(|error| panic!("{error}"))
+        Self::read(&Self::text(edits))
     }
 }

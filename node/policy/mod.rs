@@ -10,6 +10,7 @@
 
 mod hours;
 mod refusals;
+mod room;
 mod rounds;
 mod source;
 mod status;
@@ -19,6 +20,7 @@ mod table;
 mod tests;
 
 pub(crate) use refusals::ProposedRounds;
+pub use room::LedgerRoom;
 pub(crate) use source::SourceLimits;
 pub use status::LedgerStatus;
 pub(crate) use table::PolicyTable;

@@ -1,12 +1,13 @@
 //! What a policy says of an agreement before its first round.
 
 use agreement::Agreement;
-use ledger::Limits;
+use ledger::{Contents, LedgerError, Unit};
 use protocol::MemberIndex;
 use task::TaskConfig;
 use task::schema::LocalNames;
 
 use super::SitePolicy;
+use super::room::{LedgerRoom, RoundsToCome};
 use super::rounds::too_large;
 use super::source::SourceLimits;
 use super::table::PrivacyMode;
@@ -49,12 +50,12 @@ impl SitePolicy {
                 "bytes-a-round",
                 too_large(self.table.bytes_a_round, of.bytes).err(),
             ),
-            ("ledger", self.source.as_ref().and_then(ledger)),
-            ("epsilon", self.epsilon(of)),
         ];
         let found = found.into_iter();
         let refusals = found.filter_map(|(key, why)| why.map(|why| Refusal { key, why }));
-        refusals.collect()
+        let source = self.source.as_ref();
+        let of_ledger = source.into_iter().flat_map(|source| ledger(source, of));
+        refusals.chain(of_ledger).collect()
     }
 
     fn mode(&self, of: &ProposedRounds<'_>) -> Option<String> {
@@ -109,6 +110,15 @@ impl SitePolicy {
             self.table.smallest_sum,
             of.agreement.epoch.charter.privacy.masked()?,
         );
+        if masked.noise().is_some() {
+            let authors = masked.smallest_sum;
+            return (authors < fewest).then(|| {
+                format!(
+                    "the sums of this agreement have {authors} authors or more, and [policy] asks for {fewest} at \
+                     least (`smallest-sum`)"
+                )
+            });
+        }
         let name = of.me.map(|me| of.agreement.epoch.roster.name(me));
         let own = |group: &&protocol::charter::Group| {
             let mut authors = group.authors.iter();
@@ -172,37 +182,91 @@ impl SitePolicy {
             formatting::numbers::plain(column)
         ))
     }
-
-    fn epsilon(&self, of: &ProposedRounds<'_>) -> Option<String> {
-        let limit = self.source.as_ref()?.needs_noise()?;
-        match mode(of.agreement) {
-            PrivacyMode::MaskedNoised => None,
-            mode => Some(format!(
-                "rounds of the mode {} have no noise, so that there is no bound for one unit, and [policy] has `{limit}`",
-                mode.name()
-            )),
-        }
-    }
 }
 
-/// What is wrong with the ledger, or that it is spent already.
-fn ledger(source: &SourceLimits) -> Option<String> {
+/// What the ledger of the institution's source refuses.
+fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<Refusal> {
+    let refusal = |key, why| Refusal { key, why };
     let contents = match source.read() {
         Ok(contents) => contents,
-        Err(why) => return Some(why.to_string()),
+        Err(why) => return vec![refusal("ledger", why.to_string())],
     };
-    let limits: &Limits = &source.limits;
-    let bound = contents.bound(limits.delta);
-    let limit = limits.exceeded(&bound)?;
+    let unfit = spent(source, &contents).or_else(|| other_unit(source, &contents, of));
+    let unfit = unfit.map(|why| refusal("ledger", why));
+    let noise = without_noise(source, of);
+    let noise = noise.or_else(|| match unfit {
+        None => too_many(source, &contents, of),
+        Some(_) => None,
+    });
+    unfit.into_iter().chain(noise).collect()
+}
+
+/// That the ledger is beyond a limit already.
+fn spent(source: &SourceLimits, contents: &Contents) -> Option<String> {
+    let bound = contents.bound(source.limits.delta);
+    let limit = source.limits.exceeded(&bound)?;
     Some(format!(
         "the ledger {} is spent: it stands at {bound}, and [policy] has `{limit}`",
         source.path.display()
     ))
 }
 
+/// That the agreement protects another unit than the ledger counts.
+fn other_unit(
+    source: &SourceLimits,
+    contents: &Contents,
+    of: &ProposedRounds<'_>,
+) -> Option<String> {
+    let noise = of.agreement.epoch.charter.privacy.masked()?.noise()?;
+    let (ledger, agreed) = (&contents.source.unit, Unit::from(&noise.unit));
+    (*ledger != agreed).then(|| {
+        let other = LedgerError::OtherUnit {
+            file: source.path.clone(),
+            ledger: ledger.clone(),
+            agreed,
+        };
+        other.to_string()
+    })
+}
+
+/// That there is a limit, and no noise.
+fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Refusal> {
+    let limit = source.needs_noise()?;
+    let mode = match mode(of.agreement) {
+        PrivacyMode::MaskedNoised => return None,
+        mode => mode.name(),
+    };
+    let why = format!(
+        "rounds of the mode {mode} have no noise, so that there is no bound for one unit, and [policy] has `{limit}`"
+    );
+    let key = limit.key();
+    Some(Refusal { key, why })
+}
+
+/// That all rounds to come together would exceed a limit.
+fn too_many(
+    source: &SourceLimits,
+    contents: &Contents,
+    of: &ProposedRounds<'_>,
+) -> Option<Refusal> {
+    let rounds = RoundsToCome::of(source, contents, of.agreement)?;
+    let bound = rounds.after_all();
+    let limit = source.limits.exceeded(&bound)?;
+    let LedgerRoom { left, fits } = rounds.room();
+    let why = format!(
+        "after {} more of this agreement the ledger {} would stand at {bound}, and [policy] has `{limit}`: {fits} of \
+         them would fit",
+        formatting::numbers::plural(left as usize, "round"),
+        source.path.display()
+    );
+    let key = limit.key();
+    Some(Refusal { key, why })
+}
+
 /// The mode of privacy of an agreement.
 pub(super) fn mode(agreement: &Agreement) -> PrivacyMode {
     match agreement.epoch.charter.privacy.masked() {
+        Some(masked) if masked.noise().is_some() => PrivacyMode::MaskedNoised,
         Some(_) => PrivacyMode::Masked,
         None => PrivacyMode::Clear,
     }

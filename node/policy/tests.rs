@@ -5,6 +5,7 @@ use std::path::Path;
 
 use agreement::Agreement;
 use ledger::{Contribution, Cost, Ledger, LedgerFile, Place, Source, Unit};
+use privacy::accountant::{Accountant, Delta};
 use privacy::noise::{Authors, Multiplier};
 use protocol::Hash;
 use task::schema::LocalNames;
@@ -31,6 +32,18 @@ fn keys(policy: &SitePolicy, agreement: &Agreement) -> Vec<&'static str> {
     refusals.into_iter().map(|refusal| refusal.key).collect()
 }
 
+/// Why a policy refuses rounds of north under an agreement.
+fn refusals(policy: &SitePolicy, agreement: &Agreement) -> Vec<String> {
+    let refusals = policy.refusals(&ProposedRounds {
+        agreement,
+        me: agreement.epoch.roster.position(&key(9).public()),
+        rows: Some(30),
+        bytes: 400,
+        names: None,
+    });
+    refusals.into_iter().map(|refusal| refusal.why).collect()
+}
+
 /// The keys that refuse the example.
 fn refused(text: &str) -> Vec<&'static str> {
     keys(&policy(Path::new("/house"), text), &North::agreement(&[]))
@@ -38,32 +51,22 @@ fn refused(text: &str) -> Vec<&'static str> {
 
 /// The example with masked rounds of all its members.
 fn masked() -> Agreement {
-    let mut text = North::text(&[
-        ("format = 1 ", "format = 3 "),
-        (
-            "name = \"cs-rcfl\"",
-            "name = \"fedavg\"\nweight = \"equal\"",
-        ),
-        ("standardise = \"federation\"", "standardise = \"silo\""),
-    ]);
-    for line in [
-        "coalitions = 2",
-        "freeze = 1",
-        "folds = 5",
-        "max-model-norm = 1000.0",
-        "min-contributions = 3",
-    ] {
-        text = text.replace(line, "");
-    }
-    let text = text.replacen("[[silo]]", "[privacy]\nmode = \"masked\"\n\n[[silo]]", 1);
-    Agreement::parse("masked.toml", &text).unwrap_or_else(|why| panic!("{why}"))
+    North::read(&North::masked(""))
+}
+
+/// The example with noise for these rounds, sums of three authors or more, and one colluder.
+fn noised(rounds: u64, more: &str) -> Agreement {
+    let text = North::noised(&format!("z = 20.0\nfewest-authors = 3\n{more}"));
+    North::read(&text.replace("rounds = 6 ", &format!("rounds = {rounds} ")))
 }
 
 #[test]
 fn a_table_without_keys_refuses_neither_the_example_nor_masked_rounds() {
     assert_eq!(refused(""), [""; 0]);
     assert_eq!(keys(&SitePolicy::default(), &masked()), [""; 0]);
-    assert_eq!(keys(&policy(Path::new("/house"), ""), &masked()), [""; 0]);
+    for agreement in [masked(), noised(6, "")] {
+        assert_eq!(keys(&policy(Path::new("/house"), ""), &agreement), [""; 0]);
+    }
 }
 
 #[test]
@@ -77,6 +80,11 @@ fn modes() {
     assert_eq!(keys(&only, &masked()), [""; 0]);
     let none = policy(Path::new("/house"), "modes = [\"clear\"]");
     assert_eq!(keys(&none, &masked()), ["modes"]);
+    // Masks alone are not noise, and the other way round.
+    assert_eq!(keys(&only, &noised(6, "")), ["modes"]);
+    let noise = policy(Path::new("/house"), "modes = [\"masked+noised\"]");
+    assert_eq!(keys(&noise, &noised(6, "")), [""; 0]);
+    assert_eq!(keys(&noise, &masked()), ["modes"]);
 }
 
 #[test]
@@ -116,6 +124,11 @@ fn smallest_sum() {
         let policy = policy(Path::new("/house"), &format!("smallest-sum = {fewest}"));
         assert_eq!(keys(&policy, &masked()), expected);
     }
+    // With noise, as many authors as are agreed at least.
+    for (fewest, expected) in [(3, vec![]), (4, vec!["smallest-sum"])] {
+        let policy = policy(Path::new("/house"), &format!("smallest-sum = {fewest}"));
+        assert_eq!(keys(&policy, &noised(6, "")), expected);
+    }
 }
 
 #[test]
@@ -124,6 +137,7 @@ fn colluders() {
     for (withstood, expected) in [(agreed, vec![]), (agreed + 1, vec!["colluders"])] {
         let policy = policy(Path::new("/house"), &format!("colluders = {withstood}"));
         assert_eq!(keys(&policy, &masked()), expected);
+        assert_eq!(keys(&policy, &noised(6, "")), expected);
     }
     assert_eq!(refused("colluders = 1"), ["colluders"]);
 }
@@ -228,16 +242,126 @@ fn ledger() {
 }
 
 #[test]
+fn a_ledger_of_another_unit_than_the_agreement_protects() {
+    let folder = tempfile::tempdir().unwrap();
+    let of_rows = with_ledger(folder.path(), "");
+    assert_eq!(keys(&of_rows, &noised(6, "")), [""; 0]);
+    let mut text = North::noised("z = 20.0\nunit = { person = \"patient\" }");
+    text = text.replacen("split = { ", "split = { group = \"patient\", ", 1);
+    let of_persons = North::read(&text);
+    let why = refusals(&of_rows, &of_persons);
+    assert_eq!(why.len(), 1, "{why:?}");
+    assert!(
+        why[0].contains("counts the unit row, and the agreement protects the unit person:patient"),
+        "{why:?}"
+    );
+}
+
+#[test]
 fn epsilon_and_epsilon_alone_refuse_rounds_without_noise() {
     let folder = tempfile::tempdir().unwrap();
-    for limit in ["epsilon = 1", "epsilon-alone = 1.5"] {
+    for (limit, key) in [
+        ("epsilon = 1", "epsilon"),
+        ("epsilon-alone = 1.5", "epsilon-alone"),
+    ] {
         let policy = with_ledger(folder.path(), limit);
         for agreement in [North::agreement(&[]), masked()] {
-            assert_eq!(keys(&policy, &agreement), ["epsilon"], "{limit}");
+            assert_eq!(keys(&policy, &agreement), [key], "{limit}");
         }
     }
     let policy = with_ledger(folder.path(), "delta = 1e-6");
     assert_eq!(keys(&policy, &North::agreement(&[])), [""; 0]);
+    assert_eq!(policy.room(&North::agreement(&[])), None);
+}
+
+/// What holds after so many of the noised rounds, at this δ: ε and ε_alone.
+fn after(rounds: u64, delta: f64) -> (f64, f64) {
+    let cost = Cost::of(&noised(rounds, "").epoch.charter.privacy).unwrap();
+    let mut accountant = Accountant::new();
+    cost.spend(&mut accountant, rounds);
+    let bound = accountant.bound(Delta::new(delta).unwrap());
+    (bound.epsilon().value(), bound.alone().value())
+}
+
+#[test]
+fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let ((epsilon, alone), (at_less, _)) = (after(25, 1e-5), after(25, 1e-6));
+    assert!(epsilon < alone && epsilon < at_less);
+    for (limits, key) in [
+        (format!("epsilon = {epsilon:?}"), "epsilon"),
+        (format!("epsilon-alone = {alone:?}"), "epsilon-alone"),
+        (format!("epsilon = {at_less:?}\ndelta = 1e-6"), "epsilon"),
+        (
+            format!("epsilon = 100.0\nepsilon-alone = {alone:?}"),
+            "epsilon-alone",
+        ),
+    ] {
+        let policy = with_ledger(folder.path(), &limits);
+        assert_eq!(keys(&policy, &noised(25, "")), [""; 0], "{limits}");
+        for rounds in [26, 40, 1000] {
+            let agreement = noised(rounds, "");
+            assert_eq!(keys(&policy, &agreement), [key], "{limits}, {rounds}");
+            let why = refusals(&policy, &agreement).concat();
+            let more = format!("after {rounds} rounds more of this agreement the ledger");
+            assert!(why.starts_with(&more), "{why}");
+            assert!(why.ends_with(": 25 of them would fit"), "{why}");
+            let room = LedgerRoom {
+                left: rounds,
+                fits: 25,
+            };
+            assert_eq!(policy.room(&agreement), Some(room));
+        }
+    }
+    // A smaller δ leaves room for fewer rounds.
+    let less = with_ledger(
+        folder.path(),
+        &format!("epsilon = {epsilon:?}\ndelta = 1e-6"),
+    );
+    assert_eq!(keys(&less, &noised(25, "")), ["epsilon"]);
+}
+
+#[test]
+fn what_the_ledger_holds_leaves_less_room_and_own_rounds_are_counted_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (epsilon, _) = after(25, 1e-5);
+    let policy = with_ledger(
+        folder.path(),
+        &format!("epsilon = {:?}", epsilon * 1.000_001),
+    );
+    let agreement = noised(25, "");
+    let record = |federation, epoch, round| {
+        let place = Place {
+            federation,
+            epoch,
+            round,
+        };
+        let contribution = Contribution {
+            place,
+            commitment: Hash::of(&[epoch as u8, round as u8]),
+            cost: Cost::of(&agreement.epoch.charter.privacy).unwrap(),
+        };
+        let file = policy.source.as_ref().unwrap().file();
+        file.record(&contribution).unwrap();
+    };
+    let own = agreement.epoch.federation;
+    for round in 1..=3 {
+        record(own, 0, round);
+    }
+    assert_eq!(keys(&policy, &agreement), [""; 0]);
+    let room = |left, fits| Some(LedgerRoom { left, fits });
+    assert_eq!(policy.room(&agreement), room(22, 22));
+    // Another federation of the same source has spent two rounds.
+    record(Hash([9; 32]), 0, 1);
+    record(Hash([9; 32]), 0, 2);
+    assert_eq!(keys(&policy, &agreement), ["epsilon"]);
+    assert_eq!(policy.room(&agreement), room(22, 20));
+    // An epoch that goes on from an earlier round does the later ones again.
+    let mut again = agreement.clone();
+    let mut epoch = (*agreement.epoch).clone();
+    (epoch.number, epoch.began.round) = (1, 2);
+    again.epoch = epoch.into();
+    assert_eq!(policy.room(&again), room(23, 20));
 }
 
 #[test]
@@ -293,4 +417,50 @@ fn keys_that_cannot_be_right_are_refused_when_the_file_is_read() {
     for unknown in ["modes = [\"open\"]", "hours = [\"noon\"]", "epsilons = 1"] {
         assert!(toml::from_str::<PolicyTable>(unknown).is_err(), "{unknown}");
     }
+}
+
+#[test]
+fn the_line_of_a_ledger_names_both_numbers_their_limits_and_delta() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = with_ledger(folder.path(), "epsilon = 2.0\nepsilon-alone = 3.5");
+    let source = policy.source.as_ref().unwrap();
+    let text = || LedgerStatus::of(source, &source.read().unwrap()).text();
+    assert_eq!(
+        text(),
+        "patients (unit row): 0 contributions; epsilon 0.00000000 of 2, epsilon_alone 0.00000000 of 3.5 if all \
+         others pool what they know, delta 1e-5"
+    );
+    let agreement = noised(6, "");
+    let contribution = |round, cost| Contribution {
+        place: Place {
+            federation: agreement.epoch.federation,
+            epoch: 0,
+            round,
+        },
+        commitment: Hash::of(&[round as u8]),
+        cost,
+    };
+    let cost = Cost::of(&agreement.epoch.charter.privacy).unwrap();
+    source.file().record(&contribution(1, cost)).unwrap();
+    let bound = source.read().unwrap().bound(source.limits.delta);
+    assert_eq!(
+        text(),
+        format!(
+            "patients (unit row): 1 contribution; epsilon {} of 2, epsilon_alone {} of 3.5 if all others pool \
+             what they know, delta 1e-5",
+            bound.epsilon(),
+            bound.alone()
+        )
+    );
+    let open = with_ledger(folder.path(), "");
+    let source = open.source.as_ref().unwrap();
+    source
+        .file()
+        .record(&contribution(2, Cost::NoBound))
+        .unwrap();
+    assert_eq!(
+        LedgerStatus::of(source, &source.read().unwrap()).text(),
+        "patients (unit row): 2 contributions, 1 of them without noise; epsilon no bound, epsilon_alone no bound \
+         if all others pool what they know, delta 1e-5"
+    );
 }

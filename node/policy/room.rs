@@ -1,0 +1,103 @@
+//! How many of the rounds of an agreement a ledger has room for.
+
+use agreement::Agreement;
+use data_encoding::HEXLOWER;
+use ledger::{Contents, Cost, Limits};
+use privacy::accountant::{Accountant, Bound};
+use protocol::Epoch;
+
+use super::SitePolicy;
+use super::source::SourceLimits;
+
+/// Noised rounds that are still to come, beside what the institution's ledger has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerRoom {
+    /// Agreed rounds to which the institution has not contributed yet.
+    pub left: u64,
+    /// How many of these the limits of the policy allow, beside all that the ledger holds.
+    pub fits: u64,
+}
+
+/// What the rounds to come would cost, from a ledger that can be read.
+pub(super) struct RoundsToCome<'a> {
+    limits: &'a Limits,
+    held: Accountant,
+    cost: Cost,
+    left: u64,
+}
+
+impl<'a> RoundsToCome<'a> {
+    /// Those of an agreement; `None` where its rounds have no noise.
+    pub(super) fn of(
+        source: &'a SourceLimits,
+        contents: &Contents,
+        agreement: &Agreement,
+    ) -> Option<Self> {
+        let epoch = &agreement.epoch;
+        // The charter of an agreement has no noise that bounds nothing.
+        let cost = Cost::of(&epoch.charter.privacy).ok()?;
+        if cost == Cost::NoBound {
+            return None;
+        }
+        Some(Self {
+            limits: &source.limits,
+            held: contents.accountant,
+            cost,
+            left: epoch.charter.rounds.saturating_sub(done(contents, epoch)),
+        })
+    }
+
+    /// What would hold after so many of them.
+    pub(super) fn after(&self, rounds: u64) -> Bound {
+        let mut accountant = self.held;
+        self.cost.spend(&mut accountant, rounds);
+        accountant.bound(self.limits.delta)
+    }
+
+    /// What would hold after all of them.
+    pub(super) fn after_all(&self) -> Bound {
+        self.after(self.left)
+    }
+
+    /// How many there are, and how many are within the limits.
+    pub(super) fn room(&self) -> LedgerRoom {
+        let allowed = |rounds| self.limits.exceeded(&self.after(rounds)).is_none();
+        let left = self.left;
+        if allowed(left) {
+            return LedgerRoom { left, fits: left };
+        }
+        // What holds only grows: so many are within the limits, or none; so many are not.
+        let (mut fits, mut too_many) = (0, left);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if allowed(middle) {
+                fits = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        LedgerRoom { left, fits }
+    }
+}
+
+/// The last round of a federation that counts already. After a recovery rounds are done again, and cost
+/// again: then it is the round that the epoch goes on from.
+fn done(contents: &Contents, epoch: &Epoch) -> u64 {
+    let federation = HEXLOWER.encode(&epoch.federation.0);
+    let mut lines = contents.lines.iter().rev();
+    match lines.find(|line| line.federation == federation) {
+        Some(line) if line.epoch == epoch.number => line.round,
+        Some(line) => line.round.min(epoch.began.round),
+        None => 0,
+    }
+}
+
+impl SitePolicy {
+    /// The room that the ledger has for the rounds of an agreement; `None` without noise, or without a
+    /// ledger that can be read.
+    pub(crate) fn room(&self, agreement: &Agreement) -> Option<LedgerRoom> {
+        let source = self.source.as_ref()?;
+        let contents = source.read().ok()?;
+        Some(RoundsToCome::of(source, &contents, agreement)?.room())
+    }
+}
