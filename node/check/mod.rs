@@ -20,7 +20,7 @@ use std::time::Duration;
 pub use peers::{AddressOutcome, CheckedPeer, TriedAddress};
 use serde::Serialize;
 
-use crate::federation::{OwnSize, disclosure};
+use crate::federation::{OwnSide, disclosure};
 use crate::identity::{self, IdentityError};
 use crate::institution::{Configured, Institution, Membership, PresentError, standing};
 
@@ -59,6 +59,18 @@ pub enum CheckVerdict {
     Waiting,
     /// The node cannot take part as it is.
     NotReady,
+}
+
+impl CheckVerdict {
+    /// What these findings come to.
+    fn of(findings: &[Finding]) -> Self {
+        let worst = findings.iter().map(|finding| finding.level).max();
+        match worst {
+            Some(Level::Bad) => Self::NotReady,
+            Some(Level::Waiting) => Self::Waiting,
+            _ => Self::Ready,
+        }
+    }
 }
 
 /// Something that was looked at.
@@ -264,12 +276,7 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
     if options.rehearse {
         findings.extend(rehearsal::rehearsal(challenge, &epoch.roster, &peers));
     }
-    let worst = findings.iter().map(|finding| finding.level).max();
-    let verdict = match worst {
-        Some(Level::Bad) => CheckVerdict::NotReady,
-        Some(Level::Waiting) => CheckVerdict::Waiting,
-        _ => CheckVerdict::Ready,
-    };
+    let verdict = CheckVerdict::of(&findings);
     Ok(CheckResult {
         good: verdict != CheckVerdict::NotReady,
         verdict,
@@ -282,7 +289,10 @@ pub fn check(first: &Configured, options: &CheckOptions) -> io::Result<CheckResu
         peers,
         owner: disclosure(
             agreement,
-            own.map(|training_rows| OwnSize { training_rows }),
+            OwnSide {
+                training_rows: own,
+                room: configured.site.room(agreement),
+            },
         ),
     })
 }

@@ -10,7 +10,7 @@ use task::data::Target;
 use task::external::StartFrom;
 use task::schema::{FeatureColumns, MissingRule, Schema};
 
-use super::disclosure::disclosure;
+use super::disclosure::{OwnSide, disclosure};
 use super::rows::undeclared;
 use formatting::numbers;
 
@@ -64,7 +64,7 @@ pub fn words(agreement: &Agreement) -> Vec<String> {
         ));
     }
     lines.push(String::new());
-    lines.extend(disclosure(agreement, None));
+    lines.extend(disclosure(agreement, OwnSide::default()));
     lines.push(String::new());
     lines.push("Who may fail:".into());
     lines.push(match roster.faulty() {

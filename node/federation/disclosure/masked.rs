@@ -127,7 +127,7 @@ fn names(group: &Group) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::federation::disclosure;
+    use crate::federation::{OwnSide, disclosure};
 
     const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
 
@@ -157,7 +157,11 @@ mod tests {
         let silos: String = (0..members).map(silo).collect();
         let text = format!("{head}[privacy]\nmode = \"masked\"\n{privacy}\n{silos}");
         let agreement = Agreement::parse("federation.toml", &text);
-        disclosure(&agreement.unwrap_or_else(|error| panic!("{error}")), None).join("\n")
+        disclosure(
+            &agreement.unwrap_or_else(|error| panic!("{error}")),
+            OwnSide::default(),
+        )
+        .join("\n")
     }
 
     #[test]

@@ -3,23 +3,30 @@
 
 mod masked;
 mod noised;
+mod officer;
+
+#[cfg(test)]
+mod tests;
 
 use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
 use task::TaskConfig;
 
 use super::start::{FederationStart, first};
+use crate::policy::LedgerRoom;
 use formatting::numbers;
 
-/// The size of an institution's own data, where it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OwnSize {
+/// What is known of an institution's own side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnSide {
     /// Rows that models are trained on.
-    pub training_rows: usize,
+    pub training_rows: Option<usize>,
+    /// The room that its ledger has for noised rounds.
+    pub room: Option<LedgerRoom>,
 }
 
 /// The page: headings end in a colon, other lines are indented.
-pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
+pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
     let charter = &agreement.epoch.charter;
     let roster = &agreement.epoch.roster;
     let names: Vec<String> = roster
@@ -55,7 +62,21 @@ pub fn disclosure(agreement: &Agreement, own: Option<OwnSize>) -> Vec<String> {
     lines.extend(leaves(agreement, charter, first.as_ref()));
     lines.push(String::new());
     lines.push("What others could learn from it:".into());
-    lines.extend(learned(agreement, charter, first.as_ref(), own));
+    lines.extend(learned(
+        agreement,
+        charter,
+        first.as_ref(),
+        own.training_rows,
+    ));
+    let Some(masked) = charter.privacy.masked() else {
+        return lines;
+    };
+    if masked.noise().is_some() {
+        lines.extend([String::new(), "When it stops:".into()]);
+        lines.extend(noised::stops(agreement, own.room));
+    }
+    lines.extend([String::new(), "For the data protection officer:".into()]);
+    lines.extend(officer::paragraph(agreement, masked));
     lines
 }
 
@@ -180,7 +201,7 @@ fn learned(
     agreement: &Agreement,
     charter: &Charter,
     first: Option<&FederationStart>,
-    own: Option<OwnSize>,
+    rows: Option<usize>,
 ) -> Vec<String> {
     if let Some(masked) = charter.privacy.masked() {
         return match masked.noise() {
@@ -194,8 +215,8 @@ fn learned(
          whose data they know is among them"
             .to_owned(),
     ];
-    if let (Some(first), Some(own)) = (first, own) {
-        lines.push(memory(first.parameters, own.training_rows));
+    if let (Some(first), Some(rows)) = (first, rows) {
+        lines.push(memory(first.parameters, rows));
     }
     if agreement.strategy_config.standardise {
         lines.push(
@@ -230,65 +251,4 @@ fn learned(
         numbers::plural(charter.keep_rounds as usize, "round")
     ));
     lines
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
-
-    fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
-        let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();
-        let own = rows.map(|training_rows| OwnSize { training_rows });
-        disclosure(&agreement, own).join("\n")
-    }
-
-    #[test]
-    fn the_page_follows_strategy_names_scale_and_size() {
-        let same = |text: &str| text.to_owned();
-        let page_of_example = page(same, Some(42));
-        for said in [
-            "in the first round, the number of training rows, and sum and squared deviations",
-            "without a name; the lead of the round knows",
-            "the loss of every member's model on its rows",
-            "is trained on 42 rows: it cannot hold all",
-            "mean and spread of every column",
-        ] {
-            assert!(page_of_example.contains(said), "{said}: {page_of_example}");
-        }
-        assert!(page(same, Some(3)).contains("so it can hold single rows"));
-        let shown = page(
-            |text| text.replace("names = \"removed\"", "names = \"shown\""),
-            None,
-        );
-        assert!(shown.contains("with this institution's name"), "{shown}");
-        let plain = page(
-            |text| {
-                let text = text.replace("name = \"cs-rcfl\"", "name = \"fedavg\"");
-                let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
-                let text = own.iter().fold(text, |text, line| text.replace(line, ""));
-                text.replace("standardise = \"federation\"", "standardise = \"silo\"")
-            },
-            None,
-        );
-        assert!(!plain.contains("in the first round"), "{plain}");
-        assert!(
-            !plain.contains("the loss of every member's model"),
-            "{plain}"
-        );
-        assert!(
-            plain.contains("the number of rows that it was trained on"),
-            "{plain}"
-        );
-        let personal = page(
-            |text| text.replace("personal = []", "personal = [\"intercept\"]"),
-            None,
-        );
-        assert!(
-            personal.contains("the personal parts of the model: intercept"),
-            "{personal}"
-        );
-    }
 }

@@ -1,12 +1,13 @@
-//! What leaves an institution where sums are masked and noised, and what others could learn from it.
+//! What leaves an institution where sums are noised, what others could learn from it, and when it stops.
 
-use agreement::Agreement;
-use formatting::numbers::{self, plural};
+use agreement::{Agreement, bound};
+use formatting::numbers::{self, plain, plural};
 use protocol::charter::{Noise, Unit};
 use protocol::privacy::Masked;
 
 use super::masked::EXPERIMENTAL;
 use crate::federation::FederationStart;
+use crate::policy::LedgerRoom;
 
 /// What leaves in a round.
 pub(super) fn leaves(
@@ -14,131 +15,117 @@ pub(super) fn leaves(
     (masked, noise): (&Masked, &Noise),
     first: Option<&FederationStart>,
 ) -> Vec<String> {
-    let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
     let size = match first {
         Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
         None => String::new(),
     };
     vec![
         format!(
-            "  in each of {rounds}, one gradient{size}: the sum over its training rows, that of each {} clipped to \
-             norm {}, with noise of its own, masked: to every member it looks like random numbers, with this \
-             institution's name",
-            unit(noise),
+            "  in each of {}, one gradient{size}: the sum over its training rows, that of each {} clipped to norm {}, \
+             with noise of its own, masked: to every member it looks like random numbers, with this institution's name",
+            plural(agreement.epoch.charter.rounds as usize, "round"),
+            match noise.unit {
+                Unit::Row => "row",
+                Unit::Person(_) => "person",
+            },
             noise.clip.value()
         ),
         format!(
-            "  one sum a round of all institutions that are ready, of at least {}, once a quorum has agreed on \
-             exactly these authors: every member",
+            "  one sum a round of all institutions that are ready, of at least {}, once a quorum has agreed on exactly \
+             these authors: every member",
             plural(usize::from(masked.smallest_sum), "institution")
         ),
-        "  that it is ready for a round, and when: every member. No loss and no metric leaves, and no number of \
-         rows but the agreed one"
+        "  that it is ready for a round, and when: every member. No loss and no metric leaves, and no number of rows \
+         but the agreed one"
             .into(),
     ]
 }
 
 /// What others could learn.
 pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise)) -> Vec<String> {
-    let mut lines = Vec::new();
     let charter = &agreement.epoch.charter;
-    if let Some(bound) = agreement::bound(charter) {
+    let mut lines = Vec::new();
+    if let Some(bound) = bound(charter) {
         lines.push(format!(
-            "  with or without one {}, all that {} open is as likely up to a factor e^epsilon, but for a \
-             probability of about delta: {bound}",
-            unit(noise),
-            plural(charter.rounds as usize, "round")
-        ));
-        lines.push(format!(
-            "  epsilon {} holds as long as at most {} pool what they know, leads among them. If more do, masks \
-             give nothing, only this institution's own noise is left, and epsilon is {}",
+            "  all {} together: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
+            plural(charter.rounds as usize, "round"),
             bound.epsilon(),
-            plural(usize::from(masked.colluders), "member"),
-            bound.alone()
+            bound.alone(),
+            bound.delta(),
+            unit(&noise.unit)
         ));
     }
-    lines.extend(
-        [
-            "  a patient treated in two institutions counts twice",
-            "  the agreed numbers of rows, and who takes part when, are known to all members",
-            "  settings that were chosen by trying them on these rows are not counted",
-        ]
-        .map(str::to_owned),
-    );
-    lines.push(format!(
-        "  on this machine's disk: the clipped gradients with their noise and the secret of the round under way, \
-         until it is adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what \
-         was deleted",
-        plural(charter.keep_rounds as usize, "round")
-    ));
-    lines.push(format!("  {EXPERIMENTAL}"));
+    lines.extend([
+        "  that means: with or without this one, all that is published is as likely up to a factor e^epsilon, but \
+         for a probability of about delta; if all others pool what they know, up to a factor e^epsilon_alone"
+            .to_owned(),
+        format!(
+            "  epsilon assumes that at most {}. Nobody can check this assumption; epsilon_alone holds \
+             without it",
+            pooling(masked.colluders, "member")
+        ),
+        "  a patient treated in two institutions counts twice, because both of them tell something about this patient"
+            .into(),
+    ]);
+    if noise.unit == Unit::Row {
+        lines.push("  a patient with several rows here counts once for each row".into());
+    }
+    lines.extend([
+        "  the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public: all members know them"
+            .into(),
+        "  settings that were tuned on private rows, such as rates and norms, tell about these rows, too, and are \
+         not counted"
+            .into(),
+        "  other federations that learn from the same rows add to it: only a ledger of the institution counts them \
+         all"
+            .into(),
+        "  who gets the common model learns no more than the members, because it is computed from the sums alone"
+            .into(),
+        format!(
+            "  on this machine's disk: the clipped gradients with their noise and the secret of the round under way, \
+             until it is adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what \
+             was deleted",
+            plural(charter.keep_rounds as usize, "round")
+        ),
+        format!("  {EXPERIMENTAL}"),
+    ]);
     lines
 }
 
-/// One of what the noise hides.
-fn unit(noise: &Noise) -> String {
-    match &noise.unit {
-        Unit::Row => "row".into(),
-        Unit::Person(column) => format!("person (column {})", numbers::plain(column)),
+/// When nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
+pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<String> {
+    let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
+    let mut lines = vec![format!(
+        "  after the {rounds} that are agreed on, or before, when a limit of the institution's ledger ([policy] in \
+         silo.toml) is reached, whichever comes first"
+    )];
+    lines.extend(room.map(|LedgerRoom { left, fits }| {
+        let of = plural(left as usize, "round");
+        if fits < left {
+            format!("  the ledger here has room for {fits} of the {of} to come")
+        } else {
+            format!("  the ledger here has room for all of the {of} to come")
+        }
+    }));
+    lines.push("  from then on this node contributes nothing, and goes on voting".into());
+    lines
+}
+
+/// So many members or institutions that tell each other what they know.
+pub(super) fn pooling(colluders: u16, one: &str) -> String {
+    match colluders {
+        1 => format!("1 {one} shares what it knows"),
+        some => format!("{some} {one}s pool what they know"),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use crate::federation::disclosure;
-
-    const EXAMPLE: &str = include_str!("../../../examples/federation.toml");
-
-    #[test]
-    fn every_sentence_is_said_and_epsilon_alone_stands_beside_epsilon() {
-        let mut text = EXAMPLE
-            .replace("format = 1 ", "format = 3 ")
-            .replace(
-                "name = \"cs-rcfl\"",
-                "name = \"fedavg\"\nweight = \"equal\"",
-            )
-            .replace("standardise = \"federation\"", "standardise = \"none\"")
-            .replace("missing = \"mean\"", "missing = \"drop\"")
-            .replace("rounds = 6 ", "rounds = 40 ");
-        for line in [
-            "coalitions = 2",
-            "freeze = 1",
-            "folds = 5",
-            "max-model-norm = 1000.0",
-            "min-contributions = 3",
-        ] {
-            text = text.replace(line, "");
-        }
-        let (head, _) = text.split_once("[[silo]]").unwrap();
-        let mut head: toml::Table = toml::from_str(head).unwrap();
-        let training = "epochs = 1\nbatch = 0\noptimiser = { name = \"sgd\", rate = 0.5 }";
-        head["strategy"]["training"] = toml::from_str(training).unwrap();
-        let head = toml::to_string(&head).unwrap();
-        let silo = |i: usize| {
-            let key = protocol::SecretKey::from_bytes(&[i as u8 + 1; 32]).public();
-            format!("[[silo]]\nname = \"clinic {i}\"\nkey = \"{key}\"\nrows = 300\n\n")
-        };
-        let silos: String = (0..4).map(silo).collect();
-        let privacy = "[privacy]\nmode = \"masked+noised\"\nepsilon = 1.0\n";
-        let text = format!("{head}{privacy}{silos}");
-        let agreement = Agreement::parse("federation.toml", &text);
-        let agreement = agreement.unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let page = disclosure(&agreement, None).join("\n");
-        for said in [
-            "that of each row clipped to norm 1, with noise of its own",
-            "of at least 3 institutions",
-            "epsilon 1.0000 (1.4656 if all others pool what they know), delta 1e-5",
-            "epsilon 1.0000 holds as long as at most 1 member pool",
-            "and epsilon is 1.4656",
-            "a patient treated in two institutions counts twice",
-            "the agreed numbers of rows, and who takes part when, are known",
-            "settings that were chosen by trying them on these rows are not counted",
-            EXPERIMENTAL,
-        ] {
-            assert!(page.contains(said), "{said}: {page}");
-        }
-        assert!(!page.contains("bound nothing about patients"), "{page}");
+/// What one bound holds for.
+fn unit(unit: &Unit) -> String {
+    match unit {
+        Unit::Row => "one row".into(),
+        Unit::Person(column) => format!(
+            "one person with all rows that have the same value in the column {}",
+            plain(column)
+        ),
     }
 }

@@ -1,0 +1,57 @@
+//! The paragraph for a data protection officer, with the numbers of a federation whose rounds are masked.
+
+use agreement::{Agreement, bound};
+use protocol::charter::{Noise, Unit};
+use protocol::privacy::Masked;
+
+use super::noised::pooling;
+
+/// The paragraph, a few sentences a line.
+pub(super) fn paragraph(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  What leaves us in a round looks like random numbers to everybody. Only the sum over at least {} \
+         institutions is opened, and every member checks that before it helps.",
+        fewest(masked)
+    )];
+    match masked.noise() {
+        Some(noise) => lines.extend(with_noise(agreement, masked, noise)),
+        None => lines.push(
+            "  There is no noise, and so no bound on what all published results together tell about one patient. If \
+             all other institutions of our group pool what they know, they know our update."
+                .into(),
+        ),
+    }
+    lines.extend([
+        "  Who takes part, when, and with what weight, is known to all members.".to_owned(),
+        "  This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
+         our own copies and staff."
+            .into(),
+    ]);
+    lines
+}
+
+fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<String> {
+    let data = match noise.unit {
+        Unit::Row => "one row",
+        Unit::Person(_) => "one patient's data",
+    };
+    let institutions = pooling(masked.colluders, "institution");
+    let bound = bound(&agreement.epoch.charter).map(|bound| {
+        let (epsilon, alone) = (bound.epsilon(), bound.alone());
+        format!(
+            "  With or without {data}, all published results together are as likely up to a factor e^{epsilon} (but \
+             for about {}), as long as at most {institutions}. If more do, masks give nothing, and the factor is up \
+             to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
+            bound.delta()
+        )
+    });
+    let twice = "  A patient treated in two institutions counts twice.".to_owned();
+    bound.into_iter().chain([twice]).collect()
+}
+
+/// The fewest authors of a sum.
+fn fewest(masked: &Masked) -> usize {
+    let groups = masked.groups().iter();
+    let smallest = groups.map(|group| group.authors.len()).min();
+    smallest.unwrap_or(usize::from(masked.smallest_sum))
+}

@@ -1,0 +1,253 @@
+//! The page of an agreement, mode by mode.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::fixture::{EXAMPLE, North};
+
+fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
+    let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();
+    let own = OwnSide {
+        training_rows: rows,
+        room: None,
+    };
+    disclosure(&agreement, own).join("\n")
+}
+
+#[test]
+fn the_page_follows_strategy_names_scale_and_size() {
+    let same = |text: &str| text.to_owned();
+    let page_of_example = page(same, Some(42));
+    for said in [
+        "in the first round, the number of training rows, and sum and squared deviations",
+        "without a name; the lead of the round knows",
+        "the loss of every member's model on its rows",
+        "is trained on 42 rows: it cannot hold all",
+        "mean and spread of every column",
+    ] {
+        assert!(page_of_example.contains(said), "{said}: {page_of_example}");
+    }
+    assert!(page(same, Some(3)).contains("so it can hold single rows"));
+    let shown = page(
+        |text| text.replace("names = \"removed\"", "names = \"shown\""),
+        None,
+    );
+    assert!(shown.contains("with this institution's name"), "{shown}");
+    let plain = page(
+        |text| {
+            let text = text.replace("name = \"cs-rcfl\"", "name = \"fedavg\"");
+            let own = ["coalitions = 2", "freeze = 1", "folds = 5"];
+            let text = own.iter().fold(text, |text, line| text.replace(line, ""));
+            text.replace("standardise = \"federation\"", "standardise = \"silo\"")
+        },
+        None,
+    );
+    assert!(!plain.contains("in the first round"), "{plain}");
+    assert!(
+        !plain.contains("the loss of every member's model"),
+        "{plain}"
+    );
+    assert!(
+        plain.contains("the number of rows that it was trained on"),
+        "{plain}"
+    );
+    let personal = page(
+        |text| text.replace("personal = []", "personal = [\"intercept\"]"),
+        None,
+    );
+    assert!(
+        personal.contains("the personal parts of the model: intercept"),
+        "{personal}"
+    );
+}
+
+/// The page of this text for an institution whose ledger has this room.
+fn of(text: &str, room: Option<LedgerRoom>) -> Vec<String> {
+    let own = OwnSide {
+        training_rows: None,
+        room,
+    };
+    disclosure(&North::read(text), own)
+}
+
+/// The example with noise, the sums of three authors or more, of whom one may pool.
+fn noised(more: &str) -> String {
+    North::noised(&format!(
+        "epsilon = 1.0\nfewest-authors = 3\ncolluders = 1\n{more}"
+    ))
+}
+
+/// The text of two groups of the example's members.
+fn two_groups() -> String {
+    let group = |names: [&str; 3]| {
+        let names = names.map(|name| format!("\"{name}\" = 1\n")).concat();
+        format!("[[privacy.group]]\n{names}")
+    };
+    let groups = [
+        group(["north", "south", "gone"]),
+        group(["east", "west coast", "left"]),
+    ];
+    North::masked(&groups.concat())
+}
+
+fn has(page: &[String], said: &[&str]) {
+    for said in said {
+        let found = page.iter().any(|line| line.contains(said));
+        assert!(found, "{said}:\n{}", page.join("\n"));
+    }
+}
+
+fn has_not(page: &[String], said: &[&str]) {
+    for said in said {
+        let found = page.iter().any(|line| line.contains(said));
+        assert!(!found, "{said}:\n{}", page.join("\n"));
+    }
+}
+
+#[test]
+fn every_sentence_is_said_with_noise() {
+    let page = of(&noised(""), None);
+    // Two parts of the noise stay unknown: 3 − 1.
+    has(
+        &page,
+        &[
+            "in each of 6 rounds, one gradient of ",
+            "the sum over its training rows, that of each row clipped to norm 1, with noise of its own, masked: to \
+             every member it looks like random numbers, with this institution's name",
+            "one sum a round of all institutions that are ready, of at least 3 institutions, once a quorum has agreed",
+            "No loss and no metric leaves, and no number of rows but the agreed one",
+            "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
+            "up to a factor e^epsilon, but for a probability of about delta",
+            "if all others pool what they know, up to a factor e^epsilon_alone",
+            "epsilon assumes that at most 1 member shares what it knows. Nobody can check this assumption; \
+             epsilon_alone holds without it",
+            "a patient treated in two institutions counts twice",
+            "a patient with several rows here counts once for each row",
+            "the agreed numbers of rows (`rows` in [[silo]]), and who takes part when, are public",
+            "settings that were tuned on private rows",
+            "are not counted",
+            "other federations that learn from the same rows add to it",
+            "who gets the common model learns no more than the members",
+            "on this machine's disk: the clipped gradients with their noise and the secret of the round under way",
+            "Old pages of a disk, backups and snapshots keep what was deleted",
+            masked::EXPERIMENTAL,
+            "When it stops:",
+            "after the 6 rounds that are agreed on, or before, when a limit of the institution's ledger",
+            "whichever comes first",
+            "from then on this node contributes nothing, and goes on voting",
+        ],
+    );
+    has_not(
+        &page,
+        &[
+            "they bound nothing about",
+            "whoever receives a model sees all of it",
+            "the ledger here",
+        ],
+    );
+    let of_persons = noised("unit = { person = \"patient\" }").replacen(
+        "split = { ",
+        "split = { group = \"patient\", ",
+        1,
+    );
+    let page = of(&of_persons, None);
+    has(
+        &page,
+        &["for one person with all rows that have the same value in the column patient"],
+    );
+    has_not(&page, &["counts once for each row"]);
+}
+
+#[test]
+fn what_the_own_ledger_has_room_for_is_said() {
+    let page = |left, fits| of(&noised(""), Some(LedgerRoom { left, fits }));
+    has(
+        &page(6, 2),
+        &["the ledger here has room for 2 of the 6 rounds to come"],
+    );
+    has(
+        &page(6, 6),
+        &["the ledger here has room for all of the 6 rounds to come"],
+    );
+    // It is about noise: other modes have no such room.
+    has_not(&of(&North::masked(""), None), &["When it stops"]);
+}
+
+const OFFICER: &str = "For the data protection officer:";
+
+/// The paragraph for the officer.
+fn officer(page: &[String]) -> Vec<&str> {
+    let after = page.iter().skip_while(|line| *line != OFFICER).skip(1);
+    after.map(|line| line.trim()).collect()
+}
+
+#[test]
+fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
+    let begin = "What leaves us in a round looks like random numbers to everybody. Only the sum over at least";
+    let checked = "institutions is opened, and every member checks that before it helps.";
+    let end = [
+        "Who takes part, when, and with what weight, is known to all members.",
+        "This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
+         our own copies and staff.",
+    ];
+    let expected = [
+        format!("{begin} 3 {checked}"),
+        "With or without one row, all published results together are as likely up to a factor e^1.0000 (but for \
+         about 1e-5), as long as at most 1 institution shares what it knows. If more do, masks give nothing, and the \
+         factor is up to e^1.4652: epsilon is 1.0000, and epsilon_alone is 1.4652."
+            .into(),
+        "A patient treated in two institutions counts twice.".into(),
+        end[0].into(),
+        end[1].into(),
+    ];
+    assert_eq!(officer(&of(&noised(""), None)), expected);
+    // Without noise; of two groups the smaller one counts.
+    for (text, fewest) in [(North::masked(""), 4), (two_groups(), 3)] {
+        let expected = [
+            format!("{begin} {fewest} {checked}"),
+            "There is no noise, and so no bound on what all published results together tell about one patient. If \
+             all other institutions of our group pool what they know, they know our update."
+                .into(),
+            end[0].into(),
+            end[1].into(),
+        ];
+        assert_eq!(officer(&of(&text, None)), expected);
+    }
+    let clear = of(EXAMPLE, None);
+    assert!(!clear.iter().any(|line| line == OFFICER), "{clear:?}");
+    has(
+        &clear,
+        &["nothing is added to hide single rows (no noise, no encrypted sums)"],
+    );
+}
+
+#[test]
+fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
+    let room = |fits| Some(LedgerRoom { left: 6, fits });
+    let mut named = 0;
+    for page in [
+        of(&noised(""), None),
+        of(&noised(""), room(2)),
+        of(&noised(""), room(6)),
+        of(&North::masked(""), None),
+        of(&two_groups(), None),
+        of(EXAMPLE, None),
+        crate::federation::words(&North::read(&noised(""))),
+    ] {
+        for line in page.iter().filter(|line| line.contains("epsilon")) {
+            named += 1;
+            assert!(line.contains("epsilon_alone"), "{line}");
+            let without = line.replace("epsilon_alone", "");
+            assert!(without.contains("epsilon"), "{line}");
+        }
+    }
+    assert!(named >= 12, "{named}");
+}
+
+#[test]
+fn the_agreement_in_words_has_the_same_page() {
+    for text in [noised(""), North::masked(""), EXAMPLE.to_owned()] {
+        let words = crate::federation::words(&North::read(&text));
+        let page = of(&text, None);
+        assert!(words.windows(page.len()).any(|part| part == page));
+    }
+}
