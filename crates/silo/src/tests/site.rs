@@ -150,14 +150,17 @@ fn reasons(rig: &Rig) -> Vec<(u64, String)> {
     failed.collect()
 }
 
-/// The rounds in which a silo voted.
+/// The rounds that were under way when a silo voted.
 fn voted(rig: &Rig) -> BTreeSet<u64> {
-    let done = rig.journal.transactions();
-    let votes = done.iter().flatten().filter_map(|record| match record {
-        JournalRecord::Protocol(Record::Vote(message)) => Some(message.round),
-        _ => None,
-    });
-    votes.collect()
+    let (mut rounds, mut now) = (BTreeSet::new(), 1);
+    for record in rig.journal.transactions().concat() {
+        match record {
+            JournalRecord::Protocol(Record::Applied { round }) => now = round + 1,
+            JournalRecord::Protocol(Record::Vote(_)) => drop(rounds.insert(now)),
+            _ => {}
+        }
+    }
+    rounds
 }
 
 /// Four silos, of which one has these settings, until all have adopted all rounds.
