@@ -5,8 +5,9 @@ use crate::record::JournalRecord;
 /// The records that a restart needs, in order; all others are superseded by later ones (see
 /// [`current`]).
 ///
-/// If the silo lost its journal or is new, and has not acted since, only that record is needed: it may
-/// not know yet whether voting is safe, and asks others for the chain again. A silo that has adopted
+/// If the silo lost its journal or is new, and has not acted since, only that record is needed, and what it
+/// prepared for a masked round: it may not know yet whether voting is safe, and asks others for the chain
+/// again. A silo that has adopted
 /// the last of all `rounds` has nothing to sign any more. Of what was before a loss, only the final
 /// blocks are needed.
 pub(crate) fn needed(
@@ -18,9 +19,15 @@ pub(crate) fn needed(
         let since = records.split_off(at + 1);
         let done = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(last) if last.round >= rounds);
         if !since.iter().any(|record| acts(record) || done(record)) {
-            // That an epoch is over stays true.
-            let passages = since.into_iter().filter(ends_epoch);
-            return records.pop().into_iter().chain(passages).collect();
+            // That an epoch is over stays true, and what is sent in a masked round is drawn once only.
+            let over = since.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
+            let prepares = |record: &_| matches!(record, JournalRecord::Prepared { .. });
+            let kept = since
+                .into_iter()
+                .enumerate()
+                .filter(|(at, record)| ends_epoch(record) || *at >= over && prepares(record));
+            let kept = kept.map(|(_, record)| record);
+            return records.pop().into_iter().chain(kept).collect();
         }
         records.retain(is_final);
         records.extend(since);
@@ -162,7 +169,16 @@ mod tests {
             let mut all = all.clone();
             all.push(began.clone());
             all.extend(rounds(1));
-            assert_eq!(needed(all.clone(), 2, 9), [began]);
+            assert_eq!(needed(all.clone(), 2, 9), [began.clone()]);
+            // What it prepared since is sent as it is.
+            let prepared = JournalRecord::Prepared {
+                round: 1,
+                blob: [3; 32],
+                personal: [2; 32],
+            };
+            let mut prepares = all.clone();
+            prepares.push(prepared.clone());
+            assert_eq!(needed(prepares, 2, 9), [began.clone(), prepared]);
             // Unless there is nothing left to do: then it keeps what it has.
             assert_eq!(needed(all, 2, 1), [adopted(1), applied(1)]);
         }

@@ -108,6 +108,18 @@ fn apart(found: &RunRecord, expected: &RunRecord) -> f32 {
     pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
+/// How far the model of the first member moves between the first round and the last.
+fn moved(record: &RunRecord) -> f32 {
+    let notices = record.notices.iter();
+    let mut adopted = notices.filter_map(|(_, by, notice)| match notice {
+        Notice::Adopted { model, .. } if *by == MemberIndex(0) => Some(model),
+        _ => None,
+    });
+    let (first, last) = (adopted.next().unwrap(), adopted.last().unwrap());
+    let pairs = first.values().iter().zip(last.values());
+    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
 /// In clear, models that weigh by rows after one step of all own rows are a step of all rows together.
 #[test]
 fn with_hardly_any_noise_steps_are_those_of_gradient_descent_on_all_rows() {
@@ -120,8 +132,8 @@ fn with_hardly_any_noise_steps_are_those_of_gradient_descent_on_all_rows() {
             let clear = play(task, strategy, "", more);
             let noised = play(task, strategy, FAINT, more);
             assert_eq!(noised.rounds.len(), ROUNDS);
-            let apart = apart(&noised, &clear);
-            assert!((0.0..0.01).contains(&apart), "{strategy}: {apart}");
+            let (apart, moved) = (apart(&noised, &clear), moved(&clear));
+            assert!(apart < 0.05 * moved, "{strategy}: {apart} of {moved}");
         }
     }
 }

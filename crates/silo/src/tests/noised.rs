@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use protocol::charter::{Noise, Real, Release, Unit};
 use protocol::privacy::{Masked, Privacy, Sums};
-use protocol::{Epoch, MemberIndex, Report};
+use protocol::{Epoch, MemberIndex, Record, Report};
 
 use super::masked::{ROUNDS, SiloFault, adopted_by, expected, secrets};
 use crate::testing::{Rig, epoch_declaring};
@@ -40,14 +40,26 @@ fn near(found: &[f32], expected: &[f32]) {
 
 const ALL: [(u16, u64); 4] = [(0, 1), (1, 1), (2, 1), (3, 1)];
 
-/// The rounds for which a silo drew noise, in the order of its journal.
-fn drawn(rig: &Rig) -> Vec<u64> {
+/// What a silo drew noise for, and how often it noted that it contributes, as its journal has it.
+fn noted(rig: &Rig) -> (Vec<(u64, [u8; 32])>, Vec<u64>) {
     let records = rig.journal.transactions().concat();
-    let round = |record: &JournalRecord| match record {
-        JournalRecord::Prepared { round, .. } => Some(*round),
+    let drawn = |record: &JournalRecord| match record {
+        JournalRecord::Prepared { round, blob, .. } => Some((*round, *blob)),
         _ => None,
     };
-    records.iter().filter_map(round).collect()
+    let contributed = |record: &JournalRecord| match record {
+        JournalRecord::Protocol(Record::Contributed(message)) => Some(message.round),
+        _ => None,
+    };
+    (
+        records.iter().filter_map(drawn).collect(),
+        records.iter().filter_map(contributed).collect(),
+    )
+}
+
+/// The rounds for which a silo drew noise.
+fn drawn(rig: &Rig) -> Vec<u64> {
+    noted(rig).0.into_iter().map(|(round, _)| round).collect()
 }
 
 #[test]
@@ -73,7 +85,8 @@ fn a_silo_that_is_killed_at_any_moment_draws_its_noise_once() {
             // A round of an author that was away goes on without it.
             let rounds = drawn(rig);
             let once: BTreeSet<_> = rounds.iter().copied().collect();
-            assert_eq!(once.len(), rounds.len(), "{who} at {millis} ms: {rounds:?}");
+            let noted = noted(rig);
+            assert_eq!(once.len(), rounds.len(), "{who} at {millis} ms: {noted:?}");
             assert_eq!(secrets(rig), 0, "{who} at {millis} ms");
         }
     }

@@ -100,7 +100,9 @@ fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
         config.breaking(Mutation::UnmaskedEarly)
     }));
     let mut failures = (0..400).filter_map(|seed| run(seed, &options).err());
-    let wrong = |failure: &Box<RunFailure>| !matches!(failure.kind, FailureKind::NotLive { .. });
-    let found = failures.find(wrong).map(|failure| failure.kind.to_string());
+    let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let found = failures
+        .find(|failure| wrong(failure))
+        .map(|failure| failure.kind.to_string());
     assert!(found.is_some_and(|found| found.starts_with('P')));
 }

@@ -42,12 +42,13 @@ fn noised(edits: &[(&str, &str)]) -> String {
     toml::to_string(&file).unwrap()
 }
 
-/// What becomes of missing values in the first columns, if the task has a schema.
+/// What becomes of missing values in all columns, if the task has a schema.
 fn fill(file: &mut toml::Table, rule: &str) {
     let table = file["task"].get_mut("table");
     let features = table.and_then(|table| table["schema"]["feature"].as_array_mut());
-    if let Some(toml::Value::Table(first)) = features.and_then(|features| features.first_mut()) {
-        first.insert("missing".into(), toml::Value::String(rule.into()));
+    for feature in features.into_iter().flatten() {
+        let feature = feature.as_table_mut().unwrap();
+        feature.insert("missing".into(), toml::Value::String(rule.into()));
     }
 }
 
@@ -101,7 +102,7 @@ fn what_all_rounds_bound_keeps_to_epsilon_and_has_epsilon_alone_beside_it() {
     // Two parts of the noise are unknown: three authors, of whom one colludes.
     assert_eq!(
         bound.to_string(),
-        "epsilon 1.0000 (1.4656 if all others pool what they know), delta 1e-5"
+        "epsilon 1.0000 (1.4652 if all others pool what they know), delta 1e-5"
     );
     let clear = Agreement::parse("f.toml", &text(&[])).unwrap();
     assert_eq!(crate::bound(&clear.epoch.charter), None);
@@ -163,7 +164,7 @@ fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
         with("personal = [\"bias\"], "),
         with("trained = [\"bias\"], "),
     );
-    let program = "{ external = { tensors = [{ name = \"w\", shape = [2] }] } }";
+    let program = "{ external = { tensors = [{ name = \"w\", shape = [2], role = \"weight\" }] } }";
     let cases: &[(&[(&str, &str)], &str)] = &[
         (
             &[("task.table.standardise", "\"silo\"")],

@@ -133,6 +133,11 @@ impl WorkerActor {
         notice: Notice,
     ) -> Result<WorkResult, String> {
         let round = prepared.round;
+        if let Some(kept) = self.prepared.as_ref().filter(|kept| kept.round == round) {
+            // Asked for again while it was under way: the first counts.
+            let result = kept.keys(&self.config).map(|keys| public(keys.public()));
+            return Ok(Answer::Prepared { round, result }.into());
+        }
         let keys = prepared.keys(&self.config)?;
         let kept = [(hash, blob), (personal.hash, personal.params.document())];
         self.store(kept.into_iter())

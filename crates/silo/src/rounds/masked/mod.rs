@@ -5,123 +5,24 @@ use bytes::Bytes;
 use methods::{Params, Sheet};
 use privacy::masks::{
     BlockHash, Fixed, Listed, Mask, MemberKeys, Opening, Point, PublicPoints, Reach, ReadyList,
-    Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
+    Root, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
 use protocol::privacy::{Masked, Sum};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
+mod prepared;
+
+pub(crate) use prepared::{PreparedInput, PreparedRound};
+
 use super::RoundBase;
 use super::noised::{Noised, declared};
 use crate::config::SiloConfig;
 use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
 
-/// Begins the blob of what a silo keeps for a round. With the secret it is 48 bytes long, so that the
-/// numbers of the model lie as in the model's own document.
-const PREPARED: &[u8; 16] = b"rota prepared 1\n";
-
-/// Begins that of a silo that adds noise. Behind the secret stand the id of the epoch and the integers.
-const NOISED: &[u8; 16] = b"rota prepared 2\n";
-
 /// Begins the blob of the unmaskings that a silo opened a round with.
 const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
-
-/// What a silo keeps to itself for a masked round until it is adopted: all that it sends follows from it
-/// and from the list. Nobody can guess the hash of its blob, because the blob has the secret in it.
-#[derive(Debug, Clone)]
-pub(crate) struct PreparedRound {
-    pub(crate) round: u64,
-    pub(crate) secret: Secret,
-    pub(crate) input: PreparedInput,
-}
-
-/// What is masked.
-#[derive(Debug, Clone)]
-pub(crate) enum PreparedInput {
-    /// The trained model.
-    Model(Params),
-    /// Integers with their noise. They are drawn once for an epoch and round, whatever lists, leads and
-    /// restarts there are: the same noise in two sums would show what these differ by.
-    Noised(Vec<i64>),
-}
-
-impl PreparedRound {
-    /// Where the document of the model begins in the blob.
-    pub(crate) const BEGINNING: usize = PREPARED.len() + 32;
-
-    /// Whether a blob is of this kind. It is given to nobody, whoever finds out its hash.
-    pub(crate) fn is(blob: &[u8]) -> bool {
-        blob.starts_with(PREPARED) || blob.starts_with(NOISED)
-    }
-
-    /// The bytes that are kept where integers with noise are masked, in this epoch only.
-    pub(crate) fn noised_blob(secret: &Secret, epoch: &Hash, integers: &[i64]) -> Bytes {
-        let mut blob = [NOISED, &secret.expose()[..], &epoch.0].concat();
-        blob.extend(integers.iter().flat_map(|integer| integer.to_le_bytes()));
-        blob.into()
-    }
-
-    /// The bytes that are kept.
-    pub(crate) fn blob(secret: &Secret, document: &[u8]) -> Bytes {
-        [PREPARED, &secret.expose()[..], document].concat().into()
-    }
-
-    /// Reads a blob that [`PreparedRound::blob`] or [`PreparedRound::noised_blob`] made. `admit` reads a model.
-    /// Noise of another epoch is not used again.
-    pub(crate) fn read(
-        round: u64,
-        blob: &Bytes,
-        epoch: &Hash,
-        admit: impl FnOnce(Bytes) -> Result<Params, String>,
-    ) -> Result<Self, String> {
-        if let Some(rest) = blob.strip_prefix(NOISED) {
-            return Self::read_noised(round, rest, epoch);
-        }
-        let secret = blob
-            .strip_prefix(PREPARED)
-            .and_then(|rest| rest.first_chunk::<32>());
-        let secret = secret.ok_or("the blob holds no secret of a masked round")?;
-        Ok(Self {
-            round,
-            secret: Secret::new(*secret),
-            input: PreparedInput::Model(admit(blob.slice(Self::BEGINNING..))?),
-        })
-    }
-
-    fn read_noised(round: u64, rest: &[u8], epoch: &Hash) -> Result<Self, String> {
-        let (secret, rest) = rest
-            .split_first_chunk::<32>()
-            .ok_or("the blob holds no secret")?;
-        let (of, numbers) = rest
-            .split_first_chunk::<32>()
-            .ok_or("the blob names no epoch")?;
-        if of != &epoch.0 {
-            return Err("what was prepared is of another epoch".into());
-        }
-        let (numbers, over) = numbers.as_chunks::<8>();
-        if !over.is_empty() {
-            return Err("the blob ends within a number".into());
-        }
-        let integers = numbers.iter().map(|number| i64::from_le_bytes(*number));
-        Ok(Self {
-            round,
-            secret: Secret::new(*secret),
-            input: PreparedInput::Noised(integers.collect()),
-        })
-    }
-
-    /// The keys of this round.
-    ///
-    /// # Errors
-    /// A key is zero: the silo has to sit this round out.
-    pub(crate) fn keys(&self, config: &SiloConfig) -> Result<MemberKeys, String> {
-        let member = &config.member;
-        let secret = self.secret.clone();
-        let keys = MemberKeys::derive(secret, &member.epoch.id.0, self.round, member.me.0);
-        keys.map_err(|error| error.to_string())
-    }
-}
 
 /// Whether masked rounds may begin with a model.
 ///

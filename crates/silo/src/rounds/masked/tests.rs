@@ -9,6 +9,7 @@ use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
 use crate::testing::{config, epoch_with, key, model};
+use privacy::masks::Secret;
 
 /// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
 struct OpenedRound {
