@@ -296,6 +296,35 @@ fn a_silo_whose_noised_rounds_have_spent_its_ledger_sits_out_and_goes_on_voting(
 }
 
 #[test]
+fn a_refused_silo_that_starts_again_within_a_noised_round_signs_nothing() {
+    // Before, while and after it computes what it would send.
+    for millis in (290..400).step_by(10).chain([348]) {
+        let own = virtually(async {
+            let mut silos = TestSilos::of(noised(Some(1), 3));
+            let ledger = TestLedger {
+                spent_from: Some(1),
+                ..TestLedger::of(&silos.rigs[0])
+            };
+            silos.rigs[0].site.ledger = Some(Arc::new(ledger));
+            let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
+            sleep(Duration::from_millis(millis)).await;
+            kill(&mut live[0]).await;
+            sleep(Duration::from_millis(20)).await;
+            live[0] = silos.live(0);
+            for i in 0..4 {
+                silos.until(i, ROUNDS).await;
+            }
+            for silo in &mut live {
+                kill(silo).await;
+            }
+            silos.rigs[0].clone()
+        });
+        assert_eq!(signed(&own), [0; 0], "killed at {millis} ms");
+        assert_eq!(included(&own, 0), [0; 0], "killed at {millis} ms");
+    }
+}
+
+#[test]
 fn a_silo_sits_out_the_rounds_that_its_institution_does_not_allow() {
     let rigs = rounds(|_| Site {
         ledger: None,

@@ -60,13 +60,8 @@ impl WorkerActor {
             let result = Err(reason);
             return reply.do_send(Answer::Prepared { round, result }.into());
         }
-        if let Some(prepared) = self.prepared.as_ref().filter(|last| last.round == round) {
-            let keys = prepared.keys(&self.config);
-            let result = keys.map(|keys| public(keys.public()));
-            let kept = self.trained.as_ref().filter(|last| last.round == round);
-            let line = kept.and_then(|kept| self.line(round, kept.blob));
-            let answer = WorkResult::from(Answer::Prepared { round, result });
-            return reply.do_send(WorkResult { line, ..answer });
+        if let Some(answer) = self.prepared_before(round) {
+            return reply.do_send(answer);
         }
         let masked = self.config.member.epoch.charter.privacy.masked();
         if masked.is_some_and(|masked| masked.noise().is_some()) {
@@ -93,6 +88,18 @@ impl WorkerActor {
                 .into(),
             }
         });
+    }
+
+    /// The answer about a round that is prepared already. It has its line every time: the ledger may have
+    /// refused it the first time.
+    fn prepared_before(&self, round: u64) -> Option<WorkResult> {
+        let prepared = self.prepared.as_ref().filter(|last| last.round == round)?;
+        let keys = prepared.keys(&self.config);
+        let result = keys.map(|keys| public(keys.public()));
+        let kept = self.trained.as_ref().filter(|last| last.round == round);
+        let line = kept.and_then(|kept| self.line(round, kept.blob));
+        let answer = WorkResult::from(Answer::Prepared { round, result });
+        Some(WorkResult { line, ..answer })
     }
 
     /// The line of what was prepared, by the hash of its blob. The secret is in the blob, so that the hash
@@ -133,10 +140,9 @@ impl WorkerActor {
         notice: Notice,
     ) -> Result<WorkResult, String> {
         let round = prepared.round;
-        if let Some(kept) = self.prepared.as_ref().filter(|kept| kept.round == round) {
-            // Asked for again while it was under way: the first counts.
-            let result = kept.keys(&self.config).map(|keys| public(keys.public()));
-            return Ok(Answer::Prepared { round, result }.into());
+        // Asked for again while it was under way: the first counts.
+        if let Some(answer) = self.prepared_before(round) {
+            return Ok(answer);
         }
         let keys = prepared.keys(&self.config)?;
         let kept = [(hash, blob), (personal.hash, personal.params.document())];
