@@ -169,7 +169,7 @@ mod tests {
             let mut all = all.clone();
             all.push(began.clone());
             all.extend(rounds(1));
-            assert_eq!(needed(all.clone(), 2, 9), [began.clone()]);
+            assert_eq!(needed(all.clone(), 2, 9), std::slice::from_ref(&began));
             // What it prepared since is sent as it is.
             let prepared = JournalRecord::Prepared {
                 round: 1,
