@@ -4,7 +4,7 @@
 //! this institution takes part. No agreement and no change of one overrides it. A node whose policy
 //! refuses goes on voting, and contributes nothing.
 //!
-//! - Before the first round under an agreement: [`SitePolicy::refusals`], in `rota check` and at the
+//! - Before the first round under an agreement: `SitePolicy::refusals`, in `rota check` and at the
 //!   start of the node.
 //! - In every round: the hours of the day, and the bytes of a contribution.
 
