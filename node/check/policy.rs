@@ -54,7 +54,7 @@ mod tests {
     use std::fs;
     use std::time::Duration;
 
-    use ledger::{LedgerFile, Source, Unit};
+    use ledger::{LedgerFile, Source, SourceUnit};
 
     use super::*;
     use crate::check::{CheckOptions, CheckResult, Level, check};
@@ -69,7 +69,7 @@ mod tests {
         fs::write(at("silo.toml"), format!("{silo}\n{policy}")).unwrap();
         let source = Source {
             name: "patients".into(),
-            unit: Unit::Row,
+            unit: SourceUnit::Row,
         };
         LedgerFile::create(&at("patients.ledger"), &source, &[1; 16]).unwrap();
         let configured = Configured::load(&at("silo.toml")).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use ledger::Unit;
+use ledger::SourceUnit;
 
 /// The subcommands of `rota ledger`.
 #[derive(Debug, Subcommand)]
@@ -26,7 +26,7 @@ pub struct NewLedger {
     pub name: String,
     /// What is protected as one: `row`, or `person:` and the column that says whose row it is
     #[arg(long, value_name = "UNIT", value_parser = unit)]
-    pub unit: Unit,
+    pub unit: SourceUnit,
     /// The node's configuration
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub config: PathBuf,
@@ -54,7 +54,7 @@ pub struct ExportLedger {
     pub config: PathBuf,
 }
 
-fn unit(text: &str) -> Result<Unit, String> {
+fn unit(text: &str) -> Result<SourceUnit, String> {
     text.parse()
         .map_err(|why: ledger::UnitError| why.to_string())
 }

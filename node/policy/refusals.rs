@@ -1,7 +1,7 @@
 //! What a policy says of an agreement before its first round.
 
 use agreement::Agreement;
-use ledger::{Contents, LedgerError, Unit};
+use ledger::{Contents, LedgerError, SourceUnit};
 use protocol::MemberIndex;
 use task::TaskConfig;
 use task::schema::LocalNames;
@@ -218,7 +218,7 @@ fn other_unit(
     of: &ProposedRounds<'_>,
 ) -> Option<String> {
     let noise = of.agreement.epoch.charter.privacy.masked()?.noise()?;
-    let (ledger, agreed) = (&contents.source.unit, Unit::from(&noise.unit));
+    let (ledger, agreed) = (&contents.source.unit, SourceUnit::from(&noise.unit));
     (*ledger != agreed).then(|| {
         let other = LedgerError::OtherUnit {
             file: source.path.clone(),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use agreement::Agreement;
-use ledger::{Contribution, Cost, Ledger, LedgerFile, Place, Source, Unit};
+use ledger::{Contribution, Cost, Ledger, LedgerFile, Place, Source, SourceUnit};
 use privacy::accountant::{Accountant, Delta};
 use privacy::noise::{Authors, Multiplier};
 use protocol::Hash;
@@ -222,7 +222,7 @@ fn with_ledger(folder: &Path, more: &str) -> SitePolicy {
     if !file.exists() {
         let source = Source {
             name: "patients".into(),
-            unit: Unit::Row,
+            unit: SourceUnit::Row,
         };
         LedgerFile::create(&file, &source, &[1; 16]).unwrap();
     }
@@ -378,7 +378,7 @@ fn a_ledger_beyond_epsilon_or_epsilon_alone_at_delta_is_spent() {
         cost: Cost::Noised {
             z: Multiplier::new(4.0).unwrap(),
             authors: Authors::new(7, 3).unwrap(),
-            unit: Unit::Row,
+            unit: SourceUnit::Row,
         },
     };
     open.record(&spend(1)).unwrap();

@@ -15,6 +15,7 @@ mod one;
 mod own;
 mod pace;
 mod start;
+mod sums;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -86,7 +87,7 @@ const TESTS: &[(&str, fn())] = &[
     ),
     (
         "programs_learn_from_sums_what_they_learn_in_clear",
-        federations::programs_learn_from_sums_what_they_learn_in_clear,
+        sums::programs_learn_from_sums_what_they_learn_in_clear,
     ),
     (
         "a_comparison_runs_the_program_where_its_scenario_is",

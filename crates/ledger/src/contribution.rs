@@ -7,7 +7,7 @@ use privacy::noise::{Authors, AuthorsError, Multiplier, MultiplierError};
 use protocol::Hash;
 use protocol::privacy::Privacy;
 
-use crate::unit::Unit;
+use crate::unit::SourceUnit;
 
 /// The epoch and round of a federation in which something was contributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub enum Cost {
         /// a and c: who shares the noise.
         authors: Authors,
         /// What one unit is.
-        unit: Unit,
+        unit: SourceUnit,
     },
     /// A contribution without noise: it bounds nothing.
     NoBound,
@@ -75,7 +75,7 @@ impl Cost {
         Ok(Self::Noised {
             z: Multiplier::new(noise.z.value())?,
             authors: Authors::new(masked.smallest_sum, masked.colluders)?,
-            unit: Unit::from(&noise.unit),
+            unit: SourceUnit::from(&noise.unit),
         })
     }
 

@@ -7,7 +7,7 @@ use privacy::accountant::Bound;
 
 use crate::contribution::Place;
 use crate::limits::Limit;
-use crate::unit::Unit;
+use crate::unit::SourceUnit;
 
 /// Why a ledger was not made, read or written. Nothing may be contributed then.
 #[derive(Debug, thiserror::Error)]
@@ -74,9 +74,9 @@ pub enum LedgerError {
         /// The file.
         file: PathBuf,
         /// The unit of the ledger.
-        ledger: Unit,
+        ledger: SourceUnit,
         /// The unit of the agreement.
-        agreed: Unit,
+        agreed: SourceUnit,
     },
     /// The round has a line with another commitment.
     #[error(

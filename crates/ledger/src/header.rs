@@ -11,7 +11,7 @@ use data_encoding::HEXLOWER;
 use protocol::Hash;
 use serde::{Deserialize, Serialize};
 
-use crate::unit::Unit;
+use crate::unit::SourceUnit;
 
 /// Version of the format.
 const FORMAT: u32 = 1;
@@ -25,7 +25,7 @@ pub struct Source {
     /// The name that the institution gave.
     pub name: String,
     /// What is counted.
-    pub unit: Unit,
+    pub unit: SourceUnit,
 }
 
 /// The first line, as JSON.
@@ -35,7 +35,7 @@ struct Written {
     lines: String,
     format: u32,
     source: String,
-    unit: Unit,
+    unit: SourceUnit,
     id: String,
 }
 

@@ -44,7 +44,7 @@ pub use header::Source;
 pub use limits::{Limit, Limits};
 pub use line::{Line, NoiseOfLine};
 pub use read::Contents;
-pub use unit::{Unit, UnitError};
+pub use unit::{SourceUnit, UnitError};
 
 use privacy::accountant::Bound;
 

@@ -7,7 +7,7 @@ use protocol::Hash;
 use serde::{Deserialize, Serialize};
 
 use crate::contribution::{Contribution, Cost, Place};
-use crate::unit::Unit;
+use crate::unit::SourceUnit;
 
 /// What stands between a line and its hash.
 const BEFORE_HASH: &str = ",\"hash\":\"";
@@ -85,7 +85,7 @@ impl Line {
     ///
     /// # Errors
     /// What is wrong with its noise.
-    pub(crate) fn cost(&self, unit: &Unit) -> Result<Cost, String> {
+    pub(crate) fn cost(&self, unit: &SourceUnit) -> Result<Cost, String> {
         let Some(NoiseOfLine { z, a, c }) = self.noise else {
             return Ok(Cost::NoBound);
         };

@@ -18,14 +18,14 @@ const PERSON: &str = "person:";
 /// the column that says whose row it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Unit {
+pub enum SourceUnit {
     /// A row.
     Row,
     /// All rows with the same value in this column.
     Person(String),
 }
 
-impl fmt::Display for Unit {
+impl fmt::Display for SourceUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row => f.write_str("row"),
@@ -34,7 +34,7 @@ impl fmt::Display for Unit {
     }
 }
 
-impl FromStr for Unit {
+impl FromStr for SourceUnit {
     type Err = UnitError;
 
     fn from_str(text: &str) -> Result<Self, UnitError> {
@@ -46,7 +46,7 @@ impl FromStr for Unit {
     }
 }
 
-impl From<&charter::Unit> for Unit {
+impl From<&charter::Unit> for SourceUnit {
     /// The unit that an agreement protects.
     fn from(agreed: &charter::Unit) -> Self {
         match agreed {
@@ -56,7 +56,7 @@ impl From<&charter::Unit> for Unit {
     }
 }
 
-impl TryFrom<String> for Unit {
+impl TryFrom<String> for SourceUnit {
     type Error = UnitError;
 
     fn try_from(text: String) -> Result<Self, UnitError> {
@@ -64,8 +64,8 @@ impl TryFrom<String> for Unit {
     }
 }
 
-impl From<Unit> for String {
-    fn from(unit: Unit) -> Self {
+impl From<SourceUnit> for String {
+    fn from(unit: SourceUnit) -> Self {
         unit.to_string()
     }
 }

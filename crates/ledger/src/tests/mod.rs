@@ -14,7 +14,7 @@ use privacy::noise::{Authors, Multiplier};
 use protocol::Hash;
 use tempfile::TempDir;
 
-use crate::{Contribution, Cost, LedgerFile, Limits, Place, Source, Unit};
+use crate::{Contribution, Cost, LedgerFile, Limits, Place, Source, SourceUnit};
 
 /// A folder with the new ledger of a source.
 pub(super) struct Fresh {
@@ -28,7 +28,7 @@ impl Fresh {
         };
         let source = Source {
             name: "patients".into(),
-            unit: Unit::Row,
+            unit: SourceUnit::Row,
         };
         LedgerFile::create(&fresh.file(), &source, &[7; 16]).unwrap();
         fresh
@@ -65,7 +65,7 @@ pub(super) fn noised(federation: u8, round: u64, z: f64) -> Contribution {
     let cost = Cost::Noised {
         z: Multiplier::new(z).unwrap(),
         authors: Authors::new(7, 3).unwrap(),
-        unit: Unit::Row,
+        unit: SourceUnit::Row,
     };
     Contribution {
         place: place(federation, round),

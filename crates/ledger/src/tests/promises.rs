@@ -132,7 +132,7 @@ fn another_unit_is_refused() {
     let fresh = Fresh::new();
     let mut contribution = noised(1, 1, 20.0);
     if let Cost::Noised { unit, .. } = &mut contribution.cost {
-        *unit = Unit::Person("patient".into());
+        *unit = SourceUnit::Person("patient".into());
     }
     let why = fresh.ledger(no_limit()).record(&contribution).unwrap_err();
     let said = why.to_string();
@@ -151,7 +151,7 @@ fn a_ledger_is_made_once_and_one_that_is_missing_is_not_made() {
     let before = fresh.bytes();
     let source = Source {
         name: "again".into(),
-        unit: Unit::Row,
+        unit: SourceUnit::Row,
     };
     let why = LedgerFile::create(&fresh.file(), &source, &[8; 16]).unwrap_err();
     assert!(matches!(why, LedgerError::Exists { .. }), "{why}");
@@ -198,7 +198,7 @@ fn a_new_ledger_in_place_of_the_old_one_is_noticed() {
     fs::remove_file(fresh.file()).unwrap();
     let source = Source {
         name: "patients".into(),
-        unit: Unit::Row,
+        unit: SourceUnit::Row,
     };
     LedgerFile::create(&fresh.file(), &source, &[9; 16]).unwrap();
     let why = ledger.record(&noised(1, 1, 20.0)).unwrap_err();
@@ -207,11 +207,11 @@ fn a_new_ledger_in_place_of_the_old_one_is_noticed() {
 
 #[test]
 fn a_unit_is_read_as_it_is_written_and_nothing_else_is_one() {
-    for unit in [Unit::Row, Unit::Person("a:b c".into())] {
+    for unit in [SourceUnit::Row, SourceUnit::Person("a:b c".into())] {
         assert_eq!(unit.to_string().parse(), Ok(unit));
     }
     for other in ["", "rows", "person", "person:", "person: ", "Row"] {
-        assert!(other.parse::<Unit>().is_err(), "{other}");
+        assert!(other.parse::<SourceUnit>().is_err(), "{other}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_contribution_costs_what_the_agreement_says_of_noise() {
     let expected = Cost::Noised {
         z: Multiplier::new(20.0).unwrap(),
         authors: Authors::new(7, 3).unwrap(),
-        unit: Unit::Person("patient".into()),
+        unit: SourceUnit::Person("patient".into()),
     };
     assert_eq!(Cost::of(&privacy(7)).unwrap(), expected);
     assert!(matches!(Cost::of(&privacy(3)), Err(CostError::Authors(_))));

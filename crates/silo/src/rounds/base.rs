@@ -70,6 +70,23 @@ impl RoundBase {
         suspended.map(|(group, _)| group).collect()
     }
 
+    /// The model that training of a masked round begins with: differences are sent.
+    ///
+    /// # Errors
+    /// The round does not train the agreed model.
+    pub(crate) fn start(&self) -> Result<Params, String> {
+        let (model, layout) = (self.state.models.first(), &self.gate.layout);
+        let start = model.and_then(|model| {
+            if model.layout() == layout {
+                return Some(model.clone());
+            }
+            // Some strategies keep moments in the same model.
+            Params::gather(layout, &[model])
+        });
+        let why = "the round does not train the agreed model, so nothing can be masked";
+        start.ok_or_else(|| why.into())
+    }
+
     /// The next round.
     pub fn next(&self) -> u64 {
         self.round + 1

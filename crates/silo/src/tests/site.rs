@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ledger::{Contribution, Cost, Ledger, LedgerError, Limits, Place, Unit};
+use ledger::{Contribution, Cost, Ledger, LedgerError, Limits, Place, SourceUnit};
 use privacy::accountant::{Accountant, Bound, Delta};
 use privacy::noise::{Authors, Multiplier};
 use protocol::{Hash, MemberIndex, Record, Report};
@@ -251,7 +251,7 @@ fn the_line_of_a_noised_round_has_its_noise_and_unit_and_comes_before_the_signat
     let cost = Cost::Noised {
         z: Multiplier::new(1.0 / 128.0).unwrap(),
         authors: Authors::new(3, 1).unwrap(),
-        unit: Unit::Row,
+        unit: SourceUnit::Row,
     };
     assert!(lines.iter().all(|line| line.cost == cost), "{lines:?}");
     let commitments: BTreeSet<_> = lines.iter().map(|line| line.commitment).collect();

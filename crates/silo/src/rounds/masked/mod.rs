@@ -98,20 +98,6 @@ fn authors(ready: &ReadyList, sum: &Sum) -> Result<SumAuthors, String> {
     SumAuthors::new(ready, &authors).map_err(|error| error.to_string())
 }
 
-/// The model that training began with: differences are sent.
-pub(super) fn start(base: &RoundBase) -> Result<Params, String> {
-    let (model, layout) = (base.state.models.first(), &base.gate.layout);
-    let start = model.and_then(|model| {
-        if model.layout() == layout {
-            return Some(model.clone());
-        }
-        // Some strategies keep moments in the same model.
-        Params::gather(layout, &[model])
-    });
-    start
-        .ok_or_else(|| "the round does not train the agreed model, so nothing can be masked".into())
-}
-
 /// What a silo sends for a list.
 pub(crate) struct MaskedVectorBytes {
     pub(crate) vector: Bytes,
@@ -141,7 +127,7 @@ pub(crate) fn mask(
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
     let mask = mask.map_err(|error| error.to_string())?;
     let shape = shape(config, base, sum)?;
-    let start = start(base)?;
+    let start = base.start()?;
     let input = MaskInput {
         weight,
         start: start.values(),
@@ -452,7 +438,7 @@ impl OpenedSums {
         if let Some(noised) = &self.noised {
             return Some(noised.step(config, base, &self.total, self.weights));
         }
-        let start = match start(base) {
+        let start = match base.start() {
             Ok(start) => start,
             Err(why) => return Some(Err(why)),
         };

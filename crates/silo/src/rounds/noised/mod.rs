@@ -14,7 +14,6 @@ use protocol::charter::{Noise as AgreedNoise, Unit};
 use protocol::privacy::{Masked, Sum};
 
 use super::RoundBase;
-use super::masked::start;
 use crate::config::SiloConfig;
 
 /// The agreement on noise, in the numbers of the mathematics.
@@ -97,7 +96,7 @@ impl Noised {
                  more, so it takes no part until an amendment raises its `rows`"
             ));
         }
-        let model = start(base)?;
+        let model = base.start()?;
         let mut integers = vec![0; model.values().len()];
         let units = config.learner.units().map_err(|error| error.to_string())?;
         let mut wrong = None;
@@ -129,7 +128,7 @@ impl Noised {
         rows: u64,
     ) -> Result<Params, String> {
         let rate = rate(config, base)?;
-        let start = start(base)?;
+        let start = base.start()?;
         let step = self.clip.step();
         Ok(Params::build(&base.gate.layout, |values| {
             let parts = values.iter_mut().zip(start.values()).zip(sum);
