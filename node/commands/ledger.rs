@@ -56,7 +56,7 @@ fn new(options: &NewLedger) -> Result<(), NodeCommandError> {
 /// The ledger as one document.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
-struct Document<'a> {
+struct LedgerDocument<'a> {
     #[serde(flatten)]
     status: &'a LedgerStatus,
     contributions: &'a [ledger::Line],
@@ -68,7 +68,7 @@ fn show(options: &ShowLedger) -> Result<(), NodeCommandError> {
     let status = LedgerStatus::of(&source, &contents);
     let mut out = BufWriter::new(io::stdout().lock());
     if options.json {
-        let document = Document {
+        let document = LedgerDocument {
             status: &status,
             contributions: &contents.lines,
         };

@@ -28,7 +28,7 @@ pub(crate) struct ProposedRounds<'a> {
 
 /// A key of the policy that refuses an agreement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct PolicyRefusal {
     /// The key.
     pub(crate) key: &'static str,
     /// Why, in a sentence without a full stop.
@@ -37,7 +37,7 @@ pub(crate) struct Refusal {
 
 impl SitePolicy {
     /// Everything that the policy refuses. None: the node may take part.
-    pub(crate) fn refusals(&self, of: &ProposedRounds<'_>) -> Vec<Refusal> {
+    pub(crate) fn refusals(&self, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
         let found = [
             ("modes", self.mode(of)),
             ("strategies", self.strategy(of)),
@@ -52,7 +52,7 @@ impl SitePolicy {
             ),
         ];
         let found = found.into_iter();
-        let refusals = found.filter_map(|(key, why)| why.map(|why| Refusal { key, why }));
+        let refusals = found.filter_map(|(key, why)| why.map(|why| PolicyRefusal { key, why }));
         let source = self.source.as_ref();
         let of_ledger = source.into_iter().flat_map(|source| ledger(source, of));
         refusals.chain(of_ledger).collect()
@@ -185,8 +185,8 @@ impl SitePolicy {
 }
 
 /// What the ledger of the institution's source refuses.
-fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<Refusal> {
-    let refusal = |key, why| Refusal { key, why };
+fn ledger(source: &SourceLimits, of: &ProposedRounds<'_>) -> Vec<PolicyRefusal> {
+    let refusal = |key, why| PolicyRefusal { key, why };
     let contents = match source.read() {
         Ok(contents) => contents,
         Err(why) => return vec![refusal("ledger", why.to_string())],
@@ -230,7 +230,7 @@ fn other_unit(
 }
 
 /// That there is a limit, and no noise.
-fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Refusal> {
+fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<PolicyRefusal> {
     let limit = source.needs_noise()?;
     let mode = match mode(of.agreement) {
         PrivacyMode::MaskedNoised => return None,
@@ -240,7 +240,7 @@ fn without_noise(source: &SourceLimits, of: &ProposedRounds<'_>) -> Option<Refus
         "rounds of the mode {mode} have no noise, so that there is no bound for one unit, and [policy] has `{limit}`"
     );
     let key = limit.key();
-    Some(Refusal { key, why })
+    Some(PolicyRefusal { key, why })
 }
 
 /// That all rounds to come together would exceed a limit.
@@ -248,7 +248,7 @@ fn too_many(
     source: &SourceLimits,
     contents: &Contents,
     of: &ProposedRounds<'_>,
-) -> Option<Refusal> {
+) -> Option<PolicyRefusal> {
     let rounds = RoundsToCome::of(source, contents, of.agreement)?;
     let bound = rounds.after_all();
     let limit = source.limits.exceeded(&bound)?;
@@ -260,7 +260,7 @@ fn too_many(
         source.path.display()
     );
     let key = limit.key();
-    Some(Refusal { key, why })
+    Some(PolicyRefusal { key, why })
 }
 
 /// The mode of privacy of an agreement.

@@ -13,7 +13,7 @@ use protocol::Hash;
 use crate::Ledger;
 use crate::contribution::{Contribution, Cost, Place};
 use crate::error::LedgerError;
-use crate::header::{self, Header, Source};
+use crate::header::{self, LedgerHeader, Source};
 use crate::limits::Limits;
 use crate::read::Contents;
 
@@ -58,7 +58,7 @@ impl LedgerFile {
             let mut options = OpenOptions::new();
             owned(options.write(true).create_new(true));
             let mut new = options.open(&other)?;
-            let text = Header::begin(source, id) + "\n";
+            let text = LedgerHeader::begin(source, id) + "\n";
             new.write_all(text.as_bytes())?;
             new.sync_all()?;
             let linked = fs::hard_link(&other, file);

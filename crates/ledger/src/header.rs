@@ -31,7 +31,7 @@ pub struct Source {
 /// The first line, as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct HeaderLine {
     lines: String,
     format: u32,
     source: String,
@@ -41,7 +41,7 @@ struct Written {
 
 /// The first line, read.
 #[derive(Debug, Clone)]
-pub(crate) struct Header {
+pub(crate) struct LedgerHeader {
     pub(crate) source: Source,
     /// Lines that are known to be durable.
     pub(crate) lines: u64,
@@ -49,10 +49,10 @@ pub(crate) struct Header {
     pub(crate) hash: Hash,
 }
 
-impl Header {
+impl LedgerHeader {
     /// The line of a new ledger, without its end. `id` makes it another one than all others.
     pub(crate) fn begin(source: &Source, id: &[u8; 16]) -> String {
-        let written = Written {
+        let written = HeaderLine {
             lines: digits(0),
             format: FORMAT,
             source: source.name.clone(),
@@ -67,7 +67,7 @@ impl Header {
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn read(line: &[u8]) -> Result<Self, String> {
-        let written: Written = serde_json::from_slice(line).map_err(|why| why.to_string())?;
+        let written: HeaderLine = serde_json::from_slice(line).map_err(|why| why.to_string())?;
         if written.format != FORMAT {
             return Err(format!(
                 "expected a ledger of format {FORMAT}, found format {}",

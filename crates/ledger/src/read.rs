@@ -7,7 +7,7 @@ use protocol::Hash;
 
 use crate::contribution::{Contribution, Place};
 use crate::error::LedgerError;
-use crate::header::{Header, Source};
+use crate::header::{LedgerHeader, Source};
 use crate::line::Line;
 
 /// What a ledger holds.
@@ -42,7 +42,7 @@ impl Contents {
         let mut texts = bytes.split_inclusive(|byte| *byte == b'\n');
         let first = texts.next().and_then(|text| text.strip_suffix(b"\n"));
         let first = first.ok_or_else(|| damaged(1, "it is not whole".into()))?;
-        let header = Header::read(first).map_err(|why| damaged(1, why))?;
+        let header = LedgerHeader::read(first).map_err(|why| damaged(1, why))?;
         let mut contents = Self {
             source: header.source,
             lines: Vec::new(),

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-type Answer = dyn Fn([u8; 32]) -> Option<[u8; 32]> + Send + Sync;
+type ChallengeAnswer = dyn Fn([u8; 32]) -> Option<[u8; 32]> + Send + Sync;
 
 /// What a node answers to a challenge of a program that checks addresses: a function of the challenge
 /// alone, or nothing.
 #[derive(Clone)]
-pub struct Rehearsal(Arc<Answer>);
+pub struct Rehearsal(Arc<ChallengeAnswer>);
 
 impl Rehearsal {
     /// `answer` makes the answer. It may take some milliseconds; a member asks once for each connection.
