@@ -344,10 +344,14 @@ pub fn state_folder(file: &Path) -> Result<PathBuf, ConfigError> {
         file: &name,
         text: &text,
     };
-    source.check_format(FORMAT).map_err(ConfigError::At)?;
-    let raw: SiloFile =
-        toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+    let raw = written(&source)?;
     Ok(file.parent().unwrap_or(Path::new("")).join(raw.state))
+}
+
+/// A `silo.toml` as it is written, of which nothing is checked but its format and keys.
+fn written(source: &TomlText<'_>) -> Result<SiloFile, ConfigError> {
+    source.check_format(FORMAT).map_err(ConfigError::At)?;
+    toml::from_str(source.text).map_err(|error| ConfigError::At(source.toml(&error)))
 }
 
 /// The ledger that a `silo.toml` names, if it names one. Nothing but its paths is checked, so that a ledger
@@ -362,9 +366,7 @@ pub(crate) fn source_of(file: &Path) -> Result<Option<SourceLimits>, ConfigError
         file: &name,
         text: &text,
     };
-    source.check_format(FORMAT).map_err(ConfigError::At)?;
-    let raw: SiloFile =
-        toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+    let raw = written(&source)?;
     let beside = file.parent().unwrap_or(Path::new(""));
     let policy = SitePolicy::new(raw.policy, beside, &beside.join(raw.state));
     let policy = policy.map_err(|(key, what)| ConfigError::At(source.key_of(key, what)))?;

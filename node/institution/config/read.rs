@@ -11,9 +11,9 @@ use methods::Learner;
 use task::{TaskConfig, data::DataError};
 
 use super::super::consent::CONSENT;
-use super::super::file::{DataTable, FORMAT, PeerTable, SiloFile};
+use super::super::file::{DataTable, PeerTable};
 use super::super::own_learner::OwnLearner;
-use super::{Configured, Data, agreement_in};
+use super::{Configured, Data, agreement_in, written};
 use crate::policy::SitePolicy;
 use crate::status::http;
 
@@ -30,9 +30,7 @@ impl Configured {
             text: &text,
         };
         let wrong = |path: &str, what: &str| ConfigError::At(source.key_of(path, what));
-        source.check_format(FORMAT).map_err(ConfigError::At)?;
-        let raw: SiloFile =
-            toml::from_str(&text).map_err(|error| ConfigError::At(source.toml(&error)))?;
+        let raw = written(&source)?;
         let beside = file.parent().unwrap_or(Path::new(""));
         let learner = own_learner(raw.learner, own, beside, source)?;
         let device = DeviceChoice {
