@@ -92,6 +92,7 @@ mutations! {
         KeyUseIgnored "a reminder of an own signature changes nothing"
         OutdatedJournalTrusted "a member goes on signing when it sees that its journal is an older copy"
         BackTooEarly "a member without its journal takes part again at the view that others have reached"
+        BackInTheSameRound "a member without its journal contributes again to a masked round that was under way"
         BackWithOneAnswer "a member without its journal needs one answer"
     ]
     "Restore": [
@@ -230,6 +231,7 @@ mutations! {
     ]
     "M5": [
         UnmaskedEarly "shares of masks are given away for a round that is only notarised"
+        UnmaskedWhenShown "shares of masks are given away for a round that is only proposed"
         OneShareMore "one share more than t is asked for"
         OneShareFewer "one share fewer than t is enough"
     ]
@@ -237,6 +239,7 @@ mutations! {
         OutcomeVoteNotDurable "a vote for an outcome is sent before it is durable"
         OutcomeVoteForgotten "a restart forgets the vote for an outcome"
         OutcomeWithoutQuorum "one vote is enough for an outcome"
+        ChangeBeforeOutcome "a change may follow a round whose outcome is not certified"
     ]
     "S10": [
         ContributionPublished "a contribution goes to all members"

@@ -114,6 +114,17 @@ impl Chain {
         Some((block, self.blocks.get(&block)?.masked()?))
     }
 
+    /// The newest masked round that was proposed and is not final.
+    pub(super) fn shown_masked(&self) -> Option<(Hash, &MaskedRound)> {
+        let shown = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.view > self.tip.view);
+        let masked = shown.filter_map(|(hash, block)| Some((block.view, *hash, block.masked()?)));
+        let newest = masked.max_by_key(|(view, hash, _)| (*view, *hash));
+        newest.map(|(_, hash, masked)| (hash, masked))
+    }
+
     /// The state that a round starts from, if it is the next one and the outcome before it is known.
     pub(super) fn state_before(&self, round: u64) -> Option<Hash> {
         let next = self.learned.round + 1 == round;

@@ -66,6 +66,7 @@ impl Member {
                 if self.extending().begin_round() && self.amending().waits() {
                     self.amending().choose();
                 }
+                self.try_to_take_part();
                 self.follow_tip();
             }
         }

@@ -396,7 +396,7 @@ impl Judging<'_> {
                 if let Err(opinion) = self.check_skipped(block, tip.view) {
                     return opinion;
                 }
-                if !self.chain.settled() {
+                if !self.chain.settled() && !self.config.broken(Mutation::ChangeBeforeOutcome) {
                     return Opinion::Wait;
                 }
                 let accepted = self.amendments.accepts(self.config, change);

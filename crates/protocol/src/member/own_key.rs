@@ -186,7 +186,8 @@ impl OwnKey<'_> {
     ///
     /// With an empty journal it may when f + 1 others, at least one of them honest, know of nothing
     /// that it signed. With a lost journal it may when q others have proved how far views had come,
-    /// and a block two cycles later is final: no vote that it may have forgotten counts then.
+    /// and a block two cycles later is final: no vote that it may have forgotten counts then. In masked
+    /// rounds that has to be the block of a round.
     fn may_take_part(&mut self) -> bool {
         let roster = &self.config.epoch.roster;
         let n = roster.len() as u64;
@@ -211,8 +212,16 @@ impl OwnKey<'_> {
                     (highest / n + 2) * n
                 };
                 let enough = answers.len() >= needed;
+                // Other keys than before would be a second contribution to a masked round, so the one that
+                // was under way has to be over there.
+                let masked = self.config.masked().is_some();
+                let last = if masked && !self.config.broken(Mutation::BackInTheSameRound) {
+                    self.chain.learned.view
+                } else {
+                    self.chain.tip.view
+                };
                 // While an outcome is not certified, it may have voted for one before.
-                if enough && self.chain.tip.view >= until && self.chain.settled() {
+                if enough && last >= until && self.chain.settled() {
                     self.out.push(Effect::Report(Report::TakingPart));
                     return true;
                 }

@@ -125,9 +125,12 @@ impl<T> WorkState<T> {
 impl Settling<'_> {
     /// Begins with the sums of a masked round that became final.
     fn begin(&mut self) {
-        let early = self.config.broken(Mutation::UnmaskedEarly);
-        let early = || self.chain.notarised_masked().filter(|_| early);
-        let final_round = self.chain.unsettled().or_else(early);
+        let broken = |rule| self.config.broken(rule);
+        let early = || self.chain.notarised_masked();
+        let early = || early().filter(|_| broken(Mutation::UnmaskedEarly));
+        let shown = || self.chain.shown_masked();
+        let shown = || shown().filter(|_| broken(Mutation::UnmaskedWhenShown));
+        let final_round = self.chain.unsettled().or_else(early).or_else(shown);
         let block = final_round.map(|(block, _)| block);
         if self.settlement.open.as_ref().map(|of| of.block) == block {
             return;

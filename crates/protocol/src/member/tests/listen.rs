@@ -1,5 +1,7 @@
 //! Members that only listen: new members, and members without their journal (R5).
 
+use super::masked::masked;
+use super::masked_one;
 use super::one::*;
 use super::prelude::*;
 use super::sync::{answers, chain, proof, up};
@@ -311,6 +313,33 @@ fn without_its_journal_a_member_asks_all_others_and_waits_for_a_block_two_cycles
     assert!(!one.member.participation.listening());
     // From now on it trains and contributes.
     assert!(effects.contains(&Effect::Work(Request::Train { round: 1 })));
+}
+
+#[test]
+fn without_its_journal_a_member_waits_for_a_masked_round_to_be_over() {
+    let epoch = masked(4, 100);
+    let me = epoch.lead(0);
+    let (mut one, _) = One::start(epoch, me, Start::Lost);
+    one.plan();
+    for by in one.others() {
+        up(&mut one, by);
+        answer_with_view(&mut one, by, 6);
+    }
+    // An empty block may leave the round under way to which it has contributed.
+    let (empty, _) = final_at(&one, 12);
+    one.member.chain.keep(empty[0].hash(), empty[0].clone());
+    one.add_certificate(&proof(&one, &empty[0]));
+    assert_eq!(one.member.chain.tip.view, 12);
+    assert!(one.member.participation.listening());
+    let content = masked_one::proposal(&one, |_| {}).block.content;
+    let block = one.block(13, empty[0].hash(), content);
+    one.member.chain.keep(block.hash(), block.clone());
+    one.add_certificate(&proof(&one, &block));
+    assert!(one.member.participation.listening());
+    let (block, outcome) = (block.hash(), Hash([7; 32]));
+    let certified = one.certificate(13, Verdict::Outcome { block, outcome });
+    let effects = one.add_certificate(&certified);
+    assert!(effects.contains(&Effect::Report(Report::TakingPart)));
 }
 
 #[test]

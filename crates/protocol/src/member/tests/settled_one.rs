@@ -41,6 +41,19 @@ fn unmasking(by: MemberIndex, block: Hash) -> Body {
 }
 
 #[test]
+fn no_shares_are_given_away_for_a_round_that_is_only_proposed() {
+    let mut one = signed(4);
+    let proposal = proposal(&one, |_| {});
+    let effects = one.propose(1, &proposal);
+    let unmasks = |effect: &Effect| matches!(effect, Effect::Work(Request::Unmask { .. }));
+    // It is voted for, and no more.
+    assert!(
+        !effects.is_empty() && !effects.iter().any(unmasks),
+        "{effects:?}"
+    );
+}
+
+#[test]
 fn no_shares_are_given_away_for_a_round_that_is_only_notarised() {
     let mut one = signed(4);
     let proposal = proposal(&one, |_| {});
