@@ -81,7 +81,15 @@ onnx:
 sweep SEEDS="1000" FIRST="0" MEMBERS="":
     cargo run --release -p simulations --example sweep -- {{SEEDS}} {{FIRST}} {{MEMBERS}}
 
-# One of these federations, told in sentences: `just replay 4 591`.
+# The same of federations with masked rounds, of 4 to 10 members: `just sweep-masked 1000`.
+sweep-masked SEEDS="1000" FIRST="0":
+    cargo run --release -p simulations --example sweep -- masked {{SEEDS}} {{FIRST}}
+
+# One of these federations, told in sentences: `just replay-masked 591`.
+replay-masked SEED:
+    cargo run --release -p simulations --example sweep -- replay-masked {{SEED}}
+
+# One of the federations of `just sweep`, told in sentences: `just replay 4 591`.
 replay MEMBERS SEED:
     cargo run --release -p simulations --example sweep -- replay {{MEMBERS}} {{SEED}}
 

@@ -5,14 +5,17 @@
 //! cargo run --release -p simulations --example sweep -- SEEDS [FIRST]              all sizes
 //! cargo run --release -p simulations --example sweep -- SEEDS FIRST MEMBERS        one size
 //! cargo run --release -p simulations --example sweep -- replay MEMBERS SEED     one run, told in sentences
+//! cargo run --release -p simulations --example sweep -- masked SEEDS [FIRST]      masked rounds
+//! cargo run --release -p simulations --example sweep -- replay-masked SEED      one run of these
 //! ```
 
 use std::env;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZero;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -73,8 +76,7 @@ impl RunSums {
 
 fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Error>> {
     let began = Instant::now();
-    println!("members    runs     faults     events   epochs   simulated hours   seconds");
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    heading();
     let mut failed = false;
     for (members, share) in SIZES {
         let count = match only {
@@ -82,56 +84,37 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
             Some(only) if only == members => seeds,
             Some(_) => continue,
         };
-        let (since, next) = (Instant::now(), AtomicU64::new(first));
-        let (sum, failures) = (
-            Mutex::new(RunSums::default()),
-            Mutex::new(Vec::<Box<RunFailure>>::new()),
-        );
-        thread::scope(|scope| {
-            for _ in 0..cores {
-                scope.spawn(|| {
-                    loop {
-                        let seed = next.fetch_add(1, Ordering::Relaxed);
-                        if seed >= first + count {
-                            break;
-                        }
-                        match run(seed, &options(members, seed)) {
-                            Ok(ended) => sum
-                                .lock()
-                                .unwrap_or_else(PoisonError::into_inner)
-                                .add(&ended),
-                            Err(failure) => {
-                                let mut all =
-                                    failures.lock().unwrap_or_else(PoisonError::into_inner);
-                                all.push(failure);
-                            }
-                        }
-                    }
-                });
-            }
-        });
-        let sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
-        println!(
-            "{members:>7} {:>7} {:>10} {:>10} {:>8} {:>17.1} {:>9.1}",
-            sum.runs,
-            sum.faults,
-            sum.events,
-            sum.epochs,
-            sum.hours,
-            since.elapsed().as_secs_f64()
-        );
-        let failures = failures
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        for failure in &failures {
-            println!(
-                "{failure}\n  replay: just replay {members} {}",
-                failure.seed
-            );
-        }
-        failed |= !failures.is_empty();
+        let world = |seed| options(members, seed);
+        let replay = |seed| format!("just replay {members} {seed}");
+        failed |= sweep_worlds(&members.to_string(), first..first + count, &world, &replay);
     }
-    println!("{:.0} s on {cores} cores", began.elapsed().as_secs_f64());
+    ended(began, failed)
+}
+
+/// As [`sweep`], of federations with masked rounds.
+fn sweep_masked(seeds: u64, first: u64) -> Result<(), Box<dyn Error>> {
+    let began = Instant::now();
+    heading();
+    let replay = |seed| format!("just replay-masked {seed}");
+    let seeds = first..first + seeds;
+    let failed = sweep_worlds("masked", seeds, &BareOptions::masked_world, &replay);
+    ended(began, failed)
+}
+
+fn heading() {
+    println!("members    runs     faults     events   epochs   simulated hours   seconds");
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+fn ended(began: Instant, failed: bool) -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:.0} s on {} cores",
+        began.elapsed().as_secs_f64(),
+        cores()
+    );
     if failed {
         Err("some federations failed".into())
     } else {
@@ -139,10 +122,59 @@ fn sweep(seeds: u64, first: u64, only: Option<usize>) -> Result<(), Box<dyn Erro
     }
 }
 
-fn replay(members: usize, seed: u64) -> Result<(), Box<dyn Error>> {
+/// Runs the worlds of these seeds and prints a line of sums. Whether one failed.
+fn sweep_worlds(
+    name: &str,
+    seeds: Range<u64>,
+    world: &(dyn Fn(u64) -> BareOptions + Sync),
+    replay: &dyn Fn(u64) -> String,
+) -> bool {
+    let (since, next) = (Instant::now(), AtomicU64::new(seeds.start));
+    let (sum, failures) = (
+        Mutex::new(RunSums::default()),
+        Mutex::new(Vec::<Box<RunFailure>>::new()),
+    );
+    let some = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                break;
+            }
+            match run(seed, &world(seed)) {
+                Ok(ended) => locked(&sum).add(&ended),
+                Err(failure) => locked(&failures).push(failure),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..cores() {
+            scope.spawn(some);
+        }
+    });
+    let sum = locked(&sum);
+    println!(
+        "{name:>7} {:>7} {:>10} {:>10} {:>8} {:>17.1} {:>9.1}",
+        sum.runs,
+        sum.faults,
+        sum.events,
+        sum.epochs,
+        sum.hours,
+        since.elapsed().as_secs_f64()
+    );
+    let failures = locked(&failures);
+    for failure in &*failures {
+        println!("{failure}\n  replay: {}", replay(failure.seed));
+    }
+    !failures.is_empty()
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn replay(mut options: BareOptions, seed: u64) -> Result<(), Box<dyn Error>> {
     let out = Arc::new(Mutex::new(BufWriter::new(io::stdout())));
     let lines = out.clone();
-    let mut options = options(members, seed);
     options.story = Some(Arc::new(move |time, node, sentence| {
         let who = node.map_or_else(|| "       ".to_owned(), |node| format!("node {node:<2}"));
         let mut out = lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,7 +201,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["replay", members, seed] => replay(members.parse()?, seed.parse()?),
+        ["replay", members, seed] => {
+            let seed = seed.parse()?;
+            replay(options(members.parse()?, seed), seed)
+        }
+        ["replay-masked", seed] => {
+            let seed = seed.parse()?;
+            replay(BareOptions::masked_world(seed), seed)
+        }
+        ["masked", seeds] => sweep_masked(seeds.parse()?, 0),
+        ["masked", seeds, first] => sweep_masked(seeds.parse()?, first.parse()?),
         [seeds] => sweep(seeds.parse()?, 0, None),
         [seeds, first] => sweep(seeds.parse()?, first.parse()?, None),
         [seeds, first, members] => sweep(seeds.parse()?, first.parse()?, Some(members.parse()?)),

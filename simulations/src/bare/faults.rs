@@ -60,6 +60,8 @@ pub enum Byzantine {
     None,
     /// One to three of [`Behaviour::DRAWN`].
     Any,
+    /// One to three of [`Behaviour::DRAWN`] and [`Behaviour::OF_MASKS`].
+    AnyMasked,
     /// One to three of these.
     Only(&'static [Behaviour]),
     /// Each has a twin: a second process with its key, new or with a copy of its journal. Both keep
@@ -71,9 +73,10 @@ impl Byzantine {
     /// Draws one to three of the allowed behaviours.
     fn some(self, random: &mut Random) -> Vec<Behaviour> {
         let all = match self {
-            Self::None | Self::Twins => &[],
-            Self::Any => &Behaviour::DRAWN[..],
-            Self::Only(some) => some,
+            Self::None | Self::Twins => Vec::new(),
+            Self::Any => Behaviour::DRAWN.to_vec(),
+            Self::AnyMasked => [&Behaviour::DRAWN[..], &Behaviour::OF_MASKS].concat(),
+            Self::Only(some) => some.to_vec(),
         };
         let mut drawn: Vec<_> = (0..1 + random.below(3))
             .filter(|_| !all.is_empty())

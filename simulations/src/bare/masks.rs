@@ -2,6 +2,7 @@
 //! place of curves. Who could learn what is not decided by its strength, but by
 //! [`super::symbolic`].
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,10 +21,26 @@ pub(super) struct BareSecret {
     pub(super) value: u64,
 }
 
+/// A rule of masked rounds that is broken outside of the protocol, where secrets and vectors are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokenMasks {
+    /// The secret of a round stays after its adoption (M8).
+    SecretKept,
+    /// A restart finds another secret than the one behind the keys that were sent (M1).
+    SecretNotDurable,
+    /// A restart finds another vector than the one that was masked (M1).
+    VectorNotDurable,
+    /// Shares are not compared with those that their authors locked.
+    FalseSharesAccepted,
+}
+
+/// The coordinates of a vector: the number, and the check coordinate, which is zero.
+type Words = [u64; 2];
+
 /// Everything that members made in masked rounds, by hash. Stores say who has which of it.
 #[derive(Debug, Default)]
 pub(super) struct BareMasks {
-    vectors: BTreeMap<Hash, u64>,
+    vectors: BTreeMap<Hash, Words>,
     transcripts: BTreeMap<Hash, BareTranscript>,
     pub(super) lists: BTreeMap<Hash, Arc<MaskedList>>,
     pub(super) sheets: BTreeMap<Hash, Arc<MaskedSheet>>,
@@ -31,6 +48,8 @@ pub(super) struct BareMasks {
     plain: BTreeMap<Hash, u64>,
     /// The secrets behind public keys: with them a toy unlocks shares.
     secrets: BTreeMap<PublicKeys, BareSecret>,
+    /// Whether shares are accepted unproven, which breaks a rule on purpose.
+    unproven: bool,
 }
 
 /// Locked shares: a hash of each, by which it is recognised.
@@ -80,6 +99,15 @@ impl BareSecret {
         }
     }
 
+    /// What a restart finds if the secret, or else the vector, was not durable.
+    pub(super) fn forgotten(&mut self, drawn: [u8; 32], secret: bool) {
+        if secret {
+            self.secret = Hash(drawn);
+        } else {
+            self.value = word(&Hash(drawn)) >> 32;
+        }
+    }
+
     /// The public keys.
     pub(super) fn public(&self) -> PublicKeys {
         let key = |label| Hash::labelled(label, &[&self.secret.0]).0;
@@ -109,34 +137,56 @@ fn locked(share: u64) -> Hash {
     Hash::labelled("locked", &[&share.to_le_bytes()])
 }
 
-fn own_stream(root: &Hash, author: MemberIndex, s: u64) -> u64 {
+/// The words of a stream from its key.
+fn stream(key: &Hash) -> Words {
+    [word(key), word(&Hash::labelled("next", &[&key.0]))]
+}
+
+fn add(a: Words, b: Words) -> Words {
+    [a[0].wrapping_add(b[0]), a[1].wrapping_add(b[1])]
+}
+
+fn subtract(a: Words, b: Words) -> Words {
+    [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])]
+}
+
+fn own_stream(root: &Hash, author: MemberIndex, s: u64) -> Words {
     let author = author.0.to_le_bytes();
-    word(&Hash::labelled(
+    stream(&Hash::labelled(
         "self",
         &[&root.0, &author, &s.to_le_bytes()],
     ))
 }
 
-fn pair_stream(list: &MaskedList, i: MemberIndex, j: MemberIndex) -> u64 {
+fn pair_stream(list: &MaskedList, i: MemberIndex, j: MemberIndex) -> Words {
     let (low, high) = (i.min(j), i.max(j));
     let key = |of: MemberIndex| {
         let ready = list.keys.ready.iter().find(|ready| ready.member == of);
         ready.map_or([0; 32], |ready| ready.keys.public.exchange)
     };
     let (a, b) = (low.0.to_le_bytes(), high.0.to_le_bytes());
-    word(&Hash::labelled(
+    stream(&Hash::labelled(
         "pair",
         &[&list.root.0, &a, &b, &key(low), &key(high)],
     ))
 }
 
 impl BareMasks {
-    /// Masks a vector for a list and locks its shares.
+    /// Nothing yet, with this rule broken.
+    pub(super) fn new(broken: Option<BrokenMasks>) -> Self {
+        Self {
+            unproven: broken == Some(BrokenMasks::FalseSharesAccepted),
+            ..Self::default()
+        }
+    }
+
+    /// Masks a vector for a list and locks its shares. What is `spoilt` has wrong streams.
     pub(super) fn mask(
         &mut self,
         secret: &BareSecret,
         me: MemberIndex,
         list: &MaskedList,
+        spoilt: bool,
     ) -> MaskedVector {
         let ready = list.keys.members();
         let shares = ready.iter().map(|by| secret.polynomial(list, place(*by)));
@@ -151,13 +201,17 @@ impl BareMasks {
         let sum = list.sums.iter().find(|sum| sum.has(me));
         for (author, weight) in sum.iter().flat_map(|sum| &sum.authors) {
             masked = match author.cmp(&me) {
-                std::cmp::Ordering::Greater => masked.wrapping_add(pair_stream(list, me, *author)),
-                std::cmp::Ordering::Less => masked.wrapping_sub(pair_stream(list, me, *author)),
-                std::cmp::Ordering::Equal => masked.wrapping_add(weight * secret.value),
+                Ordering::Greater => add(masked, pair_stream(list, me, *author)),
+                Ordering::Less => subtract(masked, pair_stream(list, me, *author)),
+                Ordering::Equal => add(masked, [weight * secret.value, 0]),
             };
         }
+        if spoilt {
+            masked = add(masked, stream(&list.root));
+        }
         let author = me.0.to_le_bytes();
-        let vector = Hash::labelled("vector", &[&list.root.0, &author, &masked.to_le_bytes()]);
+        let bytes = masked.map(u64::to_le_bytes).concat();
+        let vector = Hash::labelled("vector", &[&list.root.0, &author, &bytes]);
         self.vectors.insert(vector, masked);
         self.plain.insert(vector, secret.value);
         self.transcripts.insert(transcript_hash, transcript);
@@ -225,19 +279,20 @@ impl BareMasks {
             .collect::<Option<_>>()?;
         let right = |(entry, share): (&protocol::message::MaskedEntry, &u64)| {
             let known = self.transcripts.get(&entry.transcript.hash);
-            known.and_then(|known| known.locked.get(at)) == Some(&locked(*share))
+            self.unproven || known.and_then(|known| known.locked.get(at)) == Some(&locked(*share))
         };
         let all = sheet.entries.iter().zip(&shares).all(right);
         (all && shares.len() == sheet.entries.len()).then_some(shares)
     }
 
-    /// The members whose openings do not hold, and the sums, if enough of them do.
+    /// The members whose openings do not hold, and the sums, if enough of them do. Void sums, whose check
+    /// coordinates are not zero, are none.
     pub(super) fn combine(
         &self,
         list: &MaskedList,
         sheet: &MaskedSheet,
         openings: &[(MemberIndex, Vec<u8>)],
-    ) -> (Vec<MemberIndex>, Option<Vec<u64>>) {
+    ) -> (Vec<MemberIndex>, Option<Vec<Option<u64>>>) {
         let (mut held, mut unproven) = (Vec::new(), Vec::new());
         for (by, opening) in openings {
             match self.proven(list, sheet, *by, opening) {
@@ -249,22 +304,26 @@ impl BareMasks {
             return (unproven, None);
         }
         held.truncate(list.threshold);
-        let stream = |at: usize| {
+        let secret = |at: usize| {
             let shares = held.iter().map(|(by, shares)| (place(*by), shares[at]));
             interpolate(&shares.collect::<Vec<_>>())
         };
         let sums = list.sums.iter().map(|sum| {
             let of = |(at, entry): (usize, &protocol::message::MaskedEntry)| {
                 if !sum.has(entry.member) {
-                    return Some(0);
+                    return [0; 2];
                 }
-                let masked = *self.vectors.get(&entry.vector.hash)?;
-                Some(masked.wrapping_sub(own_stream(&list.root, entry.member, stream(at))))
+                // What nobody has masked a Byzantine author invented.
+                let invented = || stream(&entry.vector.hash);
+                let masked = self.vectors.get(&entry.vector.hash).copied();
+                let masked = masked.unwrap_or_else(invented);
+                subtract(masked, own_stream(&list.root, entry.member, secret(at)))
             };
-            let mut words = sheet.entries.iter().enumerate().map(of);
-            words.try_fold(0u64, |sum, word| Some(sum.wrapping_add(word?)))
+            let words = sheet.entries.iter().enumerate().map(of);
+            let [sum, check] = words.fold([0; 2], add);
+            (check == 0).then_some(sum)
         });
-        (unproven, sums.collect())
+        (unproven, Some(sums.collect()))
     }
 
     /// The plain sums of a sheet.

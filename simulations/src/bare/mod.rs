@@ -16,8 +16,11 @@ mod links;
 mod masks;
 mod simulator;
 mod symbolic;
+mod voids;
 mod work;
+mod worlds;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +29,11 @@ use protocol::Time;
 use protocol::charter::{Rotation, Verification};
 use protocol::member;
 
+pub use changes::Regroup;
 pub use deaths::Deaths;
 pub use ending::{DiagnosedMember, Diagnosis};
 pub use faults::{Byzantine, Faults, JournalLoss};
+pub use masks::BrokenMasks;
 pub use work::Plans;
 
 use crate::invariants::Violation;
@@ -68,6 +73,8 @@ pub struct BareOptions {
     pub groups: Vec<Vec<usize>>,
     /// The fewest authors of a sum with noise, in place of groups; `None` without noise.
     pub fewest_authors: Option<u16>,
+    /// How many members of masked rounds may pool what they know. Every choice of them is checked.
+    pub colluders: usize,
     /// The node whose machine computes other outcomes of masked rounds.
     pub strange_machine: Option<usize>,
     /// What goes wrong.
@@ -86,6 +93,10 @@ pub struct BareOptions {
     /// Whether members restart with an empty journal as if they were new, which breaks R5 on
     /// purpose.
     pub journals_vanish: bool,
+    /// A rule of masked rounds that the surroundings of members break on purpose.
+    pub broken_masks: Option<BrokenMasks>,
+    /// How every change of the agreement also changes groups, which members must not answer.
+    pub regroup: Option<Regroup>,
 }
 
 impl fmt::Debug for BareOptions {
@@ -102,6 +113,7 @@ impl fmt::Debug for BareOptions {
             .field("errors", &self.errors)
             .field("groups", &self.groups)
             .field("fewest_authors", &self.fewest_authors)
+            .field("colluders", &self.colluders)
             .field("faults", &self.faults)
             .field("script", &self.script)
             .finish_non_exhaustive()
@@ -128,6 +140,7 @@ impl BareOptions {
             errors: false,
             groups: Vec::new(),
             fewest_authors: None,
+            colluders: 1,
             strange_machine: None,
             faults,
             script: Vec::new(),
@@ -135,6 +148,8 @@ impl BareOptions {
             story: None,
             persist_last: false,
             journals_vanish: false,
+            broken_masks: None,
+            regroup: None,
         }
     }
 }
@@ -165,6 +180,14 @@ pub struct Ended {
     pub put_back: u64,
     /// Number of members that noticed that their journal is outdated, counted in each epoch.
     pub outdated: u64,
+    /// In masked rounds: the nodes of which an honest member refused something, with its reasons.
+    pub named: BTreeSet<(usize, String)>,
+    /// Number of sums of masked rounds that were void.
+    pub void: u64,
+    /// Number of groups that were suspended, counted in each epoch, because their sums were void.
+    pub suspended: u64,
+    /// The Byzantine nodes.
+    pub byzantine: BTreeSet<usize>,
     /// The state of all members, if the federation did not finish because more of them were faulty
     /// than it tolerates.
     pub stalled: Option<Diagnosis>,

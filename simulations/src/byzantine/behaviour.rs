@@ -12,6 +12,7 @@ use super::entries::{
 use super::flooding::{Flood, FloodAhead, FloodSheets};
 use super::headers::{WrongHeader, WrongKey};
 use super::leading::{BadDecision, BadOutcome, DoubleProposal, PartialLead, SilentLead};
+use super::masking::{FalseLists, FalseOpening, FalseVector, HiddenVector, WrongStreams};
 use super::models::{Spoil, SpoiledModel};
 use super::proposing::{EarlyEmptyBlock, Impostor, StaleParent, WrongInclusions, WrongParent};
 use super::syncing::{ForgedAnswers, Forgery, ReplayAttack, UnrequestedAnswers};
@@ -164,6 +165,39 @@ pub enum Behaviour {
     /// Floods with confirmations of standings that nobody knows.
     #[serde(skip)]
     FloodConfirmations,
+    /// As the lead of a masked round, sends lists of which none follows another.
+    #[serde(skip)]
+    ManyLists,
+    /// As the lead of a masked round, sends another list to each member.
+    #[serde(skip)]
+    ListToEach,
+    /// As the lead of a masked round, puts keys of its own into the list in place of another member's.
+    #[serde(skip)]
+    ForeignKeys,
+    /// As the lead of a masked round, acts as if it had not received a member's vector.
+    #[serde(skip)]
+    HiddenVector,
+    /// Sends a masked vector whose transcript does not fit.
+    #[serde(skip)]
+    WrongTranscript,
+    /// Sends two masked vectors for one list.
+    #[serde(skip)]
+    TwoVectors,
+    /// Adds wrong streams to its vector, so that the sum is void.
+    #[serde(skip)]
+    WrongStreams,
+    /// Gives no shares of the masks of a final round away.
+    #[serde(skip)]
+    NoShares,
+    /// Gives false shares of the masks of a final round away.
+    #[serde(skip)]
+    FalseShares,
+    /// Votes for an outcome of a masked round that it invented.
+    #[serde(skip)]
+    FalseOutcome,
+    /// Votes for two outcomes of a masked round.
+    #[serde(skip)]
+    TwoOutcomes,
 }
 
 /// The member sends and receives as it should: it lies about what it learns, or decides worse than it could.
@@ -226,6 +260,21 @@ impl Behaviour {
         Self::FloodApprovals,
         Self::FloodStandings,
         Self::FloodConfirmations,
+    ];
+
+    /// Behaviours of the bare simulator in masked rounds.
+    pub const OF_MASKS: [Self; 11] = [
+        Self::ManyLists,
+        Self::ListToEach,
+        Self::ForeignKeys,
+        Self::HiddenVector,
+        Self::WrongTranscript,
+        Self::TwoVectors,
+        Self::WrongStreams,
+        Self::NoShares,
+        Self::FalseShares,
+        Self::FalseOutcome,
+        Self::TwoOutcomes,
     ];
 
     /// Whether the behaviour is of what a member learns, not of what it sends: no check can find it.
@@ -300,6 +349,17 @@ impl Behaviour {
             Self::FloodConfirmations => Box::new(Flood::Confirmations),
             Self::SelfEvidence => Box::new(SelfEvidence),
             Self::FalseEvidence => Box::<FalseEvidence>::default(),
+            Self::ManyLists => Box::new(FalseLists::Many),
+            Self::ListToEach => Box::new(FalseLists::ToEach),
+            Self::ForeignKeys => Box::new(FalseLists::ForeignKeys),
+            Self::HiddenVector => Box::new(HiddenVector),
+            Self::WrongTranscript => Box::new(FalseVector::transcript()),
+            Self::TwoVectors => Box::new(FalseVector::second()),
+            Self::WrongStreams => Box::new(WrongStreams),
+            Self::NoShares => Box::new(FalseOpening::NoShares),
+            Self::FalseShares => Box::new(FalseOpening::FalseShares),
+            Self::FalseOutcome => Box::new(FalseOpening::FalseOutcome),
+            Self::TwoOutcomes => Box::new(FalseOpening::TwoOutcomes),
         }
     }
 }

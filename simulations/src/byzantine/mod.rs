@@ -17,6 +17,7 @@
 //! | `models` | contributions of spoiled models |
 //! | `learning` | lies about models, labels and losses that no check can find |
 //! | `blobs` | models that are withheld |
+//! | `masking` | false lists, masked vectors, shares and outcome votes |
 //! | `syncing` | forged, shortened, replayed and unrequested answers to members that catch up |
 //! | `certificates` | certificates that are forged or withheld |
 //! | `flooding` | floods of messages |
@@ -32,6 +33,7 @@ mod flooding;
 mod headers;
 mod leading;
 mod learning;
+mod masking;
 mod models;
 mod proposing;
 mod syncing;
@@ -180,6 +182,11 @@ trait Deviation: Send {
 
     /// Whether the member claims to hold a blob that does not exist.
     fn claims_blob(&self, _: &Hash) -> bool {
+        false
+    }
+
+    /// Whether the member adds wrong streams to the vectors that it masks.
+    fn spoils_masks(&self) -> bool {
         false
     }
 
@@ -336,6 +343,13 @@ impl ByzantineMember {
         self.deviations
             .iter()
             .any(|deviation| deviation.claims_blob(blob))
+    }
+
+    /// Whether the member adds wrong streams to the vectors that it masks.
+    pub(crate) fn spoils_masks(&self) -> bool {
+        self.deviations
+            .iter()
+            .any(|deviation| deviation.spoils_masks())
     }
 
     /// Whether the member serves a blob to another one.

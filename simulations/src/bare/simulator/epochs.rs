@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::charter::Epoch;
+use protocol::charter::{Epoch, Privacy, Sums};
 use protocol::message::{Amendment, Passage};
 use protocol::roster::Silo;
 use protocol::{Epochs, MemberIndex, SecretKey, envelope};
@@ -319,7 +319,13 @@ impl Simulator<'_> {
             BareChange::Rounds | BareChange::Leave(_) | BareChange::Evict(_) => {}
         }
         // The number of members says how many contributions a round must have at least.
-        let charter = charter.for_members(epoch.roster.len(), silos.len());
+        let mut charter = charter.for_members(epoch.roster.len(), silos.len());
+        if let (Some(regroup), Privacy::Masked(masked)) =
+            (self.options.regroup, &mut charter.privacy)
+            && let Sums::Groups(groups) = &mut masked.sums
+        {
+            regroup.apply(groups);
+        }
         let f = protocol::roster::faulty(silos.len());
         let charter = protocol::Charter {
             view_timeout: charter.view_timeout.max(crate::genesis::view_timeout(f)),

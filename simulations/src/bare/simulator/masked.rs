@@ -1,18 +1,18 @@
-//! The work of masked rounds, and what must hold for it whatever goes wrong: P5 and L5.
+//! The work of masked rounds, and what must hold for it whatever goes wrong: P2, P5, P6 and L5.
 
 use std::sync::Arc;
 
 use protocol::charter::Masked;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
 use protocol::message::MaskedSheet;
-use protocol::{Hash, Member, MemberIndex, Time};
+use protocol::privacy::Sum;
+use protocol::{Hash, Member, MemberIndex, Record, Time};
 
-use super::super::masks::{BareMasks, BareSecret};
+use crate::byzantine::ByzantineMember;
+
+use super::super::masks::{BareMasks, BareSecret, BrokenMasks};
 use super::super::symbolic::NO_NOISE;
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
-
-/// Members that may pool what they know.
-pub(super) const COLLUDERS: usize = 1;
 
 /// A masked round that is final for a node and whose outcome is not certified there.
 pub(super) struct Unsettled {
@@ -28,10 +28,15 @@ impl Simulator<'_> {
         at: usize,
         request: &Request,
     ) -> Result<Option<Answer>, FailureKind> {
-        Ok(Some(match request {
+        let answer = match request {
             &Request::Prepare { round } => Answer::Prepared {
                 round,
-                result: Ok(self.secret(at, round).public()),
+                // What is prepared too late is not kept: its round may be adopted by now (M8).
+                result: if round > self.adopted(at) {
+                    Ok(self.secret(at, round).public())
+                } else {
+                    Err("the round is over".into())
+                },
             },
             &Request::CheckKeys { round, from, .. } => Answer::KeysChecked {
                 round,
@@ -50,7 +55,8 @@ impl Simulator<'_> {
             Request::Unmask { of, holders } => {
                 let result = self.unmask(at, of, holders);
                 if result.is_ok() {
-                    self.check_knowledge(at, of.round.list)?;
+                    let by = self.first_of(at);
+                    self.symbolic.unmasked(of.round.list, by);
                 }
                 let block = of.block;
                 Answer::Unmasked { block, result }
@@ -59,9 +65,13 @@ impl Simulator<'_> {
                 of,
                 unmaskings,
                 holders,
-            } => return self.combine(at, of, unmaskings, holders).map(Some),
+            } => self.combine(at, of, unmaskings, holders)?,
             _ => return Ok(None),
-        }))
+        };
+        // P2, after each event. Where more members collude than agreed, nothing is promised.
+        let known = (self.symbolic).check_news(self.nodes.len(), self.options.colluders);
+        known.map_err(|what| FailureKind::Masks(format!("P2 (what colluders know): {what}")))?;
+        Ok(Some(answer))
     }
 
     /// A node's secret for a round of its epoch, drawn when it is first asked for.
@@ -83,9 +93,12 @@ impl Simulator<'_> {
         let own = list.keys.ready.iter().find(|ready| ready.member == me);
         let own = own.map(|own| own.keys.public);
         let lost = || WorkError::Refused("the secret behind these keys is lost".into());
-        let secret = secret.filter(|secret| Some(secret.public()) == own);
+        let byzantine = self.nodes[at].byzantine.as_ref();
+        let spoilt = byzantine.is_some_and(ByzantineMember::spoils_masks);
+        let redrawn = self.options.broken_masks == Some(BrokenMasks::SecretNotDurable);
+        let secret = secret.filter(|secret| redrawn || Some(secret.public()) == own);
         let result = secret.ok_or_else(lost).map(|secret| {
-            let masked = self.masks.mask(&secret, me, list);
+            let masked = self.masks.mask(&secret, me, list, spoilt);
             let blobs = [masked.vector.hash, masked.transcript.hash];
             self.nodes[at].store.blobs.extend(blobs);
             self.record_vector(at, list);
@@ -115,14 +128,6 @@ impl Simulator<'_> {
             .list(list.root, ready, list.threshold, sums, draw);
         let author = node(self.me(at));
         self.symbolic.vector(list.root, author);
-    }
-
-    /// P2, after a node gives its shares for a list away. Where more members collude than agreed, nothing
-    /// is promised.
-    fn check_knowledge(&mut self, at: usize, root: Hash) -> Result<(), FailureKind> {
-        self.symbolic.unmasked(root, self.first_of(at));
-        let known = self.symbolic.check_all(self.nodes.len(), COLLUDERS);
-        known.map_err(|what| FailureKind::Masks(format!("P2 (what colluders know): {what}")))
     }
 
     /// Fetches a blob; an error if no holder serves it.
@@ -214,19 +219,16 @@ impl Simulator<'_> {
         let Some(sums) = sums else {
             return Ok(failed(unproven, WorkError::Unavailable));
         };
-        let plain = self.masks.plain_sums(&list, &sheet);
-        if sums != plain {
-            let what = format!(
-                "round {}: opened {sums:?}, the plain sums are {plain:?}",
-                list.round
-            );
-            return Err(FailureKind::Masks(format!("P5 (plain sums): {what}")));
-        }
-        let words: Vec<_> = sums.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        self.check_sums(at, &list, &sheet, &sums)?;
+        // Void sums are left out. If all are, the models stay as they are.
+        let opened = sums.iter().flatten();
+        let words: Vec<_> = opened.flat_map(|sum| sum.to_le_bytes()).collect();
         let round = of.round.round.to_le_bytes();
         let mut outcome = Hash::labelled("outcome", &[&of.round.state.0, &round, &words]);
         if self.options.strange_machine == Some(at) {
             outcome = Hash::labelled("strange", &[&outcome.0]);
+        } else {
+            self.count_void(at, &list, outcome, &sums);
         }
         self.nodes[at].store.outcomes.insert(outcome);
         Ok(Answer::Combined {
@@ -236,10 +238,90 @@ impl Simulator<'_> {
         })
     }
 
+    /// P5: each sum is the plain one, unless a Byzantine author has spoilt it.
+    fn check_sums(
+        &self,
+        at: usize,
+        list: &MaskedList,
+        sheet: &MaskedSheet,
+        sums: &[Option<u64>],
+    ) -> Result<(), FailureKind> {
+        let plain = self.masks.plain_sums(list, sheet);
+        let nodes = &self.epochs[self.nodes[at].epoch].nodes;
+        let liar = |author: MemberIndex| self.nodes[nodes[author.at()]].byzantine.is_some();
+        let spoilt = |sum: &Sum| sum.authors.iter().any(|(author, _)| liar(*author));
+        let right = |((opened, plain), sum): ((&Option<u64>, &u64), &Sum)| match opened {
+            Some(opened) => opened == plain,
+            None => spoilt(sum),
+        };
+        if sums.iter().zip(&plain).zip(&list.sums).all(right) {
+            return Ok(());
+        }
+        let round = list.round;
+        let what = format!("round {round}: opened {sums:?}, the plain sums are {plain:?}");
+        Err(FailureKind::Masks(format!("P5 (plain sums): {what}")))
+    }
+
+    fn count_void(&mut self, at: usize, list: &MaskedList, outcome: Hash, sums: &[Option<u64>]) {
+        let epoch = self.epoch_of(at).clone();
+        let masked = epoch.charter.privacy.masked();
+        let group = |sum: &Sum| masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
+        let groups = list.sums.iter().map(group).zip(sums);
+        let void = groups.filter_map(|(group, sum)| Some((group?, sum.is_none())));
+        let (void, suspended) = self.voids.add((outcome, epoch.id), &list.state, void);
+        self.ended.void += void;
+        self.ended.suspended += suspended;
+    }
+
     /// M8: what a node has adopted is forgotten in the same transaction.
     pub(super) fn forget(&mut self, at: usize, adopted: u64) {
-        let secrets = &mut self.nodes[at].store.secrets;
-        secrets.retain(|(_, round), _| *round > adopted);
+        if self.options.broken_masks != Some(BrokenMasks::SecretKept) {
+            let secrets = &mut self.nodes[at].store.secrets;
+            secrets.retain(|(_, round), _| *round > adopted);
+        }
+    }
+
+    /// A node stopped: what rules that are broken on purpose do not make durable is lost.
+    pub(super) fn lose_undurable(&mut self, at: usize) {
+        let secret = match self.options.broken_masks {
+            Some(BrokenMasks::SecretNotDurable) => true,
+            Some(BrokenMasks::VectorNotDurable) => false,
+            _ => return,
+        };
+        let drawn = self.random.bytes();
+        let secrets = self.nodes[at].store.secrets.values_mut();
+        secrets.for_each(|of| of.forgotten(drawn, secret));
+    }
+
+    /// The last round that a node has adopted; 0 if none.
+    fn adopted(&self, at: usize) -> u64 {
+        let records = self.nodes[at].journal.iter().rev();
+        let mut adopted = records.filter_map(|record| match record {
+            Record::Applied { round } => Some(*round),
+            _ => None,
+        });
+        adopted.next().unwrap_or(0)
+    }
+
+    /// P6: no journal holds the secret of an adopted round, after each step of its member. A round that
+    /// an earlier epoch adopted may be under way again, after a recovery.
+    pub(super) fn check_secrets(&self, at: usize) -> Result<(), FailureKind> {
+        let node = &self.nodes[at];
+        let Some(member) = node
+            .member
+            .as_ref()
+            .filter(|_| !node.store.secrets.is_empty())
+        else {
+            return Ok(());
+        };
+        let adopted = self.adopted(at).min(member.round().saturating_sub(1));
+        let mut rounds = node.store.secrets.keys().map(|(_, round)| *round);
+        match rounds.find(|round| *round <= adopted) {
+            Some(round) => Err(FailureKind::Masks(format!(
+                "P6 (secrets are forgotten): node {at} has adopted round {adopted} and has the secret of round {round}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// A masked round is final for a node.

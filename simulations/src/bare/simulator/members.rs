@@ -112,6 +112,7 @@ impl Simulator<'_> {
         node.restarts += 1;
         node.timer = None;
         let journal_lost = node.lost;
+        self.lose_undurable(at);
         let (now, me) = (self.now, self.me(at));
         let crashed = self.monitor(at).crashed(now, me, journal_lost);
         crashed.map_err(violated)?;
@@ -168,7 +169,7 @@ impl Simulator<'_> {
         member.step(self.now, input, &mut effects);
         self.perform(at, effects)?;
         self.set_timer(at);
-        Ok(())
+        self.check_secrets(at)
     }
 
     fn set_timer(&mut self, at: usize) {
@@ -319,6 +320,12 @@ impl Simulator<'_> {
                 Ok(())
             }
             Report::Refused { member, reason, .. } => {
+                let honest = self.nodes[at].byzantine.is_none();
+                if honest && !self.options.groups.is_empty() {
+                    let (run, _) = self.seat(at).expect("only members report");
+                    let named = run.nodes[member.at()];
+                    self.ended.named.insert((named, reason.to_string()));
+                }
                 let name = self.epoch_of(at).roster.name(member).to_owned();
                 self.nodes[at].last = format!("refused {name}: {reason}");
                 Ok(())

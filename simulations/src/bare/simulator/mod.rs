@@ -23,6 +23,7 @@ use super::faults::{self, Script, ScriptedFault};
 use super::links::BareLinks;
 use super::masks::BareMasks;
 use super::symbolic::Symbolic;
+use super::voids::BareVoids;
 use super::work::MemberStore;
 use super::{BareOptions, Ended, FailureKind};
 
@@ -126,6 +127,10 @@ fn begun(rounds: u64) -> Ended {
         accused: 0,
         put_back: 0,
         outdated: 0,
+        named: BTreeSet::new(),
+        void: 0,
+        suspended: 0,
+        byzantine: BTreeSet::new(),
         stalled: None,
     }
 }
@@ -212,6 +217,7 @@ pub(super) struct Simulator<'a> {
     /// Nodes that noticed that their journal is outdated, with their epochs.
     outdated: BTreeSet<(usize, usize)>,
     masks: BareMasks,
+    voids: BareVoids,
     symbolic: Symbolic,
     /// Masked rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
@@ -235,9 +241,9 @@ impl<'a> Simulator<'a> {
             .map(|_| SecretKey::from_bytes(&random.bytes()))
             .collect();
         let privacy = match options.fewest_authors {
-            Some(fewest) => noised(fewest),
+            Some(fewest) => noised(fewest, options.colluders),
             None if options.groups.is_empty() => Privacy::Clear,
-            None => privacy_of(&options.groups),
+            None => privacy_of(&options.groups, options.colluders),
         };
         let epoch = Arc::new(epoch_of(
             &keys,
@@ -272,7 +278,8 @@ impl<'a> Simulator<'a> {
             lost_journals: LostJournals::default(),
             put_back: BTreeSet::new(),
             outdated: BTreeSet::new(),
-            masks: BareMasks::default(),
+            masks: BareMasks::new(options.broken_masks),
+            voids: BareVoids::default(),
             symbolic: Symbolic::default(),
             unsettled: Vec::new(),
             proposed: BTreeMap::new(),
@@ -454,9 +461,9 @@ impl<'a> Simulator<'a> {
 }
 
 /// The agreement on sums with noise of so many authors at least. What the noise is does not matter here.
-fn noised(smallest_sum: u16) -> Privacy {
+fn noised(smallest_sum: u16, colluders: usize) -> Privacy {
     Privacy::Masked(Masked {
-        colluders: masked::COLLUDERS as u16,
+        colluders: colluders as u16,
         smallest_sum,
         sums: Sums::Noised(Noise {
             release: Release::Steps,
@@ -469,7 +476,7 @@ fn noised(smallest_sum: u16) -> Privacy {
 }
 
 /// The agreement on masked rounds of these groups, with equal weights.
-fn privacy_of(groups: &[Vec<usize>]) -> Privacy {
+fn privacy_of(groups: &[Vec<usize>], colluders: usize) -> Privacy {
     let group = |members: &Vec<usize>| {
         let named = members.iter().map(|node| (format!("silo {node}"), 1));
         let mut authors: Vec<_> = named.collect();
@@ -477,7 +484,7 @@ fn privacy_of(groups: &[Vec<usize>]) -> Privacy {
         Group { authors }
     };
     Privacy::Masked(Masked {
-        colluders: masked::COLLUDERS as u16,
+        colluders: colluders as u16,
         smallest_sum: 3,
         sums: Sums::Groups(groups.iter().map(group).collect()),
     })

@@ -37,6 +37,7 @@ impl Simulator<'_> {
         self.ended.accused = self.accused.len() as u64;
         self.ended.put_back = self.put_back.len() as u64;
         self.ended.outdated = self.outdated.len() as u64;
+        self.ended.byzantine = self.byzantine.keys().map(|member| member.at()).collect();
         self.ended.trace = Hash(*self.trace.finalize().as_bytes());
         Ok(self.ended)
     }

@@ -16,11 +16,19 @@ fn groups(members: usize) -> Vec<Vec<usize>> {
     }
 }
 
-fn masked(members: usize, faults: Faults) -> BareOptions {
+pub(super) fn masked(members: usize, faults: Faults) -> BareOptions {
     let groups = groups(members);
     BareOptions {
         groups,
         ..BareOptions::new(members, faults)
+    }
+}
+
+/// All faults, with Byzantine members that also misbehave in masked rounds.
+fn all() -> Faults {
+    Faults {
+        byzantine: Byzantine::AnyMasked,
+        ..Faults::all()
     }
 }
 
@@ -56,7 +64,7 @@ fn masked_rounds_finish_under_losses_splits_and_crashes() {
 #[test]
 fn masked_rounds_are_safe_under_all_faults() {
     for (members, usual) in [(4, 60), (7, 30), (10, 8)] {
-        run_all(&masked(members, Faults::all()), seeds(usual));
+        run_all(&masked(members, all()), seeds(usual));
     }
 }
 
@@ -65,13 +73,13 @@ fn masked_rounds_are_safe_with_twins_and_journals_that_were_put_back_or_lost() {
     for journal_loss in [JournalLoss::PutBack, JournalLoss::Hidden] {
         let faults = Faults {
             journal_loss,
-            ..Faults::all()
+            ..all()
         };
         run_all(&masked(7, faults), seeds(20));
     }
     let faults = Faults {
         byzantine: Byzantine::Twins,
-        ..Faults::all()
+        ..all()
     };
     run_all(&masked(7, faults), seeds(20));
 }
@@ -91,7 +99,7 @@ fn masked_rounds_go_on_without_a_member_that_is_in_no_group() {
         assert_eq!((ended.dead, ended.stalled), (1, None));
     }
     run_all(&of_three(without_byzantine()), seeds(30));
-    run_all(&of_three(Faults::all()), seeds(30));
+    run_all(&of_three(all()), seeds(30));
 }
 
 #[test]
@@ -126,7 +134,7 @@ fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
             journal_loss: JournalLoss::Never,
             byzantine: Byzantine::None,
             deaths: Deaths::At(moment),
-            ..Faults::all()
+            ..all()
         };
         run_all(&masked(7, faults), seeds(4));
         run_all(&of_three(faults), seeds(4));
@@ -137,6 +145,29 @@ fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
 fn a_machine_that_computes_other_outcomes_follows_the_others() {
     let mut options = masked(4, Faults::none());
     options.strange_machine = Some(2);
+    run_all(&options, seeds(10));
+}
+
+/// As many members as an agreement allows pool what they know, in the smallest group that it allows then.
+fn most_colluders(members: usize, faults: Faults) -> BareOptions {
+    let colluders = worlds::most_colluders(members);
+    BareOptions {
+        groups: vec![(0..colluders + 2).collect()],
+        colluders,
+        ..BareOptions::new(members, faults)
+    }
+}
+
+#[test]
+fn no_choice_of_colluders_knows_more_than_final_sums() {
+    for (members, usual) in [(4, 20), (5, 20), (6, 20), (7, 15)] {
+        run_all(&most_colluders(members, all()), seeds(usual));
+    }
+    let mut options = most_colluders(7, without_byzantine());
+    options.changes = 1;
+    run_all(&options, seeds(10));
+    options.changes = 0;
+    options.recoveries = true;
     run_all(&options, seeds(10));
 }
 
@@ -160,7 +191,7 @@ fn broken_rules_of_masked_rounds_are_detected() {
         deaths: Deaths::None,
         byzantine: Byzantine::None,
         journal_loss: JournalLoss::Never,
-        ..Faults::all()
+        ..all()
     };
     for (rule, property) in [
         (Mutation::UnmaskedEarly, "P"),
@@ -171,8 +202,116 @@ fn broken_rules_of_masked_rounds_are_detected() {
     }
     let kind = found(&of_three(crashes), Mutation::OneShareFewer);
     assert!(kind.starts_with("P2"), "{kind}");
+    // Any two of seven can open what t - 1 shares are enough for, and see it before it is final.
+    for members in [5, 7] {
+        let most = most_colluders(members, crashes);
+        let kind = found(&most, Mutation::OneShareFewer);
+        assert!(kind.starts_with("P2"), "{members}: {kind}");
+        let one_less = BareOptions {
+            colluders: most.colluders - 1,
+            ..most
+        };
+        let kind = found(&one_less, Mutation::UnmaskedEarly);
+        assert!(kind.starts_with('P'), "{members}: {kind}");
+    }
     let mut strange = masked(4, crashes);
     strange.strange_machine = Some(1);
     let kind = found(&strange, Mutation::OutcomeWithoutQuorum);
     assert!(!kind.contains("unnoticed"), "{kind}");
+}
+
+/// The property that one of 400 seeds violates.
+fn violated(options: &BareOptions) -> String {
+    let failures = (0..400).filter_map(|seed| run(seed, options).err());
+    let wrong = |failure: &RunFailure| !matches!(failure.kind, FailureKind::NotLive { .. });
+    let first = failures.map(|failure| *failure).find(wrong);
+    first.map_or_else(|| "nothing".into(), |first| first.kind.to_string())
+}
+
+#[test]
+fn secrets_that_are_kept_after_adoption_are_detected() {
+    let options = BareOptions {
+        broken_masks: Some(BrokenMasks::SecretKept),
+        ..masked(4, Faults::none())
+    };
+    for seed in 0..3 {
+        let failure = run(seed, &options).unwrap_err();
+        assert!(failure.to_string().contains("P6 "), "{failure}");
+    }
+}
+
+#[test]
+fn secrets_and_vectors_that_are_not_durable_are_detected() {
+    let crashes = Faults {
+        crashes: 12,
+        loss: 0.3,
+        deaths: Deaths::None,
+        byzantine: Byzantine::None,
+        journal_loss: JournalLoss::Never,
+        ..all()
+    };
+    for broken in [BrokenMasks::SecretNotDurable, BrokenMasks::VectorNotDurable] {
+        let options = BareOptions {
+            broken_masks: Some(broken),
+            ..masked(4, crashes)
+        };
+        let kind = violated(&options);
+        // S4 and P3 both say so; the first of them that is checked is named.
+        let two = kind.contains("two vectors");
+        assert!(two, "{broken:?}: {kind}");
+    }
+}
+
+#[test]
+fn false_shares_that_are_accepted_are_detected() {
+    let faults = Faults {
+        byzantine: Byzantine::Only(&[Behaviour::FalseShares]),
+        ..Faults::none()
+    };
+    let options = BareOptions {
+        broken_masks: Some(BrokenMasks::FalseSharesAccepted),
+        ..masked(7, faults)
+    };
+    let kind = violated(&options);
+    assert!(kind.starts_with("P5 "), "{kind}");
+}
+
+#[test]
+fn sums_of_other_groups_or_weights_in_a_later_epoch_are_detected() {
+    let soon = Faults {
+        until: Duration::from_secs(12),
+        ..Faults::none()
+    };
+    let of = |regroup, groups: &[&[usize]]| {
+        let mut options = BareOptions {
+            groups: groups.iter().map(|group| group.to_vec()).collect(),
+            changes: 1,
+            rounds: 6,
+            regroup: Some(regroup),
+            ..BareOptions::new(8, soon)
+        };
+        let rule = |config: Config| config.breaking(Mutation::AnyCircle);
+        options.configure = Some(Arc::new(rule));
+        options
+    };
+    let (four, two) = (&[0, 1, 2, 3][..], &[4, 5, 6, 7][..]);
+    for (regroup, groups) in [
+        (Regroup::Anew, &[four, two][..]),
+        (Regroup::Added, &[four, two]),
+        (Regroup::Taken, &[four]),
+        (Regroup::Weights, &[four]),
+    ] {
+        let kind = violated(&of(regroup, groups));
+        assert!(kind.starts_with("P2 "), "{regroup:?}: {kind}");
+    }
+}
+
+/// Worlds as `just sweep-masked` draws them.
+#[test]
+fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
+    for seed in seeds(20) {
+        let world = BareOptions::masked_world(seed);
+        let ended = run(seed, &world);
+        assert!(ended.is_ok(), "{}\n{world:?}", ended.unwrap_err());
+    }
 }

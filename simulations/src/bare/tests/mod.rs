@@ -9,6 +9,7 @@ mod byzantine;
 mod deaths;
 mod epochs;
 mod masked;
+mod masked_byzantine;
 mod noised;
 mod people;
 mod plans;
