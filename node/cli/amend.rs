@@ -112,11 +112,18 @@ pub enum Amend {
 /// gone, four with two. All members that remain sign for the same lost ones; their nodes then go on
 /// from the newest round that one of them has. Call everybody before you sign: a member that was
 /// declared lost and is not is left behind, and what it alone had is lost.
+///
+/// With masked rounds also where nobody is lost and yet no outcome of a final round is certified, because
+/// too few machines compute the same or can still open the sums: `--give-up` does the round again, once all
+/// members have signed. A member that has its outcome signs too, and then all go on from that.
 #[derive(Debug, Args)]
 pub struct Recover {
     /// Name of a member that is gone for good; may be repeated
-    #[arg(long, value_name = "NAME", required = true)]
+    #[arg(long, value_name = "NAME", required_unless_present = "give_up")]
     pub lost: Vec<String>,
+    /// Nobody is lost: do this final masked round again, whose outcome no quorum certifies
+    #[arg(long, value_name = "ROUND", conflicts_with_all = ["lost", "abandon"])]
+    pub give_up: Option<u64>,
     /// Go back on what this node has confirmed: all members whose confirmation it lacks are among the
     /// lost now, and will never come back
     #[arg(long)]

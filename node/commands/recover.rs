@@ -1,8 +1,9 @@
-//! `rota recover`: goes on without members that are gone for good, where no quorum is left.
+//! `rota recover`: goes on without members that are gone for good, where no quorum is left; or does a masked
+//! round again whose outcome no quorum certifies.
 
 use std::io::{self, BufWriter, Write};
 
-use crate::institution::{WishFile, present, protocol_records};
+use crate::institution::{Institution, WishFile, present, protocol_records};
 use crate::store;
 use protocol::effects::Record;
 use protocol::recovery::remaining;
@@ -17,6 +18,9 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
     let institution = present(&options.here.config)?;
     let epoch = &institution.agreement.epoch;
     let failed = |why: String| NodeCommandError::Failed(why);
+    if let Some(round) = options.give_up {
+        return give_up(options, &institution, round);
+    }
     let mut names = options.lost.clone();
     names.sort();
     names.dedup();
@@ -57,6 +61,59 @@ pub(crate) fn recover(options: &Recover) -> Result<(), NodeCommandError> {
         ))
     )?;
     Ok(())
+}
+
+/// Shows what giving a round up means, asks, and leaves the wish beside the journal.
+fn give_up(
+    options: &Recover,
+    institution: &Institution,
+    round: u64,
+) -> Result<(), NodeCommandError> {
+    let epoch = &institution.agreement.epoch;
+    let failed = |why: String| NodeCommandError::Failed(why);
+    let all = remaining(epoch, &[]);
+    let all =
+        all.map_err(|_| failed("only a federation with masked rounds can give one up".into()))?;
+    let (newest, view) = newest(&institution.state, epoch)?;
+    if newest != round {
+        return Err(failed(format!(
+            "the last final round that this node knows is {newest} (view {view}), and only that one can be \
+             given up"
+        )));
+    }
+    let text = format!(
+        "{}: round {round} is final, and its sums are not opened, or their outcome is not certified. `rota \
+         status` says who is missing: that round goes on as soon as enough members that run compute the same. \
+         Give it up only if that will not happen: because vectors were lost on too many disks, or machines \
+         compute different outcomes. All {} members have to sign ({}); one that has the outcome signs too, and \
+         then all go on from it. The round is done again in a new epoch, with new masks{}. From its signature \
+         on this node does nothing more in the present epoch, and that cannot be taken back; if a member is \
+         gone that would have to sign, name it with `rota recover --lost`.",
+        epoch.charter.name,
+        all.len(),
+        said(epoch, &all),
+        if epoch
+            .charter
+            .privacy
+            .masked()
+            .is_some_and(|of| of.noise().is_some())
+        {
+            " and new noise, which is a line of its own in every ledger"
+        } else {
+            ""
+        }
+    );
+    writeln!(io::stdout().lock(), "{}", wrapped(&text))?;
+    if !agreed(&options.here, "Sign it")? {
+        return Ok(());
+    }
+    WishFile::of(&institution.state, epoch).give_up(round)?;
+    let me = epoch.roster.name(institution.me);
+    let text = format!(
+        "{me} gives round {round} up. Its node signs as soon as the round has waited for the agreed patience, \
+         unless its outcome is certified until then. The others sign with `rota recover --give-up {round}`."
+    );
+    Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }
 
 /// The names of members, for people.

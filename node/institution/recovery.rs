@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! STATE/recovery/EPOCH.lost   the members declared lost in that epoch, a name a line, behind a first line
-//!                             that says `abandon` or nothing; written by `rota recover`
+//!                             that says `abandon` or nothing; or one line `give up ROUND`;
+//!                             written by `rota recover`
 //! ```
 //!
 //! A node looks at it while it runs, so it may be written before the node starts, and again while it runs:
@@ -24,6 +25,8 @@ use crate::store;
 
 /// The first line, where what was confirmed is abandoned.
 const ABANDON: &str = "abandon";
+/// Beginning of the only line, where a round is given up.
+const GIVE_UP: &str = "give up ";
 /// Name of the folder.
 const FOLDER: &str = "recovery";
 
@@ -52,13 +55,18 @@ pub struct WishFile {
     file: PathBuf,
 }
 
-/// What an institution asked for: to go on without these members.
+/// What an institution asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecoveryWish {
-    /// The members declared lost, ascending.
-    pub lost: Vec<MemberIndex>,
-    /// See [`Input::Recover`](protocol::Input::Recover).
-    pub abandon: bool,
+pub enum RecoveryWish {
+    /// To go on without these members.
+    Without {
+        /// The members declared lost, ascending.
+        lost: Vec<MemberIndex>,
+        /// See [`Input::Recover`](protocol::Input::Recover).
+        abandon: bool,
+    },
+    /// To do this final round again, whose outcome no quorum certifies.
+    GiveUp(u64),
 }
 
 impl WishFile {
@@ -78,11 +86,14 @@ impl WishFile {
             Some(MemberIndex(at as u16))
         };
         let mut lines = text.lines();
-        let abandon = lines.next()? == ABANDON;
+        let first = lines.next()?;
+        if let Some(round) = first.strip_prefix(GIVE_UP) {
+            return round.parse().ok().map(RecoveryWish::GiveUp);
+        }
         let lost: Option<BTreeSet<_>> = lines.map(position).collect();
-        Some(RecoveryWish {
+        Some(RecoveryWish::Without {
             lost: lost?.into_iter().collect(),
-            abandon,
+            abandon: first == ABANDON,
         })
     }
 
@@ -91,13 +102,25 @@ impl WishFile {
     /// # Errors
     /// An error of the system.
     pub fn ask(&self, lost: &[String], abandon: bool) -> io::Result<()> {
+        let first = if abandon { ABANDON } else { "" };
+        self.write(&format!("{first}\n{}\n", lost.join("\n")))
+    }
+
+    /// Asks for a round to be given up.
+    ///
+    /// # Errors
+    /// An error of the system.
+    pub fn give_up(&self, round: u64) -> io::Result<()> {
+        self.write(&format!("{GIVE_UP}{round}\n"))
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
         let private = |why: store::StoreOpenError| io::Error::other(why.to_string());
         if let Some(state) = self.file.parent().and_then(Path::parent) {
             store::subfolder(state, FOLDER).map_err(private)?;
         }
         let new = self.file.with_extension("new");
-        let first = if abandon { ABANDON } else { "" };
-        fs::write(&new, format!("{first}\n{}\n", lost.join("\n")))?;
+        fs::write(&new, text)?;
         store::close_file(&new)?;
         fs::rename(new, &self.file)
     }
@@ -137,7 +160,12 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
             let (gone, by) = (names(epoch, lost), names(epoch, signed));
             let own = signed.contains(&institution.me);
             let advice = match (own, signed.len() < *needed) {
-                (false, _) => sign_here(epoch, lost),
+                (false, _) => sign_here(epoch, lost, *round),
+                (true, true) if lost.is_empty() => {
+                    "; this node does nothing more in the present epoch. If a member is gone that has to \
+                     sign, `rota recover --lost ...` corrects it"
+                        .to_owned()
+                }
                 (true, true) => "; this node does nothing more in the present epoch. If these are not the \
                                  members that are gone, `rota recover` with the right ones corrects it"
                     .to_owned(),
@@ -150,8 +178,13 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
                 ),
                 None => String::new(),
             };
+            let what = if lost.is_empty() {
+                format!("round {} is given up", round + 1)
+            } else {
+                format!("recovery without {gone}, after round {round}")
+            };
             let line = format!(
-                "recovery without {gone}, after round {round}: {} of {needed} signatures ({by}){risk}{advice}",
+                "{what}: {} of {needed} signatures ({by}){risk}{advice}",
                 signed.len()
             );
             let event = NodeEvent::Recovery {
@@ -174,8 +207,14 @@ fn line(institution: &Institution, report: &Report) -> Option<(NodeEvent, String
     }
 }
 
-/// What an institution can do that has not signed a recovery without these members.
-fn sign_here(epoch: &Epoch, lost: &[MemberIndex]) -> String {
+/// What an institution can do that has not signed a recovery without these members after this round.
+fn sign_here(epoch: &Epoch, lost: &[MemberIndex], round: u64) -> String {
+    if lost.is_empty() {
+        let open = round + 1;
+        return format!(
+            "; if round {open} has no outcome here either, `rota recover --give-up {open}` signs it here too"
+        );
+    }
     let each = lost
         .iter()
         .map(|lost| format!(" --lost {}", quoted(epoch.roster.name(*lost))));

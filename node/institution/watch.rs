@@ -97,12 +97,14 @@ impl NodeWatch {
         }
     }
 
-    /// Passes on that the institution wants to go on without members that are gone.
+    /// Passes on that the institution wants to go on without members that are gone, or to give a round up.
     pub(super) fn recover(&mut self, handle: &SiloHandle) {
         let wanted = self.wish.wanted(&self.epoch);
         if wanted != self.wanted {
-            if let Some(RecoveryWish { lost, abandon }) = wanted.clone() {
-                handle.recover(lost, abandon);
+            match wanted.clone() {
+                Some(RecoveryWish::Without { lost, abandon }) => handle.recover(lost, abandon),
+                Some(RecoveryWish::GiveUp(round)) => handle.give_up(round),
+                None => {}
             }
             self.wanted = wanted;
         }

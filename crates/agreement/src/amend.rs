@@ -59,13 +59,17 @@ pub enum AmendError {
         "the institutions {group} would be added up with others than before, or with other weights ({before} \
          before): no silo of theirs would answer, because the difference of two such sums may be the model of \
          a single one. Leave `[[privacy.group]]` as it is (a group without one of its institutions sits out), \
-         or add a group of institutions that are in none"
+         add a group of institutions that are in none, or go on with noise (`mode = \"masked+noised\"`). If \
+         every institution of these groups approves it, also one that leaves, the groups may change: name \
+         whose updates become visible, `shows = [{shown}]` in `[privacy]`"
     )]
     Group {
         /// The institutions of the new group.
         group: String,
         /// Those of the old one.
         before: String,
+        /// Whose updates would become visible, as a list of TOML.
+        shown: String,
     },
     /// The largest contribution is not allowed.
     #[error(

@@ -201,6 +201,11 @@ pub struct PrivacyTable {
     /// round only if all of its members are ready. Without any: one group of all members with equal weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) group: Vec<BTreeMap<String, u64>>,
+    /// Institutions whose updates become visible because an amendment changes the groups: the difference of a
+    /// sum before and one after tells them. Every institution of the groups that change has to approve such an
+    /// amendment, also one that leaves. Without it: none, and groups stay as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shows: Vec<String>,
     /// Fewest institutions of a noised sum: more than `colluders`, at most `min-contributions`. The fewer, the
     /// more noise each has to add. Without it: `min-contributions`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -173,6 +173,11 @@ pub(crate) const KEYS: &[Key] = &[
         "the difference of a sum before and one after may show the model of a single institution, so \
          members of the old group help to open no sum of the new one",
     ),
+    key("privacy.shows.**", "whose updates become visible because groups change").weakens(
+        Changed,
+        "the updates of these institutions become visible: the difference of a sum before and one after tells \
+         them",
+    ),
     key("privacy.fewest-authors", "the fewest institutions of a noised sum").weakens(
         Changed,
         "with fewer, a sum tells more of each; with more, each adds less noise of its own, and less is left if \

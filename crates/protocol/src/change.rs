@@ -81,6 +81,15 @@ pub enum ChangeError {
         /// How many are needed.
         needed: usize,
     },
+    /// A change of groups that shows updates, without the approval of all whom it concerns.
+    #[error(
+        "the change makes updates of single institutions visible, so all institutions of the groups that \
+         change have to approve it, and {missing} of them have not"
+    )]
+    Consent {
+        /// How many have not.
+        missing: usize,
+    },
     /// A change that follows another round than the last final one.
     #[error("the change follows round {got}, the last final round is {now}")]
     After {
@@ -251,6 +260,10 @@ impl Change {
         };
         let got = self.approvals.iter();
         let got = got.filter(|approval| counts(&approval.by)).count();
+        let missing = self.unheard(epoch).len();
+        if ascending && got >= needed && missing > 0 {
+            return Err(ChangeError::Consent { missing });
+        }
         if ascending && got >= needed {
             Ok(())
         } else {

@@ -73,6 +73,13 @@ pub enum Input {
         /// then does a member go back on what it has confirmed without their word.
         abandon: bool,
     },
+    /// This member's institution gives a final masked round up whose outcome no quorum certifies, without
+    /// anybody being lost. All members have to; the round is then done again in a new epoch. Comes again
+    /// after a restart, and takes the place of [`Recover`](Self::Recover) and the other way round.
+    GiveUp {
+        /// The round.
+        round: u64,
+    },
     /// Another process uses this member's key at the same time.
     KeyElsewhere,
     /// The deadline is reached or past.
@@ -145,7 +152,8 @@ pub enum Record {
     /// copy. It votes, proposes and contributes nothing more in this epoch.
     Outdated(Forgotten),
     /// The only sum that this member ever answers, in whatever epoch: it is about to answer it for the
-    /// first time.
+    /// first time. None, without authors, if all concerned have agreed that it may answer another one from
+    /// the next epoch on.
     Circle(Circle),
 }
 
@@ -363,6 +371,12 @@ pub enum Report {
         round: u64,
         /// The members of groups that are not ready, ascending.
         members: Vec<MemberIndex>,
+    },
+    /// A masked vector was wrong: this lead had it checked before it put it on a sheet. With the blobs that
+    /// it names, it may be evidence.
+    WrongVector {
+        /// The [`Body::MaskedVector`](crate::message::Body::MaskedVector), as its author signed it.
+        vector: Box<Message>,
     },
     /// This member has answered a sum of other members, or with other weights, and so does not answer this
     /// one: the difference of two sums may be the vector of a single silo.

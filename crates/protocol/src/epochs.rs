@@ -78,7 +78,7 @@ fn lasting(mut records: Vec<Record>) -> Vec<Record> {
     let adoption = last.map(|at| records.swap_remove(at));
     let circle = records
         .into_iter()
-        .find(|record| matches!(record, Record::Circle(_)));
+        .rfind(|record| matches!(record, Record::Circle(_)));
     adoption.into_iter().chain(circle).collect()
 }
 

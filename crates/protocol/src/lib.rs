@@ -39,6 +39,7 @@ pub mod certificate;
 pub mod change;
 pub mod charter;
 pub mod codec;
+mod consent;
 pub mod effects;
 pub mod envelope;
 pub mod epochs;

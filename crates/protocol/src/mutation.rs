@@ -219,6 +219,7 @@ mutations! {
         WeightOfZero "an author may have no weight"
         SuspendedSummed "a sum of a suspended group is opened"
         AnyCircle "a member answers sums of other members than the first one that it answered"
+        ShownWithoutConsent "groups change, and show updates, without the approval of all concerned"
         CircleNotDurable "the first sum that a member answers is sent before it is durable"
         CircleForgotten "a restart forgets which sum a member has answered"
     ]

@@ -1,5 +1,8 @@
 //! Recovery: what it takes to go on without members that are gone for good, where no quorum is left.
 //!
+//! Where rounds are masked, nobody needs to be lost: if no quorum computes the same outcome of a final
+//! round, all members together give it up in the same way, and do it again.
+//!
 //! Every member that remains signs a [`Standing`]: whom it holds for lost, and the last final block that
 //! it knows. It may correct itself with another one. When the last standings of all name the same lost
 //! members, each signs a [`Confirmation`] of this set. When all have confirmed it, a block with a
@@ -18,14 +21,21 @@ use crate::roster::{MemberIndex, Silo};
 /// Why a recovery is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
-    /// The lost members are none, all, no members, or out of order.
+    /// The lost members are none where rounds are in clear, all, no members, or out of order.
     #[error(
-        "the members declared lost must be some of {members}, not all, each once and in ascending order"
+        "the members declared lost must be some of {members}, not all, each once and in ascending order; \
+         none only where rounds are masked"
     )]
     Lost {
         /// Members of the epoch.
         members: usize,
     },
+    /// Nobody is declared lost, and no final round lacks an outcome.
+    #[error(
+        "there is no round to give up: this member knows the outcome of every final round, and no other \
+         member has asked for it"
+    )]
+    NothingOpen,
     /// A member declares itself lost.
     #[error("a member cannot declare itself lost")]
     Itself,
@@ -62,14 +72,18 @@ pub struct ResumePoint {
     pub block: Hash,
 }
 
-/// The members that remain without the lost ones, ascending.
+/// The members that remain without the lost ones, ascending. Where rounds are masked, nobody needs to be
+/// lost.
 ///
 /// # Errors
 /// [`RecoveryError::Lost`].
 pub fn remaining(epoch: &Epoch, lost: &[MemberIndex]) -> Result<Vec<MemberIndex>, RecoveryError> {
     let n = epoch.roster.len();
     let ascending = lost.windows(2).all(|pair| pair[0] < pair[1]);
-    let known = lost.last().is_some_and(|last| last.at() < n);
+    let known = match lost.last() {
+        Some(last) => last.at() < n,
+        None => epoch.charter.privacy.masked().is_some(),
+    };
     if ascending && known && lost.len() < n {
         let members = epoch.roster.members();
         Ok(members.filter(|member| !lost.contains(member)).collect())

@@ -56,6 +56,12 @@ impl SiloHandle {
         self.wish(Input::Recover { lost, abandon });
     }
 
+    /// The institution gives a final masked round up whose outcome no quorum certifies: see
+    /// [`Input::GiveUp`]. To be said again after a restart.
+    pub fn give_up(&self, round: u64) {
+        self.wish(Input::GiveUp { round });
+    }
+
     fn wish(&self, input: Input) {
         self.silo.do_send(WishMessage(input));
     }

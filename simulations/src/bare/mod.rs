@@ -75,8 +75,11 @@ pub struct BareOptions {
     pub fewest_authors: Option<u16>,
     /// How many members of masked rounds may pool what they know. Every choice of them is checked.
     pub colluders: usize,
-    /// The node whose machine computes other outcomes of masked rounds.
-    pub strange_machine: Option<usize>,
+    /// So many nodes' machines compute other outcomes of masked rounds, each its own, under the first
+    /// agreement.
+    pub strange_machines: usize,
+    /// Institutions give up masked rounds that have no outcome, under the first agreement.
+    pub gives_up: bool,
     /// What goes wrong.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
@@ -141,7 +144,8 @@ impl BareOptions {
             groups: Vec::new(),
             fewest_authors: None,
             colluders: 1,
-            strange_machine: None,
+            strange_machines: 0,
+            gives_up: false,
             faults,
             script: Vec::new(),
             configure: None,

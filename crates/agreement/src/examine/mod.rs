@@ -113,12 +113,21 @@ impl Agreement {
 }
 
 /// Whether every institution that was in a group stays in the same one, with proportional weights, or is in
-/// none: its silo answers no other sum, in whatever epoch.
+/// none: its silo answers no other sum, in whatever epoch, unless the agreement shows whose updates become
+/// visible.
 fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
     let names = |group: &Group| {
         let names = group.authors.iter().map(|(name, _)| plainly(name));
         names.collect::<Vec<_>>().join(", ")
     };
+    let shown = old.shown_by(new);
+    if shown.iter().all(|name| new.shows.contains(name)) {
+        return Ok(());
+    }
+    let shown: Vec<_> = shown
+        .iter()
+        .map(|name| format!("{:?}", plainly(name)))
+        .collect();
     for group in new.groups() {
         let shares = |other: &&Group| {
             let authors = group.authors.iter();
@@ -132,8 +141,12 @@ fn groups_stay(old: &Masked, new: &Masked) -> Result<(), AmendError> {
             .filter(shares)
             .find(|other| !alike(group, other))
         {
-            let (group, before) = (names(group), names(before));
-            return Err(AmendError::Group { group, before });
+            let (group, before, shown) = (names(group), names(before), shown.join(", "));
+            return Err(AmendError::Group {
+                group,
+                before,
+                shown,
+            });
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ mod noise;
 mod noised;
 mod refusals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::charter::{Group, Masked, Privacy, Sums};
 use protocol::roster::{faulty, quorum};
@@ -55,6 +55,7 @@ impl PrivacyTable {
                     colluders,
                     smallest_sum: fewest,
                     group: groups.iter().map(authors).collect(),
+                    shows: masked.shows.clone(),
                     ..Self::in_mode(Mode::Masked)
                 }
             }
@@ -74,6 +75,7 @@ impl PrivacyTable {
             colluders: None,
             smallest_sum: None,
             group: Vec::new(),
+            shows: Vec::new(),
             fewest_authors: None,
             release: None,
             unit: None,
@@ -94,6 +96,7 @@ impl PrivacyTable {
             Mode::Masked => Privacy::Masked(self.masked(&of.members)),
             Mode::MaskedNoised => Privacy::Masked(Masked {
                 colluders: self.colluders_of(of.members.len()),
+                shows: Vec::new(),
                 smallest_sum: self.fewest_authors.unwrap_or(of.min_contributions),
                 sums: Sums::Noised(self.noise(of.rounds)?),
             }),
@@ -163,6 +166,9 @@ impl PrivacyTable {
         };
         Masked {
             colluders: self.colluders_of(silos.len()),
+            shows: BTreeSet::from_iter(self.shows.clone())
+                .into_iter()
+                .collect(),
             smallest_sum: self.smallest_sum.unwrap_or(SMALLEST_SUM),
             sums: Sums::Groups(groups.into_iter().map(group).collect()),
         }
@@ -247,6 +253,12 @@ fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
         (
             "privacy.group",
             !table.group.is_empty(),
+            clear || noised,
+            without_noise,
+        ),
+        (
+            "privacy.shows",
+            !table.shows.is_empty(),
             clear || noised,
             without_noise,
         ),

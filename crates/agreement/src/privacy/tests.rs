@@ -104,6 +104,7 @@ fn a_masked_agreement_has_the_defaults_of_its_members_and_is_written_with_its_gr
     authors.sort();
     let expected = Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(vec![Group { authors }]),
     };

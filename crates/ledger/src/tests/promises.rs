@@ -231,6 +231,7 @@ fn a_contribution_costs_what_the_agreement_says_of_noise() {
     let privacy = |fewest| {
         Privacy::Masked(Masked {
             colluders: 3,
+            shows: Vec::new(),
             smallest_sum: fewest,
             sums: Sums::Noised(Noise {
                 release: Release::Steps,

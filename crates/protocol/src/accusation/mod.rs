@@ -16,6 +16,7 @@ use crate::format::Formats;
 use crate::frame::Frame;
 use crate::hash::Hash;
 use crate::identity::{SignatureClaim, Verifier};
+use crate::message::Message;
 use crate::mutation::{Mutation, broken};
 use crate::roster::MemberIndex;
 use crate::verify::Known;
@@ -176,8 +177,37 @@ pub fn contradiction<'a>(
     verifier: &dyn Verifier,
     frames: [&[u8]; 2],
 ) -> Result<(&'a Epoch, Evidence), Unproven> {
-    let frames = frames.map(Frame::from);
-    let mut claims = Vec::with_capacity(2);
+    let (epoch, messages) = signed(epochs, verifier, &frames)?;
+    let (one, other) = (&messages[0], &messages[1]);
+    if one.sender != other.sender {
+        return Err(Unproven::Senders(one.sender, other.sender));
+    }
+    let evidence = Evidence::of(one, other).ok_or(Unproven::NoConflict)?;
+    Ok((epoch, evidence))
+}
+
+/// What a member of these epochs said in a sealed message, and in which of them.
+///
+/// # Errors
+/// [`Unproven`]: nobody of them signed it.
+pub fn statement<'a>(
+    epochs: &'a [Epoch],
+    verifier: &dyn Verifier,
+    frame: &[u8],
+) -> Result<(&'a Epoch, Message), Unproven> {
+    let (epoch, mut messages) = signed(epochs, verifier, &[frame])?;
+    let message = messages.pop().ok_or(Unproven::Unsigned(1))?;
+    Ok((epoch, message))
+}
+
+/// The messages in these sealed ones, which members of one epoch signed.
+fn signed<'a>(
+    epochs: &'a [Epoch],
+    verifier: &dyn Verifier,
+    frames: &[&[u8]],
+) -> Result<(&'a Epoch, Vec<Message>), Unproven> {
+    let frames: Vec<_> = frames.iter().map(|frame| Frame::from(*frame)).collect();
+    let mut claims = Vec::with_capacity(frames.len());
     for (at, frame) in frames.iter().enumerate() {
         let nth = at + 1;
         let (Some(claimed), Some(header)) = (frame.claimed(), frame.header()) else {
@@ -189,13 +219,15 @@ pub fn contradiction<'a>(
         }
         claims.push((claimed, header));
     }
-    let [first, second] = [claims[0].1.epoch, claims[1].1.epoch];
-    if first != second && !broken(Mutation::EvidenceOfTwoEpochs) {
+    let first = claims.first().map(|(_, header)| header.epoch);
+    let first = first.ok_or(Unproven::Unsigned(1))?;
+    let other = claims.iter().any(|(_, header)| header.epoch != first);
+    if other && !broken(Mutation::EvidenceOfTwoEpochs) {
         return Err(Unproven::Epochs);
     }
     let epoch = epochs.iter().find(|epoch| epoch.id == first);
     let epoch = epoch.ok_or(Unproven::Unknown(first))?;
-    let mut messages = Vec::with_capacity(2);
+    let mut messages = Vec::with_capacity(frames.len());
     for (at, ((claimed, header), frame)) in claims.into_iter().zip(&frames).enumerate() {
         let nth = at + 1;
         let (member, statement, signature) = claimed;
@@ -220,12 +252,7 @@ pub fn contradiction<'a>(
         })?;
         messages.push(message);
     }
-    let (one, other) = (&messages[0], &messages[1]);
-    if one.sender != other.sender {
-        return Err(Unproven::Senders(one.sender, other.sender));
-    }
-    let evidence = Evidence::of(one, other).ok_or(Unproven::NoConflict)?;
-    Ok((epoch, evidence))
+    Ok((epoch, messages))
 }
 
 #[cfg(test)]

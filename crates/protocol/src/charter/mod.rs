@@ -103,6 +103,12 @@ pub enum CharterError {
         /// The fewest that a group may have.
         fewest: usize,
     },
+    /// Institutions whose updates become visible, out of order, or where noise covers them.
+    #[error(
+        "the institutions whose updates become visible must be named once and in ascending order, and only \
+         in masked rounds without noise"
+    )]
+    Shows,
     /// Noised sums of members of whom one has not said how many rows it has at most.
     #[error(
         "{0} declares no `rows`: in masked and noised rounds every member does, because sums are divided by the \

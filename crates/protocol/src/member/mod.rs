@@ -245,6 +245,7 @@ impl Member {
             }
             Input::Resume => self.config.paused = false,
             Input::Recover { lost, abandon } => self.recovering().recover(lost, abandon),
+            Input::GiveUp { round } => self.recovering().give_up(round),
             Input::KeyElsewhere => self.own_key().elsewhere(),
             Input::Up { peer, round_trip } => self.peer_up(peer, round_trip),
             Input::Down { peer } => self.peer_down(peer),

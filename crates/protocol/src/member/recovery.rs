@@ -40,6 +40,8 @@ pub(super) struct Recovering<'a> {
     out: &'a mut Outbox,
     chain: &'a Chain,
     adoption: &'a Adoption,
+    /// Since when the sums of a final masked round are being opened here.
+    open: Option<Time>,
     view: &'a mut View,
     lead: &'a mut Option<Lead>,
     recoveries: &'a mut Recoveries,
@@ -54,6 +56,7 @@ impl Member {
             out: &mut self.out,
             chain: &self.chain,
             adoption: &self.adoption,
+            open: self.settlement.open_since(),
             view: &mut self.view,
             lead: &mut self.lead,
             recoveries: &mut self.recoveries,
@@ -72,9 +75,37 @@ impl Recovering<'_> {
                 Ok(())
             }
         });
-        if let Err(why) = checked {
-            return self.out.refuse(self.config.me, 0, why.into());
+        match checked {
+            Ok(()) if !lost.is_empty() => self.want(lost, abandon),
+            Ok(()) => self
+                .out
+                .refuse(self.config.me, 0, self.nothing_lost().into()),
+            Err(why) => self.out.refuse(self.config.me, 0, why.into()),
         }
+    }
+
+    /// This member's institution gives a final round up whose outcome nobody certifies.
+    pub(super) fn give_up(&mut self, round: u64) {
+        let possible = Recovery::is_possible(&self.config.epoch, &[]);
+        let open = self.chain.unsettled();
+        let open = open.is_some_and(|(_, masked)| masked.round == round);
+        match possible {
+            Err(why) => self.out.refuse(self.config.me, 0, why.into()),
+            Ok(()) if open || self.is_asked_to_give_up() => self.want(Lost::new(), false),
+            Ok(()) => {
+                let why = ChangeError::from(RecoveryError::NothingOpen);
+                self.out.refuse(self.config.me, 0, why.into());
+            }
+        }
+    }
+
+    /// Nobody is named as lost.
+    fn nothing_lost(&self) -> ChangeError {
+        let members = self.config.epoch.roster.len();
+        RecoveryError::Lost { members }.into()
+    }
+
+    fn want(&mut self, lost: Lost, abandon: bool) {
         let recoveries = &mut self.recoveries;
         recoveries.abandon = abandon;
         // What was reported before is news to whoever asks again.
@@ -89,9 +120,38 @@ impl Recovering<'_> {
         }
     }
 
+    /// Whether another member has signed to give a final round up, without anybody being lost.
+    fn is_asked_to_give_up(&self) -> bool {
+        let mut heard = self.recoveries.heard.values();
+        heard.any(|(standing, _)| standing.lost.is_empty())
+    }
+
+    /// Whether to wait before a round is given up: the outcome may still be certified within patience.
+    /// Once it is, and nobody else has given the round up, there is nothing to sign.
+    fn may_still_be_certified(&mut self) -> bool {
+        if self.is_asked_to_give_up() {
+            return false;
+        }
+        if self.chain.settled() {
+            self.recoveries.wanted = None;
+            let why = ChangeError::from(RecoveryError::NothingOpen);
+            self.out.refuse(self.config.me, 0, why.into());
+            return true;
+        }
+        let since = self.open.unwrap_or(self.now);
+        self.now < since + self.config.epoch.patience()
+    }
+
     /// Signs what the institution wants: at first as soon as everything final is adopted or cannot be,
     /// later as soon as this member is free of what it has confirmed.
     pub(super) fn sign_standing(&mut self) {
+        let Some(wanted) = &self.recoveries.wanted else {
+            return;
+        };
+        let gives_up = wanted.lost.is_empty() && self.recoveries.own.is_none();
+        if gives_up && self.may_still_be_certified() {
+            return;
+        }
         let Some(wanted) = &self.recoveries.wanted else {
             return;
         };
@@ -496,6 +556,7 @@ pub(super) fn still_handles(input: &Input) -> bool {
         | Input::Up { .. }
         | Input::Down { .. }
         | Input::Recover { .. }
+        | Input::GiveUp { .. }
         | Input::Time => true,
         _ => false,
     }

@@ -51,7 +51,7 @@ impl Member {
                 Record::Confirmed(_) if self.config.broken(Mutation::ConfirmationForgotten) => {}
                 Record::Confirmed(confirmed) => self.recoveries.restore_confirmed(*confirmed),
                 Record::Circle(_) if self.config.broken(Mutation::CircleForgotten) => {}
-                Record::Circle(circle) => self.circle = Some(circle),
+                Record::Circle(circle) => self.circle = Some(circle).filter(|of| !of.0.is_empty()),
                 Record::Outdated(what) => self.own_key().stop_signing(what),
             }
         }

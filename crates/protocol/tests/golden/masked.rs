@@ -62,6 +62,7 @@ fn masking(epoch: &Epoch) -> Amendment {
     let authors = authors.collect();
     amendment.charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(vec![Group { authors }]),
     });
@@ -76,6 +77,7 @@ fn noising(epoch: &Epoch) -> Amendment {
     }
     amendment.charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Noised(Noise {
             release: Release::Steps,

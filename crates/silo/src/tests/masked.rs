@@ -31,6 +31,7 @@ fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
     move |charter| {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
+            shows: Vec::new(),
             smallest_sum: 3,
             sums: Sums::Groups(groups.iter().map(named).collect()),
         });

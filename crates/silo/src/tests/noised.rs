@@ -17,6 +17,7 @@ pub(super) fn noised(rows: Option<u64>, fewest: u16) -> Arc<Epoch> {
     epoch_declaring(4, ROUNDS, rows, |charter| {
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
+            shows: Vec::new(),
             smallest_sum: fewest,
             sums: Sums::Noised(Noise {
                 release: Release::Steps,

@@ -225,8 +225,8 @@ impl Simulator<'_> {
         let words: Vec<_> = opened.flat_map(|sum| sum.to_le_bytes()).collect();
         let round = of.round.round.to_le_bytes();
         let mut outcome = Hash::labelled("outcome", &[&of.round.state.0, &round, &words]);
-        if self.options.strange_machine == Some(at) {
-            outcome = Hash::labelled("strange", &[&outcome.0]);
+        if at < self.options.strange_machines && self.nodes[at].epoch == 0 {
+            outcome = Hash::labelled("strange", &[&outcome.0, &[at as u8]]);
         } else {
             self.count_void(at, &list, outcome, &sums);
         }
@@ -338,7 +338,8 @@ impl Simulator<'_> {
     /// L5: once links are good, a final block's outcome is certified within patience.
     pub(super) fn check_settling(&self) -> Result<(), FailureKind> {
         // Who has signed a standing does nothing more in its epoch: the recovery goes on without the outcome.
-        let promised = self.options.faults.beyond == 0 && !self.options.recoveries;
+        let ended = self.options.recoveries || self.options.gives_up;
+        let promised = self.options.faults.beyond == 0 && !ended;
         let Some(healed) = self.healed.filter(|_| promised) else {
             return Ok(());
         };

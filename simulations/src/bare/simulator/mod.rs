@@ -29,6 +29,7 @@ use super::{BareOptions, Ended, FailureKind};
 
 mod deaths;
 mod epochs;
+mod give_up;
 mod lost_journals;
 mod masked;
 mod members;
@@ -175,6 +176,8 @@ enum BareEvent {
     Vanish(usize),
     /// A node that stopped is back.
     Return(usize),
+    /// An institution looks whether its node has a round that it gives up.
+    GiveUp(usize),
     /// An institution wants to go on without these nodes. `abandon`: also if its node has confirmed to go
     /// on with some of them.
     Recover {
@@ -301,6 +304,9 @@ impl<'a> Simulator<'a> {
         if options.recoveries {
             simulator.plan_recovery();
         }
+        if options.gives_up {
+            simulator.plan_give_up();
+        }
         let mut changes = Random::new(seed, "changes");
         for which in 0..options.changes {
             let time = options.faults.until.mul_f64(changes.uniform());
@@ -393,6 +399,7 @@ impl<'a> Simulator<'a> {
                 lost,
                 abandon,
             } => self.told_to_recover(node, lost, abandon),
+            BareEvent::GiveUp(node) => self.told_to_give_up(node),
         }
     }
 
@@ -464,6 +471,7 @@ impl<'a> Simulator<'a> {
 fn noised(smallest_sum: u16, colluders: usize) -> Privacy {
     Privacy::Masked(Masked {
         colluders: colluders as u16,
+        shows: Vec::new(),
         smallest_sum,
         sums: Sums::Noised(Noise {
             release: Release::Steps,
@@ -485,6 +493,7 @@ fn privacy_of(groups: &[Vec<usize>], colluders: usize) -> Privacy {
     };
     Privacy::Masked(Masked {
         colluders: colluders as u16,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(groups.iter().map(group).collect()),
     })

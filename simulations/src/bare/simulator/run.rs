@@ -106,7 +106,8 @@ impl Simulator<'_> {
             })
             .collect();
         let epochs: Vec<_> = self.epochs.iter().map(|run| &*run.epoch).collect();
-        ending::check(&epochs, &chains, self.options.recoveries).map_err(FailureKind::Chains)
+        let ended = self.options.recoveries || self.options.gives_up;
+        ending::check(&epochs, &chains, ended).map_err(FailureKind::Chains)
     }
 
     /// Whether progress takes longer after the faults ended than L1 allows: 2f + 4 views of the

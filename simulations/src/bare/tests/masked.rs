@@ -144,8 +144,51 @@ fn masked_rounds_are_safe_without_members_that_die_at_any_moment() {
 #[test]
 fn a_machine_that_computes_other_outcomes_follows_the_others() {
     let mut options = masked(4, Faults::none());
-    options.strange_machine = Some(2);
+    options.strange_machines = 1;
     run_all(&options, seeds(10));
+}
+
+/// Two of four machines compute other outcomes, so nobody ever has one, until all institutions give the round
+/// up: it is done again from the same state.
+#[test]
+fn a_round_that_no_quorum_can_certify_is_given_up_and_done_again() {
+    for (members, strange) in [(4, 2), (7, 3)] {
+        let mut options = masked(members, Faults::none());
+        options.strange_machines = strange;
+        let stuck = run(0, &options).unwrap_err();
+        assert!(
+            matches!(
+                stuck.kind,
+                FailureKind::NotLive { .. } | FailureKind::Masks(_)
+            ),
+            "{stuck}"
+        );
+        options.gives_up = true;
+        for ended in run_all(&options, seeds(10)) {
+            assert_eq!((ended.epochs, ended.stalled), (2, None), "{ended:?}");
+        }
+    }
+}
+
+/// Institutions are impatient: they give up whatever round is open at their nodes, while one machine computes
+/// other outcomes, members crash, and messages are lost. Who has adopted the outcome signs too, and then all
+/// go on from it.
+#[test]
+fn rounds_that_are_given_up_too_early_are_safe() {
+    let mut given_up = 0;
+    for (members, strange) in [(4, 1), (4, 2), (7, 2), (7, 3)] {
+        // Whoever dies for good would have to be named as lost.
+        let faults = Faults {
+            deaths: Deaths::None,
+            ..without_byzantine()
+        };
+        let mut options = masked(members, faults);
+        options.strange_machines = strange;
+        options.gives_up = true;
+        let ended = run_all(&options, seeds(20));
+        given_up += ended.iter().filter(|run| run.epochs > 1).count();
+    }
+    assert!(given_up > 40, "{given_up}");
 }
 
 /// As many members as an agreement allows pool what they know, in the smallest group that it allows then.
@@ -215,7 +258,7 @@ fn broken_rules_of_masked_rounds_are_detected() {
         assert!(kind.starts_with('P'), "{members}: {kind}");
     }
     let mut strange = masked(4, crashes);
-    strange.strange_machine = Some(1);
+    strange.strange_machines = 1;
     let kind = found(&strange, Mutation::OutcomeWithoutQuorum);
     assert!(!kind.contains("unnoticed"), "{kind}");
 }

@@ -78,6 +78,7 @@ fn a_noised_agreement_has_the_noise_of_its_epsilon_and_is_written_with_z() {
     assert!((noise.z.value() - 23.60).abs() < 0.01, "{noise:?}");
     let expected = Privacy::Masked(Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: charter.min_contributions,
         sums: Sums::Noised(Noise {
             release: Release::Steps,

@@ -30,6 +30,9 @@ pub struct Masked {
     /// Fewest authors of a sum: at least 3; with noise more than `colluders`, because fewer would not add
     /// enough of it. `federation.toml` says `smallest-sum`, and with noise `fewest-authors`.
     pub smallest_sum: u16,
+    /// Names of the institutions, ascending, whose updates an amendment makes visible because it changes
+    /// groups: all concerned have to approve it. Mostly none.
+    pub shows: Vec<String>,
     /// Whose vectors are added up.
     pub sums: Sums,
 }
@@ -125,6 +128,10 @@ impl Masked {
             n,
         )?;
         range("colluders", self.colluders.into(), 1, 2 * quorum - n - 1)?;
+        let ascending = self.shows.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || self.noise().is_some() && !self.shows.is_empty() {
+            return Err(CharterError::Shows);
+        }
         match &self.sums {
             Sums::Groups(groups) => {
                 range("smallest-sum", self.smallest_sum.into(), 3, n)?;
@@ -305,6 +312,30 @@ pub fn threshold(roster: &Roster, ready: usize) -> usize {
     (ready + roster.quorum()).saturating_sub(roster.len())
 }
 
+impl Group {
+    /// Its authors, with weights without a common divisor.
+    pub(crate) fn circle(&self) -> Circle {
+        Circle::of(
+            self.authors
+                .iter()
+                .map(|(name, weight)| (name.as_str(), *weight)),
+        )
+    }
+}
+
+impl Circle {
+    /// Of these institutions with these weights.
+    fn of<'a>(authors: impl Iterator<Item = (&'a str, u64)> + Clone) -> Self {
+        let divisor = authors
+            .clone()
+            .fold(0, |divisor, (_, weight)| gcd(weight, divisor));
+        let named = authors.map(|(name, weight)| (name.to_owned(), weight / divisor.max(1)));
+        let mut named: Vec<_> = named.collect();
+        named.sort();
+        Self(named)
+    }
+}
+
 impl Sum {
     /// Whether a member is one of its authors.
     pub fn has(&self, member: MemberIndex) -> bool {
@@ -313,17 +344,8 @@ impl Sum {
 
     /// Authors of the sum by name.
     pub(crate) fn circle(&self, roster: &Roster) -> Circle {
-        let divisor = self
-            .authors
-            .iter()
-            .fold(0, |divisor, (_, weight)| gcd(*weight, divisor));
-        let named = self
-            .authors
-            .iter()
-            .map(|(author, weight)| (roster.name(*author).to_owned(), weight / divisor.max(1)));
-        let mut named: Vec<_> = named.collect();
-        named.sort();
-        Circle(named)
+        let authors = self.authors.iter();
+        Circle::of(authors.map(|(author, weight)| (roster.name(*author), *weight)))
     }
 }
 

@@ -40,6 +40,7 @@ fn charter(n: u8, masked: Masked) -> Charter {
 fn agreed(groups: Vec<Group>) -> Masked {
     Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(groups),
     }
@@ -170,6 +171,7 @@ fn noised(n: u8, smallest_sum: u16, change: impl FnOnce(&mut Noise), silent: usi
     change(&mut noise);
     let masked = Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum,
         sums: Sums::Noised(noise),
     };

@@ -133,7 +133,9 @@ impl Leading<'_> {
             };
             match masks.checks.get(root) {
                 Some(SheetCheck::Held) => held.push(vector.entry(author)),
-                Some(SheetCheck::Refused(reason)) => wrong.push((author, reason.clone())),
+                Some(SheetCheck::Refused(reason)) => {
+                    wrong.push((author, (message.clone(), reason.clone())));
+                }
                 Some(SheetCheck::Running | SheetCheck::Stalled) => {}
                 None => masks.verify(
                     Arc::new(alone(author, vector)),
@@ -160,8 +162,11 @@ impl Leading<'_> {
         };
         let stays: Vec<_> = authors.iter().copied().filter(coming).collect();
         let round = self.round.number;
-        for (author, reason) in wrong {
+        for (author, (vector, reason)) in wrong {
             self.out.refuse(author, round, Refusal::Work(reason));
+            let vector = Box::new(vector);
+            self.out
+                .push(Effect::Report(Report::WrongVector { vector }));
         }
         let has = |author: &MemberIndex| held.iter().any(|entry| entry.member == *author);
         let gone = |author: &MemberIndex| !has(author) && !stays.contains(author);

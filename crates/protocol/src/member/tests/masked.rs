@@ -19,6 +19,7 @@ pub(super) fn group(members: impl IntoIterator<Item = u16>) -> Group {
 pub(super) fn mask(charter: &mut Charter, n: u16, groups: Vec<Group>) {
     charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Groups(groups),
     });

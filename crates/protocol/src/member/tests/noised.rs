@@ -12,6 +12,7 @@ use crate::roster::quorum;
 fn noise(charter: &mut Charter, n: u16, fewest: u16) {
     charter.privacy = Privacy::Masked(Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: fewest,
         sums: Sums::Noised(Noise {
             release: Release::Steps,

@@ -11,7 +11,7 @@ use crate::effects::{FinalMasked, WorkError};
 use crate::message::{Content, MaskedRound, Proposal, Unmasking};
 
 /// The round of all members is final in view 1.
-fn final_round(n: u16) -> (One, Hash) {
+pub(super) fn final_round(n: u16) -> (One, Hash) {
     let mut one = signed(n);
     let proposal = proposal(&one, |_| {});
     one.propose(1, &proposal);
@@ -272,7 +272,7 @@ fn a_lead_waits_for_the_outcome_and_a_proposal_before_it_is_known_waits() {
 }
 
 /// A member of n that knows the outcome of the final round.
-fn settled(n: u16) -> (One, Hash, Hash) {
+pub(super) fn settled(n: u16) -> (One, Hash, Hash) {
     let (mut one, block) = final_round(n);
     let outcome = outcome(&of(&one, block));
     let verdict = Verdict::Outcome { block, outcome };

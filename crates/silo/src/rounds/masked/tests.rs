@@ -25,6 +25,7 @@ fn epoch() -> Arc<Epoch> {
         let authors = (0..4).map(|i| (format!("silo {i}"), 1)).collect();
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
+            shows: Vec::new(),
             smallest_sum: 3,
             sums: Sums::Groups(vec![Group { authors }]),
         });

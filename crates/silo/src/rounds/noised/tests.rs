@@ -18,6 +18,7 @@ const CLIP: f64 = 8.0;
 pub(crate) fn noise(z: f64) -> Masked {
     Masked {
         colluders: 1,
+        shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Noised(AgreedNoise {
             release: Release::Steps,
