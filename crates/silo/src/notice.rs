@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use methods::{Params, State};
 use protocol::{Hash, MemberIndex, Report, Time};
 
@@ -61,6 +62,14 @@ pub enum Notice {
         group: u16,
         /// The reason.
         why: VoidSum,
+    },
+    /// The transcript of a single masked vector is wrong: a lead checks it before it makes a sheet. The
+    /// [`Report::WrongVector`] with the signed vector follows.
+    WrongTranscript {
+        /// The list that the vector was masked for, as a blob.
+        list: Bytes,
+        /// The transcript.
+        transcript: Bytes,
     },
     /// Messages were lost because the queue to the network was full. The protocol sends them again.
     Lost {

@@ -1,11 +1,13 @@
 //! The lines about masked rounds.
 
+use protocol::message::Message;
 use protocol::privacy::Circle;
 use protocol::{Hash, Report, Time};
 use silo::Notice;
 
 use super::News;
 use crate::events::NodeEvent;
+use crate::verify::EvidenceFile;
 
 impl News {
     /// Prints a report of a masked round; any other is not for the operator.
@@ -31,6 +33,7 @@ impl News {
                 let round = *round;
                 self.print(at, NodeEvent::GroupsIncomplete { round, missing }, line);
             }
+            Report::WrongVector { vector } => self.wrong_vector(at, vector),
             Report::OtherCircle { before, now } => self.other_sum(at, before, now),
             Report::OtherOutcome {
                 round,
@@ -38,6 +41,19 @@ impl News {
                 certified,
             } => self.other_outcome(at, *round, (*computed, *certified)),
             _ => {}
+        }
+    }
+
+    /// Keeps the evidence of a wrong transcript. Where the vector is wrong in another way, its author was named
+    /// when it was refused, and nothing proves it to others.
+    fn wrong_vector(&mut self, at: Time, vector: &Message) {
+        let Some((list, transcript)) = self.wrong.take() else {
+            return;
+        };
+        let blobs = (&list[..], &transcript[..]);
+        let found = EvidenceFile::of_transcript(&self.lineage, &self.epoch, vector, blobs);
+        if let Some(file) = found {
+            self.broke(at, vector.sender, file);
         }
     }
 

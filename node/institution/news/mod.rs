@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use methods::{Params, Split};
 use protocol::accusation::Lineage;
 use protocol::{Epoch, Hash, MemberIndex, Time};
@@ -55,6 +56,8 @@ pub(super) struct News {
     /// Rounds that are final and not adopted yet.
     finals: Vec<Finality>,
     warnings: BTreeSet<(MemberIndex, String)>,
+    /// The list and the transcript that were found wrong last, until it is known whose they are.
+    wrong: Option<(Bytes, Bytes)>,
 }
 
 /// A round that became final.
@@ -90,6 +93,7 @@ impl News {
             loss: None,
             finals: Vec::new(),
             warnings: BTreeSet::new(),
+            wrong: None,
         }
     }
 
@@ -133,6 +137,9 @@ impl News {
                 self.print(at, NodeEvent::Lost { messages }, String::new());
             }
             Notice::Clipped { .. } | Notice::VoidSum { .. } => self.masked_notice(at, notice),
+            Notice::WrongTranscript { list, transcript } => {
+                self.wrong = Some((list.clone(), transcript.clone()));
+            }
             // Printed by `waiting` for as long as it lasts.
             Notice::Listening => {}
             Notice::Missing(gone) => {

@@ -225,9 +225,15 @@ impl News {
 
     /// Keeps the evidence against a member that broke the rules, and prints where it is.
     fn fault(&self, at: Time, evidence: &Evidence) {
-        let (member, charge) = (self.named(evidence.member), evidence.charge());
-        let kept = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
-        let kept = kept.keep(&self.state);
+        let file = EvidenceFile::of(&self.lineage, &self.epoch, evidence);
+        self.broke(at, evidence.member, file);
+    }
+
+    /// Keeps evidence against a member, and says so.
+    pub(super) fn broke(&self, at: Time, member: MemberIndex, file: EvidenceFile) {
+        let member = self.named(member);
+        let kept = file.keep(&self.state);
+        let charge = file.charge;
         let kept = kept.map_err(|why| tracing::warn!("evidence is not kept: {why}"));
         let kept = kept.ok().map(|path| path.display().to_string());
         let proof = match &kept {
@@ -237,7 +243,7 @@ impl News {
         let line = format!("{member} broke the rules: {charge}{proof}");
         let event = NodeEvent::Fault {
             member,
-            charge: charge.to_string(),
+            charge,
             evidence: kept,
         };
         self.print(at, event, line);

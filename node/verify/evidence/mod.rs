@@ -7,6 +7,8 @@
 //! messages. So anybody who knows the federation's id can check it, also against a member that was
 //! admitted after the agreement that they have at hand.
 
+mod transcript;
+
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER_PERMISSIVE;
@@ -15,17 +17,21 @@ use protocol::envelope;
 use protocol::evidence::{Evidence, Signed};
 use protocol::identity::{Strict, VerifyingKey};
 use protocol::message::Message;
-use protocol::{Epoch, Hash};
+use protocol::{Epoch, Hash, MemberIndex};
 use serde::{Deserialize, Serialize};
 use task::file;
 
 use crate::store::{self, StoreOpenError};
 use formatting::numbers::plain;
 
+pub use transcript::TranscriptBlobs;
+
 /// The folder of evidence in a node's state folder.
 pub const EVIDENCE: &str = "evidence";
 /// The format that is written and read.
 const FORMAT: &str = "rota evidence 2";
+/// The format of evidence of a single message with blobs that it names.
+const FORMAT_OF_ONE: &str = "rota evidence 3";
 /// Most bytes of a file. It holds two messages and the agreements before them in hexadecimal.
 const LIMIT: u64 = 1 << 30;
 
@@ -47,8 +53,11 @@ pub struct EvidenceFile {
     pub charge: String,
     /// What the member did, in a few words without blanks.
     pub kind: String,
-    /// The two messages, as they were sent, in hexadecimal.
-    pub messages: [String; 2],
+    /// The two messages, or the one, as they were sent, in hexadecimal.
+    pub messages: Vec<String>,
+    /// What the one message names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<TranscriptBlobs>,
     /// The format and the genesis of the federation, whose hash is its id, in hexadecimal.
     pub genesis: String,
     /// The proofs of all changes of the agreement up to that epoch, oldest first, in hexadecimal.
@@ -85,6 +94,9 @@ pub struct EvidenceProof {
     pub charge: String,
     /// Whether the federation is that of an agreement at hand.
     pub by_agreement: bool,
+    /// Whether one message proves it, with what it names.
+    #[serde(skip)]
+    pub by_one: bool,
 }
 
 /// Why a file proves nothing.
@@ -116,6 +128,17 @@ pub enum EvidenceFileError {
     },
 }
 
+impl Accused {
+    fn of(epoch: &Epoch, member: MemberIndex) -> Self {
+        let key = epoch.roster.key(member).map(VerifyingKey::public);
+        Self {
+            name: epoch.roster.name(member).to_owned(),
+            position: member.0,
+            key: key.map(|key| format!("{key}")).unwrap_or_default(),
+        }
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     HEXLOWER_PERMISSIVE.encode(bytes)
 }
@@ -139,20 +162,28 @@ impl EvidenceFile {
             };
             hex(&envelope::reseal(epoch, &message))
         };
-        let key = epoch.roster.key(member).map(VerifyingKey::public);
+        let messages = vec![frame(&evidence.first), frame(&evidence.second)];
+        let charge = (evidence.charge(), evidence.kind());
+        Self::new(lineage, epoch, member, charge, messages)
+    }
+
+    fn new(
+        lineage: &Lineage,
+        epoch: &Epoch,
+        member: MemberIndex,
+        (charge, kind): (String, &str),
+        messages: Vec<String>,
+    ) -> Self {
         Self {
             format: FORMAT.into(),
             federation_name: epoch.charter.name.clone(),
             federation: format!("{:#}", epoch.federation),
-            member: Accused {
-                name: epoch.roster.name(member).into(),
-                position: member.0,
-                key: key.map(|key| format!("{key}")).unwrap_or_default(),
-            },
+            member: Accused::of(epoch, member),
             epoch: epoch.number,
-            charge: evidence.charge(),
-            kind: evidence.kind().into(),
-            messages: [frame(&evidence.first), frame(&evidence.second)],
+            charge,
+            kind: kind.into(),
+            messages,
+            transcript: None,
             genesis: hex(&lineage.genesis),
             changes: lineage.passages.iter().map(|bytes| hex(bytes)).collect(),
         }
@@ -198,7 +229,7 @@ impl EvidenceFile {
         let value: serde_json::Value =
             serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
         match &value["format"] {
-            serde_json::Value::String(format) if format == FORMAT => {}
+            serde_json::Value::String(format) if [FORMAT, FORMAT_OF_ONE].contains(&&**format) => {}
             serde_json::Value::String(other) => {
                 return Err(malformed(format!(
                     "expected the format {FORMAT:?}, found {other:?}"
@@ -236,10 +267,9 @@ impl EvidenceFile {
                 .map(|bytes| bytes.map(Into::into))
                 .collect::<Result<_, _>>()?,
         };
-        let frames = [
-            bytes("message 1", &self.messages[0])?,
-            bytes("message 2", &self.messages[1])?,
-        ];
+        let frames = self.messages.iter().enumerate();
+        let frames = frames.map(|(at, text)| bytes(&format!("message {}", at + 1), text));
+        let frames: Vec<_> = frames.collect::<Result<_, _>>()?;
         let epochs = lineage.epochs(&Strict).map_err(|why| why.to_string())?;
         let federation = self.federation()?;
         let first = epochs[0].federation;
@@ -255,17 +285,16 @@ impl EvidenceFile {
                 "it is about the federation {federation}, and the agreement is that of {agreed}"
             ));
         }
-        let both = [&frames[0][..], &frames[1][..]];
-        let (epoch, evidence) =
-            contradiction(&epochs, &Strict, both).map_err(|why| why.to_string())?;
-        let sender = evidence.member;
-        let key = epoch.roster.key(sender).map(VerifyingKey::public);
-        let key = key.map(|key| format!("{key}")).unwrap_or_default();
-        let member = Accused {
-            name: epoch.roster.name(sender).to_owned(),
-            position: sender.0,
-            key,
+        let (epoch, sender, charge) = match (&frames[..], &self.transcript) {
+            ([first, second], None) => {
+                let proven = contradiction(&epochs, &Strict, [first, second]);
+                let (epoch, evidence) = proven.map_err(|why| why.to_string())?;
+                (epoch, evidence.member, evidence.charge())
+            }
+            ([only], Some(blobs)) => blobs.charge(&epochs, only)?,
+            _ => return Err("it has neither two messages, nor one with what it names".into()),
         };
+        let member = Accused::of(epoch, sender);
         if self.member != member {
             return Err(format!(
                 "it accuses {} with the key {}, and its messages are of {} with the key {}",
@@ -281,8 +310,9 @@ impl EvidenceFile {
             member: member.name,
             key: member.key,
             epoch: epoch.number,
-            charge: evidence.charge(),
+            charge,
             by_agreement: agreed.is_some(),
+            by_one: self.transcript.is_some(),
         })
     }
 
@@ -305,6 +335,7 @@ impl EvidenceProof {
             epoch,
             charge,
             by_agreement,
+            by_one,
         } = self;
         let after = match epoch {
             0 => String::new(),
@@ -319,10 +350,18 @@ impl EvidenceProof {
                  with --federation, or compare its whole id, {federation}."
             )
         };
+        let signed =
+            format!("signed with {key}, the key of {member} in the agreement that was in force,");
+        let proof = if *by_one {
+            format!(
+                "The message that names the transcript is {signed} and no member that follows the rules sends it"
+            )
+        } else {
+            format!("Both messages are {signed} and no member that follows the rules signs both")
+        };
         format!(
             "{member} broke the rules of the federation {federation_name} ({federation:.16}){after}: {charge}. \
-             Both messages are signed with {key}, the key of {member} in the agreement that was in force, \
-             and no member that follows the rules signs both. {which}"
+             {proof}. {which}"
         )
     }
 }

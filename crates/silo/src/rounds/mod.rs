@@ -18,7 +18,7 @@ pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
 pub use score::score;
 
-pub use masked::read_unmaskings;
+pub use masked::{read_unmaskings, wrong_transcript};
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{

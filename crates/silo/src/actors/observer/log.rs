@@ -34,6 +34,9 @@ pub(super) fn log(notice: &Notice, round: &mut u64, view: &mut u64) {
                 view, coordinates, "numbers of the own model were clipped to be masked"
             );
         }
+        Notice::WrongTranscript { .. } => {
+            warn!(round, view, "the transcript of a masked vector is wrong");
+        }
         Notice::VoidSum { round, group, why } => {
             warn!(
                 round,
@@ -165,6 +168,9 @@ fn log_masked(report: &Report, at_round: u64, at_view: u64) {
         Report::GroupsIncomplete { round, members } => {
             warn!(round, ?members, "no group is complete");
         }
+        Report::WrongVector { vector } => {
+            warn!(round = vector.round, by = ?vector.sender, "a masked vector is wrong");
+        }
         Report::OtherCircle { before, now } => {
             warn!(round = at_round, ?before, ?now, "a sum is not answered");
         }
@@ -270,6 +276,7 @@ fn log_standing(report: &Report, at_round: u64, at_view: u64) {
         | Report::OtherOutcome { .. }
         | Report::GroupsIncomplete { .. }
         | Report::OtherCircle { .. }
+        | Report::WrongVector { .. }
         | Report::Amendment { .. }
         | Report::Recovery { .. }
         | Report::RecoveryHeld { .. }

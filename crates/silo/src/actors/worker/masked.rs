@@ -7,7 +7,7 @@ use actix::{Context, Recipient};
 use bytes::Bytes;
 use privacy::masks::Secret;
 use privacy::noise::Seed;
-use protocol::message::{Blob, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
+use protocol::message::{Blob, ListDocument, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
@@ -19,7 +19,7 @@ use crate::record::JournalRecord;
 use crate::rounds::{
     Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedInput,
     PreparedRound, check_keys, check_transcripts, combine, mask, public, read_list, ready, shape,
-    transcript_bytes,
+    transcript_bytes, wrong_transcript,
 };
 use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
@@ -293,7 +293,7 @@ impl WorkerActor {
         let (document, root) = (list.document(&config.member.epoch), sheet.root());
         let whole = Arc::clone(&sheet);
         let job = move || {
-            let ready = ready(&config, &list).map_err(WorkError::Refused)?;
+            let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
             let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
             check_transcripts(&config, &ready, &sheet, blob).map(|_| ())
         };
@@ -306,9 +306,29 @@ impl WorkerActor {
                 let kept = kept.into_iter().filter(|_| whole.entries.len() > 1);
                 worker.store(kept).map_err(|_| WorkError::Unavailable)
             });
+            let notices = match &result {
+                Err(WorkError::Refused(_)) => worker.wrong_transcript(&document, &whole),
+                _ => Vec::new(),
+            };
             let sheet = root;
-            Answer::Verified { sheet, result }.into()
+            WorkResult {
+                notices,
+                ..Answer::Verified { sheet, result }.into()
+            }
         });
+    }
+
+    /// What a lead found of a single vector, with the blobs that prove it to others.
+    fn wrong_transcript(&self, document: &ListDocument, sheet: &MaskedSheet) -> Vec<Notice> {
+        let [entry] = &sheet.entries[..] else {
+            return Vec::new();
+        };
+        let (list, transcript) = (document.blob(), self.blobs.get(&entry.transcript.hash));
+        let epoch = &self.config.member.epoch;
+        let wrong = transcript
+            .filter(|bytes| wrong_transcript(epoch, entry.member, &list, bytes).is_some());
+        let notice = wrong.map(|transcript| Notice::WrongTranscript { list, transcript });
+        notice.into_iter().collect()
     }
 
     /// The list and sheet of a final round, if they are here.

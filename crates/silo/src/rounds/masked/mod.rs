@@ -8,9 +8,9 @@ use privacy::masks::{
     Root, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
-use protocol::privacy::{Masked, Sum};
+use protocol::privacy::{Masked, Sum, threshold};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
-use protocol::{Hash, MemberIndex, codec};
+use protocol::{Epoch, Hash, MemberIndex, codec};
 
 mod prepared;
 
@@ -59,8 +59,8 @@ pub(crate) fn check_keys(keys: &PublicKeys) -> Result<(), String> {
 ///
 /// # Errors
 /// The list cannot be used.
-pub(crate) fn ready(config: &SiloConfig, list: &MaskedList) -> Result<ReadyList, String> {
-    let roster = &config.member.epoch.roster;
+pub(crate) fn ready(epoch: &Epoch, list: &MaskedList) -> Result<ReadyList, String> {
+    let roster = &epoch.roster;
     let listed = list.keys.ready.iter().map(|ready| Listed {
         position: ready.member.0,
         exchange: ready.keys.public.exchange,
@@ -121,7 +121,7 @@ pub(crate) fn mask(
     let sum = own.ok_or("this silo is no author of a sum of the list")?;
     let weight = sum.authors.iter().find(|(by, _)| *by == me);
     let weight = weight.map_or(0, |(_, weight)| *weight);
-    let ready = ready(config, list)?;
+    let ready = ready(&config.member.epoch, list)?;
     let keys = prepared.keys(config)?;
     let transcript = Transcript::deal(&ready, &keys).map_err(|error| error.to_string())?;
     let mask = Mask::derive(&ready, &keys, &authors(&ready, sum)?);
@@ -191,6 +191,22 @@ pub(crate) fn check_transcripts(
     checked.collect()
 }
 
+/// Why a transcript of a member for a list of this epoch is wrong; `None` if it is right, or if that cannot
+/// be told because the list cannot be read.
+pub fn wrong_transcript(
+    epoch: &Epoch,
+    author: MemberIndex,
+    list: &[u8],
+    transcript: &[u8],
+) -> Option<String> {
+    let document = ListDocument::read(list)?;
+    let threshold = threshold(&epoch.roster, document.keys.ready.len());
+    let list = MaskedList::new(document, threshold);
+    let ready = ready(epoch, &list).ok()?;
+    let checked = Transcript::check(&ready, author.0, transcript);
+    checked.err().map(|why| why.to_string())
+}
+
 /// The list of a final round, read from its blob. `None` if the blob is something else.
 pub(crate) fn read_list(blob: &[u8], threshold: usize) -> Option<MaskedList> {
     ListDocument::read(blob).map(|document| MaskedList::new(document, threshold))
@@ -220,7 +236,7 @@ impl OpeningRound {
             |what: &str| WorkError::Refused(format!("what the block names as its {what} is none"));
         let list = read_list(&found(&of.round.list)?, of.threshold).ok_or_else(|| other("list"))?;
         let sheet = MaskedSheet::read(&found(&of.round.sheet)?).ok_or_else(|| other("sheet"))?;
-        let ready = ready(config, &list).map_err(WorkError::Refused)?;
+        let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
         let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
         let transcripts = check_transcripts(config, &ready, &sheet, transcript)?;
         let transcripts = Transcripts::new(&ready, transcripts);
