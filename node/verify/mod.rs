@@ -15,6 +15,8 @@ mod rounds;
 mod state;
 mod words;
 
-pub use evidence::{Accused, EVIDENCE, EvidenceFile, EvidenceFileError, EvidenceProof};
+pub use evidence::{
+    Accused, EVIDENCE, EvidenceFile, EvidenceFileError, EvidenceProof, TranscriptBlobs,
+};
 pub use rounds::NotComputed;
 pub use state::{Verified, VerifyError, verify};

@@ -429,6 +429,7 @@ pub(crate) fn refused(source: TomlText<'_>, error: &CharterError) -> ConfigError
         CharterError::TooFewToMask { .. } => "privacy.mode".into(),
         CharterError::MaskedUnverified(_) => "charter.verification".into(),
         CharterError::Group { .. } | CharterError::TwoGroups(_) => "privacy.group".into(),
+        CharterError::Shows => "privacy.shows".into(),
         CharterError::MaskedFormat(_) => "format".into(),
     };
     ConfigError::At(source.at(source.span(&place), error.to_string()))

@@ -7,12 +7,12 @@ use protocol::{Epochs, MemberIndex, SecretKey};
 use super::*;
 use crate::fixture;
 
-fn key(member: u8) -> SecretKey {
+pub(super) fn key(member: u8) -> SecretKey {
     fixture::key(member + 1)
 }
 
 /// The first epoch of a federation of four, as the only one.
-fn epochs(name: &str) -> Epochs {
+pub(super) fn epochs(name: &str) -> Epochs {
     let charter = protocol::Charter {
         name: name.into(),
         ..fixture::charter()

@@ -80,3 +80,133 @@ fn charge(epoch: &Epoch, of: &Message, list: &[u8], transcript: &[u8]) -> Result
     let why = wrong.ok_or("the transcript in it is right")?;
     Ok(format!("a wrong transcript in round {} ({why})", of.round))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+
+    use privacy::masks::{Listed, MemberKeys, ReadyList, Root, Secret, Transcript};
+    use protocol::Epochs;
+    use protocol::message::{Blob, KeyList, Keys, ListDocument, MaskedVector, PublicKeys, Ready};
+
+    use super::super::tests::{epochs, key};
+    use super::*;
+
+    /// The list of all four members, and the transcript that the last of them deals for it.
+    fn list_and_transcript(epoch: &Epoch) -> (Vec<u8>, Vec<u8>) {
+        let keys = |by: u16| {
+            let secret = Secret::new([by as u8 + 1; 32]);
+            MemberKeys::derive(secret, &epoch.id.0, 1, by).unwrap()
+        };
+        let ready = |by: u16| {
+            let points = keys(by);
+            let public = PublicKeys {
+                exchange: points.public().exchange.bytes(),
+                share: points.public().share.bytes(),
+            };
+            let (member, plan) = (MemberIndex(by), Hash([1; 32]));
+            let of = Keys { plan, public };
+            let body = Body::Keys(of);
+            let (message, _) = envelope::seal(epoch, &key(by as u8), 1, 0, member, body);
+            Ready {
+                member,
+                keys: of,
+                signature: message.signature,
+            }
+        };
+        let document = ListDocument {
+            federation: epoch.federation,
+            epoch: epoch.id,
+            round: 1,
+            plan: Hash([1; 32]),
+            state: Hash([0; 32]),
+            keys: KeyList {
+                ready: (0..4).map(ready).collect(),
+            },
+            sums: Vec::new(),
+        };
+        let listed = document.keys.ready.iter().map(|ready| Listed {
+            position: ready.member.0,
+            exchange: ready.keys.public.exchange,
+            share: ready.keys.public.share,
+        });
+        let listed: Vec<_> = listed.collect();
+        let ready = ReadyList::new(Root(document.root().0), 4, 3, &listed).unwrap();
+        let transcript = Transcript::deal(&ready, &keys(3)).unwrap();
+        (document.blob().to_vec(), transcript)
+    }
+
+    /// The signed vector of the last member that names these blobs.
+    fn vector(epoch: &Epoch, list: &[u8], transcript: &[u8]) -> Message {
+        let blob = |bytes: &[u8]| Blob {
+            hash: Hash::of(bytes),
+            size: bytes.len() as u64,
+        };
+        let of = MaskedVector {
+            list: Hash::of(list),
+            vector: blob(b"numbers"),
+            transcript: blob(transcript),
+        };
+        let body = Body::MaskedVector(of);
+        envelope::seal(epoch, &key(3), 1, 5, MemberIndex(3), body).0
+    }
+
+    fn why(file: &EvidenceFile, of: &Epochs) -> String {
+        let checked = file.check(Path::new("x.json"), Some(&of.now));
+        checked.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_transcript_is_proven_by_the_message_that_names_it_and_a_right_one_is_not() {
+        let of = epochs("north");
+        let (epoch, lineage) = (&of.now, Lineage::of(&of));
+        let (list, right) = list_and_transcript(epoch);
+        let mut wrong = right.clone();
+        *wrong.last_mut().unwrap() ^= 1;
+        let file = |transcript: &[u8]| {
+            let vector = vector(epoch, &list, transcript);
+            EvidenceFile::of_transcript(&lineage, epoch, &vector, (&list, transcript))
+        };
+        assert_eq!(file(&right), None);
+        let found = file(&wrong).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = found.keep(folder.path()).unwrap();
+        let read = EvidenceFile::read(&path).unwrap();
+        assert_eq!(read, found);
+        let said = read.check(&path, Some(epoch)).unwrap().sentence();
+        assert!(said.starts_with("silo 3 broke the rules"), "{said}");
+        assert!(said.contains("a wrong transcript in round 1"), "{said}");
+        assert!(
+            said.contains("no member that follows the rules sends it"),
+            "{said}"
+        );
+        // The right one, another list, another member's message, or none of the blobs.
+        let blobs = |list: &[u8], transcript: &[u8]| TranscriptBlobs {
+            list: hex(list),
+            transcript: hex(transcript),
+        };
+        let with = |transcript| EvidenceFile {
+            transcript,
+            ..found.clone()
+        };
+        let other = why(&with(Some(blobs(&list, &right))), &of);
+        assert!(
+            other.contains("is not the one that its message names"),
+            "{other}"
+        );
+        let (foreign, _) = list_and_transcript(&epochs("south").now);
+        let other = why(&with(Some(blobs(&foreign, &wrong))), &of);
+        assert!(
+            other.contains("is not the one that its message names"),
+            "{other}"
+        );
+        let none = why(&with(None), &of);
+        assert!(none.contains("neither two messages"), "{none}");
+        let mut forged = found.clone();
+        forged.messages = vec![hex(&envelope::reseal(epoch, &vector(epoch, &list, &right)))];
+        forged.transcript = Some(blobs(&list, &right));
+        assert!(why(&forged, &of).contains("the transcript in it is right"));
+    }
+}

@@ -165,7 +165,7 @@ fn a_round_that_no_quorum_can_certify_is_given_up_and_done_again() {
         );
         options.gives_up = true;
         for ended in run_all(&options, seeds(10)) {
-            assert_eq!((ended.epochs, ended.stalled), (2, None), "{ended:?}");
+            assert!(ended.epochs == 2 && ended.stalled.is_none(), "{ended:?}");
         }
     }
 }

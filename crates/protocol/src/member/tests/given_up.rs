@@ -25,9 +25,9 @@ fn a_round_is_given_up_once_it_has_waited_for_patience() {
     assert!(!signs(&early), "{early:?}");
     let beat = one.epoch.beat().as_millis() as u64;
     let patience = one.epoch.patience().as_millis() as u64;
-    let over = one.now.elapsed().as_millis() as u64 + patience;
-    assert!(!signs(&one.pass(over - 2 * beat)));
-    assert!(signs(&one.pass(over + 2 * beat)));
+    let end = one.now.elapsed().as_millis() as u64 + patience;
+    assert!(!signs(&one.pass(end - 2 * beat)));
+    assert!(signs(&one.pass(end + 2 * beat)));
     // All others have to sign the same, and confirm it.
     let standing = Standing {
         number: 1,
