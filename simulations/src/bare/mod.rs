@@ -100,6 +100,8 @@ pub struct BareOptions {
     pub broken_masks: Option<BrokenMasks>,
     /// How every change of the agreement also changes groups, which members must not answer.
     pub regroup: Option<Regroup>,
+    /// Such changes name whose vectors become visible.
+    pub shows: bool,
 }
 
 impl fmt::Debug for BareOptions {
@@ -154,6 +156,7 @@ impl BareOptions {
             journals_vanish: false,
             broken_masks: None,
             regroup: None,
+            shows: false,
         }
     }
 }

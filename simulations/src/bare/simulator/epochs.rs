@@ -325,6 +325,9 @@ impl Simulator<'_> {
             && let Sums::Groups(groups) = &mut masked.sums
         {
             regroup.apply(groups);
+            if let Some(before) = epoch.charter.privacy.masked().filter(|_| self.options.shows) {
+                masked.shows = before.shown_by(masked).into_iter().collect();
+            }
         }
         let f = protocol::roster::faulty(silos.len());
         let charter = protocol::Charter {
