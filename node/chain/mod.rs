@@ -333,11 +333,14 @@ fn void(folder: &Path, outcome: &Hash, epoch: Option<&Epoch>) -> Vec<String> {
     let blob = store::blob(folder, outcome);
     let document = blob.and_then(|blob| Document::read(&blob).ok());
     let note = document.and_then(|document| document.masked);
-    let groups = epoch.and_then(|epoch| Some(epoch.charter.privacy.masked()?.groups()));
+    let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
+    let groups = masked.map(|masked| masked.groups());
+    let noised = masked.is_some_and(|masked| masked.noise().is_some());
     let sums = note.into_iter().flat_map(|note| note.sums);
     let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
     let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {
         Some(group) => format!("{}: {why}", links::group_names(group)),
+        None if noised => format!("all that were ready: {why}"),
         None => format!("group {}: {why}", at + 1),
     };
     void.map(words).collect()

@@ -107,6 +107,11 @@ impl Agreement {
             if seen(change) && !masked {
                 change.weaker = None;
             }
+            if change.key == "rounds" && self.spends_more(other) {
+                change.weaker = Some(
+                    "every round more tells more of each patient: ε and ε_alone of all rounds rise",
+                );
+            }
         }
         changes.sort_by_key(|change| (change.weaker.is_none(), !seen(change)));
         Difference {
@@ -114,6 +119,20 @@ impl Agreement {
             before: MemberCounts::of(self),
             after: MemberCounts::of(other),
         }
+    }
+
+    /// Whether the other agreement has more rounds with noise.
+    fn spends_more(&self, other: &Self) -> bool {
+        let noised = |of: &Self| {
+            of.epoch
+                .charter
+                .privacy
+                .masked()
+                .and_then(|masked| masked.noise())
+                .is_some()
+        };
+        let rounds = |of: &Self| of.epoch.charter.rounds;
+        noised(self) && noised(other) && rounds(other) > rounds(self)
     }
 
     /// What follows from another number of members is no weaker rule.

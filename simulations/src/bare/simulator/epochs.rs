@@ -325,7 +325,12 @@ impl Simulator<'_> {
             && let Sums::Groups(groups) = &mut masked.sums
         {
             regroup.apply(groups);
-            if let Some(before) = epoch.charter.privacy.masked().filter(|_| self.options.shows) {
+            if let Some(before) = epoch
+                .charter
+                .privacy
+                .masked()
+                .filter(|_| self.options.shows)
+            {
                 masked.shows = before.shown_by(masked).into_iter().collect();
             }
         }

@@ -367,7 +367,10 @@ fn a_group_that_changes_with_the_consent_of_all_shows_what_was_said() {
     // Without their consent they answer no such sum.
     let silent = (0..20).filter_map(|seed| run(seed, &options).err());
     for failure in silent {
-        assert!(matches!(failure.kind, FailureKind::NotLive { .. }), "{failure}");
+        assert!(
+            matches!(failure.kind, FailureKind::NotLive { .. }),
+            "{failure}"
+        );
     }
     options.shows = true;
     let shown = violated(&options);

@@ -271,3 +271,24 @@ fn less_noise_is_marked_among_the_changes() {
     assert_eq!(changes(&more, &less), [("privacy.z".to_owned(), true)]);
     assert_eq!(changes(&less, &more), [("privacy.z".to_owned(), false)]);
 }
+
+#[test]
+fn more_rounds_with_noise_are_marked_as_telling_more() {
+    let rounds = |rounds: &str| {
+        read(&[
+            ("privacy.epsilon", ""),
+            ("privacy.z", "20.0"),
+            ("rounds", rounds),
+        ])
+    };
+    let weaker = |from: &str, to: &str| {
+        let difference = rounds(from).difference(&rounds(to));
+        let change = difference
+            .changes
+            .iter()
+            .find(|change| change.key == "rounds");
+        change.unwrap().weaker.is_some()
+    };
+    assert!(weaker("6", "7"));
+    assert!(!weaker("7", "6"));
+}
