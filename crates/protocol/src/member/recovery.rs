@@ -457,7 +457,7 @@ impl Recovering<'_> {
             } else {
                 history.iter().rposition(|(block, _)| {
                     block
-                        .learning()
+                        .round()
                         .is_some_and(|of| of.round == point.after.round)
                 })?
             };

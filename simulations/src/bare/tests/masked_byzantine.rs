@@ -124,10 +124,14 @@ fn wrong_streams_make_void_sums_and_three_in_a_row_suspend_the_group() {
     for run in &alive {
         // The groups of the authors that spoil sums.
         let groups = if some_group_honest(run) { 1 } else { 2 };
-        assert_eq!((run.suspended, run.void), (groups, 3 * groups), "{run:?}");
+        // A group that sat out some of the rounds had fewer sums.
+        assert!(run.void <= 3 * groups, "{run:?}");
+        assert_eq!(run.suspended == groups, run.void == 3 * groups, "{run:?}");
         // Where a group of honest members is left, it goes on.
         assert_eq!(run.stalled.is_none(), groups == 1, "{run:?}");
     }
+    let suspended = alive.iter().filter(|run| run.suspended > 0).count();
+    assert!(2 * suspended > alive.len());
     let honest = alive.iter().filter(|run| some_group_honest(run)).count();
     assert!(honest > 0 && honest < alive.len());
 }

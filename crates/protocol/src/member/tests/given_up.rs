@@ -116,4 +116,20 @@ fn a_member_with_the_outcome_signs_once_another_has() {
         panic!("{effects:?}")
     };
     assert_eq!((own.adopted.round, own.adopted.outcome), (1, outcome));
+    // The recovery goes on from the masked round that it has adopted.
+    let me = one.me;
+    let of = |by: MemberIndex| if by == me { &*own } else { &standing };
+    for by in one.others() {
+        one.hear(by, 0, 0, standing.body());
+    }
+    let signed: Vec<_> = one.all().into_iter().map(|by| (by, of(by))).collect();
+    let confirmed = one
+        .others()
+        .into_iter()
+        .map(|by| over(&one.hear(by, 0, 0, confirming(1, &signed))));
+    let passage = confirmed.flatten().next().unwrap();
+    let next = passage
+        .verify(&one.epoch, &crate::identity::Strict)
+        .unwrap();
+    assert_eq!(next.began, own.adopted);
 }
