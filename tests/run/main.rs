@@ -17,6 +17,7 @@ mod masked;
 mod model;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod noised;
 mod policy;
 mod put_back;
 mod rare;
