@@ -24,6 +24,7 @@ mod rare;
 mod recovered;
 mod refusals;
 mod rehearsed;
+mod said;
 #[path = "../skipped/mod.rs"]
 mod skipped;
 mod status;
