@@ -44,6 +44,13 @@ pub enum NodeEvent {
         /// Changes of the agreement so far.
         epoch: u64,
     },
+    /// What the agreement has others learn of this silo's rows.
+    Privacy {
+        /// In a few sentences; empty where rounds are in clear.
+        learned: Vec<String>,
+        /// The paragraph for the data protection officer, as `rota check` has it.
+        officer: Vec<String>,
+    },
     /// The round from which the silo goes on after a start.
     GoesOn {
         /// The round.

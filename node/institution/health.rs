@@ -35,6 +35,8 @@ pub(super) struct Health {
     addresses: Vec<String>,
     peers: Peers,
     state: PathBuf,
+    /// What others learn of what the silo contributes.
+    learned: Vec<String>,
     /// The ledger of the institution's source.
     source: Option<SourceLimits>,
     http: OnceLock<String>,
@@ -64,13 +66,13 @@ struct Changing {
 }
 
 impl Health {
-    /// Of a node that starts now, with this state folder.
+    /// Of a node that starts now, with this state folder, what others learn, and the ledger.
     pub(super) fn new(
         epoch: Arc<Epoch>,
         me: MemberIndex,
         addresses: Vec<String>,
         peers: Peers,
-        (state, source): (PathBuf, Option<SourceLimits>),
+        (state, learned, source): (PathBuf, Vec<String>, Option<SourceLimits>),
     ) -> Arc<Self> {
         Arc::new(Self {
             epoch,
@@ -79,6 +81,7 @@ impl Health {
             addresses,
             peers,
             state,
+            learned,
             source,
             http: OnceLock::new(),
             activities: OnceLock::new(),
@@ -251,6 +254,7 @@ impl Health {
             phase: changing.phase(activity, connected, roster.quorum()),
             waiting: changing.waiting.clone(),
             ledger,
+            learned: self.learned.clone(),
             complete: changing.complete,
             training: progress.map(|progress| TrainingProgress {
                 running: activity == Some(Activity::Train),

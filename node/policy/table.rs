@@ -69,16 +69,23 @@ pub(crate) struct PolicyTable {
     /// folder. Every contribution has a line in it. By default there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ledger: Option<PathBuf>,
-    /// With `ledger`: largest ε of all contributions from the source together. Refuses rounds without noise. By
-    /// default any.
+    /// With `ledger`: largest ε of all contributions from the source together, in all federations: with or
+    /// without one row or person, all that was opened is as likely up to a factor e^ε, as long as no more
+    /// members pool what they know than each agreement's `colluders`; `epsilon-alone` limits what holds if all
+    /// do. Refuses rounds without noise. By default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) epsilon: Option<f64>,
-    /// With `ledger`: largest ε_alone, which holds if all other institutions pool what they know. Refuses rounds
+    /// With `ledger`: largest ε_alone of all contributions from the source together: the bound that is left
+    /// where all other institutions pool what they know. It is larger than ε (`epsilon`). Refuses rounds
     /// without noise. By default any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) epsilon_alone: Option<f64>,
-    /// With `ledger`: δ of `epsilon` and `epsilon-alone`, by default 1e-5.
+    /// With `ledger`: δ, about the probability with which ε and ε_alone may be exceeded, by default 1e-5. It
+    /// should be far below one part in the number of rows or persons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-30, max = 0.1))]
     pub(crate) delta: Option<f64>,
     /// Columns of which nothing may leave, by their agreed names or those in the files: the node takes part in
     /// no federation whose task reads one. By default none.

@@ -46,6 +46,9 @@ pub struct Status {
     /// The ledger of the institution's source, where its policy names one that can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerStatus>,
+    /// What others learn of what the silo contributes, in sentences. Empty where rounds are in clear.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub learned: Vec<String>,
     /// Whether all agreed rounds are done.
     pub complete: bool,
     /// The training under way, or else the last one of this run.

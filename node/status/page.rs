@@ -41,6 +41,12 @@ pub fn page(status: &Status) -> String {
         }
         section { h2 { "Members" } (members(status)) }
         section { h2 { "Rounds" } (rounds(status)) }
+        @if !status.learned.is_empty() {
+            section {
+                h2 { "What others learn" }
+                ul { @for said in &status.learned { li { (plain(said)) } } }
+            }
+        }
         @if !status.warnings.is_empty() {
             section {
                 h2 { "Warnings" }

@@ -22,6 +22,11 @@ pub fn text(status: &Status) -> String {
     node(status, &mut lines);
     lines.push(String::new());
     members(status, &mut lines);
+    if !status.learned.is_empty() {
+        lines.push(String::new());
+        lines.push("What others learn:".to_owned());
+        lines.extend(status.learned.iter().map(|said| format!("  {said}")));
+    }
     if !status.warnings.is_empty() {
         lines.push(String::new());
         lines.push("Warnings:".to_owned());

@@ -17,12 +17,14 @@ mod masked;
 mod model;
 #[path = "../nodes/mod.rs"]
 mod nodes;
+mod noised;
 mod policy;
 mod put_back;
 mod rare;
 mod recovered;
 mod refusals;
 mod rehearsed;
+mod said;
 #[path = "../skipped/mod.rs"]
 mod skipped;
 mod status;

@@ -236,10 +236,14 @@ impl Ledger for LedgerFile {
         Ok(bound)
     }
 
-    fn expect(&self, place: &Place) -> Result<(), LedgerError> {
-        match self.read()?.at(place) {
-            Some(_) => Ok(()),
-            None => {
+    fn expect(&self, places: &[Place]) -> Result<(), LedgerError> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        let contents = self.read()?;
+        match places.iter().find(|place| contents.at(place).is_none()) {
+            None => Ok(()),
+            Some(place) => {
                 let why =
                     format!("this institution contributed to {place}, and it has no such line");
                 Err(self.rolled_back(why))

@@ -57,9 +57,9 @@ pub trait Ledger: Send + Sync {
     /// [`LedgerError`]: why nothing may be contributed. The ledger is as before.
     fn record(&self, contribution: &Contribution) -> Result<Bound, LedgerError>;
 
-    /// Checks that a contribution that somebody knows of has its line.
+    /// Checks that contributions that somebody knows of have their lines.
     ///
     /// # Errors
-    /// [`LedgerError::RolledBack`] if it has none; and if the ledger cannot be read.
-    fn expect(&self, place: &Place) -> Result<(), LedgerError>;
+    /// [`LedgerError::RolledBack`] with the first one that has none; and if the ledger cannot be read.
+    fn expect(&self, places: &[Place]) -> Result<(), LedgerError>;
 }

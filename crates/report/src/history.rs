@@ -9,7 +9,7 @@ use super::lab::chart::{ChartLine, chart};
 use super::lab::timelines::{Strip, key, strips_drawn};
 use super::page::document;
 use super::{download, numbers};
-use lab::history::History;
+use lab::history::{History, PrivacySaid};
 
 /// Writes the history as text.
 ///
@@ -60,7 +60,30 @@ pub fn write(out: &mut impl Write, history: &History) -> io::Result<()> {
         };
         writeln!(out, "  after {at}: {lead}, in round {}; {after}", one.round)?;
     }
+    let Some(privacy) = &history.privacy else {
+        return Ok(());
+    };
+    for (title, said) in [
+        ("what others learn", &privacy.learned),
+        ("for the data protection officer", &privacy.officer),
+    ] {
+        if !said.is_empty() {
+            writeln!(out, "\n{title}")?;
+        }
+        for sentence in said {
+            writeln!(out, "{}", wrapped(&numbers::plain(sentence)))?;
+        }
+    }
     Ok(())
+}
+
+/// A sentence over as many lines as it needs.
+fn wrapped(sentence: &str) -> String {
+    let options = textwrap::Options::new(100)
+        .initial_indent("  ")
+        .subsequent_indent("    ")
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(sentence, options)
 }
 
 /// The history as one HTML document.
@@ -83,9 +106,28 @@ pub fn page(history: &History, date: &str) -> String {
             (take_overs(history))
             (metrics(history))
             (rounds(history))
+            (privacy(history))
             (logs(history))
         },
     )
+}
+
+/// What others learn of an institution, and what its officer may want to file.
+fn privacy(history: &History) -> Markup {
+    let Some(PrivacySaid { learned, officer }) = &history.privacy else {
+        return html! {};
+    };
+    html! {
+        section {
+            h2 { "Privacy" }
+            @if !learned.is_empty() {
+                h3 { "What others learn" }
+                ul { @for said in learned { li { (numbers::plain(said)) } } }
+            }
+            h3 { "For the data protection officer" }
+            p { (numbers::plain(&officer.join(" "))) }
+        }
+    }
 }
 
 fn cards(history: &History) -> Markup {

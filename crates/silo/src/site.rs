@@ -37,11 +37,22 @@ impl SiteRules {
     /// contribution that has no line, the ledger is an older copy.
     pub(crate) fn new(site: Site, epoch: &Epoch, me: MemberIndex, records: &[Record]) -> Self {
         let refused = site.ledger.as_ref().and_then(|ledger| {
-            let mut places = contributed(epoch, me, records);
-            places.find_map(|place| ledger.expect(&place).err())
+            let rounds = records.iter().flat_map(|record| contributed(me, record));
+            let places: Vec<_> = rounds.map(|round| place(epoch, round)).collect();
+            ledger.expect(&places).err()
         });
         let refused = refused.map(|why| why.to_string());
         Self { site, refused }
+    }
+
+    /// What others may still show the silo of its contributions; `None` where the institution has no ledger.
+    pub(crate) fn reminders(&self, epoch: &Arc<Epoch>, me: MemberIndex) -> Option<LedgerReminders> {
+        Some(LedgerReminders {
+            ledger: Arc::clone(self.site.ledger.as_ref()?),
+            epoch: epoch.clone(),
+            me,
+            rounds: Vec::new(),
+        })
     }
 
     /// Whether the silo may train for a round.
@@ -71,6 +82,39 @@ impl SiteRules {
     }
 }
 
+/// Final blocks that name the silo as an author, compared with the ledger before the next contribution. A
+/// journal and a ledger that were put back together are older copies of the same moment, and agree; the
+/// blocks that the other members hand out are newer.
+pub(crate) struct LedgerReminders {
+    ledger: Arc<dyn Ledger>,
+    epoch: Arc<Epoch>,
+    me: MemberIndex,
+    /// Rounds of blocks that became known and were not compared yet.
+    rounds: Vec<u64>,
+}
+
+impl LedgerReminders {
+    /// Takes note of a record that the silo makes durable.
+    pub(crate) fn observe(&mut self, record: &Record) {
+        if let Record::Final { .. } = record {
+            self.rounds.extend(contributed(self.me, record));
+        }
+    }
+
+    /// Compares what became known with the ledger. Rounds without a line stay, so that every later
+    /// contribution is refused as well.
+    ///
+    /// # Errors
+    /// Why nothing may be contributed.
+    pub(crate) fn compare(&mut self) -> Result<(), String> {
+        let places = self.rounds.iter().map(|round| place(&self.epoch, *round));
+        let places: Vec<_> = places.collect();
+        self.ledger.expect(&places).map_err(|why| why.to_string())?;
+        self.rounds.clear();
+        Ok(())
+    }
+}
+
 fn place(epoch: &Epoch, round: u64) -> Place {
     Place {
         federation: epoch.federation,
@@ -79,13 +123,9 @@ fn place(epoch: &Epoch, round: u64) -> Place {
     }
 }
 
-/// The rounds of an epoch to which a member contributed, as its journal and the final blocks say.
-fn contributed<'a>(
-    epoch: &'a Epoch,
-    me: MemberIndex,
-    records: &'a [Record],
-) -> impl Iterator<Item = Place> + 'a {
-    let rounds = records.iter().flat_map(move |record| match record {
+/// The rounds to which a member contributed, as a record of its journal or the final blocks in it say.
+fn contributed(me: MemberIndex, record: &Record) -> Vec<u64> {
+    match record {
         Record::Contributed(message) => vec![message.round],
         Record::Final { blocks, .. } => {
             let own = blocks.iter().filter_map(|block| block.round());
@@ -93,6 +133,5 @@ fn contributed<'a>(
             own.map(|block| block.round).collect()
         }
         _ => Vec::new(),
-    });
-    rounds.map(|round| place(epoch, round))
+    }
 }

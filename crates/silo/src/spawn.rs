@@ -24,7 +24,7 @@ use crate::notice::{Missing, Notice};
 use crate::record::JournalRecord;
 use crate::restore::{restore, restore_bystander};
 use crate::run_state::{Counters, RunState};
-use crate::site::SiteRules;
+use crate::site::{LedgerReminders, SiteRules};
 use crate::spans::Spans;
 use crate::surroundings::{Site, Surroundings};
 use crate::trimmed::TrimmedJournal;
@@ -59,6 +59,11 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let last = &restored.base;
     let mut rules = config.member.clone();
     rules.ended = config.strategy.ends(&last.state).then_some(last.round);
+    let known: &[_] = match &restored.start {
+        Start::Kept(records) => records,
+        Start::New | Start::Lost => &[],
+    };
+    let site = SiteRules::new(site, &epoch, config.member.me, known);
     let silo = RestoredSilo {
         rules,
         start: restored.start,
@@ -66,12 +71,8 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         records: restored.records,
         missing: restored.missing,
         former: config.former.clone(),
+        reminders: site.reminders(&epoch, config.member.me),
     };
-    let known: &[_] = match &silo.start {
-        Start::Kept(records) => records,
-        Start::New | Start::Lost => &[],
-    };
-    let site = SiteRules::new(site, &epoch, config.member.me, known);
     let seed = config.member.seed;
     let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());
     let worker = move |around: &Around| {
@@ -134,6 +135,7 @@ pub fn bystand(
         records: past.records,
         missing: Vec::new(),
         former,
+        reminders: None,
     };
     let worker = None::<fn(&Around) -> Addr<WorkerActor>>;
     Ok(start(silo, surroundings, worker))
@@ -160,6 +162,7 @@ struct RestoredSilo {
     records: Vec<JournalRecord>,
     missing: Vec<Missing>,
     former: Vec<(Hash, Bytes)>,
+    reminders: Option<LedgerReminders>,
 }
 
 /// What a worker needs of the other actors.
@@ -224,7 +227,13 @@ fn start(
     let worker = worker.map(|start| start(&around));
     let weak = Rc::downgrade(&run_state);
     let silo = SiloActor {
-        seat: Some(MemberAndJournal::new(member, journal, silo.begins, effects)),
+        seat: Some(MemberAndJournal::new(
+            member,
+            journal,
+            silo.begins,
+            effects,
+            silo.reminders,
+        )),
         pool: surroundings.pool,
         blobs: surroundings.blobs,
         mesh,

@@ -110,7 +110,7 @@ fn has(group: &Group, name: &str) -> bool {
 }
 
 /// The institutions of a group, with weights where they differ.
-fn names(group: &Group) -> String {
+pub(super) fn names(group: &Group) -> String {
     let equal = group.authors.windows(2).all(|pair| pair[0].1 == pair[1].1);
     let names = group.authors.iter().map(|(name, weight)| {
         let name = numbers::plain(name);

@@ -1,12 +1,16 @@
 //! What leaves an institution under an agreement, who sees it, and what they could learn from it: one
 //! page for its owner.
 
+mod brief;
 mod masked;
 mod noised;
 mod officer;
 
 #[cfg(test)]
 mod tests;
+
+pub use brief::brief;
+pub use officer::officer;
 
 use agreement::{Agreement, StatusFor};
 use protocol::charter::Charter;
@@ -68,15 +72,14 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
         first.as_ref(),
         own.training_rows,
     ));
-    let Some(masked) = charter.privacy.masked() else {
-        return lines;
-    };
-    if masked.noise().is_some() {
+    let masked = charter.privacy.masked();
+    if masked.is_some_and(|masked| masked.noise().is_some()) {
         lines.extend([String::new(), "When it stops:".into()]);
         lines.extend(noised::stops(agreement, own.room));
     }
     lines.extend([String::new(), "For the data protection officer:".into()]);
-    lines.extend(officer::paragraph(agreement, masked));
+    let paragraph = officer(agreement).into_iter();
+    lines.extend(paragraph.map(|said| format!("  {said}")));
     lines
 }
 

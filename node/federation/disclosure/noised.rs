@@ -41,20 +41,25 @@ pub(super) fn leaves(
     ]
 }
 
+/// Both numbers for all agreed rounds, and what they hold for.
+pub(super) fn together(agreement: &Agreement) -> Option<String> {
+    let charter = &agreement.epoch.charter;
+    let (bound, noise) = (bound(charter)?, charter.privacy.masked()?.noise()?);
+    Some(format!(
+        "all {} together: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
+        plural(charter.rounds as usize, "round"),
+        bound.epsilon(),
+        bound.alone(),
+        bound.delta(),
+        unit(&noise.unit)
+    ))
+}
+
 /// What others could learn.
 pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise)) -> Vec<String> {
     let charter = &agreement.epoch.charter;
-    let mut lines = Vec::new();
-    if let Some(bound) = bound(charter) {
-        lines.push(format!(
-            "  all {} together: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
-            plural(charter.rounds as usize, "round"),
-            bound.epsilon(),
-            bound.alone(),
-            bound.delta(),
-            unit(&noise.unit)
-        ));
-    }
+    let both = together(agreement).map(|both| format!("  {both}"));
+    let mut lines: Vec<_> = both.into_iter().collect();
     lines.extend([
         "  that means: with or without this one, all that is published is as likely up to a factor e^epsilon, but \
          for a probability of about delta; if all others pool what they know, up to a factor e^epsilon_alone"

@@ -1,4 +1,4 @@
-//! The paragraph for a data protection officer, with the numbers of a federation whose rounds are masked.
+//! The paragraph for a data protection officer, with the numbers of a federation.
 
 use agreement::{Agreement, bound};
 use protocol::charter::{Noise, Unit};
@@ -6,28 +6,41 @@ use protocol::privacy::Masked;
 
 use super::noised::pooling;
 
-/// The paragraph, a few sentences a line.
-pub(super) fn paragraph(agreement: &Agreement, masked: &Masked) -> Vec<String> {
-    let mut lines = vec![format!(
-        "  What leaves us in a round looks like random numbers to everybody. Only the sum over at least {} \
+/// The paragraph, a few sentences each.
+pub fn officer(agreement: &Agreement) -> Vec<String> {
+    let mut said = match agreement.epoch.charter.privacy.masked() {
+        Some(masked) => of_sums(agreement, masked),
+        None => vec![
+            "What leaves us in a round is a model that was trained on our rows, and every member sees it.".to_owned(),
+            format!("{NO_BOUND}."),
+            "Who takes part, and when, is known to all members.".into(),
+        ],
+    };
+    said.push(
+        "This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
+         our own copies and staff."
+            .into(),
+    );
+    said
+}
+
+/// Without noise.
+const NO_BOUND: &str = "There is no noise, and so no bound on what all published results together tell about one patient";
+
+fn of_sums(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+    let mut said = vec![format!(
+        "What leaves us in a round looks like random numbers to everybody. Only the sum over at least {} \
          institutions is opened, and every member checks that before it helps.",
         fewest(masked)
     )];
     match masked.noise() {
-        Some(noise) => lines.extend(with_noise(agreement, masked, noise)),
-        None => lines.push(
-            "  There is no noise, and so no bound on what all published results together tell about one patient. If \
-             all other institutions of our group pool what they know, they know our update."
-                .into(),
-        ),
+        Some(noise) => said.extend(with_noise(agreement, masked, noise)),
+        None => said.push(format!(
+            "{NO_BOUND}. If all other institutions of our group pool what they know, they know our update."
+        )),
     }
-    lines.extend([
-        "  Who takes part, when, and with what weight, is known to all members.".to_owned(),
-        "  This is no legal finding of anonymity. It does not cover what holds for patients like ours in general, nor \
-         our own copies and staff."
-            .into(),
-    ]);
-    lines
+    said.push("Who takes part, when, and with what weight, is known to all members.".into());
+    said
 }
 
 fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<String> {
@@ -39,13 +52,13 @@ fn with_noise(agreement: &Agreement, masked: &Masked, noise: &Noise) -> Vec<Stri
     let bound = bound(&agreement.epoch.charter).map(|bound| {
         let (epsilon, alone) = (bound.epsilon(), bound.alone());
         format!(
-            "  With or without {data}, all published results together are as likely up to a factor e^{epsilon} (but \
+            "With or without {data}, all published results together are as likely up to a factor e^{epsilon} (but \
              for about {}), as long as at most {institutions}. If more do, masks give nothing, and the factor is up \
              to e^{alone}: epsilon is {epsilon}, and epsilon_alone is {alone}.",
             bound.delta()
         )
     });
-    let twice = "  A patient treated in two institutions counts twice.".to_owned();
+    let twice = "A patient treated in two institutions counts twice.".to_owned();
     bound.into_iter().chain([twice]).collect()
 }
 

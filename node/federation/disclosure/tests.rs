@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::fixture::{EXAMPLE, North};
+use crate::status::{self, Status, fixture};
 
 fn page(change: impl Fn(&str) -> String, rows: Option<usize>) -> String {
     let agreement = Agreement::parse("federation.toml", &change(EXAMPLE)).unwrap();
@@ -175,7 +176,7 @@ fn what_the_own_ledger_has_room_for_is_said() {
 const OFFICER: &str = "For the data protection officer:";
 
 /// The paragraph for the officer.
-fn officer(page: &[String]) -> Vec<&str> {
+fn officer_of(page: &[String]) -> Vec<&str> {
     let after = page.iter().skip_while(|line| *line != OFFICER).skip(1);
     after.map(|line| line.trim()).collect()
 }
@@ -199,7 +200,7 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
         end[0].into(),
         end[1].into(),
     ];
-    assert_eq!(officer(&of(&noised(""), None)), expected);
+    assert_eq!(officer_of(&of(&noised(""), None)), expected);
     // Without noise; of two groups the smaller one counts.
     for (text, fewest) in [(North::masked(""), 4), (two_groups(), 3)] {
         let expected = [
@@ -210,14 +211,79 @@ fn the_paragraph_for_the_officer_has_the_numbers_of_the_federation() {
             end[0].into(),
             end[1].into(),
         ];
-        assert_eq!(officer(&of(&text, None)), expected);
+        assert_eq!(officer_of(&of(&text, None)), expected);
     }
     let clear = of(EXAMPLE, None);
-    assert!(!clear.iter().any(|line| line == OFFICER), "{clear:?}");
+    let expected = [
+        "What leaves us in a round is a model that was trained on our rows, and every member sees it.",
+        "There is no noise, and so no bound on what all published results together tell about one patient.",
+        "Who takes part, and when, is known to all members.",
+        end[1],
+    ];
+    assert_eq!(officer_of(&clear), expected);
     has(
         &clear,
         &["nothing is added to hide single rows (no noise, no encrypted sums)"],
     );
+}
+
+/// What a node says of itself under this agreement, as text and as a page.
+fn statuses(text: &str) -> [Vec<String>; 2] {
+    let status = Status {
+        learned: brief(&North::read(text)),
+        ..fixture::status()
+    };
+    let said = [status::text::text(&status), status::page::page(&status)];
+    said.map(|said| said.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_status_says_in_short_what_others_learn_for_one_group_and_for_two() {
+    let of_sums = [
+        "every member learns who takes part, and when, and the model of no single institution",
+        "that hides updates among institutions that are always there, and bounds nothing about patients",
+        masked::EXPERIMENTAL,
+    ];
+    for page in statuses(&North::masked("")) {
+        has(&page, &["What others learn"]);
+        has(&page, &of_sums);
+        has(
+            &page,
+            &[
+                "every member learns one sum a round of east, north, south, west coast",
+                "if one institution of east, north, south, west coast is down, their sum is not opened, and no round \
+                 of this group goes on",
+            ],
+        );
+    }
+    for page in statuses(&two_groups()) {
+        has(&page, &of_sums);
+        for group in ["gone, north, south", "east, left, west coast"] {
+            has(
+                &page,
+                &[
+                    &format!("every member learns one sum a round of {group}"),
+                    &format!("if one institution of {group} is down, their sum is not opened"),
+                ],
+            );
+        }
+    }
+    for page in statuses(&noised("")) {
+        has(
+            &page,
+            &[
+                "every member learns who takes part, and when, and one sum a round, with noise, of at least 3 \
+                 institutions",
+                "all 6 rounds together: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
+                "if one institution is down, rounds go on without it, as long as at least 3 institutions are ready",
+                masked::EXPERIMENTAL,
+            ],
+        );
+        has_not(&page, &["bounds nothing about patients"]);
+    }
+    for page in statuses(EXAMPLE) {
+        has_not(&page, &["What others learn"]);
+    }
 }
 
 #[test]
@@ -232,6 +298,8 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
         of(&two_groups(), None),
         of(EXAMPLE, None),
         crate::federation::words(&North::read(&noised(""))),
+        brief(&North::read(&noised(""))),
+        officer(&North::read(&noised(""))),
     ] {
         for line in page.iter().filter(|line| line.contains("epsilon")) {
             named += 1;

@@ -21,6 +21,7 @@ use super::super::weaknesses::weaknesses;
 use super::connection::{announce, connect};
 use super::part::EpochPart;
 use super::{Begin, network_runtime};
+use crate::federation::brief;
 use crate::status::socket;
 use crate::store::DiskBlobs;
 
@@ -80,8 +81,12 @@ impl Beside {
             warnings.push(line);
         }
         let (addresses, peers) = (mesh.addresses, mesh.peers.clone());
-        let state = (institution.state.clone(), institution.site.source.clone());
-        let health = Health::new(epoch.clone(), institution.me, addresses, peers, state);
+        let own = (
+            institution.state.clone(),
+            brief(&institution.agreement),
+            institution.site.source.clone(),
+        );
+        let health = Health::new(epoch.clone(), institution.me, addresses, peers, own);
         health.resumes(begin.rounds.clone());
         telling.begins(&health);
         let shown = institution.agreement.status;

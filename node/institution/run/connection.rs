@@ -24,6 +24,7 @@ use super::super::reporter::Reporter;
 use super::names;
 use crate::audit::{AuditLog, AuditedNetwork, Questions};
 use crate::events::NodeEvent;
+use crate::federation::{brief, officer};
 
 /// Most events that wait between the network and the silo.
 const EVENTS: usize = 64;
@@ -62,7 +63,7 @@ pub(super) fn connect(
     Ok(outer.block_on(mesh::spawn(outer.handle(), config, secret, roster))?)
 }
 
-/// Prints which member this node is, of which federation, and where it listens.
+/// Prints which member this node is, of which federation, where it listens, and what others learn of it.
 pub(super) fn announce(institution: &Institution, addresses: &[String], output: &OutputLines) {
     let epoch = &institution.agreement.epoch;
     let name = epoch.roster.name(institution.me);
@@ -84,6 +85,12 @@ pub(super) fn announce(institution: &Institution, addresses: &[String], output: 
         addresses.join(", "),
     );
     output.print(SystemTime::now(), 0.0, event, &line);
+    let event = NodeEvent::Privacy {
+        learned: brief(&institution.agreement),
+        officer: officer(&institution.agreement),
+    };
+    // For people, `rota check` and `rota status` say it.
+    output.print(SystemTime::now(), 0.0, event, "");
 }
 
 /// What stands between the network and the silo: it writes down what the silo sends, and notes which

@@ -38,6 +38,19 @@ pub struct History {
     pub take_overs: Vec<TakeOver>,
     /// Held-out metrics that nodes printed, by silo.
     pub metrics: Vec<MetricValue>,
+    /// What the agreement has others learn of each institution, as the node that started last said it;
+    /// `None` in logs of earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<PrivacySaid>,
+}
+
+/// What an agreement has others learn of an institution.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct PrivacySaid {
+    /// In a few sentences; empty where rounds are in clear.
+    pub learned: Vec<String>,
+    /// The paragraph for the data protection officer.
+    pub officer: Vec<String>,
 }
 
 /// One log.

@@ -7,7 +7,7 @@ use crate::rotation::{MemberEvent, StoppedMember, TimelineView, take_overs};
 
 use super::lines::{HistoryError, NodeLog, node};
 use super::stops::{StoppedNode, given, stops};
-use super::{History, HistoryRound, MetricValue};
+use super::{History, HistoryRound, MetricValue, PrivacySaid};
 use node::events::NodeEvent;
 use node::status::document::HeldOutMetrics;
 
@@ -86,6 +86,7 @@ fn together(nodes: &[NodeLog], stopped: Option<&[StoppedNode]>) -> History {
         rounds,
         nullified,
         metrics,
+        privacy,
     } = found;
     for stop in &stops {
         events.push(MemberEvent::Stopped {
@@ -112,6 +113,7 @@ fn together(nodes: &[NodeLog], stopped: Option<&[StoppedNode]>) -> History {
         stops: stops.into_iter().map(moved).collect(),
         rounds: rounds.into_values().collect(),
         metrics,
+        privacy: privacy.map(|(_, said)| said),
         silos,
     }
 }
@@ -125,6 +127,8 @@ struct MergedLogs {
     /// The views that were nullified.
     nullified: BTreeSet<u64>,
     metrics: Vec<MetricValue>,
+    /// The newest word on privacy, with its time.
+    privacy: Option<(f64, PrivacySaid)>,
 }
 
 impl MergedLogs {
@@ -183,6 +187,16 @@ impl MergedLogs {
             } => {
                 self.metrics
                     .extend(metric(held_out, place(&node.log.silo), *round));
+            }
+            NodeEvent::Privacy { learned, officer } => {
+                if self
+                    .privacy
+                    .as_ref()
+                    .is_none_or(|(before, _)| at >= *before)
+                {
+                    let (learned, officer) = (learned.clone(), officer.clone());
+                    self.privacy = Some((at, PrivacySaid { learned, officer }));
+                }
             }
             _ => {}
         }

@@ -162,7 +162,7 @@ fn a_ledger_is_made_once_and_one_that_is_missing_is_not_made() {
     let ledger = fresh.ledger(no_limit());
     for refused in [
         ledger.record(&noised(1, 1, 20.0)).map(drop),
-        ledger.expect(&place(1, 1)),
+        ledger.expect(&[place(1, 1)]),
         ledger.read().map(drop),
     ] {
         let why = refused.unwrap_err();
@@ -178,14 +178,14 @@ fn an_older_copy_is_noticed_while_a_process_runs_and_by_who_knows_of_a_contribut
     ledger.record(&noised(1, 1, 20.0)).unwrap();
     let older = fresh.bytes();
     ledger.record(&noised(1, 2, 20.0)).unwrap();
-    ledger.expect(&place(1, 2)).unwrap();
+    ledger.expect(&[place(1, 2)]).unwrap();
     fresh.put(&older);
     let why = ledger.record(&noised(1, 3, 20.0)).unwrap_err();
     assert!(matches!(why, LedgerError::RolledBack { .. }), "{why}");
     // A process that starts anew knows nothing of it, but others do.
     let anew = fresh.ledger(no_limit());
-    anew.expect(&place(1, 1)).unwrap();
-    let why = anew.expect(&place(1, 2)).unwrap_err();
+    anew.expect(&[place(1, 1)]).unwrap();
+    let why = anew.expect(&[place(1, 2)]).unwrap_err();
     assert!(matches!(why, LedgerError::RolledBack { .. }), "{why}");
     assert_eq!(fresh.bytes(), older);
 }

@@ -28,6 +28,8 @@ struct HubState {
     published: BTreeSet<(MemberIndex, Hash)>,
     /// Every frame with its sender.
     frames: Vec<(MemberIndex, bytes::Bytes)>,
+    /// Every blob with the member that gave it.
+    given: Vec<(MemberIndex, bytes::Bytes)>,
     /// The time that frames take longer to and from a member.
     slow: BTreeMap<MemberIndex, Duration>,
 }
@@ -60,6 +62,11 @@ impl Hub {
     /// Frames sent so far.
     pub(crate) fn frames(&self) -> Vec<(MemberIndex, bytes::Bytes)> {
         self.0.borrow().frames.clone()
+    }
+
+    /// Blobs given so far.
+    pub(crate) fn given(&self) -> Vec<(MemberIndex, bytes::Bytes)> {
+        self.0.borrow().given.clone()
     }
 
     fn command(&self, me: MemberIndex, command: Command) {
@@ -106,6 +113,8 @@ impl Hub {
                 }
             }
             Command::Serve { ticket, blobs } => {
+                let sent = blobs.iter().flatten().map(|blob| (me, blob.clone()));
+                self.0.borrow_mut().given.extend(sent);
                 let Some((by, hashes, rest)) = self.0.borrow_mut().tickets.remove(&ticket) else {
                     return;
                 };

@@ -19,6 +19,7 @@ mod site;
 mod spent;
 mod steps;
 mod trimmed;
+mod wire;
 mod worker;
 
 use std::sync::Arc;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ledger::{Contribution, Cost, Ledger, LedgerError, Limits, Place, SourceUnit};
 use privacy::accountant::{Accountant, Bound, Delta};
 use privacy::noise::{Authors, Multiplier};
@@ -13,33 +14,58 @@ use tokio::time::sleep;
 use super::noised::noised;
 use super::{TestSilos, kill};
 use crate::testing::*;
-use crate::{JournalRecord, Notice, RoundPolicy, Site};
+use crate::{Blobs, JournalRecord, Notice, RoundPolicy, Site};
 
 /// The silo whose institution sets something; it is no lead of the first view.
-const OWN: u16 = 2;
+pub(super) const OWN: u16 = 2;
 const ROUNDS: u64 = 3;
 
 /// A ledger in memory, which looks into the silo's journal whenever it is asked.
 #[derive(Default)]
-struct TestLedger {
+pub(super) struct TestLedger {
     journal: MemoryJournal,
     lines: Mutex<Vec<Contribution>>,
     /// From this round on it refuses.
     spent_from: Option<u64>,
     /// What all lines together may cost.
     limits: Option<Limits>,
+    /// Where the silo keeps what it has computed, and what of it had no line.
+    blobs: Arc<MemoryBlobs>,
+    refused: Mutex<Vec<Bytes>>,
 }
 
 impl TestLedger {
-    fn of(rig: &Rig) -> Self {
+    pub(super) fn of(rig: &Rig) -> Self {
         Self {
             journal: rig.journal.clone(),
+            blobs: rig.blobs.clone(),
             ..Self::default()
         }
     }
 
-    fn lines(&self) -> Vec<Contribution> {
+    /// One that has the first lines of another.
+    fn copy(rig: &Rig, lines: &[Contribution]) -> Self {
+        Self {
+            lines: Mutex::new(lines.to_vec()),
+            ..Self::of(rig)
+        }
+    }
+
+    /// One that refuses from this round on.
+    pub(super) fn refusing(rig: &Rig, from: u64) -> Self {
+        Self {
+            spent_from: Some(from),
+            ..Self::of(rig)
+        }
+    }
+
+    pub(super) fn lines(&self) -> Vec<Contribution> {
         self.lines.lock().unwrap().clone()
+    }
+
+    /// What the silo had computed when its line was refused.
+    pub(super) fn refused(&self) -> Vec<Bytes> {
+        self.refused.lock().unwrap().clone()
     }
 }
 
@@ -65,6 +91,8 @@ impl Ledger for TestLedger {
         assert_eq!(prepared, Some(contribution.commitment), "durable before");
         assert!(!signed, "round {} was signed before its line", place.round);
         if self.spent_from.is_some_and(|from| place.round >= from) {
+            let computed = self.blobs.get(&contribution.commitment);
+            self.refused.lock().unwrap().extend(computed);
             return Err(LedgerError::Second { place });
         }
         let mut lines = self.lines.lock().unwrap();
@@ -86,13 +114,16 @@ impl Ledger for TestLedger {
         Ok(bound)
     }
 
-    fn expect(&self, place: &Place) -> Result<(), LedgerError> {
-        let has = self.lines().iter().any(|line| line.place == *place);
-        let why = || LedgerError::RolledBack {
-            file: "ledger".into(),
-            why: format!("it lacks {place}"),
-        };
-        has.then_some(()).ok_or_else(why)
+    fn expect(&self, places: &[Place]) -> Result<(), LedgerError> {
+        let lines = self.lines();
+        let has = |place: &Place| lines.iter().any(|line| line.place == *place);
+        match places.iter().find(|place| !has(place)) {
+            None => Ok(()),
+            Some(place) => Err(LedgerError::RolledBack {
+                file: "ledger".into(),
+                why: format!("it lacks {place}"),
+            }),
+        }
     }
 }
 
@@ -371,4 +402,59 @@ fn a_silo_whose_journal_knows_more_than_its_ledger_contributes_nothing() {
         later.iter().any(|(_, why)| why.contains("an older copy")),
         "{later:?}"
     );
+}
+
+#[test]
+fn a_ledger_and_a_journal_that_are_put_back_together_are_noticed_by_the_chain_of_the_others() {
+    virtually(async {
+        let mut silos = TestSilos::new(4, 200, 2);
+        let own = usize::from(OWN);
+        let first = Arc::new(TestLedger::of(&silos.rigs[own]));
+        let site = |ledger| Site {
+            ledger: Some(ledger),
+            rounds: None,
+        };
+        silos.rigs[own].site = site(first.clone());
+        let mut live: Vec<_> = (0..4).map(|i| silos.live(i)).collect();
+        silos.until(OWN, 4).await;
+        let (records, lines) = (silos.rigs[own].journal.records(), first.lines());
+        silos.until(OWN, 9).await;
+        kill(&mut live[own]).await;
+        // Both are of the same moment, so that they agree.
+        let journal = MemoryJournal::of(records);
+        silos.rigs[own].journal = journal.clone();
+        let older = Arc::new(TestLedger::copy(&silos.rigs[own], &lines));
+        silos.rigs[own].site = site(older.clone());
+        live[own] = silos.live(OWN);
+        silos.until(OWN, 30).await;
+        assert_eq!(signed(&silos.rigs[own]), [0; 0], "it only listens");
+        kill(&mut live[own]).await;
+        // The institution declares the journal lost, and does not think of the ledger.
+        live[own] = silos.live_with(OWN, |config| config.journal_lost = true);
+        silos.until(OWN, 90).await;
+        for silo in &mut live {
+            kill(silo).await;
+        }
+        let rig = &silos.rigs[own];
+        let back = Notice::Protocol(Report::TakingPart);
+        let at = rig
+            .notices
+            .borrow()
+            .iter()
+            .position(|(_, notice)| *notice == back);
+        assert!(at.is_some(), "it votes again");
+        assert!(voted(rig).contains(&89), "{:?}", voted(rig));
+        assert_eq!(signed(rig), [0; 0]);
+        assert_eq!(older.lines(), lines);
+        let last = included(rig, OWN).into_iter().max();
+        assert!(last < Some(20), "{last:?}");
+        let reasons = reasons(rig);
+        assert!(!reasons.is_empty());
+        for (_, why) in &reasons {
+            assert!(
+                why.contains("is an older copy, or another one: it lacks round"),
+                "{why}"
+            );
+        }
+    });
 }

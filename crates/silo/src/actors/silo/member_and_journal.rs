@@ -11,7 +11,7 @@ use protocol::{Effect, Input, Member, Report, Time};
 use super::SiloActor;
 use crate::error::{Stopped, StoreError};
 use crate::record::JournalRecord;
-use crate::site::LedgerLine;
+use crate::site::{LedgerLine, LedgerReminders};
 use crate::trimmed::TrimmedJournal;
 
 /// What a step needs.
@@ -26,6 +26,8 @@ pub(crate) struct MemberAndJournal {
     pub(super) commits: u64,
     /// Time that these transactions took.
     pub(super) disk: Duration,
+    /// What final blocks show of the silo's contributions, where the institution has a ledger.
+    reminders: Option<LedgerReminders>,
     /// Why the ledger refused the last line; taken after each step.
     refused: Option<String>,
 }
@@ -37,6 +39,7 @@ impl MemberAndJournal {
         journal: TrimmedJournal,
         begins: bool,
         effects: Vec<Effect>,
+        reminders: Option<LedgerReminders>,
     ) -> Box<Self> {
         Box::new(Self {
             member,
@@ -45,6 +48,7 @@ impl MemberAndJournal {
             effects,
             commits: 0,
             disk: Duration::ZERO,
+            reminders,
             refused: None,
         })
     }
@@ -66,6 +70,13 @@ impl MemberAndJournal {
             Effect::Persist(record) => Some(JournalRecord::Protocol(record.clone())),
             _ => None,
         });
+        if let Some(reminders) = &mut self.reminders {
+            for effect in &self.effects {
+                if let Effect::Persist(record) = effect {
+                    reminders.observe(record);
+                }
+            }
+        }
         // From here on the journal counts as lost, also after a restart.
         let lost = self.effects.iter().any(used).then_some(JournalRecord::Lost);
         let records = lost.into_iter().chain(records).collect();
@@ -81,8 +92,17 @@ impl MemberAndJournal {
         if !records.is_empty() {
             self.commit(records)?;
         }
-        self.refused = line.and_then(|line| line.record().err());
+        let recorded = line.map_or(Ok(()), |line| self.record(&line));
+        self.refused = recorded.err();
         Ok(())
+    }
+
+    /// Makes a line durable, unless the ledger lacks one that it should have.
+    fn record(&mut self, line: &LedgerLine) -> Result<(), String> {
+        if let Some(reminders) = &mut self.reminders {
+            reminders.compare()?;
+        }
+        line.record()
     }
 
     /// Commits one transaction.

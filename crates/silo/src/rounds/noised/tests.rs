@@ -91,6 +91,20 @@ fn a_silo_with_more_rows_than_it_declared_takes_no_part_and_says_so() {
 }
 
 #[test]
+fn the_rows_of_a_person_are_clipped_together_where_persons_are_protected() {
+    let clipped = |unit| {
+        let mut masked = noise(20.0);
+        if let Sums::Noised(noise) = &mut masked.sums {
+            noise.unit = unit;
+        }
+        Noised::of(Some(&masked), 1).unwrap().unwrap().rows
+    };
+    assert!(matches!(clipped(Unit::Row), UnitRows::One));
+    let person = Unit::Person("patient".into());
+    assert!(matches!(clipped(person), UnitRows::Group));
+}
+
+#[test]
 fn noise_that_cannot_be_drawn_and_rows_without_gradients_are_refused_at_the_start() {
     let mut config = silo(&epoch(50, 1_000_000.0), 0, 50);
     assert_eq!(check_noise(&config, &base(&config)), Ok(()));

@@ -1,0 +1,57 @@
+//! What others learn of what an institution contributes, in a few sentences: for the status of its node, and
+//! for the history of a federation.
+
+use agreement::Agreement;
+use formatting::numbers::plural;
+use protocol::privacy::Masked;
+
+use super::masked::{EXPERIMENTAL, names};
+use super::noised::together;
+
+/// The sentences, without full stops; none for rounds in clear.
+pub fn brief(agreement: &Agreement) -> Vec<String> {
+    let Some(masked) = agreement.epoch.charter.privacy.masked() else {
+        return Vec::new();
+    };
+    let mut said = match masked.noise() {
+        Some(_) => with_noise(agreement, masked),
+        None => without_noise(masked),
+    };
+    said.push(EXPERIMENTAL.into());
+    said
+}
+
+fn with_noise(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+    let fewest = plural(usize::from(masked.smallest_sum), "institution");
+    let learned = format!(
+        "every member learns who takes part, and when, and one sum a round, with noise, of at least {fewest}"
+    );
+    let down = format!(
+        "if one institution is down, rounds go on without it, as long as at least {fewest} are ready"
+    );
+    let bound = together(agreement);
+    [learned].into_iter().chain(bound).chain([down]).collect()
+}
+
+fn without_noise(masked: &Masked) -> Vec<String> {
+    let groups = masked.groups();
+    let sums = groups
+        .iter()
+        .map(|group| format!("every member learns one sum a round of {}", names(group)));
+    let mut said = vec![
+        "every member learns who takes part, and when, and the model of no single institution"
+            .to_owned(),
+    ];
+    said.extend(sums);
+    said.push(
+        "that hides updates among institutions that are always there, and bounds nothing about patients"
+            .into(),
+    );
+    said.extend(groups.iter().map(|group| {
+        format!(
+            "if one institution of {} is down, their sum is not opened, and no round of this group goes on",
+            names(group)
+        )
+    }));
+    said
+}
