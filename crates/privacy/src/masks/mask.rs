@@ -31,6 +31,27 @@ pub enum MaskError {
     Zero(DealError),
 }
 
+/// What is wrong with one stream of a mask, if all others are right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamFault {
+    /// It is not there.
+    Missing,
+    /// It is subtracted where it has to be added, or added where it has to be subtracted.
+    Reversed,
+    /// It is there twice.
+    Twice,
+}
+
+impl fmt::Display for StreamFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "missing",
+            Self::Reversed => "there with the wrong sign",
+            Self::Twice => "there twice",
+        })
+    }
+}
+
 /// The keys of all streams of one author's mask.
 #[derive(Clone)]
 pub struct Mask(Vec<(StreamKey, Sign)>);
@@ -84,6 +105,41 @@ impl Mask {
     /// If the words go beyond what ChaCha20 gives for one key (256 GiB).
     pub fn apply<W: Word>(&self, at: u64, words: &mut [W]) -> Result<(), StreamError> {
         stream::apply(self.0.iter().map(|(key, sign)| (key, *sign)), at, words)
+    }
+
+    /// Takes the mask off `words`, as [`Mask::apply`] puts it on.
+    pub(crate) fn take_off<W: Word>(&self, at: u64, words: &mut [W]) -> Result<(), StreamError> {
+        let streams = self.0.iter().map(|(key, sign)| (key, sign.other()));
+        stream::apply(streams, at, words)
+    }
+
+    /// The stream of this mask, from 0 for the own one, by which alone `rest` can be explained: words of
+    /// zeros with a mask, from which this mask was taken off. `None` if there is none. Several words make
+    /// sure that it is no chance.
+    pub(crate) fn explained_by<W: Word>(
+        &self,
+        at: u64,
+        rest: &[W],
+    ) -> Result<Option<(usize, StreamFault)>, StreamError> {
+        let zero = |words: &[W]| words.iter().all(|word| *word == W::default());
+        for (nth, (key, sign)) in self.0.iter().enumerate() {
+            let with = |sign: Sign, words: &[W]| {
+                let mut words = words.to_vec();
+                stream::apply(std::iter::once((key, sign)), at, &mut words).map(|()| words)
+            };
+            let without = with(*sign, rest)?;
+            let fault = if zero(&without) {
+                StreamFault::Missing
+            } else if zero(&with(*sign, &without)?) {
+                StreamFault::Reversed
+            } else if zero(&with(sign.other(), rest)?) {
+                StreamFault::Twice
+            } else {
+                continue;
+            };
+            return Ok(Some((nth, fault)));
+        }
+        Ok(None)
     }
 
     /// The keys with their signs, the own one first.

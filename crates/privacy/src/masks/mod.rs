@@ -98,7 +98,8 @@
 //!
 //! An author can still send a vector that is not what it should be; nobody sees it. If its streams do not
 //! cancel, the check coordinates of the sum are not zero, and if its numbers are too large, a coordinate
-//! is beyond reach. Then the sum is [void](Void). A wrong vector within reach is poison as in any other
+//! is beyond reach. Then the sum is [void](Void). Who it was can be [found out](examine) from the secrets of
+//! authors that disclose them, for such a round alone. A wrong vector within reach is poison as in any other
 //! federation, and masks make it harder to find.
 //!
 //! # What is bound to what
@@ -163,6 +164,7 @@
 //! Masking and adding go through the vectors in blocks that stay in the cache: beside the vector itself
 //! they need some KiB and a few hundred bytes for each author (`tests/memory.rs`).
 
+mod blame;
 mod dleq;
 mod group;
 mod kdf;
@@ -185,10 +187,11 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use blame::{Deviation, ExamineError, SentParts, examine};
 pub use dleq::{BatchError, MOST_CONTEXT, MOST_PAIRS};
 pub use group::{ENCODED, Point, PointError};
 pub use keys::{KeysError, MemberKeys, PublicPoints, Secret};
-pub use mask::{Mask, MaskError};
+pub use mask::{Mask, MaskError, StreamFault};
 pub use numbers::{CHECKS, EncodeError, Fixed, FixedError, Reach, ReachError};
 pub use opening::{BlockHash, Opening, OpeningError, UnlockError};
 pub use ready::{Listed, MOST_MEMBERS, OwnKeysError, ReadyError, ReadyList, Root};

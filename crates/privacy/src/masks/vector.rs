@@ -11,7 +11,7 @@ use super::sum::SumAuthors;
 use super::words::{Width, Word};
 
 /// Words that are handled at a time: what is read and written of them stays in the cache.
-const BLOCK: usize = 1 << 14;
+pub(crate) const BLOCK: usize = 1 << 14;
 
 /// Why vectors of a size are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -17,6 +17,16 @@ pub enum Sign {
     Minus,
 }
 
+impl Sign {
+    /// The other sign.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Plus => Self::Minus,
+            Self::Minus => Self::Plus,
+        }
+    }
+}
+
 /// How many bits a word has. The agreement fixes it for all rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {

@@ -39,7 +39,7 @@ pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter
 }
 
 /// One group of all four.
-const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
+pub(super) const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
 /// What every silo has adopted once all are done, and their surroundings.
 fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {

@@ -1,5 +1,6 @@
 //! Whole rounds: with known answers, with every kind of forged message, and with broken formulas.
 
+mod blame;
 mod broken;
 mod golden;
 mod oracles;
