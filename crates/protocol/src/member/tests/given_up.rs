@@ -106,8 +106,8 @@ fn a_member_with_the_outcome_signs_once_another_has() {
         result: Ok(()),
     }));
     let mut effects = one.step(Input::GiveUp { round: 1 });
-    let over = one.now.elapsed() + one.epoch.patience();
-    effects.extend(one.pass(over.as_millis() as u64));
+    let end = one.now.elapsed() + one.epoch.patience();
+    effects.extend(one.pass(end.as_millis() as u64));
     let own = effects.iter().find_map(|effect| match effect {
         Effect::Persist(Record::Standing(message)) => Some(message.body.clone()),
         _ => None,
