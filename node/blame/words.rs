@@ -10,7 +10,7 @@ impl Blame {
     /// The round and its sums, as lines of text.
     pub fn head(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "{}, round {} (block {}): its sum told nothing, and its models are those of the round before",
+            "{}, round {} (block {}): these of its sums told nothing and were left out of the outcome",
             plain(&self.federation_name),
             self.round,
             &self.block[..16.min(self.block.len())]
@@ -104,8 +104,8 @@ impl DisclosureFile {
             format!(
                 "What is given away: the secret of {member} in round {round}. Whoever has the file, and has \
                  kept the round as every member does, sees what {member} sent in it without its mask: by \
-                 what its model differed from the model before this round. That bounds nothing about \
-                 patients, and cannot be taken back."
+                 what its model differed from the model before this round. What that tells about a single \
+                 patient is not bounded, and it cannot be taken back."
             ),
             "What is not: any other round. Every round has a secret of its own, and this one opens no sum \
              that was adopted."

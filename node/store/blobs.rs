@@ -409,6 +409,20 @@ mod tests {
     }
 
     #[test]
+    fn blobs_that_are_removed_are_gone_at_once_and_all_others_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = DiskBlobs::open(place.path(), 1 << 20).unwrap();
+        blobs.put_all(vec![blob(1), blob(2), blob(3)]).unwrap();
+        blobs.remove(&[blob(2).0, blob(9).0]).unwrap();
+        let again = DiskBlobs::open(place.path(), 1 << 20).unwrap();
+        for store in [blobs, again] {
+            let here = [1, 2, 3].map(|n| store.get(&blob(n).0).is_some());
+            assert_eq!(here, [true, false, true]);
+        }
+        assert_eq!(fs::read_dir(place.path().join(BLOBS)).unwrap().count(), 2);
+    }
+
+    #[test]
     fn a_fetched_blob_is_put_without_being_written_again() {
         let place = tempfile::tempdir().unwrap();
         let blobs = DiskBlobs::open(place.path(), 400).unwrap();

@@ -92,7 +92,7 @@ impl KeptChain {
 /// The sums of masked rounds that a node can open again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct KeptSums {
+pub struct ReopenedSums {
     /// The federation's name.
     pub federation_name: String,
     /// Final rounds in clear.
@@ -100,7 +100,7 @@ pub struct KeptSums {
     /// Final masked rounds.
     pub masked: usize,
     /// The masked rounds whose sums were opened again.
-    pub opened: Vec<KeptRound>,
+    pub opened: Vec<ReopenedRound>,
     /// The other masked rounds.
     pub not_opened: Vec<NotComputed>,
 }
@@ -108,17 +108,17 @@ pub struct KeptSums {
 /// A masked round whose sums were opened again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct KeptRound {
+pub struct ReopenedRound {
     /// The round.
     pub round: u64,
     /// Its sums.
-    pub sums: Vec<KeptSum>,
+    pub sums: Vec<ReopenedSum>,
 }
 
 /// An opened sum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct KeptSum {
+pub struct ReopenedSum {
     /// Names of the authors.
     pub authors: Vec<String>,
     /// The weighted sum of their vectors; `None` if it tells nothing.
@@ -137,14 +137,14 @@ pub fn kept_sums(
     folder: &Path,
     federation: Option<&Path>,
     data: Option<&Path>,
-) -> Result<KeptSums, VerifyError> {
+) -> Result<ReopenedSums, VerifyError> {
     let kept = KeptChain::read(folder, federation)?;
     let adopted = kept.records.iter().filter_map(|record| match record {
         JournalRecord::Adopted(adopted) => Some((adopted.block, adopted)),
         _ => None,
     });
     let adopted: BTreeMap<_, _> = adopted.collect();
-    let mut found = KeptSums {
+    let mut found = ReopenedSums {
         federation_name: kept.federation().to_owned(),
         clear: 0,
         masked: 0,
@@ -188,7 +188,7 @@ fn open(
     folder: &Path,
     of: &FinalMasked,
     adopted: Option<&Adopted>,
-) -> Result<KeptRound, String> {
+) -> Result<ReopenedRound, String> {
     let blob = |hash: &Hash| store::blob(folder, hash);
     let mut all = adopted.into_iter().flat_map(|adopted| &adopted.blobs);
     let unmaskings = all.find_map(|hash| read_unmaskings(&blob(&Hash(*hash))?));
@@ -204,10 +204,10 @@ fn open(
     };
     let name = |by: MemberIndex| epoch.roster.name(by).to_owned();
     let sums = state.sums(of, &unmaskings, blob)?.into_iter();
-    Ok(KeptRound {
+    Ok(ReopenedRound {
         round: of.round.round,
         sums: sums
-            .map(|sum| KeptSum {
+            .map(|sum| ReopenedSum {
                 authors: sum.authors.iter().map(|(by, _)| name(*by)).collect(),
                 values: sum.values,
                 sigma: sum.sigma,

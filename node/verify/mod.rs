@@ -21,6 +21,6 @@ pub use evidence::{
     Accused, EVIDENCE, EvidenceFile, EvidenceFileError, EvidenceProof, TranscriptBlobs,
 };
 pub(crate) use kept::KeptChain;
-pub use kept::{KeptRound, KeptSum, KeptSums, kept_sums};
+pub use kept::{ReopenedRound, ReopenedSum, ReopenedSums, kept_sums};
 pub use rounds::NotComputed;
 pub use state::{Verified, VerifyError, verify};

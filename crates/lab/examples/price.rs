@@ -18,12 +18,12 @@ use serde::{Deserialize, Serialize};
 use simulations::pool::Threads;
 use simulations::{Federation, Options, Scenario, Signatures, federate};
 
-/// Rounds of each federation.
-const ROUNDS: u64 = 3;
 /// Members of a federation.
 const MEMBERS: [u64; 3] = [4, 10, 100];
 /// Parameters of the model.
 const PARAMETERS: [u64; 3] = [14, 10_000, 1_000_000];
+/// Parameters from which on models are large beside everything else in memory.
+const LARGE: u64 = 100_000;
 /// The argument by which this program starts itself for one federation.
 const ONE: &str = "--one";
 
@@ -73,11 +73,21 @@ fn table(members: &[u64], parameters: &[u64]) -> Result<(), Box<dyn Error>> {
         }
     }
     println!(
-        "\nCPU time and bytes are those of one member and round, means over {ROUNDS} rounds; memory is that of the \
+        "\nCPU time and bytes are those of one member and round, means over 3 to 100 rounds; memory is that of the \
          whole process with all members, and its last column the difference for each member, in models of 4 \
-         bytes a parameter."
+         bytes a parameter, where models are large."
     );
     Ok(())
+}
+
+/// Rounds of a federation: as many as it takes to see CPU time, which the system counts in hundredths of a
+/// second.
+fn rounds(members: u64, parameters: u64) -> u64 {
+    if parameters > LARGE {
+        3
+    } else {
+        (400 / members).clamp(3, 100)
+    }
 }
 
 /// A federation in a process of its own; an error says why there is no price.
@@ -106,13 +116,17 @@ fn line(
             return format!("| {members} | {parameters} | {why} | | | | | | | | |");
         }
     };
-    let parts = (members * ROUNDS) as f64;
+    let parts = (members * rounds(members, parameters)) as f64;
     let cpu = |price: &Price| 1e3 * price.cpu / parts;
     let sent = |price: &Price| price.bytes as f64 / parts / 1e3;
     let peak = |price: &Price| price.peak as f64 / f64::from(1 << 20);
     let models = (masked.peak as f64 - clear.peak as f64) / (4 * members * parameters) as f64;
+    let models = match parameters {
+        large if large > LARGE => format!("{models:.2}"),
+        _ => String::new(),
+    };
     format!(
-        "| {members} | {parameters} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | {models:.2} |",
+        "| {members} | {parameters} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.0} | {:.0} | {models} |",
         cpu(clear),
         cpu(masked),
         cpu(masked) - cpu(clear),
@@ -126,6 +140,7 @@ fn line(
 
 /// Runs one federation in this process.
 fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Error>> {
+    let rounds = rounds(members, parameters);
     let privacy = if masked {
         "[privacy]\nmode = \"masked\""
     } else {
@@ -133,7 +148,7 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
     };
     let text = format!(
         "name = \"price\"
-        rounds = {ROUNDS}
+        rounds = {rounds}
         silos = {members}
         task = {{ constant = {{ parameters = {parameters} }} }}
         {privacy}
@@ -156,8 +171,8 @@ fn one(members: u64, parameters: u64, masked: bool) -> Result<Price, Box<dyn Err
     let before = cpu()?;
     let recorded = federate(&scenario, &federation, &[], &mut options, &threads)?;
     let cpu = cpu()? - before;
-    if recorded.rounds.len() as u64 != ROUNDS {
-        return Err(format!("{} final rounds, expected {ROUNDS}", recorded.rounds.len()).into());
+    if recorded.rounds.len() as u64 != rounds {
+        return Err(format!("{} final rounds, expected {rounds}", recorded.rounds.len()).into());
     }
     let protocol = recorded.protocol.ok_or("there were no messages")?;
     let sent = protocol.traffic.iter();

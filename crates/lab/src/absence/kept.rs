@@ -5,7 +5,7 @@
 //! that is as long as its noise tells nothing that the noise does not cover.
 
 use formatting::numbers::{plain, plural};
-use node::verify::{KeptRound, KeptSum, KeptSums, NotComputed};
+use node::verify::{NotComputed, ReopenedRound, ReopenedSum, ReopenedSums};
 use serde::Serialize;
 
 /// What the sums that a node can open tell by their differences.
@@ -48,7 +48,7 @@ pub struct AbsencePair {
 }
 
 /// Compares the sums that a node can open, each with each.
-pub fn kept(found: &KeptSums) -> KeptAbsence {
+pub fn kept(found: &ReopenedSums) -> KeptAbsence {
     let told: Vec<_> = found.opened.iter().flat_map(told).collect();
     let mut author_sets: Vec<_> = told.iter().map(|of| of.sum.authors.clone()).collect();
     author_sets.sort();
@@ -71,11 +71,11 @@ pub fn kept(found: &KeptSums) -> KeptAbsence {
 /// A sum that told something.
 struct Told<'a> {
     round: u64,
-    sum: &'a KeptSum,
+    sum: &'a ReopenedSum,
     values: Vec<f64>,
 }
 
-fn told(round: &KeptRound) -> impl Iterator<Item = Told<'_>> {
+fn told(round: &ReopenedRound) -> impl Iterator<Item = Told<'_>> {
     round.sums.iter().filter_map(|sum| {
         let values = sum.values.as_ref()?.iter().map(|value| *value as f64);
         Some(Told {
@@ -89,7 +89,7 @@ fn told(round: &KeptRound) -> impl Iterator<Item = Told<'_>> {
 /// One sum less the other; `None` if they have all authors or none in common, so that nothing is left over
 /// that fewer authors made.
 fn compared(first: &Told<'_>, second: &Told<'_>) -> Option<AbsencePair> {
-    let only = |of: &KeptSum, other: &KeptSum| -> Vec<String> {
+    let only = |of: &ReopenedSum, other: &ReopenedSum| -> Vec<String> {
         let authors = of.authors.iter();
         authors
             .filter(|author| !other.authors.contains(author))
@@ -106,7 +106,7 @@ fn compared(first: &Told<'_>, second: &Told<'_>) -> Option<AbsencePair> {
     let difference = super::minus(&first.values, &second.values);
     let length = difference.iter().map(|value| value * value).sum::<f64>();
     // The noise of every author of both sums, in every coordinate.
-    let noise = |of: &KeptSum| Some(of.sigma?.powi(2) * of.authors.len() as f64);
+    let noise = |of: &ReopenedSum| Some(of.sigma?.powi(2) * of.authors.len() as f64);
     let noise = noise(first.sum).zip(noise(second.sum));
     let noise = noise.map(|(first, second)| (first + second) * difference.len() as f64);
     Some(AbsencePair {
@@ -211,20 +211,20 @@ impl AbsencePair {
 mod tests {
     use super::*;
 
-    fn sum(authors: &[&str], values: &[i64], sigma: Option<f64>) -> KeptSum {
-        KeptSum {
+    fn sum(authors: &[&str], values: &[i64], sigma: Option<f64>) -> ReopenedSum {
+        ReopenedSum {
             authors: authors.iter().map(|name| (*name).to_owned()).collect(),
             values: Some(values.to_vec()),
             sigma,
         }
     }
 
-    fn sums(rounds: Vec<Vec<KeptSum>>) -> KeptSums {
+    fn sums(rounds: Vec<Vec<ReopenedSum>>) -> ReopenedSums {
         let opened = (1..)
             .zip(rounds)
-            .map(|(round, sums)| KeptRound { round, sums });
+            .map(|(round, sums)| ReopenedRound { round, sums });
         let opened: Vec<_> = opened.collect();
-        KeptSums {
+        ReopenedSums {
             federation_name: "f".into(),
             clear: 0,
             masked: opened.len(),
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn void_sums_and_rounds_in_clear_are_said_and_not_compared() {
-        let void = KeptSum {
+        let void = ReopenedSum {
             values: None,
             ..sum(&["A", "B"], &[], None)
         };
@@ -323,7 +323,7 @@ mod tests {
                 .join("\n")
                 .contains("2 rounds in clear beside them")
         );
-        let clear = KeptSums {
+        let clear = ReopenedSums {
             masked: 0,
             opened: Vec::new(),
             ..all

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use privacy::masks::{
-    CHECKS, Deviation, ExamineError, Fixed, MaskError, MemberKeys, Reach, ReadyList, Secret,
+    CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, Reach, ReadyList, Secret,
     SentParts, Shape, SumAuthors, examine,
 };
 use protocol::message::{MaskedEntry, MaskedSheet};
@@ -142,7 +142,7 @@ impl<'a> VoidRound<'a> {
         author: MemberIndex,
         secret: &Secret,
         blob: impl Fn(&Hash) -> Option<Bytes>,
-    ) -> Result<Option<Deviation>, String> {
+    ) -> Result<Option<MaskDeviation>, String> {
         let keys = self.keys(author, secret)?;
         let sum = self.sum(author)?;
         let mut entries = self.sheet.entries.iter();

@@ -9,7 +9,7 @@ use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
 use crate::testing::{config, epoch_with, key, model};
-use privacy::masks::{Deviation, Secret};
+use privacy::masks::{MaskDeviation, Secret};
 
 /// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
 struct OpenedRound {
@@ -136,7 +136,7 @@ impl OpenedRound {
         &self,
         author: u16,
         secret: u8,
-    ) -> Result<Result<Option<Deviation>, String>, NotVoid> {
+    ) -> Result<Result<Option<MaskDeviation>, String>, NotVoid> {
         let document = self.combine().result.unwrap().document;
         let epoch = &self.config.member.epoch;
         let blob = |hash: &Hash| self.blob(hash);
@@ -295,7 +295,7 @@ fn the_author_that_spoiled_a_sum_is_named_from_its_secret_and_no_other_is() {
         let found = round.blamed(author, author as u8 + 1).unwrap().unwrap();
         match found {
             None => assert_ne!(author, 2),
-            Some(Deviation::Check {
+            Some(MaskDeviation::Check {
                 at: 3,
                 value: found,
             }) => {
