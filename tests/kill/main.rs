@@ -1,8 +1,8 @@
 //! Real processes are killed by SIGKILL. No record may be lost, no member may sign contradictory
 //! statements or adopt a round twice, whether the processes restart (here) or not (`forever`).
 //!
-//! Five `rota run` processes learn over loopback. Every second or two one of them, leads included,
-//! is killed and restarts a little later. In the end every member holds all rounds of one chain.
+//! Five `rota run` processes learn over loopback. Every second or two some of them, often the lead and
+//! up to all, are killed at the same moment, and each restarts a little later. In the end every member holds all rounds of one chain.
 //! `ROTA_SOAK_MINUTES` runs one federation after another for that long, each with another seed, and
 //! `ROTA_SOAK_KILLS` until so many kills were survived. Once with models that all see, once masked; `ROTA_SEED` chooses the first seed.
 
@@ -142,11 +142,12 @@ fn survive(text: &str, seed: u64) -> Survived {
     let mut blocks = BTreeMap::<u64, String>::new();
     let mut done = BTreeSet::new();
     let mut next_kill = began + draws.millis(1000, 2000);
-    let mut down: Option<(usize, Instant)> = None;
+    // Nodes that were killed, with when they start again.
+    let mut down: Vec<(usize, Instant)> = Vec::new();
     let mut finished = false;
     while done.len() < SILOS {
-        let due = match down {
-            Some((_, back)) => back,
+        let due = match down.iter().map(|(_, back)| *back).min() {
+            Some(back) => back,
             None if finished => end,
             None => next_kill,
         };
@@ -157,25 +158,27 @@ fn survive(text: &str, seed: u64) -> Survived {
                 "seed {seed}: not done after {BOUND:?}\n{}",
                 nodes.tails()
             );
-            match down.take() {
-                Some((node, _)) => {
-                    nodes.start(node);
+            if let Some(at) = down.iter().position(|(_, back)| *back <= now) {
+                let (node, _) = down.swap_remove(at);
+                nodes.start(node);
+                if down.is_empty() {
                     next_kill = now + draws.millis(500, 1500);
                 }
-                None => {
-                    let lead = draws.below(2) == 0;
-                    let node = if lead {
-                        newest.1
-                    } else {
-                        draws.below(SILOS as u64) as usize
-                    };
-                    nodes.kill(node);
-                    survived.kills += 1;
-                    survived.leads += usize::from(node == newest.1);
-                    let context = format!("seed {seed}, {}", names[node]);
-                    witnesses[node].read(&demo.configs[node], &context);
-                    down = Some((node, now + draws.millis(50, 1000)));
-                }
+                continue;
+            }
+            // As many as there are, also at the same moment; the lead of that moment often among them.
+            let mut all: Vec<_> = (0..SILOS).collect();
+            let lead = draws.below(2) == 0;
+            for count in (0..=draws.below(SILOS as u64)).rev() {
+                let of_lead = all.iter().position(|node| lead && *node == newest.1);
+                let drawn = || draws.below(all.len() as u64) as usize;
+                let node = all.swap_remove(of_lead.unwrap_or_else(drawn));
+                nodes.kill(node);
+                survived.kills += 1;
+                survived.leads += usize::from(node == newest.1);
+                let context = format!("seed {seed}, {}, {count} more", names[node]);
+                witnesses[node].read(&demo.configs[node], &context);
+                down.push((node, now + draws.millis(50, 1000)));
             }
             continue;
         };
