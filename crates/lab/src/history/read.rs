@@ -188,17 +188,17 @@ impl MergedLogs {
                 self.metrics
                     .extend(metric(held_out, place(&node.log.silo), *round));
             }
-            NodeEvent::Privacy { learned, officer } => {
-                if self
-                    .privacy
-                    .as_ref()
-                    .is_none_or(|(before, _)| at >= *before)
-                {
-                    let (learned, officer) = (learned.clone(), officer.clone());
-                    self.privacy = Some((at, PrivacySaid { learned, officer }));
-                }
-            }
+            NodeEvent::Privacy { learned, officer } => self.said(at, learned, officer),
             _ => {}
+        }
+    }
+
+    /// Takes the word of a node on privacy, unless a later one is known: the agreement may have changed.
+    fn said(&mut self, at: f64, learned: &[String], officer: &[String]) {
+        let before = self.privacy.as_ref().map(|(before, _)| *before);
+        if before.is_none_or(|before| at >= before) {
+            let (learned, officer) = (learned.to_vec(), officer.to_vec());
+            self.privacy = Some((at, PrivacySaid { learned, officer }));
         }
     }
 }
@@ -339,6 +339,34 @@ mod tests {
             cpu_seconds: None,
         };
         said(second, event)
+    }
+
+    #[test]
+    fn the_newest_word_on_privacy_counts_whatever_log_it_is_in() {
+        let word = |second, what: &str| {
+            let event = NodeEvent::Privacy {
+                learned: vec![format!("learned {what}")],
+                officer: vec![format!("officer {what}")],
+            };
+            said(second, event)
+        };
+        let logs = [
+            (
+                "newest-a",
+                [start("north", 0), word(1, "old"), word(9, "new")],
+            ),
+            (
+                "newest-b",
+                [start("south", 0), word(1, "old"), word(5, "between")],
+            ),
+        ];
+        let files = logs.map(|(name, lines)| file(name, &lines.join("\n")));
+        let told = read(&files).unwrap().privacy.unwrap();
+        assert_eq!(told.learned, ["learned new"]);
+        assert_eq!(told.officer, ["officer new"]);
+        // Logs of earlier versions have none.
+        let without = [file("newest-c", &start("north", 0))];
+        assert_eq!(read(&without).unwrap().privacy, None);
     }
 
     #[test]
