@@ -110,8 +110,8 @@ fn give_up(
     WishFile::of(&institution.state, epoch).give_up(round)?;
     let me = epoch.roster.name(institution.me);
     let text = format!(
-        "{me} gives round {round} up. Its node signs as soon as the round has waited for the agreed patience, \
-         unless its outcome is certified until then. The others sign with `rota recover --give-up {round}`."
+        "{me} gives round {round} up. Its node signs once the agreed patience has passed, unless the outcome \
+         is certified until then. The others sign with `rota recover --give-up {round}`."
     );
     Ok(writeln!(io::stdout().lock(), "{}", wrapped(&text))?)
 }

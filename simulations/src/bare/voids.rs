@@ -9,11 +9,11 @@ const VOID_ROUNDS: u8 = 3;
 
 /// How many sums in a row were void, for every outcome of a masked round.
 #[derive(Debug, Default)]
-pub(super) struct BareVoids(BTreeMap<Hash, Counted>);
+pub(super) struct BareVoids(BTreeMap<Hash, VoidCounts>);
 
 /// Counts after an outcome. They hold in the epoch of the outcome only.
 #[derive(Debug)]
-struct Counted {
+struct VoidCounts {
     epoch: Hash,
     /// By group.
     void: BTreeMap<usize, u8>,
@@ -44,7 +44,7 @@ impl BareVoids {
             new.0 += u64::from(is_void);
             new.1 += u64::from(*count == VOID_ROUNDS);
         }
-        self.0.insert(outcome, Counted { epoch, void });
+        self.0.insert(outcome, VoidCounts { epoch, void });
         new
     }
 

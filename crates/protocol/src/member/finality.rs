@@ -91,7 +91,7 @@ impl Member {
 
     /// Makes these blocks final, each the parent of the next: they are recorded, and adopted by and by (R4).
     pub(super) fn advance(&mut self, blocks: Vec<Block>, proof: Certificate) {
-        self.note_consent(&blocks);
+        self.masking().note_consent(&blocks);
         self.extending().announce(&blocks, &proof);
         self.own_key().look_for_signatures(&blocks, &proof);
         if let Some(passage) = self.extending().extend(blocks, proof) {

@@ -12,7 +12,7 @@ use super::{Config, Member, Mutation, View};
 use crate::charter::privacy::{Circle, Sum};
 use crate::effects::{Effect, Record, Report};
 use crate::hash::Hash;
-use crate::message::{Body, KeyList, MaskedSheet, MaskedVector};
+use crate::message::{Block, Body, KeyList, MaskedSheet, MaskedVector};
 use crate::refusal::Refusal;
 use crate::roster::MemberIndex;
 use crate::work::{MaskedList, Request, WorkError};
@@ -154,6 +154,21 @@ impl Masking<'_> {
             }
         }
         true
+    }
+
+    /// These blocks are about to be final. If one is a change with which all concerned agree that this
+    /// member answers sums of another circle, that is durable before the change is (M3).
+    pub(super) fn note_consent(&mut self, blocks: &[Block]) {
+        let change = blocks.iter().find_map(Block::change);
+        let (epoch, me) = (&self.config.epoch, self.config.me);
+        let freed = change
+            .zip(self.circle.as_ref())
+            .is_some_and(|(change, circle)| change.frees(epoch, epoch.roster.name(me), circle));
+        if freed {
+            *self.circle = None;
+            let none = Circle(Vec::new());
+            self.out.push(Effect::Persist(Record::Circle(none)));
+        }
     }
 
     /// This member's vector was masked, or could not be: then it sits the round out (M1).

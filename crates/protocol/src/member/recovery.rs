@@ -40,8 +40,6 @@ pub(super) struct Recovering<'a> {
     out: &'a mut Outbox,
     chain: &'a Chain,
     adoption: &'a Adoption,
-    /// Since when the sums of a final masked round are being opened here.
-    open: Option<Time>,
     view: &'a mut View,
     lead: &'a mut Option<Lead>,
     recoveries: &'a mut Recoveries,
@@ -56,7 +54,6 @@ impl Member {
             out: &mut self.out,
             chain: &self.chain,
             adoption: &self.adoption,
-            open: self.settlement.open_since(),
             view: &mut self.view,
             lead: &mut self.lead,
             recoveries: &mut self.recoveries,
@@ -126,9 +123,10 @@ impl Recovering<'_> {
         heard.any(|(standing, _)| standing.lost.is_empty())
     }
 
-    /// Whether to wait before a round is given up: the outcome may still be certified within patience.
-    /// Once it is, and nobody else has given the round up, there is nothing to sign.
-    fn may_still_be_certified(&mut self) -> bool {
+    /// Whether to wait before a round is given up, which the institution wants since then: the outcome may
+    /// still be certified within patience. Once it is, and nobody else has given the round up, there is
+    /// nothing to sign.
+    fn may_still_be_certified(&mut self, since: Time) -> bool {
         if self.is_asked_to_give_up() {
             return false;
         }
@@ -138,7 +136,6 @@ impl Recovering<'_> {
             self.out.refuse(self.config.me, 0, why.into());
             return true;
         }
-        let since = self.open.unwrap_or(self.now);
         self.now < since + self.config.epoch.patience()
     }
 
@@ -148,8 +145,8 @@ impl Recovering<'_> {
         let Some(wanted) = &self.recoveries.wanted else {
             return;
         };
-        let gives_up = wanted.lost.is_empty() && self.recoveries.own.is_none();
-        if gives_up && self.may_still_be_certified() {
+        let (since, nobody) = (wanted.since, wanted.lost.is_empty());
+        if nobody && self.recoveries.own.is_none() && self.may_still_be_certified(since) {
             return;
         }
         let Some(wanted) = &self.recoveries.wanted else {

@@ -28,8 +28,6 @@ use crate::work::{Request, WorkError};
 pub(super) struct Settlement {
     /// The round, until its outcome is certified here.
     open: Option<Arc<FinalMasked>>,
-    /// Since when it is open.
-    since: Time,
     /// This member's own unmasking.
     own: WorkState<(Message, Bytes)>,
     /// The shares and proofs of ready members.
@@ -124,13 +122,6 @@ impl<T> WorkState<T> {
     }
 }
 
-impl Settlement {
-    /// Since when a final round waits here for its outcome; `None` if none does.
-    pub(super) fn open_since(&self) -> Option<Time> {
-        self.open.as_ref().map(|_| self.since)
-    }
-}
-
 impl Settling<'_> {
     /// Begins with the sums of a masked round that became final.
     fn begin(&mut self) {
@@ -157,7 +148,6 @@ impl Settling<'_> {
             threshold,
         };
         self.settlement.open = Some(Arc::new(of));
-        self.settlement.since = self.now;
         self.settlement.certified = before.certified;
         self.ballots.outcomes.of_block(block);
         before
