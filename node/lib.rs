@@ -12,6 +12,7 @@
 //! | [`audit`] | the log of everything that a node sent, and its check |
 //! | [`backup`] | saves what an institution cannot get back from others, and puts it back |
 //! | [`verify`] | evidence and state folders, checked without a key |
+//! | [`blame`] | who spoiled the sum of a masked round, from what its authors disclose |
 //! | [`pool`] | threads for heavy work |
 //! | [`cli`], [`commands`], [`logging`] | the command line of an institution |
 //!
@@ -19,6 +20,7 @@
 
 pub mod audit;
 pub mod backup;
+pub mod blame;
 pub mod chain;
 pub mod check;
 pub mod cli;

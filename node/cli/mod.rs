@@ -6,6 +6,7 @@
 
 mod amend;
 mod backup;
+mod blame;
 mod institution;
 mod learner;
 mod ledger;
@@ -20,6 +21,7 @@ use mesh::Transport;
 use crate::logging::LogFormat;
 pub use amend::{Amend, Here, Recover};
 pub use backup::{Backup, Restore};
+pub use blame::BlameRound;
 pub use institution::{
     AddMember, Audit, Called, CheckAgreement, CheckNode, ContinueFederation, Identity, Invite,
     JoinFederation, NodeFederationCommand, PrintAgreement, PrintChain, PrintStatus, RunNode,
@@ -68,6 +70,8 @@ pub enum NodeCommand {
     Verify(Verify),
     /// Check the log of everything that a node sent, and print it
     Audit(Audit),
+    /// Find out who spoiled the sum of a masked round, with the consent of those who are examined
+    Blame(BlameRound),
     /// Take models out of a node: list, show, export, predict
     #[command(subcommand)]
     Model(ModelCommand),

@@ -4,6 +4,7 @@ mod added;
 mod amend;
 mod audit;
 mod backup;
+mod blame;
 mod chain;
 mod check;
 mod continuing;
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 
 use crate::audit::CheckError;
 use crate::backup::{BackupError, RestoreError};
+use crate::blame::BlameError;
 use crate::chain::ChainError;
 use crate::federation::{ContinueError, JoinError};
 use crate::identity::IdentityError;
@@ -60,6 +62,7 @@ pub fn run(command: &NodeCommand) -> Result<(), NodeCommandError> {
         NodeCommand::Watch(watch) => status::watch(watch),
         NodeCommand::Chain(chain) => chain::run(chain),
         NodeCommand::Audit(audit) => audit::run(audit),
+        NodeCommand::Blame(options) => blame::run(options),
         NodeCommand::Verify(verify) => verify::run(verify),
         NodeCommand::Model(model) => model::run(model),
         NodeCommand::Learner(learner) => learner::run(learner),
@@ -173,6 +176,9 @@ pub enum NodeCommandError {
     /// A state folder that was not verified, or in which something is wrong.
     #[error(transparent)]
     Verify(#[from] VerifyError),
+    /// Nobody is blamed for a round.
+    #[error(transparent)]
+    Blame(#[from] BlameError),
     /// A file that is no evidence, or that proves nothing.
     #[error(transparent)]
     Evidence(#[from] EvidenceFileError),
@@ -298,6 +304,15 @@ impl Failure for NodeCommandError {
                 ChainError::Nothing(_) | ChainError::Agreement(_) | ChainError::Federation { .. },
             ) => 2,
             NodeCommandError::Chain(_) => 1,
+            NodeCommandError::Blame(
+                BlameError::Verify(
+                    VerifyError::Nothing(_)
+                    | VerifyError::Agreement(_)
+                    | VerifyError::Federation { .. },
+                )
+                | BlameError::File(_),
+            ) => 2,
+            NodeCommandError::Blame(_) => 1,
             NodeCommandError::Verify(
                 VerifyError::Nothing(_)
                 | VerifyError::Agreement(_)

@@ -70,6 +70,10 @@ impl Blobs for WithStart {
     fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
         self.blobs.retain(keep, mark)
     }
+
+    fn remove(&self, blobs: &[Hash]) -> Result<(), StoreError> {
+        self.blobs.remove(blobs)
+    }
 }
 
 /// What has to be fetched before a first round; `None` where the model is here, or where nobody would

@@ -194,6 +194,30 @@ impl DiskBlobs {
     }
 }
 
+impl DiskBlobs {
+    /// Removes the blobs that are `gone`, by hash and the number of the batch that put them last.
+    fn remove_all(&self, gone: impl Fn(&Hash, u64) -> bool) -> Result<(), StoreError> {
+        let mut content = self.content();
+        let StoreContent { files, cache, .. } = &mut *content;
+        let mut failed = Ok(());
+        files.retain(|hash, file| {
+            if !gone(hash, file.put) {
+                return true;
+            }
+            cache.remove(hash);
+            let path = self.path(hash);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    failed = Err(io_error(&path, error));
+                    true
+                }
+                _ => false,
+            }
+        });
+        Ok(failed?)
+    }
+}
+
 impl Blobs for DiskBlobs {
     fn get(&self, hash: &Hash) -> Option<Bytes> {
         let known = {
@@ -275,24 +299,11 @@ impl Blobs for DiskBlobs {
     }
 
     fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError> {
-        let mut content = self.content();
-        let StoreContent { files, cache, .. } = &mut *content;
-        let mut failed = Ok(());
-        files.retain(|hash, file| {
-            if file.put > mark || keep.binary_search(hash).is_ok() {
-                return true;
-            }
-            cache.remove(hash);
-            let path = self.path(hash);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    failed = Err(io_error(&path, error));
-                    true
-                }
-                _ => false,
-            }
-        });
-        Ok(failed?)
+        self.remove_all(|hash, put| put <= mark && keep.binary_search(hash).is_err())
+    }
+
+    fn remove(&self, blobs: &[Hash]) -> Result<(), StoreError> {
+        self.remove_all(|hash, _| blobs.contains(hash))
     }
 }
 
@@ -395,6 +406,20 @@ mod tests {
         let kept = blobs.get(&blob(1).0).unwrap();
         blobs.retain(&[], blobs.mark()).unwrap();
         assert_eq!((kept, files()), (blob(1).1, 0));
+    }
+
+    #[test]
+    fn blobs_that_are_removed_are_gone_at_once_and_all_others_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let blobs = DiskBlobs::open(place.path(), 1 << 20).unwrap();
+        blobs.put_all(vec![blob(1), blob(2), blob(3)]).unwrap();
+        blobs.remove(&[blob(2).0, blob(9).0]).unwrap();
+        let again = DiskBlobs::open(place.path(), 1 << 20).unwrap();
+        for store in [blobs, again] {
+            let here = [1, 2, 3].map(|n| store.get(&blob(n).0).is_some());
+            assert_eq!(here, [true, false, true]);
+        }
+        assert_eq!(fs::read_dir(place.path().join(BLOBS)).unwrap().count(), 2);
     }
 
     #[test]

@@ -8,13 +8,17 @@
 //! | `words` | what was verified, as text |
 //! | `chain` | the final blocks with their signatures and certificates |
 //! | `rounds` | rounds computed again from their sheets and models |
+//! | `kept` | the masked rounds of a state folder, and their sums opened again |
 
 mod chain;
 mod evidence;
+mod kept;
 mod rounds;
 mod state;
 mod words;
 
 pub use evidence::{Accused, EVIDENCE, EvidenceFile, EvidenceFileError, EvidenceProof};
+pub(crate) use kept::KeptChain;
+pub use kept::{ReopenedRound, ReopenedSum, ReopenedSums, kept_sums};
 pub use rounds::NotComputed;
 pub use state::{Verified, VerifyError, verify};

@@ -31,6 +31,20 @@ pub struct NotComputed {
     pub why: String,
 }
 
+impl NotComputed {
+    /// Adds a round, to those before it if the reason is the same.
+    pub(super) fn add(all: &mut Vec<Self>, round: u64, why: &str) {
+        match all.last_mut() {
+            Some(last) if last.why == why && last.to + 1 == round => last.to = round,
+            _ => all.push(Self {
+                from: round,
+                to: round,
+                why: why.to_owned(),
+            }),
+        }
+    }
+}
+
 /// The rounds that were computed again, and the others.
 #[derive(Debug, Default)]
 pub(super) struct Computed {
@@ -50,14 +64,7 @@ impl Computed {
     }
 
     fn skip(&mut self, round: u64, why: &str) {
-        match self.not.last_mut() {
-            Some(last) if last.why == why && last.to + 1 == round => last.to = round,
-            _ => self.not.push(NotComputed {
-                from: round,
-                to: round,
-                why: why.to_owned(),
-            }),
-        }
+        NotComputed::add(&mut self.not, round, why);
     }
 }
 
@@ -115,7 +122,7 @@ fn start(agreement: &Agreement, me: MemberIndex, state: &Path) -> Result<Option<
 }
 
 /// Why a round is not computed again whose models are here.
-const NO_STATE: &str = "the outcome of the round before is not kept here any more";
+pub(super) const NO_STATE: &str = "the outcome of the round before is not kept here any more";
 
 /// A round that members agreed on.
 pub(super) enum CheckedRound<'a> {
@@ -243,7 +250,8 @@ pub(super) fn compute(
             computed.left_out.insert(round, names.collect());
         }
         let Some(adopted) = adopted.get(&round) else {
-            computed.skip(round, not_noted(round, adopted));
+            let keep = epoch.charter.keep_rounds as usize;
+            computed.skip(round, not_noted(round, adopted, keep));
             continue;
         };
         let mut state = state.ok();
@@ -259,8 +267,10 @@ pub(super) fn compute(
 
 /// Why the journal does not say what the silo adopted in a round. It says so for the last rounds only,
 /// whoever was there; and a silo that has several final rounds before it adopts the last of them.
-fn not_noted(round: u64, adopted: &BTreeMap<u64, &Adopted>) -> &'static str {
-    let earlier = adopted.range(..round).next().is_some();
+fn not_noted(round: u64, adopted: &BTreeMap<u64, &Adopted>, keep: usize) -> &'static str {
+    // Adoptions of void rounds are noted longer than those of the last rounds.
+    let recent = adopted.iter().rev().take(keep).map(|(round, _)| *round);
+    let earlier = recent.min().is_some_and(|first| first < round);
     let later = adopted.range(round..).next().is_some();
     match (earlier, later) {
         (true, true) => {
@@ -307,13 +317,15 @@ mod tests {
             .iter()
             .map(|adopted| (adopted.round, adopted))
             .collect();
-        let said = |round| not_noted(round, &kept);
+        let said = |round| not_noted(round, &kept, 3);
         assert!(said(1).contains("not noted any more"));
         assert_eq!(said(3), said(1));
         assert!(said(6).contains("adopted the newer one"));
         assert_eq!(said(7), said(6));
         assert!(said(9).contains("not adopted it yet"));
         // A node that has adopted nothing.
-        assert_eq!(not_noted(1, &BTreeMap::new()), said(9));
+        assert_eq!(not_noted(1, &BTreeMap::new(), 3), said(9));
+        // Round 4 is noted because it was void; two rounds are kept.
+        assert!(not_noted(4, &kept, 2).contains("not noted any more"));
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use agreement::{Agreement, ConfigError};
 use protocol::envelope::{self, OpenError as FrameError};
 use protocol::identity::Strict;
-use protocol::message::{Content, Message};
+use protocol::message::{Block, Content, MaskedRound, Message};
 use protocol::verify::Known;
 use protocol::work::FinalMasked;
 use protocol::{Epoch, Hash, MemberIndex, PublicKey, privacy};
@@ -18,7 +18,7 @@ use silo::{Adopted, JournalRecord};
 use super::chain::VerifiedChain;
 use super::rounds::{self, CheckedRound, Computed, NotComputed};
 use crate::chain::{MissingBlocks, certified_outcomes};
-use crate::store::{self, AGREEMENT, StoreOpenError, StoredBlob};
+use crate::store::{self, AGREEMENT, Snapshot, StoreOpenError, StoredBlob};
 
 /// Why a state folder was not verified, or what is wrong in it.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,28 @@ pub fn verify(
     federation: Option<&Path>,
     data: Option<&Path>,
 ) -> Result<Verified, VerifyError> {
+    let (journal, agreement) = opened(folder, federation)?;
+    let state = StateFolder {
+        folder,
+        agreement: &agreement,
+        me: journal.member,
+        key: journal.key,
+    };
+    let found = state.verify(journal.records, data);
+    found.map_err(|what| VerifyError::Wrong {
+        folder: folder.to_owned(),
+        what,
+    })
+}
+
+/// The journal in a state folder, and the first agreement of its federation.
+///
+/// # Errors
+/// [`VerifyError`]: one of them cannot be read, or they do not belong together.
+pub(super) fn opened(
+    folder: &Path,
+    federation: Option<&Path>,
+) -> Result<(Snapshot, Agreement), VerifyError> {
     if std::fs::symlink_metadata(folder.join("journal.redb")).is_err() {
         return Err(VerifyError::Nothing(folder.to_owned()));
     }
@@ -121,17 +143,40 @@ pub fn verify(
             journal: journal.federation,
         });
     }
-    let state = StateFolder {
-        folder,
-        agreement: &agreement,
-        me: journal.member,
-        key: journal.key,
-    };
-    let found = state.verify(journal.records, data);
-    found.map_err(|what| VerifyError::Wrong {
-        folder: folder.to_owned(),
-        what,
-    })
+    Ok((journal, agreement))
+}
+
+/// Does something with each epoch of a chain: with its agreement and its blocks.
+pub(super) fn each_epoch(
+    first: &Agreement,
+    chain: &VerifiedChain,
+    mut each: impl FnMut(&Agreement, &[&(Hash, Block)]) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut agreement = first.clone();
+    for (nth, epoch) in chain.epochs.iter().enumerate() {
+        let blocks = chain.blocks.iter();
+        let of_it: Vec<_> = blocks
+            .filter(|(_, block)| block.epoch == epoch.id)
+            .collect();
+        each(&agreement, &of_it)?;
+        let ends =
+            |block: &Block| matches!(block.content, Content::Change(_) | Content::Recovery(_));
+        let end = of_it.iter().rev().find(|(_, block)| ends(block));
+        if let (Some((_, end)), Some(next)) = (end, chain.epochs.get(nth + 1)) {
+            let after = agreement.following(end, next.clone(), learn::stand_in);
+            agreement = after.map_err(|why| why.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// A final masked round of an epoch, with the hash of its block.
+pub(super) fn final_masked(epoch: &Epoch, block: Hash, round: &MaskedRound) -> FinalMasked {
+    FinalMasked {
+        block,
+        threshold: privacy::threshold(&epoch.roster, round.ready.len()),
+        round: round.clone(),
+    }
 }
 
 struct StateFolder<'a> {
@@ -239,41 +284,26 @@ impl StateFolder<'_> {
         data: Option<&Path>,
     ) -> Result<Computed, String> {
         let mut all = Computed::default();
-        let mut agreement = self.agreement.clone();
-        for (nth, epoch) in chain.epochs.iter().enumerate() {
-            let of_it = chain
-                .blocks
+        each_epoch(self.agreement, chain, |agreement, blocks| {
+            let rounds = blocks
                 .iter()
-                .filter(|(_, block)| block.epoch == epoch.id);
-            let mut learnings: Vec<CheckedRound<'_>> = Vec::new();
-            let mut end = None;
-            for (hash, block) in of_it {
-                match &block.content {
-                    Content::Learning(learning) => learnings.push(CheckedRound::Clear(learning)),
-                    Content::Masked(round) => learnings.push(CheckedRound::Masked {
-                        of: Box::new(FinalMasked {
-                            block: *hash,
-                            round: round.clone(),
-                            threshold: privacy::threshold(&epoch.roster, round.ready.len()),
-                        }),
+                .filter_map(|(hash, block)| match &block.content {
+                    Content::Learning(learning) => Some(CheckedRound::Clear(learning)),
+                    Content::Masked(round) => Some(CheckedRound::Masked {
+                        of: Box::new(final_masked(&agreement.epoch, *hash, round)),
                         outcome: outcomes.get(hash).copied(),
                     }),
-                    Content::Change(_) | Content::Recovery(_) => end = Some(block),
-                    Content::Empty => {}
-                }
-            }
-            let config = rounds::config(&agreement, self.me, self.folder, data);
+                    Content::Change(_) | Content::Recovery(_) | Content::Empty => None,
+                });
+            let rounds: Vec<_> = rounds.collect();
+            let config = rounds::config(agreement, self.me, self.folder, data);
             let computed = match config {
-                Ok(config) => rounds::compute(&config, self.folder, &learnings, adopted)?,
-                Err(why) => nothing(&learnings, &why),
+                Ok(config) => rounds::compute(&config, self.folder, &rounds, adopted)?,
+                Err(why) => nothing(&rounds, &why),
             };
             all.add(computed);
-            let next = chain.epochs.get(nth + 1);
-            if let (Some(end), Some(next)) = (end, next) {
-                let after = agreement.following(end, next.clone(), learn::stand_in);
-                agreement = after.map_err(|why| why.to_string())?;
-            }
-        }
+            Ok(())
+        })?;
         Ok(all)
     }
 

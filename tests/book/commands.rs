@@ -56,7 +56,15 @@ pub(crate) fn check(line: &str) -> Result<(), String> {
 }
 
 fn program(words: &[&str]) -> Result<(), String> {
-    let commands = ["solve", "identity", "federation", "model", "schema", "lab"];
+    let commands = [
+        "solve",
+        "identity",
+        "federation",
+        "model",
+        "schema",
+        "lab",
+        "attack",
+    ];
     let subcommands = match words {
         [first, ..] if commands.contains(first) => 2,
         _ => 1,

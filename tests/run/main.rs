@@ -5,6 +5,7 @@
 mod amended;
 mod approvals;
 mod backup;
+mod blamed;
 mod doubled;
 mod evicted;
 mod examined;

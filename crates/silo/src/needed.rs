@@ -1,6 +1,80 @@
 //! The records of a journal that a silo still needs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::Hash;
+
 use crate::record::JournalRecord;
+
+/// Void rounds whose secrets are kept: a group is suspended after as many in a row.
+pub(crate) const VOID_KEPT: usize = 3;
+
+/// A void round whose secret is kept, by the positions of its records.
+struct VoidRecords {
+    adopted: usize,
+    prepared: usize,
+}
+
+/// The last void rounds among these records: a secret stands behind the adoption of its round.
+fn void(records: &[JournalRecord]) -> Vec<VoidRecords> {
+    let mut adopted = BTreeMap::new();
+    let mut void = Vec::new();
+    for (at, record) in records.iter().enumerate() {
+        match record {
+            JournalRecord::Adopted(of) => {
+                adopted.insert(of.round, at);
+            }
+            JournalRecord::Prepared { round, .. } => {
+                let adopted = adopted.get(round).copied();
+                void.extend(adopted.map(|adopted| VoidRecords {
+                    adopted,
+                    prepared: at,
+                }));
+            }
+            JournalRecord::Lost => {
+                adopted.clear();
+                void.clear();
+            }
+            // A later epoch may have the same round again.
+            other if ends_epoch(other) => adopted.clear(),
+            _ => {}
+        }
+    }
+    let earlier = void.len().saturating_sub(VOID_KEPT);
+    void.split_off(earlier)
+}
+
+/// The blobs of each void round whose secret is kept, oldest first; the secret is among them.
+pub(crate) fn void_blobs(records: &[JournalRecord]) -> Vec<Vec<Hash>> {
+    let blobs = void(records).into_iter().map(|round| {
+        let named = match &records[round.adopted] {
+            JournalRecord::Adopted(adopted) => &adopted.blobs[..],
+            _ => &[],
+        };
+        let secret = secret(&records[round.prepared]);
+        named.iter().copied().map(Hash).chain(secret).collect()
+    });
+    blobs.collect()
+}
+
+/// The blob with the silo's secret that a record names.
+fn secret(record: &JournalRecord) -> Option<Hash> {
+    match record {
+        JournalRecord::Prepared { blob, .. } => Some(Hash(*blob)),
+        _ => None,
+    }
+}
+
+/// Takes the secrets of epochs that are over out of the records, and gives the blobs that hold them.
+pub(crate) fn forget_secrets(records: &mut Vec<JournalRecord>) -> Vec<Hash> {
+    let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
+    let mut at = 0;
+    let gone = records.extract_if(.., |record| {
+        at += 1;
+        at <= over && secret(record).is_some()
+    });
+    gone.filter_map(|record| secret(&record)).collect()
+}
 
 /// The records that a restart needs, in order; all others are superseded by later ones (see
 /// [`current`]).
@@ -53,9 +127,11 @@ pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool
 /// | `Contributed` of the round under way, `Trained` and `Prepared` of a round not adopted yet | earlier ones ended with their round |
 /// | `Standing`, `Outdated` of the present epoch | a member that signed a Standing does nothing more in this epoch, and one whose journal is outdated votes, proposes and contributes nothing more |
 /// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
+/// | `Adopted`, and `Prepared` behind it, of the last void rounds | from the secret others can see who spoiled the sum |
 /// | `Begun`, `Lost`, until the silo has acted since | a restart without such a record takes it for one that took part |
 ///
-/// Of an epoch that is over only its `Final` records and adoptions are needed.
+/// Of an epoch that is over only its `Final` records and adoptions are needed, and secrets until they are
+/// [forgotten](forget_secrets) at the start in the next one.
 pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     // Nothing that was signed in an epoch that is over counts any more.
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
@@ -81,15 +157,18 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     });
     // What shows that the silo took part is superseded some time; by then these records must be gone.
     let acted = records.iter().rposition(acts);
+    let void = void(records);
+    let void = void.iter().flat_map(|void| [void.adopted, void.prepared]);
+    let void: BTreeSet<_> = void.collect();
     let mut passed = 0;
     let is_current = |(at, record): (usize, &JournalRecord)| match record {
         JournalRecord::Lost | JournalRecord::Begun => acted.is_none_or(|acted| acted < at),
         JournalRecord::Trained { round, .. } | JournalRecord::Prepared { round, .. } => {
-            at >= over && *round > adopted
+            at >= over && *round > adopted || void.contains(&at)
         }
         JournalRecord::Adopted(_) => {
             passed += 1;
-            passed + keep > adoptions
+            passed + keep > adoptions || void.contains(&at)
         }
         JournalRecord::Protocol(record) => match record {
             protocol::Record::Final { .. } => true,
@@ -182,5 +261,56 @@ mod tests {
             // Unless there is nothing left to do: then it keeps what it has.
             assert_eq!(needed(all, 2, 1), [adopted(1), applied(1)]);
         }
+    }
+    fn prepared(round: u64) -> JournalRecord {
+        JournalRecord::Prepared {
+            round,
+            blob: [round as u8; 32],
+            personal: [2; 32],
+        }
+    }
+
+    /// A round whose sum was void, as a silo writes it down.
+    fn void_round(round: u64) -> [JournalRecord; 4] {
+        [
+            prepared(round),
+            adopted(round),
+            applied(round),
+            prepared(round),
+        ]
+    }
+
+    #[test]
+    fn secrets_of_the_last_void_rounds_stay_with_their_adoptions_and_no_others() {
+        let good = |round| [prepared(round), adopted(round), applied(round)];
+        let mut all = Vec::new();
+        all.extend(void_round(1));
+        all.extend(good(2));
+        for round in 3..=5 {
+            all.extend(void_round(round));
+        }
+        all.extend(good(6));
+        all.push(prepared(7));
+        let of_void = |round| [adopted(round), prepared(round)];
+        let expected = [
+            &of_void(3)[..],
+            &of_void(4),
+            &of_void(5),
+            &[adopted(6), applied(6), prepared(7)],
+        ];
+        let expected = expected.concat();
+        assert_eq!(needed(all, 1, 99), expected);
+        // Nothing more is dropped from the result.
+        assert_eq!(needed(expected.clone(), 1, 99), expected);
+        let kept = void_blobs(&expected);
+        let secret = |round: u8| vec![Hash([round; 32])];
+        assert_eq!(kept, [secret(3), secret(4), secret(5)]);
+        let mut same = expected.clone();
+        assert!(forget_secrets(&mut same).is_empty());
+        assert_eq!(same, expected);
+        // A journal that was lost says nothing of what was before.
+        let mut lost = expected;
+        lost.extend([JournalRecord::Lost, prepared(5)]);
+        assert!(void_blobs(&lost).is_empty());
     }
 }

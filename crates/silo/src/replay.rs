@@ -7,7 +7,7 @@ use protocol::{Hash, MemberIndex, codec};
 
 use crate::config::SiloConfig;
 use crate::outcome::{Document, Settled, decision, genesis, unchanged};
-use crate::rounds::{OpeningRound, RoundBase, combine, outcome_gate};
+use crate::rounds::{OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate};
 
 /// The state of a federation after a number of rounds.
 pub struct Replay<'a> {
@@ -137,6 +137,25 @@ impl<'a> Replay<'a> {
         }
         self.base = RoundBase::new(self.config, &settled);
         Ok(())
+    }
+
+    /// The sums of the next round, a masked one, opened again: from the same as [`Replay::masked`].
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    pub fn sums(
+        &self,
+        of: &FinalMasked,
+        unmaskings: &[(MemberIndex, Vec<u8>)],
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Result<Vec<OpenSum>, String> {
+        let words = |error| match error {
+            WorkError::Refused(why) => why,
+            WorkError::Unavailable => "a blob is missing, or too few unmaskings hold".into(),
+        };
+        let opening = OpeningRound::read(self.config, of.clone(), &blob).map_err(words)?;
+        let vector = |entry: &MaskedEntry| blob(&entry.vector.hash);
+        open_sums(self.config, &self.base, &opening, unmaskings, vector).map_err(words)
     }
 
     fn settle(

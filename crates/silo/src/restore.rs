@@ -14,7 +14,7 @@ use protocol::message::Content;
 
 use crate::config::SiloConfig;
 use crate::error::SpawnError;
-use crate::needed::needed;
+use crate::needed::{forget_secrets, needed, void_blobs};
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
@@ -33,6 +33,8 @@ pub(crate) struct Restored {
     /// What the silo keeps to itself for a masked round.
     pub(crate) prepared: Option<Arc<PreparedRound>>,
     pub(crate) kept: VecDeque<Vec<Hash>>,
+    /// Blobs of the last void rounds, oldest first.
+    pub(crate) void: VecDeque<Vec<Hash>>,
     /// The block of the last adopted outcome if its blobs are missing. Until they are fetched again,
     /// the silo's state is that after an earlier outcome.
     pub(crate) again: Option<Hash>,
@@ -87,7 +89,9 @@ pub(crate) fn restore(
         let checked = genesis.state.models.first().map_or(Ok(()), check_start);
         checked.map_err(SpawnError::StartTooLarge)?;
     }
-    let journal_records = load(&config.member.epoch.charter, config.journal_lost, journal)?;
+    let charter = &config.member.epoch.charter;
+    let journal_records = load(charter, config.journal_lost, journal, blobs)?;
+    let void = void_blobs(&journal_records).into();
     let contents = sorted(journal_records.clone());
     let store = RestoringStore { config, blobs };
     let keep = config.member.epoch.charter.keep_rounds as usize;
@@ -141,6 +145,7 @@ pub(crate) fn restore(
         trained,
         prepared: prepared.map(Arc::new),
         kept,
+        void,
         again,
         missing,
         begins: !contents.any,
@@ -162,8 +167,9 @@ pub(crate) fn restore_bystander(
     config: &Config,
     lost: bool,
     journal: &mut dyn Journal,
+    blobs: &dyn Blobs,
 ) -> Result<SiloPast, SpawnError> {
-    let records = load(&config.epoch.charter, lost, journal)?;
+    let records = load(&config.epoch.charter, lost, journal, blobs)?;
     let contents = sorted(records.clone());
     let present = of_present(contents.records);
     let fresh = present.is_empty() && contents.adopted.is_empty();
@@ -179,26 +185,33 @@ pub(crate) fn restore_bystander(
     })
 }
 
-/// Loads the records that are needed, and removes the others from the journal.
+/// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds of
+/// an epoch that is over are removed from the blobs, too.
 fn load(
     charter: &Charter,
     lost: bool,
     journal: &mut dyn Journal,
+    blobs: &dyn Blobs,
 ) -> Result<Vec<JournalRecord>, SpawnError> {
     let stored = journal.load()?;
     let mut records = stored.clone();
     if lost {
         records.push(JournalRecord::Lost);
     }
-    let needed = needed(records, charter.keep_rounds as usize, charter.rounds);
-    let pairs = stored.iter().zip(&needed);
-    let same = pairs
-        .take_while(|(stored, needed)| stored == needed)
-        .count();
-    if same < stored.len().max(needed.len()) {
-        journal.replace(same as u64, needed[same..].to_vec())?;
+    let (keep, rounds) = (charter.keep_rounds as usize, charter.rounds);
+    let mut kept = needed(records, keep, rounds);
+    // Before the journal forgets their names, so that a crash in between leaves none behind.
+    let secrets = forget_secrets(&mut kept);
+    if !secrets.is_empty() {
+        blobs.remove(&secrets)?;
+        kept = needed(kept, keep, rounds);
     }
-    Ok(needed)
+    let pairs = stored.iter().zip(&kept);
+    let same = pairs.take_while(|(stored, kept)| stored == kept).count();
+    if same < stored.len().max(kept.len()) {
+        journal.replace(same as u64, kept[same..].to_vec())?;
+    }
+    Ok(kept)
 }
 
 fn sorted(records: Vec<JournalRecord>) -> Contents {

@@ -93,6 +93,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
             rest: None,
             applying: false,
             kept: restored.kept,
+            void: restored.void,
             again: restored.again,
             round: CurrentRound::default(),
             wants: WaitingWork::default(),
@@ -126,7 +127,12 @@ pub fn bystand(
     mut surroundings: Surroundings,
 ) -> Result<SiloHandle, SpawnError> {
     at_home(&member)?;
-    let past = restore_bystander(&member, lost, &mut *surroundings.journal)?;
+    let past = restore_bystander(
+        &member,
+        lost,
+        &mut *surroundings.journal,
+        &*surroundings.blobs,
+    )?;
     let silo = RestoredSilo {
         rules: member,
         start: past.start,

@@ -139,6 +139,15 @@ pub trait Blobs: Send + Sync {
     /// # Errors
     /// [`StoreError`].
     fn retain(&self, keep: &[Hash], mark: u64) -> Result<(), StoreError>;
+
+    /// Removes these blobs at once. A store that does not do it is rid of them with the next
+    /// [`retain`](Blobs::retain), which does not name them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn remove(&self, _blobs: &[Hash]) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// A kind of heavy work and its size, from which virtual time models its duration.

@@ -97,8 +97,8 @@ pub(super) fn learned(agreement: &Agreement, masked: &Masked) -> Vec<String> {
         }
     }
     lines.push(format!(
-        "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted; \
-         masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
+        "  on this machine's disk: the trained model and the secret of the round under way, until it is adopted, \
+         and of the last rounds whose sum told nothing, until the agreement changes; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
         plural(agreement.epoch.charter.keep_rounds as usize, "round")
     ));
     lines.push(format!("  {EXPERIMENTAL}"));
@@ -176,6 +176,7 @@ mod tests {
             "if all other 3 of them pool what they know, they see our update exactly",
             "if one institution is down, the sum is not opened",
             "on this machine's disk: the trained model and the secret of the round under way",
+            "and of the last rounds whose sum told nothing, until the agreement changes",
             EXPERIMENTAL,
         ] {
             assert!(page.contains(said), "{said}: {page}");

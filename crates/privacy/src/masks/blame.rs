@@ -30,7 +30,7 @@ pub struct SentParts<'a> {
 
 /// How an author deviated from what follows from its secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deviation {
+pub enum MaskDeviation {
     /// Another transcript.
     Transcript,
     /// A vector of another size.
@@ -76,7 +76,7 @@ pub enum Deviation {
     },
 }
 
-impl Deviation {
+impl MaskDeviation {
     /// The deviation as a sentence about "it"; `name` gives the name of the member at a position.
     pub fn sentence(&self, name: impl Fn(u16) -> String) -> String {
         match *self {
@@ -140,14 +140,14 @@ pub fn examine(
     (shape, fixed): (Shape, Fixed),
     keys: &MemberKeys,
     sent: SentParts<'_>,
-) -> Result<Option<Deviation>, ExamineError> {
+) -> Result<Option<MaskDeviation>, ExamineError> {
     let mask = Mask::derive(ready, keys, sum)?;
     if Transcript::deal(ready, keys)? != sent.transcript {
-        return Ok(Some(Deviation::Transcript));
+        return Ok(Some(MaskDeviation::Transcript));
     }
     let (found, expected) = (sent.vector.len(), shape.bytes());
     if found != expected {
-        return Ok(Some(Deviation::Length { found, expected }));
+        return Ok(Some(MaskDeviation::Length { found, expected }));
     }
     let own = keys.position();
     let others = sum.authors().iter().copied().filter(|other| *other != own);
@@ -165,7 +165,7 @@ fn deviation<W: Word>(
     others: &[u16],
     (shape, fixed): (Shape, Fixed),
     sent: SentParts<'_>,
-) -> Result<Option<Deviation>, StreamError> {
+) -> Result<Option<MaskDeviation>, StreamError> {
     let width = W::WIDTH.bytes() as usize;
     let mut block = vec![W::default(); BLOCK.min(shape.words())];
     let mut checks = [W::default(); CHECKS];
@@ -192,20 +192,20 @@ fn deviation<W: Word>(
     // One wrong stream shows in all coordinates alike; the checks alone tell which one it is.
     if let Some((nth, fault)) = mask.explained_by(shape.coordinates() as u64, &checks)? {
         let with = nth.checked_sub(1).and_then(|nth| others.get(nth).copied());
-        return Ok(Some(Deviation::Stream { with, fault }));
+        return Ok(Some(MaskDeviation::Stream { with, fault }));
     }
     Ok(Some(match beyond {
-        None => Deviation::Check { at, value },
-        Some(_) => Deviation::Mask,
+        None => MaskDeviation::Check { at, value },
+        Some(_) => MaskDeviation::Mask,
     }))
 }
 
 /// What is wrong with a coordinate of a weighted vector without its mask.
-fn wrong(at: u64, value: i64, fixed: Fixed, weight: u64) -> Option<Deviation> {
+fn wrong(at: u64, value: i64, fixed: Fixed, weight: u64) -> Option<MaskDeviation> {
     let most = fixed.most().saturating_mul(weight);
     if value.unsigned_abs() > most {
-        return Some(Deviation::Reach { at, value, most });
+        return Some(MaskDeviation::Reach { at, value, most });
     }
     let multiple = value.unsigned_abs().is_multiple_of(weight);
-    (!multiple).then_some(Deviation::Weight { at, value, weight })
+    (!multiple).then_some(MaskDeviation::Weight { at, value, weight })
 }

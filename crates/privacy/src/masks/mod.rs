@@ -187,7 +187,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use blame::{Deviation, ExamineError, SentParts, examine};
+pub use blame::{ExamineError, MaskDeviation, SentParts, examine};
 pub use dleq::{BatchError, MOST_CONTEXT, MOST_PAIRS};
 pub use group::{ENCODED, Point, PointError};
 pub use keys::{KeysError, MemberKeys, PublicPoints, Secret};

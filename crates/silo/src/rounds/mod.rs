@@ -18,12 +18,12 @@ pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
 pub use score::score;
 
-pub use masked::read_unmaskings;
+pub use masked::{NotVoid, OpenSum, VoidRound, disclosed_secret, read_unmaskings};
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{
     Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, check_keys,
-    check_start, check_transcripts, combine, mask, public, read_list, ready, shape,
+    check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready, shape,
     transcript_bytes,
 };
 pub(crate) use noised::{Noised, NoisedVector, check_noise};

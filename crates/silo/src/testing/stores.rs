@@ -155,6 +155,11 @@ impl Blobs for MemoryBlobs {
         content.0.retain(|hash, (_, put)| kept(hash, *put));
         Ok(())
     }
+
+    fn remove(&self, blobs: &[Hash]) -> Result<(), StoreError> {
+        self.forget(blobs);
+        Ok(())
+    }
 }
 
 /// Runs jobs at once on this thread, and models their time: 100 ms, or 15 µs per signature; training takes

@@ -89,6 +89,7 @@ impl Bench {
             rest: None,
             applying: false,
             kept: VecDeque::new(),
+            void: Default::default(),
             again: None,
             round: CurrentRound::default(),
             wants: WaitingWork::default(),

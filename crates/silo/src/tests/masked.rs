@@ -19,7 +19,7 @@ pub(super) const ROUNDS: u64 = 3;
 const HALF_STEP: f32 = 1.0 / (1 << 19) as f32;
 
 /// The groups of a charter, each a list of members with their weights.
-fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
+pub(super) fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
     let named = |group: &&[(u16, u64)]| {
         let authors = group
             .iter()
@@ -38,7 +38,7 @@ fn groups<'a>(groups: &'a [&'a [(u16, u64)]]) -> impl Fn(&mut Charter) + 'a {
 }
 
 /// One group of all four.
-const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
+pub(super) const ALL: &[&[(u16, u64)]] = &[&[(0, 1), (1, 1), (2, 1), (3, 1)]];
 
 /// What every silo has adopted once all are done, and their surroundings.
 fn adopted(n: u16, change: impl Fn(&mut Charter), fault: SiloFault) -> (Vec<f32>, Vec<Rig>) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod blamed;
 mod bystanders;
 mod durable;
 mod epochs;

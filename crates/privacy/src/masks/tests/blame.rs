@@ -4,8 +4,8 @@
 use super::world::{EPOCH, ROUND, World, model, secret, shape};
 use crate::masks::words::Sign;
 use crate::masks::{
-    Deviation, ExamineError, Fixed, Mask, MaskError, MemberKeys, OwnKeysError, Secret, SentParts,
-    StreamFault, SumAuthors, Word, examine, stream,
+    ExamineError, Fixed, Mask, MaskDeviation, MaskError, MemberKeys, OwnKeysError, Secret,
+    SentParts, StreamFault, SumAuthors, Word, examine, stream,
 };
 
 const COORDINATES: usize = 40;
@@ -42,7 +42,7 @@ impl Spoiled {
     }
 
     /// What is found of an author that sent these words.
-    fn found<W: Word>(&self, author: u16, words: &[W]) -> Option<Deviation> {
+    fn found<W: Word>(&self, author: u16, words: &[W]) -> Option<MaskDeviation> {
         let mut vector = Vec::new();
         W::write(words, &mut vector);
         let transcript = self.world.deal(author);
@@ -56,7 +56,7 @@ impl Spoiled {
         transcript: &[u8],
         vector: &[u8],
         keys: &MemberKeys,
-    ) -> Result<Option<Deviation>, ExamineError> {
+    ) -> Result<Option<MaskDeviation>, ExamineError> {
         let weight = self.weights[usize::from(author)];
         let sent = SentParts {
             weight,
@@ -100,7 +100,7 @@ fn a_wrong_stream_is_named_with_the_author_that_shares_it() {
             ] {
                 let mut words = round.words::<W>(2);
                 round.stream(2, nth, times, &mut words);
-                let expected = Deviation::Stream { with, fault };
+                let expected = MaskDeviation::Stream { with, fault };
                 assert_eq!(round.found(2, &words), Some(expected), "{nth} {times}");
             }
         }
@@ -115,13 +115,13 @@ fn streams_of_another_list_or_secret_and_several_wrong_ones_are_another_mask() {
     let mut two = round.words::<u32>(1);
     round.stream(1, 0, -1, &mut two);
     round.stream(1, 2, -1, &mut two);
-    assert_eq!(round.found(1, &two), Some(Deviation::Mask));
+    assert_eq!(round.found(1, &two), Some(MaskDeviation::Mask));
     // The mask of another list.
     let other = World::new(4, &[0, 1, 2, 3], b"another decision");
     let mask = Mask::derive(&other.ready, &other.keys[&1], &other.sum(&[0, 1, 2, 3])).unwrap();
     let mut words = vec![0_u32; COORDINATES + 4];
     mask.apply(0, &mut words).unwrap();
-    assert_eq!(round.found(1, &words), Some(Deviation::Mask));
+    assert_eq!(round.found(1, &words), Some(MaskDeviation::Mask));
 }
 
 #[test]
@@ -139,18 +139,18 @@ fn numbers_that_no_honest_vector_has_are_named() {
     let most = 1 << 21;
     assert_eq!(with(1, 7, 2 * most), None);
     let (at, value, weight) = (7, 2 * most + 2, 2);
-    let beyond = Deviation::Reach {
+    let beyond = MaskDeviation::Reach {
         at,
         value,
         most: 2 * most as u64,
     };
     assert_eq!(with(1, 7, value), Some(beyond));
     let value = 3;
-    let expected = Deviation::Weight { at, value, weight };
+    let expected = MaskDeviation::Weight { at, value, weight };
     assert_eq!(with(1, 7, value), Some(expected));
     assert_eq!(with(2, 7, value), None);
     for check in 0..4 {
-        let expected = Deviation::Check {
+        let expected = MaskDeviation::Check {
             at: check,
             value: -5,
         };
@@ -168,10 +168,10 @@ fn a_transcript_a_size_and_a_secret_are_compared_first() {
     // The one of another author is a good transcript, and not its own.
     let foreign = round.world.deal(1);
     let found = round.examined(0, &foreign, &vector, keys);
-    assert_eq!(found, Ok(Some(Deviation::Transcript)));
+    assert_eq!(found, Ok(Some(MaskDeviation::Transcript)));
     let (found, expected) = (vector.len() - 4, vector.len());
     let short = round.examined(0, &transcript, &vector[..found], keys);
-    assert_eq!(short, Ok(Some(Deviation::Length { found, expected })));
+    assert_eq!(short, Ok(Some(MaskDeviation::Length { found, expected })));
     // Another secret, another round, and somebody else's place give other keys than the list has.
     let foreign = ExamineError::Mask(MaskError::Keys(OwnKeysError::Foreign(0)));
     for (bytes, round_of) in [([9; 32], ROUND), (secret(0), ROUND + 1), (secret(1), ROUND)] {
@@ -184,7 +184,7 @@ fn a_transcript_a_size_and_a_secret_are_compared_first() {
 #[test]
 fn every_deviation_is_a_sentence_with_the_names_of_members() {
     let name = |position: u16| format!("silo {position}");
-    let stream = Deviation::Stream {
+    let stream = MaskDeviation::Stream {
         with: Some(3),
         fault: StreamFault::Reversed,
     };
@@ -192,7 +192,7 @@ fn every_deviation_is_a_sentence_with_the_names_of_members() {
         stream.sentence(name),
         "the stream that it shares with silo 3 is there with the wrong sign in its mask"
     );
-    let own = Deviation::Stream {
+    let own = MaskDeviation::Stream {
         with: None,
         fault: StreamFault::Missing,
     };

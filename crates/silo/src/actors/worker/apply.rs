@@ -277,7 +277,9 @@ impl WorkerActor {
         while self.kept.len() > self.config.member.epoch.charter.keep_rounds as usize {
             self.kept.pop_front();
         }
-        let mut retain: Vec<Hash> = self.kept.iter().flatten().copied().collect();
+        let secret = self.secret_of_void(settled);
+        let kept = self.kept.iter().chain(&self.void);
+        let mut retain: Vec<Hash> = kept.flatten().copied().collect();
         retain.push(own.personal.hash);
         // A stable sort, because it is fast on a few sorted runs.
         retain.sort();
@@ -287,12 +289,14 @@ impl WorkerActor {
         // With the blobs that are not retained this is forgotten on the disk, too.
         (self.prepared, self.opening) = (None, None);
         self.checks.advance(round);
+        let mut records = vec![
+            JournalRecord::Adopted(adopted),
+            JournalRecord::Protocol(protocol::Record::Applied { round }),
+        ];
+        records.extend(secret);
         WorkResult {
             line: None,
-            records: vec![
-                JournalRecord::Adopted(adopted),
-                JournalRecord::Protocol(protocol::Record::Applied { round }),
-            ],
+            records,
             retain: Some((retain, self.blobs.mark())),
             notices: vec![notice],
             answer: Ok(Answer::Applied {

@@ -14,7 +14,9 @@ use protocol::{Hash, MemberIndex, codec};
 use super::part::refused;
 use super::{NeededBlobs, WorkerActor};
 use crate::actors::messages::WorkResult;
+use crate::needed::VOID_KEPT;
 use crate::notice::Notice;
+use crate::outcome::Settled;
 use crate::record::JournalRecord;
 use crate::rounds::{
     Combined, Contributed, LastTraining, MaskedVectorBytes, OpeningRound, Personal, PreparedInput,
@@ -440,5 +442,30 @@ impl WorkerActor {
                 .collect();
             answer
         });
+    }
+    /// Keeps the silo's secret of a round that is being adopted, with the blobs of the round, if its sum was
+    /// void: from it others can see whether this silo spoiled the sum. The record goes behind the adoption.
+    /// With noise nothing is kept: a disclosure would be a release with this silo's noise alone.
+    pub(super) fn secret_of_void(&mut self, settled: &Settled) -> Option<JournalRecord> {
+        let (round, me) = (settled.document.round, self.config.member.me);
+        let note = settled.document.masked.as_ref()?;
+        let mut own = note.authors.iter().zip(&note.left_out);
+        own.find(|(by, left_out)| **by == me && **left_out)?;
+        let prepared = self.prepared.as_ref().filter(|last| last.round == round)?;
+        let PreparedInput::Model(_) = prepared.input else {
+            return None;
+        };
+        let kept = self.trained.as_ref().filter(|last| last.round == round)?;
+        let (blob, personal) = (kept.blob.0, kept.personal.hash.0);
+        let names = settled.names.iter().copied().chain([kept.blob]);
+        self.void.push_back(names.collect());
+        while self.void.len() > VOID_KEPT {
+            self.void.pop_front();
+        }
+        Some(JournalRecord::Prepared {
+            round,
+            blob,
+            personal,
+        })
     }
 }

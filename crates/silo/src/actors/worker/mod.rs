@@ -70,6 +70,8 @@ pub(crate) struct WorkerActor {
     pub(crate) applying: bool,
     /// Blobs of the last final rounds, oldest first.
     pub(crate) kept: VecDeque<Vec<Hash>>,
+    /// Blobs of the last void rounds of this epoch, oldest first, with the silo's secrets.
+    pub(crate) void: VecDeque<Vec<Hash>>,
     /// The block whose outcome was adopted before a restart and is fetched again, because its
     /// blobs are missing.
     pub(crate) again: Option<Hash>,

@@ -10,10 +10,16 @@ use privacy::masks::{
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
 use protocol::privacy::{Masked, Sum};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
-use protocol::{Hash, MemberIndex, codec};
+use protocol::{Hash, MemberIndex, Roster, codec};
 
+mod blame;
+mod opened;
 mod prepared;
 
+pub use blame::{NotVoid, VoidRound};
+pub use opened::OpenSum;
+pub(crate) use opened::open_sums;
+pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound};
 
 use super::RoundBase;
@@ -60,7 +66,10 @@ pub(crate) fn check_keys(keys: &PublicKeys) -> Result<(), String> {
 /// # Errors
 /// The list cannot be used.
 pub(crate) fn ready(config: &SiloConfig, list: &MaskedList) -> Result<ReadyList, String> {
-    let roster = &config.member.epoch.roster;
+    ready_of(&config.member.epoch.roster, list)
+}
+
+fn ready_of(roster: &Roster, list: &MaskedList) -> Result<ReadyList, String> {
     let listed = list.keys.ready.iter().map(|ready| Listed {
         position: ready.member.0,
         exchange: ready.keys.public.exchange,

@@ -33,6 +33,13 @@ pub(crate) enum PreparedInput {
     Noised(Vec<i64>),
 }
 
+/// The secret in a blob that a silo keeps to itself for a masked round, if its institution may disclose it.
+/// Where it adds noise it may not: the vector would be known with this silo's noise alone.
+pub fn disclosed_secret(blob: &[u8]) -> Option<Secret> {
+    let rest = blob.strip_prefix(PREPARED)?;
+    rest.first_chunk().copied().map(Secret::new)
+}
+
 impl PreparedRound {
     /// Where the document of the model begins in the blob.
     pub(crate) const BEGINNING: usize = PREPARED.len() + 32;

@@ -9,7 +9,7 @@ use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
 use crate::testing::{config, epoch_with, key, model};
-use privacy::masks::Secret;
+use privacy::masks::{MaskDeviation, Secret};
 
 /// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
 struct OpenedRound {
@@ -18,6 +18,8 @@ struct OpenedRound {
     round: OpeningRound,
     vectors: Vec<Bytes>,
     unmaskings: Vec<(MemberIndex, Vec<u8>)>,
+    /// List, sheet, transcripts and vectors.
+    blobs: Vec<Bytes>,
 }
 
 fn epoch() -> Arc<Epoch> {
@@ -111,6 +113,7 @@ impl OpenedRound {
             (MemberIndex(i as u16), opening.unlock(&keys).unwrap())
         };
         let unmaskings = prepared.iter().enumerate().map(unlock).collect();
+        let blobs = blobs.iter().chain(&vectors).cloned().collect();
         let [config, ..] = <[SiloConfig; 4]>::try_from(configs).ok().unwrap();
         Self {
             config,
@@ -118,7 +121,27 @@ impl OpenedRound {
             round: opening,
             vectors,
             unmaskings,
+            blobs,
         }
+    }
+
+    fn blob(&self, hash: &Hash) -> Option<Bytes> {
+        let mut blobs = self.blobs.iter();
+        blobs.find(|blob| Hash::of(blob) == *hash).cloned()
+    }
+
+    /// What this round says of an author and a secret, if its sum tells nothing.
+    fn blamed(
+        &self,
+        author: u16,
+        secret: u8,
+    ) -> Result<Result<Option<MaskDeviation>, String>, NotVoid> {
+        let document = self.combine().result.unwrap().document;
+        let epoch = &self.config.member.epoch;
+        let blob = |hash: &Hash| self.blob(hash);
+        let void = VoidRound::read(epoch, &self.round.of, &document, blob)?;
+        assert_eq!(void.sums().len(), 1);
+        Ok(void.examine(MemberIndex(author), &Secret::new([secret; 32]), blob))
     }
 
     fn combine(&self) -> Combined {
@@ -256,4 +279,50 @@ fn masked_rounds_do_not_begin_with_numbers_beyond_8() {
     for bad in [8.5, f32::NAN] {
         assert!(check_start(&model(bad)).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn the_author_that_spoiled_a_sum_is_named_from_its_secret_and_no_other_is() {
+    let spoiled = |i: usize, vector: &mut Vec<u8>| {
+        if i == 2 {
+            *vector.last_mut().unwrap() ^= 1;
+        }
+    };
+    let round = OpenedRound::after(&genesis(), spoiled);
+    let value = 1 << 24;
+    for author in 0..4 {
+        let found = round.blamed(author, author as u8 + 1).unwrap().unwrap();
+        match found {
+            None => assert_ne!(author, 2),
+            Some(MaskDeviation::Check {
+                at: 3,
+                value: found,
+            }) => {
+                assert_eq!((author, found.abs()), (2, value));
+            }
+            other => panic!("{author}: {other:?}"),
+        }
+    }
+    let foreign = round.blamed(1, 9).unwrap().unwrap_err();
+    assert!(foreign.starts_with("this is not the secret of silo 1 in round 1"));
+}
+
+#[test]
+fn nobody_is_blamed_for_a_round_whose_sum_was_adopted() {
+    let round = OpenedRound::after(&genesis(), |_, _| {});
+    assert_eq!(round.blamed(1, 2), Err(NotVoid::Adopted));
+}
+
+#[test]
+fn sums_are_opened_again_one_by_one_from_what_is_kept() {
+    let round = OpenedRound::after(&genesis(), |_, _| {});
+    let vector = |entry: &MaskedEntry| round.blob(&entry.vector.hash);
+    let (config, base) = (&round.config, &round.base);
+    let opened = open_sums(config, base, &round.round, &round.unmaskings, vector).unwrap();
+    // The models are 1, 2, 3 and 4, and the start is 0.
+    assert_eq!(opened.len(), 1);
+    assert_eq!(opened[0].values.as_ref().unwrap()[0], 10 << 18);
+    assert_eq!((opened[0].authors.len(), opened[0].sigma), (4, None));
+    let few = open_sums(config, base, &round.round, &round.unmaskings[..2], vector);
+    assert_eq!(few, Err(WorkError::Unavailable));
 }

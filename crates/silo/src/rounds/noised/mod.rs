@@ -73,6 +73,11 @@ impl Noised {
         Shape::new(numbers, reach).map_err(|error| error.to_string())
     }
 
+    /// The standard deviation of the noise of one silo in each coordinate.
+    pub(crate) fn sigma(&self) -> u64 {
+        self.gaussian.sigma()
+    }
+
     fn reach(&self, rows: u64, authors: usize) -> Result<Reach, String> {
         let (sensitivity, sigma) = (self.clip.sensitivity(), self.gaussian.sigma());
         let reach = sensitivity.reach(rows, sigma, authors as u16);
