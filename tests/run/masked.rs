@@ -106,6 +106,24 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
         assert_eq!(blobs(&state).iter().filter(secret).count(), 0);
     }
 
+    // No two of these sums differ in a part of their authors.
+    let kept = state(2);
+    let attack = ["attack", "absence", "--state", kept.to_str().unwrap()];
+    let said = good(&attack);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        said.contains("2 of 4 masked rounds opened again, with 1 author set"),
+        "{said}"
+    );
+    assert!(
+        said.contains("this attack has nothing to subtract"),
+        "{said}"
+    );
+    let json = good(&[&attack[..], &["--json"]].concat());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["opened"], serde_json::json!([3, 4]), "{json}");
+    assert_eq!(json["pairs"], serde_json::json!([]), "{json}");
+
     // Whoever changes one of them is found out, by its name.
     for (what, beginning) in [
         ("list", &b"rota masked list"[..]),

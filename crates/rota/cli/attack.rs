@@ -11,8 +11,27 @@ pub(crate) enum AttackCommand {
     /// recognised from one round to the next
     Linkage(AttackOptions),
     /// Run a federation with FedAvg, and measure what two sums would tell that differ by one
-    /// institution: near the end, its update. Masked rounds open sums of the same authors only
-    Absence(AttackOptions),
+    /// institution: near the end, its update. Masked rounds open sums of the same authors only.
+    /// With --state, look for such sums in the rounds that a node has kept
+    Absence(AbsenceOptions),
+}
+
+/// Options of `rota attack absence`.
+#[derive(Debug, Args)]
+pub(crate) struct AbsenceOptions {
+    /// A built-in scenario or a TOML file
+    #[arg(required_unless_present = "state", conflicts_with = "state")]
+    pub(crate) scenario: Option<String>,
+    /// State folder of a node, instead of a scenario: `state` in its silo.toml. Needs no key and
+    /// changes nothing; the node may run
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seed", "silos", "rounds", "strategy"])]
+    pub(crate) state: Option<PathBuf>,
+    /// With --state: the agreement [default: the copy in the state folder]
+    #[arg(long, value_name = "FILE", requires = "state")]
+    pub(crate) federation: Option<PathBuf>,
+    /// What is changed in the scenario, and how the result is printed.
+    #[command(flatten)]
+    pub(crate) how: AttackHow,
 }
 
 /// Options of `rota attack`.
@@ -20,6 +39,14 @@ pub(crate) enum AttackCommand {
 pub(crate) struct AttackOptions {
     /// A built-in scenario or a TOML file
     pub(crate) scenario: String,
+    /// What is changed in it, and how the result is printed.
+    #[command(flatten)]
+    pub(crate) how: AttackHow,
+}
+
+/// What is changed in the scenario of an attack, and how its result is printed.
+#[derive(Debug, Args)]
+pub(crate) struct AttackHow {
     /// Seed that everything random follows from [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

@@ -1,15 +1,18 @@
 //! `rota attack`: measures what a curious member finds out.
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use formatting::numbers;
 use indicatif::ProgressBar;
-use lab::absence::AbsenceAttack;
+use lab::absence::{AbsenceAttack, kept};
 use lab::run as federate;
+use node::commands::quietly;
+use node::verify::kept_sums;
 use simulations::{LinkageResult, Options, Overrides, Scenario};
 
-use super::CommandError;
-use crate::cli::{AttackCommand, AttackOptions, data_folder};
+use super::{CommandError, NodeError, wrapped};
+use crate::cli::{AbsenceOptions, AttackCommand, AttackHow, AttackOptions, data_folder};
 use crate::progress::RoundProgress;
 
 /// Runs an attack and prints what it found.
@@ -23,13 +26,50 @@ pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), Comman
 /// Rounds that the text of an attack by absence shows, beside the last.
 const SHOWN: [u64; 5] = [1, 2, 11, 21, 41];
 
-fn absence(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError> {
+fn absence(options: &AbsenceOptions, bar: ProgressBar) -> Result<(), CommandError> {
+    let AbsenceOptions {
+        scenario,
+        state,
+        federation,
+        how,
+    } = options;
+    match (scenario, state) {
+        (Some(scenario), _) => absence_in(scenario, how, bar),
+        (None, Some(state)) => absence_kept(state, federation.as_deref(), how),
+        (None, None) => Err(CommandError::usage(
+            "give a scenario, or the state folder of a node with --state",
+        )),
+    }
+}
+
+/// Looks for sums that differ by their authors in the rounds that a node has kept.
+fn absence_kept(
+    state: &Path,
+    federation: Option<&Path>,
+    how: &AttackHow,
+) -> Result<(), CommandError> {
+    let data = data_folder(how.data.as_deref());
+    let sums = quietly(|| kept_sums(state, federation, data.as_deref()));
+    let found = kept(&sums.map_err(NodeError::from)?);
+    let mut out = BufWriter::new(io::stdout().lock());
+    if how.json {
+        let json = serde_json::to_string_pretty(&found).map_err(io::Error::from)?;
+        writeln!(out, "{}", numbers::escaped(&json))?;
+    } else {
+        for line in found.lines() {
+            writeln!(out, "{}", wrapped(&line))?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn absence_in(scenario: &str, options: &AttackHow, bar: ProgressBar) -> Result<(), CommandError> {
     if let Some(strategy) = options.strategy.as_ref().filter(|name| *name != "fedavg") {
         return Err(CommandError::usage(format!(
             "--strategy {strategy}: this attack is on sums of models, and runs FedAvg: leave the option out"
         )));
     }
-    let scenario = Scenario::load(&options.scenario)?.with(&overrides(options))?;
+    let scenario = Scenario::load(scenario)?.with(&overrides(options))?;
     let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
     let found = lab::absence::absence(
         &scenario,
@@ -98,7 +138,8 @@ fn write_absence(out: &mut impl Write, found: &AbsenceAttack) -> io::Result<()> 
 }
 
 fn linkage(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError> {
-    let scenario = Scenario::load(&options.scenario)?.with(&overrides(options))?;
+    let AttackOptions { scenario, how } = options;
+    let (scenario, options) = (Scenario::load(scenario)?.with(&overrides(how))?, how);
     let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
     let summary = federate(
         &scenario,
@@ -128,7 +169,7 @@ fn linkage(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError
     Ok(out.flush()?)
 }
 
-fn overrides(options: &AttackOptions) -> Overrides {
+fn overrides(options: &AttackHow) -> Overrides {
     Overrides {
         seed: options.seed,
         silos: options.silos,

@@ -3,7 +3,12 @@
 //! Near convergence models hardly change from round to round. So the sum of all updates of a round, less the
 //! sum of the next round without one institution, is nearly the update of that institution. A lead could
 //! force the absence. Masked rounds open sums of one and the same set of authors only (rule M3 of the
-//! protocol); this measures what they would tell without that rule, and what they tell with it.
+//! protocol); this measures what they would tell without that rule, and what they tell with it. On the rounds
+//! that a node has kept it looks for sums that differ by their authors.
+
+mod kept;
+
+pub use kept::{AbsencePair, KeptAbsence, kept};
 
 use methods::Params;
 use methods::params::Gate;
