@@ -112,6 +112,17 @@ mathematics NAME="":
 masks *NUMBERS:
     cargo run --release -p privacy --example measure -- {{NUMBERS}}
 
+# The price of masked rounds beside clear ones, as a table: CPU time, bytes and memory of 4, 10 and 100
+# members with 14, 10,000 and 1,000,000 parameters; or of some alone: `just price-masked 10 1000000`.
+price-masked *NUMBERS:
+    cargo run --release -p lab --example price -- {{NUMBERS}}
+
+# A round of a large model on four processes, in clear and masked: `just price-large "4 100_000_000 1"`,
+# members, parameters and rounds.
+price-large SIZE="4 100_000_000 1":
+    ROTA_LARGE="{{SIZE}}" cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
+    ROTA_LARGE="{{SIZE}}" ROTA_PRIVACY=masked cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
+
 # Nanoseconds of a draw of noise and of a coordinate that is clipped and rounded.
 draws:
     cargo run --release -p privacy --example draws

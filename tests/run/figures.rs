@@ -52,7 +52,8 @@ fn measure_four_processes_with_a_million_parameters() {
     }
 }
 
-/// A federation of `ROTA_LARGE`, as silos, parameters and rounds: `4 100_000_000 1` without it.
+/// A federation of `ROTA_LARGE`, as silos, parameters and rounds: `4 100_000_000 1` without it. Its rounds are
+/// masked where `ROTA_PRIVACY` says so.
 #[test]
 #[ignore = "a measurement"]
 fn measure_a_round_of_a_large_model() {
@@ -61,12 +62,14 @@ fn measure_a_round_of_a_large_model() {
     let mut numbers = text.split_whitespace().map(|n| n.parse::<u64>().unwrap());
     let mut next = || numbers.next().unwrap();
     let (silos, parameters, rounds) = (next() as usize, next(), next());
+    let mode = std::env::var("ROTA_PRIVACY").unwrap_or_else(|_| "clear".into());
     // Patience and view timeout are far beyond what a machine with these silos needs.
     let file = scenario(
         "large",
         &format!(
             "name = 'large'\nrounds = {rounds}\nsilos = {silos}\n\
              task = {{ constant = {{ parameters = {parameters} }} }}\n\
+             [privacy]\nmode = '{mode}'\n\
              [strategy]\nname = 'fedavg'\nweight = 'equal'\n\
              training = {{ epochs = 1, batch = 0, optimiser = {{ name = 'sgd', rate = 0.1 }} }}\n\
              [charter]\npatience = 60\nkeep-rounds = 1\n"
@@ -103,7 +106,7 @@ fn measure_a_round_of_a_large_model() {
         let anonymous: Vec<_> = anonymous.into_iter().map(of_model).collect();
         let all = (0..silos).map(|node| of_model(nodes.memory(node, "VmHWM")));
         println!(
-            "{transport}: {silos} processes, a model of {megabytes:.0} MB, final after {finals:.1?} s, \
+            "{transport}, {mode}: {silos} processes, a model of {megabytes:.0} MB, final after {finals:.1?} s, \
              done after {:.1} s; peak memory in models: {}, with mapped files {}",
             since(began),
             anonymous.join(" "),
