@@ -123,7 +123,8 @@ pub(crate) fn retain_current(records: &mut Vec<JournalRecord>, current: Vec<bool
 /// | kept | because |
 /// |---|---|
 /// | every `Final` | they are the chain, which other members ask for and which can be verified again |
-/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block, and those about its outcome | a member never goes back to an earlier view |
+/// | `Block`, `Certified`, `Vote`, `Proposed` of views above the last final block | a member never goes back to an earlier view |
+/// | those about the outcome of the last final masked round | empty blocks may be final after it before its outcome is certified, and others remind a member of its vote |
 /// | `Contributed` of the round under way, `Trained` and `Prepared` of a round not adopted yet | earlier ones ended with their round |
 /// | `Standing`, `Outdated` of the present epoch | a member that signed a Standing does nothing more in this epoch, and one whose journal is outdated votes, proposes and contributes nothing more |
 /// | the last `keep` `Adopted`, the last `Applied` | the last holds the silo's state, the others name the blobs to keep |
@@ -136,12 +137,16 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     // Nothing that was signed in an epoch that is over counts any more.
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
     let (mut tip, mut learned, mut adopted) = (0, 0, 0);
+    // View of the last final masked round.
+    let mut masked = 0;
     let mut adoptions = 0;
     for (at, record) in records.iter().enumerate() {
         match record {
             JournalRecord::Protocol(protocol::Record::Final { .. }) if at < over => {}
             JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
+                let of_masked = blocks.iter().filter(|block| block.masked().is_some());
+                masked = of_masked.fold(masked, |last, block| last.max(block.view));
                 let rounds = blocks.iter().filter_map(|block| block.learning());
                 learned = rounds.fold(learned, |last, learning| last.max(learning.round));
             }
@@ -176,14 +181,13 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
             protocol::Record::Circle(_) => true,
             _ if at < over => false,
             protocol::Record::Block(block) => block.view > tip,
-            // Outcomes of a masked round are voted for once its block is the last final one.
             protocol::Record::Certified(certificate) => {
-                certificate.view > tip
-                    || certificate.verdict.is_outcome() && certificate.view == tip
+                let outcome = certificate.verdict.is_outcome();
+                certificate.view > tip || outcome && certificate.view >= masked
             }
             protocol::Record::Vote(message) | protocol::Record::Proposed(message) => {
                 let outcome = matches!(message.body, protocol::message::Body::Outcome { .. });
-                message.view > tip || outcome && message.view == tip
+                message.view > tip || outcome && message.view >= masked
             }
             // A masked round is under way until its outcome is known, also after its block.
             protocol::Record::Contributed(message) => message.round > learned.max(adopted),
@@ -223,6 +227,11 @@ pub(crate) fn acts(record: &JournalRecord) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use protocol::Hash;
+    use protocol::certificate::{Certificate, Verdict};
+    use protocol::identity::Signature;
+    use protocol::message::{Block, Body, Content, MaskedRound, Message};
+
     use super::*;
     use crate::testing::{adopted, applied};
 
@@ -262,6 +271,77 @@ mod tests {
             assert_eq!(needed(all, 2, 1), [adopted(1), applied(1)]);
         }
     }
+
+    /// A final block of a view, alone: of a masked round, or an empty one.
+    fn final_block(view: u64, round: Option<u64>) -> JournalRecord {
+        let content = match round {
+            Some(round) => Content::Masked(MaskedRound {
+                round,
+                plan: Hash([1; 32]),
+                state: Hash([2; 32]),
+                list: Hash([3; 32]),
+                ready: Vec::new(),
+                sheet: Hash([4; 32]),
+                inclusions: [].into(),
+            }),
+            None => Content::Empty,
+        };
+        let block = Block {
+            epoch: Hash([9; 32]),
+            view,
+            parent: Hash([8; 32]),
+            content,
+        };
+        let verdict = Verdict::Final(block.hash());
+        JournalRecord::Protocol(protocol::Record::Final {
+            blocks: vec![block],
+            proof: certificate(view, verdict),
+        })
+    }
+
+    fn certificate(view: u64, verdict: Verdict) -> Certificate {
+        Certificate {
+            view,
+            verdict,
+            votes: Default::default(),
+        }
+    }
+
+    /// A vote for the outcome of the masked round of a view, and its certificate.
+    fn outcome(view: u64) -> [JournalRecord; 2] {
+        let (block, outcome) = (Hash([view as u8; 32]), Hash([7; 32]));
+        let vote = Message {
+            round: 0,
+            view,
+            sender: protocol::MemberIndex(0),
+            body: Body::Outcome { block, outcome },
+            signature: Signature::from_bytes(&[0; 64]),
+        };
+        let certified = certificate(view, Verdict::Outcome { block, outcome });
+        let records = [
+            protocol::Record::Vote(vote),
+            protocol::Record::Certified(certified),
+        ];
+        records.map(JournalRecord::Protocol)
+    }
+
+    /// A member whose journal lost its vote would be taken for one with an older copy of it.
+    #[test]
+    fn the_vote_for_the_outcome_of_the_last_masked_round_stays_while_empty_blocks_follow_it() {
+        let last = [
+            final_block(3, Some(2)),
+            final_block(4, None),
+            final_block(5, None),
+        ];
+        let before = [final_block(1, Some(1)), final_block(2, None)];
+        let mut all = before.to_vec();
+        all.extend(outcome(1));
+        all.extend(last.clone());
+        all.extend(outcome(3));
+        let expected: Vec<_> = before.into_iter().chain(last).chain(outcome(3)).collect();
+        assert_eq!(needed(all, 2, 9), expected);
+    }
+
     fn prepared(round: u64) -> JournalRecord {
         JournalRecord::Prepared {
             round,
