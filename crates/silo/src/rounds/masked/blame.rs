@@ -2,15 +2,15 @@
 
 use bytes::Bytes;
 use privacy::masks::{
-    CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, Reach, ReadyList, Secret,
-    SentParts, Shape, SumAuthors, examine,
+    CHECKS, ExamineError, Fixed, MaskDeviation, MaskError, MemberKeys, ReadyList, Secret,
+    SentParts, Shape, examine,
 };
 use protocol::message::{MaskedEntry, MaskedSheet};
 use protocol::privacy::Sum;
 use protocol::work::{FinalMasked, MaskedList};
 use protocol::{Epoch, Hash, MemberIndex};
 
-use super::{read_list, ready_of};
+use super::{authors, reach, read_list, ready_of};
 use crate::outcome::{Document, VoidSum};
 
 /// Why nobody can be blamed for a round.
@@ -156,9 +156,7 @@ impl<'a> VoidRound<'a> {
         };
         let vector = part(&entry.vector.hash, "vector")?;
         let transcript = part(&entry.transcript.hash, "transcript")?;
-        let positions: Vec<_> = sum.authors.iter().map(|(by, _)| by.0).collect();
-        let authors =
-            SumAuthors::new(&self.ready, &positions).map_err(|error| error.to_string())?;
+        let authors = authors(&self.ready, sum)?;
         let mut weights = sum.authors.iter().filter(|(by, _)| *by == author);
         let sent = SentParts {
             weight: weights.next().map_or(0, |(_, weight)| *weight),
@@ -174,8 +172,7 @@ impl<'a> VoidRound<'a> {
 
     /// The shape of a sum's vectors. All voters have checked their sizes, so they are in the sheet.
     fn shape(&self, sum: &Sum) -> Result<Shape, String> {
-        let weights: Vec<_> = sum.authors.iter().map(|(_, weight)| *weight).collect();
-        let reach = Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())?;
+        let reach = reach(sum)?;
         let entries = self.sheet.entries.iter();
         let of_sum = entries.filter(|entry| sum.has(entry.member));
         let mut sizes: Vec<_> = of_sum

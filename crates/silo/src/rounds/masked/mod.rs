@@ -92,9 +92,13 @@ pub(crate) fn shape(config: &SiloConfig, base: &RoundBase, sum: &Sum) -> Result<
     if let Some(noised) = noised(config, base)? {
         return noised.shape(config, sum);
     }
+    Shape::new(base.gate.layout.len(), reach(sum)?).map_err(|error| error.to_string())
+}
+
+/// How large the numbers of a sum of models may become.
+fn reach(sum: &Sum) -> Result<Reach, String> {
     let weights: Vec<_> = sum.authors.iter().map(|(_, weight)| *weight).collect();
-    let reach = Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())?;
-    Shape::new(base.gate.layout.len(), reach).map_err(|error| error.to_string())
+    Reach::of(&weights, Fixed::MODEL).map_err(|error| error.to_string())
 }
 
 /// The bytes of a transcript for a list.
