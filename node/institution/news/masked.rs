@@ -47,11 +47,10 @@ impl News {
     /// Keeps the evidence of a wrong transcript. Where the vector is wrong in another way, its author was named
     /// when it was refused, and nothing proves it to others.
     fn wrong_vector(&mut self, at: Time, vector: &Message) {
-        let Some((list, transcript)) = self.wrong.take() else {
-            return;
-        };
-        let blobs = (&list[..], &transcript[..]);
-        let found = EvidenceFile::of_transcript(&self.lineage, &self.epoch, vector, blobs);
+        let mut wrong = self.wrong.iter();
+        let found = wrong.find_map(|(list, transcript)| {
+            EvidenceFile::of_transcript(&self.lineage, &self.epoch, vector, (list, transcript))
+        });
         if let Some(file) = found {
             self.broke(at, vector.sender, file);
         }

@@ -3,7 +3,7 @@
 mod masked;
 mod reported;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -27,6 +27,8 @@ use crate::status::document::HeldOutMetrics;
 const LONG: f64 = 5.0;
 /// Warnings that are remembered, so that each is printed once.
 const WARNINGS: usize = 256;
+/// Wrong transcripts that are kept until it is known whose they are.
+const WRONG: usize = 16;
 
 /// Turns a silo's notices into lines.
 pub(super) struct News {
@@ -56,8 +58,9 @@ pub(super) struct News {
     /// Rounds that are final and not adopted yet.
     finals: Vec<Finality>,
     warnings: BTreeSet<(MemberIndex, String)>,
-    /// The list and the transcript that were found wrong last, until it is known whose they are.
-    wrong: Option<(Bytes, Bytes)>,
+    /// The lists and transcripts that were found wrong last, until it is known whose they are. A list has
+    /// several authors, and more than one may be wrong.
+    wrong: VecDeque<(Bytes, Bytes)>,
 }
 
 /// A round that became final.
@@ -93,7 +96,7 @@ impl News {
             loss: None,
             finals: Vec::new(),
             warnings: BTreeSet::new(),
-            wrong: None,
+            wrong: VecDeque::new(),
         }
     }
 
@@ -138,7 +141,10 @@ impl News {
             }
             Notice::Clipped { .. } | Notice::VoidSum { .. } => self.masked_notice(at, notice),
             Notice::WrongTranscript { list, transcript } => {
-                self.wrong = Some((list.clone(), transcript.clone()));
+                self.wrong.push_back((list.clone(), transcript.clone()));
+                if self.wrong.len() > WRONG {
+                    self.wrong.pop_front();
+                }
             }
             // Printed by `waiting` for as long as it lasts.
             Notice::Listening => {}
