@@ -108,9 +108,7 @@ fn measure(members: u16, parameters: usize) {
     let vectors = keys.iter().map(|keys| {
         let mask = Mask::derive(&ready, keys, &sum).unwrap();
         let masked = mask.vector::<u32>(shape, Fixed::MODEL, 1, &start, &model);
-        let mut bytes = Vec::with_capacity(shape.bytes());
-        u32::write(&masked.unwrap().words, &mut bytes);
-        bytes
+        masked.unwrap().bytes
     });
     let combine = combine(&seeds, &sum, shape, &vectors.collect::<Vec<_>>());
     println!(

@@ -67,9 +67,7 @@
 //!     let (start, model) = ([0.5, 0.5], [0.5 + f32::from(author), 0.25]);
 //!     let mask = Mask::derive(&ready, keys, &sum)?;
 //!     let masked = mask.vector::<u32>(shape, Fixed::MODEL, 1, &start, &model)?;
-//!     let mut bytes = Vec::new();
-//!     u32::write(&masked.words, &mut bytes);
-//!     vectors.push(bytes);
+//!     vectors.push(masked.bytes);
 //! }
 //!
 //! // The block is final. Member 1 has fallen silent; three openings are enough.
@@ -200,5 +198,7 @@ pub use seeds::{Seeds, SeedsError, UnmaskError};
 pub use stream::{MOST_BYTES, StreamError};
 pub use sum::{SumAuthors, SumError};
 pub use transcript::{DealError, Transcript, TranscriptError, Transcripts, TranscriptsError};
-pub use vector::{CombineError, MaskedWords, OpenedSum, Shape, ShapeError, VectorError, Void};
+pub use vector::{
+    BLOCK, CombineError, MaskedBytes, OpenedSum, Shape, ShapeError, VectorError, Void,
+};
 pub use words::{Width, Word};

@@ -76,11 +76,8 @@ fn masked<W: Word>(mask: &Mask, members: u16) -> Result<Vec<u8>, RehearsalError>
     // Signs, halves of a step, and numbers that are clipped.
     let model = (0..COORDINATES).map(|at| f32::from(at * at) / 128.0 - 9.0);
     let model: Vec<f32> = model.collect();
-    let words = mask.vector::<W>(shape, Fixed::MODEL, weight, &start, &model);
-    let words = words.map_err(|_| RehearsalError)?.words;
-    let mut bytes = Vec::with_capacity(shape.bytes());
-    W::write(&words, &mut bytes);
-    Ok(bytes)
+    let masked = mask.vector::<W>(shape, Fixed::MODEL, weight, &start, &model);
+    Ok(masked.map_err(|_| RehearsalError)?.bytes)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! A vector has the d coordinates of the model and then [`CHECKS`] check coordinates. Its bytes are its
 //! words, little-endian, and nothing else.
 
+use std::ops::Range;
+
 use super::mask::Mask;
 use super::numbers::{CHECKS, EncodeError, Fixed, Reach};
 use super::seeds::{Seeds, UnmaskError};
@@ -10,8 +12,9 @@ use super::stream::{MOST_BYTES, StreamError};
 use super::sum::SumAuthors;
 use super::words::{Width, Word};
 
-/// Words that are handled at a time: what is read and written of them stays in the cache.
-pub(crate) const BLOCK: usize = 1 << 14;
+/// Words that are handled at a time: what is read and written of them stays in the cache, and no second
+/// vector in memory.
+pub const BLOCK: usize = 1 << 14;
 
 /// Why vectors of a size are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -128,9 +131,9 @@ pub enum VectorError {
 
 /// A masked vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MaskedWords<W> {
-    /// The words that are sent.
-    pub words: Vec<W>,
+pub struct MaskedBytes {
+    /// The bytes that are sent.
+    pub bytes: Vec<u8>,
     /// How many coordinates were clipped.
     pub clipped: u64,
 }
@@ -148,8 +151,7 @@ impl Mask {
         weight: u64,
         start: &[f32],
         model: &[f32],
-    ) -> Result<MaskedWords<W>, VectorError> {
-        check_width::<W>(shape)?;
+    ) -> Result<MaskedBytes, VectorError> {
         let expected = shape.coordinates;
         let other = [start, model]
             .into_iter()
@@ -158,30 +160,59 @@ impl Mask {
             let found = other.len();
             return Err(VectorError::Coordinates { found, expected });
         }
-        let mut words = vec![W::default(); shape.words()];
-        let clipped = fixed.encode(weight, start, model, &mut words[..expected])?;
-        self.apply(0, &mut words)?;
-        Ok(MaskedWords { words, clipped })
+        let mut clipped = 0;
+        let bytes = self.blocks::<W>(shape, |of, words| {
+            let at = of.start;
+            let encoded = fixed.encode(weight, &start[of.clone()], &model[of], words);
+            clipped += encoded.map_err(|error| error.beginning_at(at))?;
+            Ok(())
+        })?;
+        Ok(MaskedBytes { bytes, clipped })
     }
 
-    /// The masked vector of integers, such as those of clipped units with their noise: the integers, the
-    /// checks, the mask.
+    /// The bytes of the masked vector of integers, such as those of clipped units with their noise: the
+    /// integers, the checks, the mask.
     ///
     /// # Errors
     ///
     /// If `W` is not the shape's width, or there are more or fewer integers than coordinates.
-    pub fn integers<W: Word>(&self, shape: Shape, integers: &[i64]) -> Result<Vec<W>, VectorError> {
-        check_width::<W>(shape)?;
+    pub fn integers<W: Word>(
+        &self,
+        shape: Shape,
+        integers: &[i64],
+    ) -> Result<Vec<u8>, VectorError> {
         let (found, expected) = (integers.len(), shape.coordinates);
         if found != expected {
             return Err(VectorError::Coordinates { found, expected });
         }
-        let mut words = vec![W::default(); shape.words()];
-        for (word, integer) in words.iter_mut().zip(integers) {
-            *word = W::wrap(*integer);
+        self.blocks::<W>(shape, |of, words| {
+            for (word, integer) in words.iter_mut().zip(&integers[of]) {
+                *word = W::wrap(*integer);
+            }
+            Ok(())
+        })
+    }
+
+    /// The bytes of a vector, block by block: `encode` writes the coordinates of a range, and after the
+    /// last come the checks.
+    fn blocks<W: Word>(
+        &self,
+        shape: Shape,
+        mut encode: impl FnMut(Range<usize>, &mut [W]) -> Result<(), EncodeError>,
+    ) -> Result<Vec<u8>, VectorError> {
+        check_width::<W>(shape)?;
+        let mut bytes = Vec::with_capacity(shape.bytes());
+        let mut block = vec![W::default(); BLOCK.min(shape.words())];
+        for at in (0..shape.words()).step_by(BLOCK) {
+            let words = &mut block[..BLOCK.min(shape.words() - at)];
+            words.fill(W::default());
+            let end = (at + words.len()).min(shape.coordinates);
+            let of = at.min(end)..end;
+            encode(of.clone(), &mut words[..of.len()])?;
+            self.apply(at as u64, words)?;
+            W::write(words, &mut bytes);
         }
-        self.apply(0, &mut words)?;
-        Ok(words)
+        Ok(bytes)
     }
 }
 

@@ -63,6 +63,16 @@ pub enum EncodeError {
     },
 }
 
+impl EncodeError {
+    /// This error of a block of numbers that begins with coordinate `at`.
+    pub(crate) fn beginning_at(self, at: usize) -> Self {
+        match self {
+            Self::NotFinite(coordinate) => Self::NotFinite(at + coordinate),
+            other => other,
+        }
+    }
+}
+
 impl Fixed {
     /// Differences of models: up to ± 8, in steps of 2⁻¹⁸.
     pub const MODEL: Self = Self {

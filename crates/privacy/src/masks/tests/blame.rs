@@ -37,8 +37,10 @@ impl Spoiled {
         let shape = shape(COORDINATES, &self.weights);
         let mask = self.world.mask(author, &self.sum);
         let start = vec![0.0; COORDINATES];
-        let masked = mask.vector(shape, Fixed::MODEL, weight, &start, &model);
-        masked.unwrap().words
+        let masked = mask.vector::<W>(shape, Fixed::MODEL, weight, &start, &model);
+        let mut words = vec![W::default(); shape.words()];
+        W::add_bytes(&mut words, &masked.unwrap().bytes);
+        words
     }
 
     /// What is found of an author that sent these words.

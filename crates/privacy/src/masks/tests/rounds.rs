@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 
 use super::world::{World, model, quorum, shape};
-use crate::masks::{Fixed, SumAuthors, Word};
+use crate::masks::{EncodeError, Fixed, SumAuthors, Word};
 
 /// Σ w·v, without masks.
 fn plain(authors: &[u16], weights: &[u64], coordinates: usize) -> Vec<i64> {
@@ -193,4 +193,41 @@ fn vectors_can_be_masked_and_added_chunk_by_chunk() {
     }
     let whole = world.combine::<u32>(&seeds, &sum, shape, &vectors);
     assert_eq!((whole.words, whole.void), (words, None));
+}
+
+#[test]
+fn vectors_around_the_blocks_are_masked_like_the_whole() {
+    let world = World::full(4);
+    let sum = world.sum(&[0, 1, 2, 3]);
+    let mask = world.mask(2, &sum);
+    for coordinates in [
+        crate::masks::BLOCK - 4,
+        crate::masks::BLOCK - 2,
+        crate::masks::BLOCK,
+        40_000,
+    ] {
+        let shape = shape(coordinates, &[3; 4]);
+        let model = model(2, coordinates);
+        let start = vec![0.0; coordinates];
+        let mut words = vec![0_u32; shape.words()];
+        let clipped = Fixed::MODEL.encode(3, &start, &model, &mut words[..coordinates]);
+        let integers: Vec<i64> = words[..coordinates]
+            .iter()
+            .map(|word| word.signed())
+            .collect();
+        mask.apply(0, &mut words).unwrap();
+        let mut bytes = Vec::new();
+        u32::write(&words, &mut bytes);
+        let masked = mask
+            .vector::<u32>(shape, Fixed::MODEL, 3, &start, &model)
+            .unwrap();
+        assert_eq!((&masked.bytes, Ok(masked.clipped)), (&bytes, clipped));
+        assert_eq!(mask.integers::<u32>(shape, &integers).unwrap(), bytes);
+        let mut bad = model;
+        bad[coordinates - 1] = f32::NAN;
+        let error = mask
+            .vector::<u32>(shape, Fixed::MODEL, 3, &start, &bad)
+            .unwrap_err();
+        assert_eq!(error, EncodeError::NotFinite(coordinates - 1).into());
+    }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::masks::{
-    BlockHash, Fixed, Listed, Mask, MaskedWords, MemberKeys, OpenedSum, Opening, Reach, ReadyList,
-    Root, Secret, Seeds, Shape, SumAuthors, Transcript, Transcripts, Word,
+    BlockHash, Fixed, Listed, Mask, MemberKeys, OpenedSum, Opening, Reach, ReadyList, Root, Secret,
+    Seeds, Shape, SumAuthors, Transcript, Transcripts, Word,
 };
 
 pub(crate) const EPOCH: [u8; 32] = [0xe0; 32];
@@ -123,12 +123,8 @@ impl World {
     ) -> Vec<u8> {
         let start = vec![0.0; model.len()];
         let mask = self.mask(author, sum);
-        let masked: MaskedWords<W> = mask
-            .vector(shape, Fixed::MODEL, weight, &start, model)
-            .unwrap();
-        let mut bytes = Vec::new();
-        W::write(&masked.words, &mut bytes);
-        bytes
+        let masked = mask.vector::<W>(shape, Fixed::MODEL, weight, &start, model);
+        masked.unwrap().bytes
     }
 
     /// Adds the vectors of a sum.

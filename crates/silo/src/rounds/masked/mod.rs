@@ -2,30 +2,31 @@
 //! members make of the vectors of all. The formulas are those of [`privacy::masks`].
 
 use bytes::Bytes;
-use methods::{Params, Sheet};
+use methods::Params;
 use privacy::masks::{
-    BlockHash, Fixed, Listed, Mask, MemberKeys, Opening, Point, PublicPoints, Reach, ReadyList,
-    Root, Seeds, Shape, SumAuthors, Transcript, Transcripts, Void, Width, Word,
+    BlockHash, Fixed, Listed, Mask, MaskedBytes, MemberKeys, Opening, Point, PublicPoints, Reach,
+    ReadyList, Root, Shape, SumAuthors, Transcript, Transcripts, Width, Word,
 };
 use protocol::message::{ListDocument, MaskedEntry, MaskedSheet, PublicKeys};
-use protocol::privacy::{Masked, Sum, threshold};
+use protocol::privacy::{Sum, threshold};
 use protocol::work::{FinalMasked, MaskedList, WorkError};
 use protocol::{Epoch, Hash, MemberIndex, Roster, codec};
 
 mod blame;
+mod combine;
 mod opened;
 mod prepared;
 
 pub use blame::{NotVoid, VoidRound};
+pub(crate) use combine::{Combined, combine};
 pub use opened::OpenSum;
 pub(crate) use opened::open_sums;
 pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound};
 
 use super::RoundBase;
-use super::noised::{Noised, declared};
+use super::noised::Noised;
 use crate::config::SiloConfig;
-use crate::outcome::{MaskedNote, Nothing, Settled, SumNote, VoidSum, unchanged};
 
 /// Begins the blob of the unmaskings that a silo opened a round with.
 const UNMASKINGS: &[u8] = b"rota unmaskings 1\n";
@@ -147,8 +148,8 @@ pub(crate) fn mask(
         prepared: &prepared.input,
     };
     let (vector, clipped) = match shape.width() {
-        Width::Bits32 => words::<u32>(&mask, shape, &input)?,
-        Width::Bits64 => words::<u64>(&mask, shape, &input)?,
+        Width::Bits32 => masked::<u32>(&mask, shape, &input)?,
+        Width::Bits64 => masked::<u64>(&mask, shape, &input)?,
     };
     Ok(MaskedVectorBytes {
         vector,
@@ -164,23 +165,19 @@ struct MaskInput<'a> {
     prepared: &'a PreparedInput,
 }
 
-/// The masked words as bytes, and how many coordinates were clipped.
-fn words<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Bytes, u64), String> {
-    let (words, clipped) = match of.prepared {
+/// The masked vector as bytes, and how many coordinates were clipped.
+fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Bytes, u64), String> {
+    let masked = match of.prepared {
         PreparedInput::Model(model) => {
-            let (start, model) = (of.start, model.values());
-            let masked = mask.vector::<W>(shape, Fixed::MODEL, of.weight, start, model);
-            let masked = masked.map_err(|error| error.to_string())?;
-            (masked.words, masked.clipped)
+            mask.vector::<W>(shape, Fixed::MODEL, of.weight, of.start, model.values())
         }
         PreparedInput::Noised(integers) => {
-            let masked = mask.integers::<W>(shape, integers);
-            (masked.map_err(|error| error.to_string())?, 0)
+            let bytes = mask.integers::<W>(shape, integers);
+            bytes.map(|bytes| MaskedBytes { bytes, clipped: 0 })
         }
     };
-    let mut bytes = Vec::with_capacity(shape.bytes());
-    W::write(&words, &mut bytes);
-    Ok((bytes.into(), clipped))
+    let masked = masked.map_err(|error| error.to_string())?;
+    Ok((masked.bytes.into(), masked.clipped))
 }
 
 /// Checks the transcripts of a sheet for its list; `blob` gives the bytes of an entry's transcript.
@@ -301,220 +298,6 @@ impl OpeningRound {
         }
         (held, unproven)
     }
-}
-
-/// The result of opening a round.
-pub(crate) struct Combined {
-    /// Members whose unmaskings do not hold.
-    pub(crate) unproven: Vec<MemberIndex>,
-    /// The outcome; [`WorkError::Unavailable`] if too few unmaskings hold.
-    pub(crate) result: Result<Settled, WorkError>,
-}
-
-/// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
-/// vector. All sums are means, weighted as agreed, and strategies of masked rounds need nothing but the
-/// mean of all authors: so they get a sheet of one entry, to which every group adds.
-pub(crate) fn combine(
-    config: &SiloConfig,
-    base: &RoundBase,
-    round: &OpeningRound,
-    unmaskings: &[(MemberIndex, Vec<u8>)],
-    vector: impl Fn(&MaskedEntry) -> Option<Bytes>,
-) -> Combined {
-    let (held, unproven) = round.proven(unmaskings);
-    if held.len() < round.list.threshold {
-        let result = Err(WorkError::Unavailable);
-        return Combined { unproven, result };
-    }
-    let openings: Vec<_> = held.iter().map(|(_, opening)| opening).collect();
-    let seeds = Seeds::recover(&round.ready, &round.transcripts, &openings);
-    let seeds = seeds.map_err(|error| WorkError::Refused(error.to_string()));
-    let used = unmaskings
-        .iter()
-        .filter(|(by, _)| held.iter().any(|(other, _)| other == by));
-    let used: Vec<_> = used.cloned().collect();
-    let result = seeds.and_then(|seeds| {
-        let opened = OpenedSums::open(config, base, round, &seeds, &vector)?;
-        let settled = opened.settle(config, base, round);
-        Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
-    });
-    Combined { unproven, result }
-}
-
-/// The sums of a round, opened and added up.
-struct OpenedSums {
-    /// Σ w·v of all groups that tell something, by coordinate.
-    total: Vec<i64>,
-    /// Σ w of these; with noise the rows that their authors declared.
-    weights: u64,
-    /// The agreement on noise, if there is one.
-    noised: Option<Noised>,
-    notes: Vec<SumNote>,
-}
-
-impl OpenedSums {
-    fn open(
-        config: &SiloConfig,
-        base: &RoundBase,
-        round: &OpeningRound,
-        seeds: &Seeds,
-        vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
-    ) -> Result<Self, WorkError> {
-        let epoch = &config.member.epoch;
-        let masked = epoch.charter.privacy.masked();
-        let mut sums = Self {
-            total: vec![0; base.gate.layout.len()],
-            weights: 0,
-            noised: noised(config, base).map_err(WorkError::Refused)?,
-            notes: Vec::new(),
-        };
-        for sum in &round.list.sums {
-            let entries = round.sheet.entries.iter();
-            let vectors = entries
-                .filter(|entry| sum.has(entry.member))
-                .map(|entry| vector(entry).ok_or(WorkError::Unavailable));
-            let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
-            let void = sums.add((config, base), round, seeds, sum, &vectors);
-            let group = masked.and_then(|masked| masked.group_of(&epoch.roster, sum));
-            sums.notes.push(SumNote {
-                group: group.unwrap_or_default() as u16,
-                void: void.map_err(WorkError::Refused)?,
-            });
-        }
-        Ok(sums)
-    }
-
-    /// Adds a sum, unless it tells nothing; then says why.
-    fn add(
-        &mut self,
-        (config, base): (&SiloConfig, &RoundBase),
-        round: &OpeningRound,
-        seeds: &Seeds,
-        sum: &Sum,
-        vectors: &[Bytes],
-    ) -> Result<Option<VoidSum>, String> {
-        let shape = shape(config, base, sum)?;
-        if vectors.iter().any(|vector| vector.len() != shape.bytes()) {
-            return Ok(Some(VoidSum::Length));
-        }
-        let authors = authors(&round.ready, sum)?;
-        let parts: Vec<&[u8]> = vectors.iter().map(|vector| &vector[..]).collect();
-        let (words, void) = match shape.width() {
-            Width::Bits32 => opened::<u32>(seeds, shape, &authors, &parts)?,
-            Width::Bits64 => opened::<u64>(seeds, shape, &authors, &parts)?,
-        };
-        if let Some(void) = void {
-            return Ok(Some(match void {
-                Void::Check(_) => VoidSum::Streams,
-                Void::BeyondReach { .. } => VoidSum::Reach,
-            }));
-        }
-        for (total, word) in self.total.iter_mut().zip(words) {
-            *total = total.saturating_add(word);
-        }
-        let weights = if self.noised.is_some() {
-            declared(config, sum)
-        } else {
-            let weights = sum.authors.iter().map(|(_, weight)| *weight);
-            weights.fold(0, u64::saturating_add)
-        };
-        self.weights = self.weights.saturating_add(weights);
-        Ok(None)
-    }
-
-    /// The outcome that follows.
-    fn settle(self, config: &SiloConfig, base: &RoundBase, round: &OpeningRound) -> Settled {
-        let entries = &round.sheet.entries;
-        let names = || entries.iter().map(|entry| entry.vector.hash).collect();
-        let left_out = |by: MemberIndex| {
-            let mut sums = self.notes.iter().zip(&round.list.sums);
-            sums.any(|(note, sum)| note.void.is_some() && sum.has(by))
-        };
-        let learned = self
-            .mean(config, base)
-            .map(|model| learn(config, base, model));
-        let (state, nothing) = match learned {
-            Some(Ok(state)) => (state, None),
-            Some(Err(_)) => (None, Some(Nothing::Refused)),
-            None => (None, Some(Nothing::Void)),
-        };
-        let mut note = MaskedNote {
-            epoch: config.member.epoch.id,
-            authors: entries.iter().map(|entry| entry.member).collect(),
-            left_out: entries.iter().map(|entry| left_out(entry.member)).collect(),
-            void: base.void.clone(),
-            sums: self.notes,
-            nothing,
-        };
-        let masked = config.member.epoch.charter.privacy.masked();
-        note.count(masked.map_or(0, Masked::most_sums));
-        let assignment = vec![0; entries.len()];
-        match state {
-            Some(state) => Settled::masked(base.next(), names(), assignment, state, note),
-            None => {
-                let before = unchanged(base.next(), &base.state).state;
-                let state = methods::State::clone(&before);
-                Settled::masked(base.next(), names(), assignment, state, note)
-            }
-        }
-    }
-
-    /// The mean of all models, with noise the model after the common step; `None` if no sum tells anything.
-    fn mean(&self, config: &SiloConfig, base: &RoundBase) -> Option<Result<Params, String>> {
-        if self.weights == 0 {
-            return None;
-        }
-        if let Some(noised) = &self.noised {
-            return Some(noised.step(config, base, &self.total, self.weights));
-        }
-        let start = match base.start() {
-            Ok(start) => start,
-            Err(why) => return Some(Err(why)),
-        };
-        let model = Params::build(&base.gate.layout, |values| {
-            let parts = values.iter_mut().zip(start.values()).zip(&self.total);
-            for ((value, start), total) in parts {
-                let moved = Fixed::MODEL.mean(*total, self.weights);
-                *value = (f64::from(*start) + moved) as f32;
-            }
-        });
-        Some(Ok(model))
-    }
-}
-
-/// The strategy's state after a round whose only entry is this model.
-fn learn(
-    config: &SiloConfig,
-    base: &RoundBase,
-    model: Result<Params, String>,
-) -> Result<Option<methods::State>, String> {
-    let (strategy, round) = (&config.strategy, base.next());
-    let entry = methods::ModelEntry {
-        model: model?,
-        coalition: Some(0),
-        weight: None,
-        member: None,
-    };
-    let sheet = Sheet {
-        entries: vec![entry],
-        scores: None,
-    };
-    let decision = strategy.decide(&base.state, &sheet, round);
-    let decision = decision.map_err(|error| error.to_string())?;
-    let outcome = strategy.settle(&base.state, &sheet, &decision, round);
-    Ok(Some(outcome.map_err(|error| error.to_string())?.state))
-}
-
-fn opened<W: Word>(
-    seeds: &Seeds,
-    shape: Shape,
-    authors: &SumAuthors,
-    vectors: &[&[u8]],
-) -> Result<(Vec<i64>, Option<Void>), String> {
-    let opened = seeds.combine::<W>(shape, authors, vectors);
-    let opened = opened.map_err(|error| error.to_string())?;
-    let words = opened.words.iter().take(shape.coordinates());
-    Ok((words.map(|word| word.signed()).collect(), opened.void))
 }
 
 /// The unmaskings that a round was opened with, as a blob.

@@ -1,12 +1,12 @@
 //! The sums of a masked round one by one, opened again from what a silo has kept.
 
 use bytes::Bytes;
-use privacy::masks::{Seeds, Width};
+use privacy::masks::{Seeds, Shape, SumAuthors, Void, Width, Word};
 use protocol::MemberIndex;
 use protocol::message::MaskedEntry;
 use protocol::work::WorkError;
 
-use super::{OpeningRound, authors, noised, opened, shape};
+use super::{OpeningRound, authors, noised, shape};
 use crate::config::SiloConfig;
 use crate::rounds::RoundBase;
 
@@ -62,4 +62,16 @@ pub(crate) fn open_sums(
         })
     });
     sums.collect()
+}
+
+fn opened<W: Word>(
+    seeds: &Seeds,
+    shape: Shape,
+    authors: &SumAuthors,
+    vectors: &[&[u8]],
+) -> Result<(Vec<i64>, Option<Void>), String> {
+    let opened = seeds.combine::<W>(shape, authors, vectors);
+    let opened = opened.map_err(|error| error.to_string())?;
+    let words = opened.words.iter().take(shape.coordinates());
+    Ok((words.map(|word| word.signed()).collect(), opened.void))
 }

@@ -8,10 +8,12 @@ use protocol::message::{Blob, KeyList, Keys, MaskedRound, Ready};
 use protocol::privacy::{Group, Masked, Privacy, Sums, threshold};
 
 use super::*;
+use crate::outcome::{MaskedNote, Nothing, Settled, VoidSum};
 use crate::testing::{config, epoch_with, key, model};
-use privacy::masks::{MaskDeviation, Secret};
+use methods::learner::QuadraticLearner;
+use privacy::masks::{BLOCK, MaskDeviation, Secret};
 
-/// Four members whose models are 1, 2, 3 and 4, in a round on the state before it.
+/// Members whose models are 1, 2, 3 and so on, in a round on the state before it.
 struct OpenedRound {
     config: SiloConfig,
     base: RoundBase,
@@ -23,30 +25,78 @@ struct OpenedRound {
 }
 
 fn epoch() -> Arc<Epoch> {
-    epoch_with(4, 9, |charter| {
-        let authors = (0..4).map(|i| (format!("silo {i}"), 1)).collect();
+    epoch_of(1)
+}
+
+/// Groups of four.
+fn epoch_of(groups: u16) -> Arc<Epoch> {
+    let four = |group: u16| Group {
+        authors: (4 * group..4 * group + 4)
+            .map(|i| (format!("silo {i}"), 1))
+            .collect(),
+    };
+    epoch_with(4 * groups, 9, |charter| {
+        // A quorum of eight.
+        charter.min_contributions = charter.min_contributions.max(3 * groups);
         charter.privacy = Privacy::Masked(Masked {
             colluders: 1,
             shows: Vec::new(),
             smallest_sum: 3,
-            sums: Sums::Groups(vec![Group { authors }]),
+            sums: Sums::Groups((0..groups).map(four).collect()),
         });
     })
+}
+
+/// A silo whose models have so many numbers.
+fn config_of(numbers: usize, epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
+    let mut config = config(epoch, me);
+    config.learner = Arc::new(QuadraticLearner::new(&vec![0.0; numbers]));
+    config
+}
+
+fn genesis_of(config: &SiloConfig) -> Settled {
+    crate::outcome::genesis(&*config.strategy, &*config.learner, config.initial_seed)
 }
 
 impl OpenedRound {
     /// The round after this outcome; `change` changes a masked vector before it is named.
     fn after(before: &Settled, change: impl Fn(usize, &mut Vec<u8>)) -> Self {
         let epoch = epoch();
-        let configs: Vec<_> = (0..4).map(|i| config(&epoch, i)).collect();
+        let configs = (0..4).map(|i| config(&epoch, i)).collect();
+        Self::of(configs, before, change)
+    }
+
+    /// The first round of groups of four with models of so many numbers.
+    fn first(numbers: usize, groups: u16, change: impl Fn(usize, &mut Vec<u8>)) -> Self {
+        let epoch = epoch_of(groups);
+        let configs = (0..4 * groups).map(|i| config_of(numbers, &epoch, i));
+        let configs: Vec<_> = configs.collect();
+        let genesis = genesis_of(&configs[0]);
+        Self::of(configs, &genesis, change)
+    }
+
+    fn of(
+        configs: Vec<SiloConfig>,
+        before: &Settled,
+        change: impl Fn(usize, &mut Vec<u8>),
+    ) -> Self {
+        let epoch = configs[0].member.epoch.clone();
+        let members = epoch.roster.len();
         let base = RoundBase::new(&configs[0], before);
+        let model = |of: f32| {
+            Params::build(&base.gate.layout, |numbers| {
+                for (at, number) in numbers.iter_mut().enumerate() {
+                    *number = of - (at % 7) as f32 / 8.0;
+                }
+            })
+        };
         let (round, plan) = (base.next(), Hash::of(b"plan"));
         let prepared = |i: u16| PreparedRound {
             round,
             secret: Secret::new([i as u8 + 1; 32]),
             input: PreparedInput::Model(model(f32::from(i) + 1.0)),
         };
-        let prepared: Vec<_> = (0..4).map(prepared).collect();
+        let prepared: Vec<_> = (0..members as u16).map(prepared).collect();
         let ready = |(i, prepared): (usize, &PreparedRound)| Ready {
             member: MemberIndex(i as u16),
             keys: Keys {
@@ -58,9 +108,9 @@ impl OpenedRound {
         let keys = KeyList {
             ready: prepared.iter().enumerate().map(ready).collect(),
         };
-        let all: Vec<_> = (0..4).map(MemberIndex).collect();
+        let all: Vec<_> = (0..members as u16).map(MemberIndex).collect();
         let masked = epoch.charter.privacy.masked().unwrap();
-        let threshold = threshold(&epoch.roster, 4);
+        let threshold = threshold(&epoch.roster, members);
         let document = ListDocument {
             federation: epoch.federation,
             epoch: epoch.id,
@@ -115,9 +165,8 @@ impl OpenedRound {
         };
         let unmaskings = prepared.iter().enumerate().map(unlock).collect();
         let blobs = blobs.iter().chain(&vectors).cloned().collect();
-        let [config, ..] = <[SiloConfig; 4]>::try_from(configs).ok().unwrap();
         Self {
-            config,
+            config: configs.into_iter().next().unwrap(),
             base,
             round: opening,
             vectors,
@@ -153,8 +202,7 @@ impl OpenedRound {
 }
 
 fn genesis() -> Settled {
-    let config = config(&epoch(), 0);
-    crate::outcome::genesis(&*config.strategy, &*config.learner, config.initial_seed)
+    genesis_of(&config(&epoch(), 0))
 }
 
 fn note(settled: &Settled) -> &MaskedNote {
@@ -182,6 +230,60 @@ fn the_mean_of_all_is_opened_with_any_three_unmaskings_and_kept_in_the_document(
     }
     opened.unmaskings.truncate(2);
     assert_eq!(opened.combine().result.err(), Some(WorkError::Unavailable));
+}
+
+#[test]
+fn models_around_the_blocks_of_the_sum_are_opened_whole() {
+    for numbers in [BLOCK - 4, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 100] {
+        let opened = OpenedRound::first(numbers, 1, |_, _| {}).combine();
+        let state = opened.result.unwrap().state;
+        let expected = |at: usize| 2.5 - (at % 7) as f32 / 8.0;
+        let mut values = state.models[0].values().iter().enumerate();
+        assert!(
+            values.all(|(at, value)| *value == expected(at)),
+            "{numbers}"
+        );
+        // A check behind the last coordinate is looked at too.
+        let spoiled = OpenedRound::first(numbers, 1, |i, vector: &mut Vec<u8>| {
+            let check = vector.len() - 1 - 4 * (numbers % 4);
+            vector[check] ^= u8::from(i == 2);
+        });
+        let settled = spoiled.combine().result.unwrap();
+        assert_eq!(note(&settled).sums[0].void, Some(VoidSum::Streams));
+    }
+}
+
+#[test]
+fn a_void_sum_leaves_the_others_as_they_are() {
+    let spoiled = |whose: &'static [usize]| {
+        let round = OpenedRound::first(BLOCK + 9, 2, move |i, vector: &mut Vec<u8>| {
+            *vector.last_mut().unwrap() ^= u8::from(whose.contains(&i));
+        });
+        round.combine().result.unwrap()
+    };
+    // The models are 1 to 8.
+    for (whose, mean, void) in [
+        (&[][..], 4.5, [None, None]),
+        (&[1], 6.5, [Some(VoidSum::Streams), None]),
+        (&[7], 2.5, [None, Some(VoidSum::Streams)]),
+    ] {
+        let settled = spoiled(whose);
+        let values = settled.state.models[0].values();
+        assert_eq!(
+            (values[0], values[BLOCK]),
+            (mean, mean - (BLOCK % 7) as f32 / 8.0)
+        );
+        let found: Vec<_> = note(&settled).sums.iter().map(|sum| sum.void).collect();
+        assert_eq!((found, note(&settled).nothing), (void.to_vec(), None));
+    }
+    let both = spoiled(&[0, 4]);
+    assert_eq!(note(&both).nothing, Some(Nothing::Void));
+    assert!(
+        both.state.models[0]
+            .values()
+            .iter()
+            .all(|value| *value == 0.0)
+    );
 }
 
 #[test]
