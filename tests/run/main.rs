@@ -10,6 +10,7 @@ mod doubled;
 mod evicted;
 mod examined;
 mod figures;
+mod given_up;
 #[path = "../nodes/heard.rs"]
 mod heard;
 mod hospitals;
@@ -24,6 +25,7 @@ mod put_back;
 mod rare;
 mod recovered;
 mod refusals;
+mod regrouped;
 mod rehearsed;
 mod said;
 #[path = "../skipped/mod.rs"]

@@ -180,12 +180,13 @@ impl Amendment {
             .collect()
     }
 
-    /// Number of approvals that it needs: a quorum; one where a member leaves by itself.
+    /// Number of approvals that it needs: a quorum, or all that are [concerned](Self::concerned) if these
+    /// are more; one where a member leaves by itself.
     pub fn needed(&self, epoch: &Epoch) -> usize {
         match self.leaver(epoch) {
             Some(_) => 1,
             None if broken(Mutation::ApprovalsMinusOne) => epoch.roster.quorum() - 1,
-            None => epoch.roster.quorum(),
+            None => epoch.roster.quorum().max(self.concerned(epoch).len()),
         }
     }
 

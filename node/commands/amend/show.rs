@@ -10,6 +10,10 @@ use protocol::member::KEPT;
 
 use super::{AgreementInForce, NodeCommandError, failed, wrapped};
 
+/// Stands before the names of those whose approval is needed besides that of a quorum.
+const UNHEARD: &str =
+    "the group in which they are added up changes, so it also needs the approval of";
+
 impl AgreementInForce {
     /// Prints all known changes of the agreement in force. One that cannot be read hides no other.
     pub(super) fn changes(&self, text: bool) -> Result<(), NodeCommandError> {
@@ -127,6 +131,11 @@ impl AgreementInForce {
         };
         let line = format!("  approved by {by}; {} needed", known.needed);
         writeln!(out, "{}", wrapped(&line))?;
+        let unheard = known.unheard(&self.agreement.epoch).join(", ");
+        if !unheard.is_empty() {
+            let line = format!("  {UNHEARD} {unheard}");
+            writeln!(out, "{}", wrapped(&line))?;
+        }
         if text {
             writeln!(out, "  the whole new text:")?;
             match whole_text(&self.agreement, &known.amendment) {

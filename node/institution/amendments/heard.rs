@@ -68,8 +68,17 @@ impl HeardOf {
                 new.join(", ")
             )
         };
+        let unheard = known.unheard(&agreement.epoch);
+        let group = if unheard.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "; it also needs the approval of {}, whose group changes",
+                unheard.join(", ")
+            )
+        };
         let line = format!(
-            "amendment {id}: {} of {needed} approvals ({}){waits}{advice}",
+            "amendment {id}: {} of {needed} approvals ({}){group}{waits}{advice}",
             approved.len(),
             names.join(", ")
         );

@@ -49,6 +49,14 @@ impl KnownAmendment {
         after.map_err(|error| error.to_string())
     }
 
+    /// The institutions that have to approve it whatever a quorum says, because the group in which they are
+    /// added up changes, and have not.
+    pub fn unheard<'a>(&self, epoch: &'a Epoch) -> Vec<&'a str> {
+        let concerned = self.amendment.concerned(epoch).into_iter();
+        let unheard = concerned.filter(|member| !self.approved.contains(member));
+        unheard.map(|member| epoch.roster.name(member)).collect()
+    }
+
     /// What the amendment changes, one line each.
     ///
     /// # Errors

@@ -70,23 +70,28 @@ impl Amendments {
         })
     }
 
-    /// Whether enough of the approvals in a change stand, as far as this member knows: what was
-    /// withdrawn does not count.
+    /// Whether enough of the approvals in a change stand, as far as this member knows, and those of all that
+    /// it concerns: what was withdrawn does not count.
     fn approvals_stand(&self, config: &Config, change: &Change) -> Result<(), ChangeError> {
+        if config.broken(Mutation::WithdrawalIgnored) {
+            return Ok(());
+        }
         let hash = change.amendment.hash();
         let withdrawn = change.approvals.iter().filter(|approval| {
             let last = self.approvals.last(approval.by, &hash);
             last.is_some_and(|word| !word.stands && word.number > approval.number)
         });
-        let (given, withdrawn) = (change.approvals.len(), withdrawn.count());
+        let withdrawn: Vec<_> = withdrawn.map(|approval| approval.by).collect();
+        let got = change.approvals.len() - withdrawn.len();
         let needed = change.amendment.needed(&config.epoch);
-        if given - withdrawn >= needed || config.broken(Mutation::WithdrawalIgnored) {
-            Ok(())
+        let concerned = change.amendment.concerned(&config.epoch);
+        let missing = concerned.iter().filter(|by| withdrawn.contains(by)).count();
+        if got < needed {
+            Err(ChangeError::Approvals { got, needed })
+        } else if missing > 0 {
+            Err(ChangeError::Consent { missing })
         } else {
-            Err(ChangeError::Approvals {
-                got: given - withdrawn,
-                needed,
-            })
+            Ok(())
         }
     }
 

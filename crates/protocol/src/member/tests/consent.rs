@@ -1,5 +1,6 @@
 //! Groups that change although their silos answer one circle only: with the consent of all concerned.
 
+use super::amendments::word;
 use super::masked::{group, mask};
 use super::one::*;
 use super::prelude::*;
@@ -113,6 +114,28 @@ pub(super) fn a_change_that_shows_an_update_needs_everybody_whom_it_concerns() {
     let passage = approved(&one, &amendment, &[0, 1, 2, 3, 4]);
     let change = passage.blocks[0].change().unwrap();
     assert_eq!(change.check(&epoch, &epoch.began), Ok(()));
+}
+
+#[test]
+fn a_withdrawn_consent_does_not_count_even_where_more_than_a_quorum_is_left() {
+    let epoch = six();
+    let amendment = regrouped(&epoch, vec![group(0..5)], &[5]);
+    assert_eq!(amendment.needed(&epoch), 6);
+    let mut one = One::of(
+        epoch.clone(),
+        epoch
+            .roster
+            .members()
+            .find(|by| *by != epoch.lead(1))
+            .unwrap(),
+    );
+    let others = one.others();
+    let concerned = others.iter().copied().find(|by| by.0 < 6).unwrap();
+    one.hear(concerned, 0, 0, word(&amendment, 2, false));
+    let all: Vec<_> = epoch.roster.members().collect();
+    let proposal = one.changing(1, &amendment, &all);
+    let why = ChangeError::Consent { missing: 1 };
+    assert_eq!(one.propose(1, &proposal), one.refuses_lead(1, why.into()));
 }
 
 #[test]
