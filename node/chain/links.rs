@@ -67,9 +67,12 @@ pub(crate) fn certified_outcomes(records: &[JournalRecord]) -> BTreeMap<Hash, Ha
                         Content::Learning(_) | Content::Empty => None,
                     };
                     outcomes.extend(named);
-                    if block.round().is_some() {
-                        last = block.masked().map(|_| block.hash());
-                    }
+                    last = match &block.content {
+                        // Behind a change or a recovery the next round begins with what that one names.
+                        Content::Change(_) | Content::Recovery(_) | Content::Learning(_) => None,
+                        Content::Masked(_) => Some(block.hash()),
+                        Content::Empty => last,
+                    };
                 }
             }
             _ => {}

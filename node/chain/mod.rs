@@ -246,7 +246,7 @@ impl FinalChain {
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let count = self.blocks.len();
         writeln!(out, "federation {}, {count} final blocks", self.federation)?;
-        for link in &self.blocks {
+        for (at, link) in self.blocks.iter().enumerate() {
             for missing in self.missing.iter().filter(|gap| gap.before == link.block) {
                 writeln!(out, "missing      {}", missing.sentence())?;
             }
@@ -259,6 +259,9 @@ impl FinalChain {
             let lead = link.lead.as_ref().map_or("?".into(), Who::shown);
             let outcome = match (&link.outcome, &link.masked) {
                 (Some(outcome), _) => format!("   outcome {}", short(outcome)),
+                (None, Some(_)) if self.blocks[at..].iter().any(|later| later.recovery) => {
+                    "   no outcome: the recovery goes on without it".into()
+                }
                 (None, Some(_)) => "   outcome not known yet".into(),
                 (None, None) => String::new(),
             };

@@ -17,6 +17,7 @@ use super::{BEAT, FailureKind, PATIENCE, Simulator};
 /// A masked round that is final for a node and whose outcome is not certified there.
 pub(super) struct Unsettled {
     node: usize,
+    epoch: usize,
     round: u64,
     since: Time,
 }
@@ -330,6 +331,7 @@ impl Simulator<'_> {
         let since = self.now;
         self.unsettled.push(Unsettled {
             node: at,
+            epoch: self.nodes[at].epoch,
             round,
             since,
         });
@@ -337,9 +339,7 @@ impl Simulator<'_> {
 
     /// L5: once links are good, a final block's outcome is certified within patience.
     pub(super) fn check_settling(&self) -> Result<(), FailureKind> {
-        // Who has signed a standing does nothing more in its epoch: the recovery goes on without the outcome.
-        let ended = self.options.recoveries || self.options.gives_up;
-        let promised = self.options.faults.beyond == 0 && !ended;
+        let promised = self.options.faults.beyond == 0;
         let Some(healed) = self.healed.filter(|_| promised) else {
             return Ok(());
         };
@@ -347,8 +347,9 @@ impl Simulator<'_> {
             let node = &self.nodes[open.node];
             // The next round begins with the outcome.
             let waits = |member: &Member| member.round() == open.round;
-            let waits = node.member.as_ref().is_some_and(waits);
-            waits && node.must_finish() && self.now > open.since.max(healed) + BEAT * PATIENCE
+            let waits = node.epoch == open.epoch && node.member.as_ref().is_some_and(waits);
+            let late = self.now > open.since.max(healed) + BEAT * PATIENCE;
+            late && waits && node.must_finish() && !self.ends_without_quorum(node.epoch)
         };
         match self.unsettled.iter().find(late) {
             Some(open) => Err(FailureKind::Masks(format!(
@@ -357,5 +358,16 @@ impl Simulator<'_> {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Whether members of an epoch are gone for good, or have signed that others are, or that nobody is: who has
+    /// signed does nothing more in its epoch, and the recovery goes on without the outcome.
+    fn ends_without_quorum(&self, epoch: usize) -> bool {
+        let mut members = self.epochs[epoch].nodes.iter().map(|at| &self.nodes[*at]);
+        self.options.gives_up && epoch == 0
+            || members.any(|node| {
+                let wish = node.wish.as_ref();
+                node.given_up || wish.is_some_and(|wish| wish.holds_in(epoch))
+            })
     }
 }

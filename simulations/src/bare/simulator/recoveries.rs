@@ -35,6 +35,13 @@ pub(super) struct Wish {
     abandon: bool,
 }
 
+impl Wish {
+    /// Whether it holds in this epoch.
+    pub(super) fn holds_in(&self, epoch: usize) -> bool {
+        self.abandon || self.epoch == epoch
+    }
+}
+
 impl Simulator<'_> {
     /// Draws who is gone from when on, who of them comes back, and when the others decide to go on.
     pub(super) fn plan_recovery(&mut self) {
@@ -155,8 +162,8 @@ impl Simulator<'_> {
         let Some(wish) = &self.nodes[at].wish else {
             return Ok(());
         };
-        let (abandon, now) = (wish.abandon, self.nodes[at].epoch);
-        let Some((run, _)) = self.seat(at).filter(|_| abandon || now == wish.epoch) else {
+        let (abandon, holds) = (wish.abandon, wish.holds_in(self.nodes[at].epoch));
+        let Some((run, _)) = self.seat(at).filter(|_| holds) else {
             return Ok(());
         };
         let seats = run.nodes.iter().enumerate();
