@@ -253,6 +253,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.training.decay.cosine", "a rate that falls like half a cosine"),
     key("strategy.training.decay.cosine.least", "the fraction of the rate that it falls towards"),
     // ---- Options of single methods.
+    key("strategy.momentum", "the share of its last change that every change of the common model keeps"),
     key("strategy.weight", "what a silo's model counts in the mean").weakens(
         Ranked(weight),
         "silos send their numbers of rows, which may give away whose model it is, and one that claims \

@@ -85,8 +85,8 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
 }
 
 /// The strategies of noised rounds.
-const CHOOSE: &str = "choose fedavg for plain steps, fedadam or fedyogi for adaptive ones, fedadagrad with a \
-                      large `tau` for steps with momentum, or `mode = \"masked\"`";
+const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
+                      fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
 
 fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
     let name = strategy.name();
@@ -132,7 +132,8 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
         return fault(
             "strategy.training",
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
-             keep nothing between rounds. For momentum choose the strategy fedadagrad with a large `tau`",
+             keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
+             with the strategy fedavg",
         );
     }
     None
