@@ -62,12 +62,12 @@ fn text(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> String {
     )
 }
 
-fn parsed(text: &str) -> Scenario {
+pub(super) fn parsed(text: &str) -> Scenario {
     Scenario::parse("steps.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Runs a federation in virtual time.
-fn run(scenario: &Scenario, study: &Study) -> RunRecord {
+pub(super) fn run(scenario: &Scenario, study: &Study) -> RunRecord {
     let faults = &scenario.faults;
     let federation = Federation::new(scenario, study, &scenario.strategy, faults)
         .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()));
@@ -89,7 +89,7 @@ fn play(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> RunRecor
 }
 
 /// The models that every member has in the end.
-fn models(record: &RunRecord) -> BTreeMap<MemberIndex, Vec<f32>> {
+pub(super) fn models(record: &RunRecord) -> BTreeMap<MemberIndex, Vec<f32>> {
     let notices = record.notices.iter();
     let adopted = notices.filter_map(|(_, by, notice)| match notice {
         Notice::Adopted { model, .. } => Some((*by, model.values().to_vec())),

@@ -1,18 +1,26 @@
 //! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
 //! agreement that are refused with them, why, and what to choose in their place.
 
-use methods::learner::Optimiser;
+use methods::learner::{Optimiser, Training};
 use methods::strategy::{Method, StrategyConfig};
-use protocol::charter::Unit;
+use protocol::charter::{Noise, Release, Unit};
 use task::data::Standardise;
 use task::schema::{MissingRule, Schema};
 use task::{ModelConfig, TableTask, TaskConfig};
 
 use super::refusals::{KeyFault, MaskedTask};
+use crate::file::PrivacyTable;
+
+mod once;
 
 /// The first key that does not go with noise.
-pub(super) fn first(of: &MaskedTask<'_>, unit: &Unit) -> Option<KeyFault> {
-    of_task(of.task, unit).or_else(|| of_strategy(of.strategy))
+pub(super) fn first(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Option<KeyFault> {
+    let solved = noise.release != Release::Steps;
+    let at_once = solved.then(|| once::first(of, table)).flatten();
+    at_once
+        .or_else(|| of_task(of.task, &noise.unit))
+        .or_else(|| of_strategy(of.strategy))
+        .or_else(|| of_training(&of.strategy.training).filter(|_| !solved))
 }
 
 fn fault(path: &'static str, what: &str) -> Option<KeyFault> {
@@ -108,7 +116,11 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
             "must be left out where sums are noised: noise and clipping are for gradients of the whole model",
         );
     }
-    let training = &strategy.training;
+    None
+}
+
+/// Rounds open gradients: a silo takes no steps of its own.
+fn of_training(training: &Training) -> Option<KeyFault> {
     if (training.epochs, training.batch) != (1, 0) {
         return fault(
             "strategy.training",

@@ -347,6 +347,8 @@ struct OpenedSums {
     total: Vec<i64>,
     /// Σ w of these; with noise the rows that their authors declared.
     weights: u64,
+    /// How many authors these have.
+    authors: usize,
     /// The agreement on noise, if there is one.
     noised: Option<Noised>,
     notes: Vec<SumNote>,
@@ -362,10 +364,15 @@ impl OpenedSums {
     ) -> Result<Self, WorkError> {
         let epoch = &config.member.epoch;
         let masked = epoch.charter.privacy.masked();
+        let noised = noised(config, base).map_err(WorkError::Refused)?;
+        let numbers = noised
+            .as_ref()
+            .map_or(base.gate.layout.len(), Noised::numbers);
         let mut sums = Self {
-            total: vec![0; base.gate.layout.len()],
+            total: vec![0; numbers],
             weights: 0,
-            noised: noised(config, base).map_err(WorkError::Refused)?,
+            authors: 0,
+            noised,
             notes: Vec::new(),
         };
         for sum in &round.list.sums {
@@ -419,6 +426,7 @@ impl OpenedSums {
             weights.fold(0, u64::saturating_add)
         };
         self.weights = self.weights.saturating_add(weights);
+        self.authors += sum.authors.len();
         Ok(None)
     }
 
@@ -459,13 +467,14 @@ impl OpenedSums {
         }
     }
 
-    /// The mean of all models, with noise the model after the common step; `None` if no sum tells anything.
+    /// The mean of all models, with noise the model that follows from the sum; `None` if no sum tells anything.
     fn mean(&self, config: &SiloConfig, base: &RoundBase) -> Option<Result<Params, String>> {
         if self.weights == 0 {
             return None;
         }
         if let Some(noised) = &self.noised {
-            return Some(noised.step(config, base, &self.total, self.weights));
+            let of = (self.weights, self.authors);
+            return Some(noised.model(config, base, &self.total, of));
         }
         let start = match base.start() {
             Ok(start) => start,
