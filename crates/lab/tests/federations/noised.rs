@@ -195,7 +195,7 @@ fn with_hardly_any_noise_momentum_is_that_of_gradient_descent_on_all_rows() {
         let (apart, from_plain) = (far(&model), far(&plain));
         // Six steps of 0.02 along a mean of some 375 rows, with noise of C/1024 · 5 · √5 in each sum, of which
         // momentum makes up to four times as much.
-        assert!(apart < 1.5e-5 * clip as f32, "{apart}");
+        assert!(apart < 3e-5 * clip as f32, "{apart}");
         assert!(from_plain > 10.0 * apart, "{from_plain} {apart}");
     }
 }

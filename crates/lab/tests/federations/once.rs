@@ -61,12 +61,14 @@ fn play(scenario: &Scenario) -> (Study, RunRecord) {
     (study, record)
 }
 
-/// The model of all members, the same for all.
+/// The weights and the intercept of all members' model, the same for all. In a model the bias comes first.
 fn model(record: &RunRecord) -> Vec<f64> {
     let models = models(record);
     let first = &models[&MemberIndex(0)];
     assert!(models.values().all(|model| model == first));
-    first.iter().map(|value| f64::from(*value)).collect()
+    let (bias, weights) = first.split_at(1);
+    let line = weights.iter().chain(bias);
+    line.map(|value| f64::from(*value)).collect()
 }
 
 /// The inverse of a matrix, by elimination.

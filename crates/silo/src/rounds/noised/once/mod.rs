@@ -1,6 +1,7 @@
 //! The release *once*: what a silo's units add to the sums of products, and the model that is solved from the
 //! opened sum. The formulas are those of [`privacy::least_squares`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use methods::learner::{LeastSquares, UnitGradients, UnitRows};
@@ -85,7 +86,11 @@ impl SolvedOnce {
         if !solved.iter().all(|value| value.is_finite()) {
             return Err("the model that follows from the sum is not finite".into());
         }
-        Ok(Params::from_values(layout, &solved))
+        let (weights, intercept) = places(layout)?;
+        Ok(Params::build(layout, |values| {
+            values[weights].copy_from_slice(&solved[..solved.len() - 1]);
+            values[intercept].copy_from_slice(&solved[solved.len() - 1..]);
+        }))
     }
 }
 
@@ -95,21 +100,28 @@ fn linear(units: &dyn UnitGradients) -> Result<&dyn LeastSquares, String> {
     units.least_squares().ok_or_else(|| none.into())
 }
 
-/// Whether a silo's models are solved from one sum, and lie as they are solved: the weights, then the
-/// intercept.
+/// Where the weights of a linear model lie, and its intercept.
+fn places(layout: &Layout) -> Result<(Range<usize>, Range<usize>), String> {
+    let place = |role| {
+        let mut tensors = layout.tensors().iter();
+        let at = tensors.position(|tensor| tensor.role == role);
+        at.map(|at| layout.range(at))
+    };
+    let both = place(Role::Weight).zip(place(Role::Bias));
+    let both = both.filter(|(_, bias)| layout.tensors().len() == 2 && bias.len() == 1);
+    both.ok_or_else(|| {
+        let what = layout.describe();
+        format!("expected a model of weights and an intercept, found one of {what}")
+    })
+}
+
+/// Whether a silo's models are solved from one sum.
 ///
 /// # Errors
-/// They do not.
+/// They are not, or consist of something else than weights and an intercept.
 pub(super) fn check(units: &dyn UnitGradients, layout: &Layout) -> Result<(), String> {
     linear(units)?;
-    let roles = layout.tensors().iter().map(|tensor| tensor.role);
-    if !roles.eq([Role::Weight, Role::Bias]) {
-        let what = layout.describe();
-        return Err(format!(
-            "expected a model of weights and an intercept, found one of {what}"
-        ));
-    }
-    Ok(())
+    places(layout).map(|_| ())
 }
 
 #[cfg(test)]
