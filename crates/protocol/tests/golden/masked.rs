@@ -69,8 +69,8 @@ fn masking(epoch: &Epoch) -> Amendment {
     amendment
 }
 
-/// The amendment with which they move to noised ones, of which this is opened.
-fn noising(epoch: &Epoch, release: Release) -> Amendment {
+/// The amendment with which they move to noised ones.
+fn noising(epoch: &Epoch) -> Amendment {
     let mut amendment = masking(epoch);
     for silo in &mut amendment.silos {
         silo.rows = Some(300);
@@ -80,7 +80,7 @@ fn noising(epoch: &Epoch, release: Release) -> Amendment {
         shows: Vec::new(),
         smallest_sum: 3,
         sums: Sums::Noised(Noise {
-            release,
+            release: Release::Steps,
             unit: Unit::Person("patient".into()),
             clip: Real::new(1.5),
             z: Real::new(23.625),
@@ -101,11 +101,6 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
     let entry = masked_sheet().entries[0];
     let (block, outcome) = (Hash([6; 32]), Hash([10; 32]));
     let phase = Phase::Masking;
-    let once = Release::Once {
-        rows_norm: Real::new(2.5),
-        targets_within: Real::new(0.75),
-        ridge: Some(Real::new(0.125)),
-    };
     let bodies = [
         ("keys", Body::Keys(keys())),
         ("key list", Body::KeyList(KeyList { ready })),
@@ -140,7 +135,7 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
         ),
         (
             "noised: amendment",
-            Body::Amendment(Box::new(noising(epoch, Release::Steps))),
+            Body::Amendment(Box::new(noising(epoch))),
         ),
         (
             "masked: sync response, reminder of keys",
@@ -149,10 +144,6 @@ fn masked_bodies(epoch: &Epoch) -> Vec<(String, Body)> {
         (
             "masked: sync response, reminder of an outcome",
             sync_response(epoch, &message(epoch, 2, Body::Outcome { block, outcome })),
-        ),
-        (
-            "solved once: amendment",
-            Body::Amendment(Box::new(noising(epoch, once))),
         ),
     ];
     bodies.map(|(name, body)| (name.to_owned(), body)).into()

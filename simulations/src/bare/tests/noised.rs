@@ -134,11 +134,25 @@ fn a_second_draw_of_noise_in_a_round_is_detected() {
     );
 }
 
+/// Three of seven machines compute other outcomes, so that rounds are given up and done again.
+fn given_up() -> BareOptions {
+    BareOptions {
+        strange_machines: 3,
+        gives_up: true,
+        ..noised(7, Faults::none())
+    }
+}
+
 #[test]
-fn noise_that_is_kept_over_a_recovery_is_detected() {
-    let mut options = noised(7, without_byzantine());
-    options.recoveries = true;
-    let kind = violated(BrokenMasks::DrawKept, options);
+fn a_noised_round_that_is_given_up_is_done_again_with_another_draw() {
+    for ended in run_all(&given_up(), seeds(5)) {
+        assert!(ended.epochs == 2 && ended.stalled.is_none(), "{ended:?}");
+    }
+}
+
+#[test]
+fn noise_that_is_kept_over_a_give_up_is_detected() {
+    let kind = violated(BrokenMasks::DrawKept, given_up());
     assert!(
         kind.starts_with("P7 ") && kind.contains("in another round before"),
         "{kind}"

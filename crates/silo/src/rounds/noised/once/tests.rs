@@ -42,7 +42,7 @@ impl UnitGradients for FourRows {
         _: UnitRows,
         _: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, LearnError> {
-        Err(LearnError::NoRows)
+        Err(LearnError::Failed("these rows have none".into()))
     }
 
     fn least_squares(&self) -> Option<&dyn LeastSquares> {
