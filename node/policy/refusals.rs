@@ -253,10 +253,18 @@ fn too_many(
     let bound = rounds.after_all();
     let limit = source.limits.exceeded(&bound)?;
     let LedgerRoom { left, fits } = rounds.room();
+    let (after, fit) = match left {
+        1 => ("the round to come".to_owned(), "it does not fit".into()),
+        more => (
+            format!(
+                "{} more",
+                formatting::numbers::plural(more as usize, "round")
+            ),
+            format!("{fits} of them would fit"),
+        ),
+    };
     let why = format!(
-        "after {} more of this agreement the ledger {} would stand at {bound}, and [policy] has `{limit}`: {fits} of \
-         them would fit",
-        formatting::numbers::plural(left as usize, "round"),
+        "after {after} of this agreement the ledger {} would stand at {bound}, and [policy] has `{limit}`: {fit}",
         source.path.display()
     );
     let key = limit.key();

@@ -284,6 +284,28 @@ fn after(rounds: u64, delta: f64) -> (f64, f64) {
 }
 
 #[test]
+fn a_model_that_is_solved_at_once_costs_one_round_which_fits_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys_of_once =
+        "release = \"once\"\nrows-norm = 2.0\ntargets-within = 1.0\nz = 20.0\nfewest-authors = 3\n";
+    let text = North::noised(keys_of_once).replace("rounds = 6 ", "rounds = 1 ");
+    let once = North::read(&text.replace("loss = \"absolute\"", "loss = \"squared\""));
+    let (epsilon, _) = after(1, 1e-5);
+    let policy = with_ledger(folder.path(), &format!("epsilon = {epsilon:?}"));
+    assert_eq!(keys(&policy, &once), [""; 0]);
+    assert_eq!(policy.room(&once), Some(LedgerRoom { left: 1, fits: 1 }));
+    let policy = with_ledger(folder.path(), &format!("epsilon = {:?}", epsilon / 2.0));
+    assert_eq!(keys(&policy, &once), ["epsilon"]);
+    let why = refusals(&policy, &once).concat();
+    assert!(
+        why.starts_with("after the round to come of this agreement"),
+        "{why}"
+    );
+    assert!(why.ends_with(": it does not fit"), "{why}");
+    assert_eq!(policy.room(&once), Some(LedgerRoom { left: 1, fits: 0 }));
+}
+
+#[test]
 fn epsilon_and_epsilon_alone_at_delta_refuse_more_noised_rounds_than_fit() {
     let folder = tempfile::tempdir().unwrap();
     let ((epsilon, alone), (at_less, _)) = (after(25, 1e-5), after(25, 1e-6));

@@ -218,10 +218,27 @@ pub struct PrivacyTable {
     /// name this person in that column. Without it: `"row"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<UnitName>,
-    /// Norm to which the gradient of every unit is clipped before the noise. Without it: 1.
+    /// Norm to which the gradient of every unit is clipped before the noise, with `release = "steps"`. Without
+    /// it: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub(crate) clip: Option<f64>,
+    /// With `release = "once"`: the norm R to which every row is shortened, together with a 1 for the intercept,
+    /// which stays. Above 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1e20), extend("exclusiveMinimum" = 1))]
+    pub(crate) rows_norm: Option<f64>,
+    /// With `release = "once"` and a linear model: the size Y that no target exceeds; one that does is brought to
+    /// it. With the logistic model it is 2, because the classes count as targets of −2 and 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-20, max = 1e20))]
+    pub(crate) targets_within: Option<f64>,
+    /// With `release = "once"`: the ridge, which pulls all weights and the intercept towards 0, so that noise does
+    /// not decide the model where rows say little. It is added to the eigenvalues of the mean of x·xᵀ. Without
+    /// it: as large as the eigenvalues that the noise makes, by agreed numbers alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-100, max = 1e100))]
+    pub(crate) ridge: Option<f64>,
     /// Standard deviation of the noise of one sum, in largest changes of it by one unit. `epsilon` may say it
     /// instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,6 +261,8 @@ pub struct PrivacyTable {
 pub(crate) enum ReleaseName {
     /// In every round one gradient of all rows.
     Steps,
+    /// In the only round sums of products of the columns, from which a linear or logistic model is solved.
+    Once,
 }
 
 /// Whose presence the noise hides.

@@ -189,6 +189,9 @@ pub(crate) const KEYS: &[Key] = &[
         "the bound holds for something else than before",
     ),
     key("privacy.clip", "the norm to which the gradient of a unit is clipped"),
+    key("privacy.rows-norm", "the norm to which a row is shortened"),
+    key("privacy.targets-within", "the size that no target exceeds"),
+    key("privacy.ridge", "the ridge of a model that is solved at once"),
     key("privacy.z", "the noise of a sum").weakens(Lowered, "there is less noise in every sum"),
     key("privacy.epsilon", "the bound that all rounds together keep to").weakens(
         Raised,
@@ -253,6 +256,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("strategy.training.decay.cosine", "a rate that falls like half a cosine"),
     key("strategy.training.decay.cosine.least", "the fraction of the rate that it falls towards"),
     // ---- Options of single methods.
+    key("strategy.momentum", "the share of its last change that every change of the common model keeps"),
     key("strategy.weight", "what a silo's model counts in the mean").weakens(
         Ranked(weight),
         "silos send their numbers of rows, which may give away whose model it is, and one that claims \

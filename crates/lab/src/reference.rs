@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use methods::serving::{Alone, Effort, WORK};
-use methods::strategy::{Averaging, INTERCEPT, Method, StrategyConfig, WeightRule};
+use methods::strategy::{FedAvgOptions, INTERCEPT, Method, StrategyConfig, WeightRule};
 use methods::{Params, Strategy};
 
 use crate::participation::ParticipatingSilos;
@@ -56,7 +56,7 @@ impl References {
             standardise: strategy.standardise,
             personal: personal.iter().map(|&name| name.to_owned()).collect(),
             ..StrategyConfig::new(
-                Method::FedAvg(Averaging { weight }),
+                Method::FedAvg(FedAvgOptions::weighing(weight)),
                 strategy.training.clone(),
             )
         };

@@ -3,6 +3,7 @@
 
 use agreement::Agreement;
 use formatting::numbers::plural;
+use protocol::charter::Release;
 use protocol::privacy::Masked;
 
 use super::masked::{EXPERIMENTAL, names};
@@ -14,20 +15,24 @@ pub fn brief(agreement: &Agreement) -> Vec<String> {
         return Vec::new();
     };
     let mut said = match masked.noise() {
-        Some(_) => with_noise(agreement, masked),
+        Some(noise) => with_noise(agreement, masked, noise.release),
         None => without_noise(masked),
     };
     said.push(EXPERIMENTAL.into());
     said
 }
 
-fn with_noise(agreement: &Agreement, masked: &Masked) -> Vec<String> {
+fn with_noise(agreement: &Agreement, masked: &Masked, release: Release) -> Vec<String> {
     let fewest = plural(usize::from(masked.smallest_sum), "institution");
+    let (sum, go_on) = match release {
+        Release::Steps => ("one sum a round", "rounds go on"),
+        Release::Once { .. } => ("one sum", "the round goes on"),
+    };
     let learned = format!(
-        "every member learns who takes part, and when, and one sum a round, with noise, of at least {fewest}"
+        "every member learns who takes part, and when, and {sum}, with noise, of at least {fewest}"
     );
     let down = format!(
-        "if one institution is down, rounds go on without it, as long as at least {fewest} are ready"
+        "if one institution is down, {go_on} without it, as long as at least {fewest} are ready"
     );
     let bound = together(agreement);
     [learned].into_iter().chain(bound).chain([down]).collect()

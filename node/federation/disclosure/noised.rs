@@ -2,7 +2,7 @@
 
 use agreement::{Agreement, bound};
 use formatting::numbers::{self, plain, plural};
-use protocol::charter::{Noise, Unit};
+use protocol::charter::{Noise, Real, Release, Unit};
 use protocol::privacy::Masked;
 
 use super::masked::EXPERIMENTAL;
@@ -15,24 +15,27 @@ pub(super) fn leaves(
     (masked, noise): (&Masked, &Noise),
     first: Option<&FederationStart>,
 ) -> Vec<String> {
-    let size = match first {
-        Some(first) => format!(" of {} numbers", numbers::count(first.parameters as u64)),
-        None => String::new(),
+    let parameters = first.map(|first| first.parameters as u64);
+    let sent = match noise.release {
+        Release::Steps => gradient(agreement, noise, parameters),
+        Release::Once {
+            rows_norm,
+            targets_within,
+            ..
+        } => products(noise, (rows_norm, targets_within), parameters),
+    };
+    let (each, solved) = match noise.release {
+        Release::Steps => (" a round", ""),
+        Release::Once { .. } => ("", ", which solves the model from it"),
     };
     vec![
         format!(
-            "  in each of {}, one gradient{size}: the sum over its training rows, that of each {} clipped to norm {}, \
-             with noise of its own, masked: to every member it looks like random numbers, with this institution's name",
-            plural(agreement.epoch.charter.rounds as usize, "round"),
-            match noise.unit {
-                Unit::Row => "row",
-                Unit::Person(_) => "person",
-            },
-            noise.clip.value()
+            "  {sent}, with noise of its own, masked: to every member it looks like random numbers, with this \
+             institution's name"
         ),
         format!(
-            "  one sum a round of all institutions that are ready, of at least {}, once a quorum has agreed on exactly \
-             these authors: every member",
+            "  one sum{each} of all institutions that are ready, of at least {}, once a quorum has agreed on exactly \
+             these authors: every member{solved}",
             plural(usize::from(masked.smallest_sum), "institution")
         ),
         "  that it is ready for a round, and when: every member. No loss and no metric leaves, and no number of rows \
@@ -41,13 +44,57 @@ pub(super) fn leaves(
     ]
 }
 
+/// The gradient of every round, of models with so many numbers.
+fn gradient(agreement: &Agreement, noise: &Noise, parameters: Option<u64>) -> String {
+    let size = parameters.map(|of| format!(" of {} numbers", numbers::count(of)));
+    format!(
+        "in each of {}, one gradient{}: the sum over its training rows, that of each {} clipped to norm {}",
+        plural(agreement.epoch.charter.rounds as usize, "round"),
+        size.unwrap_or_default(),
+        match noise.unit {
+            Unit::Row => "row",
+            Unit::Person(_) => "person",
+        },
+        noise.clip.value()
+    )
+}
+
+/// The sums of products that a model with so many numbers is solved from.
+fn products(noise: &Noise, (rows, targets): (Real, Real), parameters: Option<u64>) -> String {
+    // Of every two of them, of each with itself, and of each with the target.
+    let size = parameters.map(|of| format!(" of {} numbers", numbers::count(of * (of + 3) / 2)));
+    let person = match noise.unit {
+        Unit::Row => String::new(),
+        Unit::Person(_) => format!(
+            ", what all rows of a person add clipped to norm {}",
+            noise.clip.value()
+        ),
+    };
+    format!(
+        "in the only round, one list{}: the sums over its training rows of the products of every two columns, and of \
+         every column with the target, each row shortened to norm {} with a 1 for the intercept, each target brought \
+         within ±{}{person}",
+        size.unwrap_or_default(),
+        rows.value(),
+        targets.value()
+    )
+}
+
+/// The agreed rounds, in words.
+fn all_rounds(rounds: u64) -> String {
+    match rounds {
+        1 => "the only round".into(),
+        more => format!("all {} together", plural(more as usize, "round")),
+    }
+}
+
 /// Both numbers for all agreed rounds, and what they hold for.
 pub(super) fn together(agreement: &Agreement) -> Option<String> {
     let charter = &agreement.epoch.charter;
     let (bound, noise) = (bound(charter)?, charter.privacy.masked()?.noise()?);
     Some(format!(
-        "all {} together: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
-        plural(charter.rounds as usize, "round"),
+        "{}: epsilon {} and epsilon_alone {}, both at delta {}, for {}",
+        all_rounds(charter.rounds),
         bound.epsilon(),
         bound.alone(),
         bound.delta(),
@@ -87,9 +134,12 @@ pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise))
         "  who gets the common model learns no more than the members, because it is computed from the sums alone"
             .into(),
         format!(
-            "  on this machine's disk: the clipped gradients with their noise and the secret of the round under way, \
-             until it is adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what \
-             was deleted",
+            "  on this machine's disk: the {} with their noise and the secret of the round under way, until it is \
+             adopted; masked vectors and sums of {}. Old pages of a disk, backups and snapshots keep what was deleted",
+            match noise.release {
+                Release::Steps => "clipped gradients",
+                Release::Once { .. } => "sums of products",
+            },
             plural(charter.keep_rounds as usize, "round")
         ),
         format!("  {EXPERIMENTAL}"),
@@ -99,18 +149,28 @@ pub(super) fn learned(agreement: &Agreement, (masked, noise): (&Masked, &Noise))
 
 /// When nothing more leaves; `room` is what the institution's own ledger has room for, where it has one.
 pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<String> {
-    let rounds = plural(agreement.epoch.charter.rounds as usize, "round");
+    let after = match agreement.epoch.charter.rounds {
+        1 => "the only round that is agreed on".to_owned(),
+        more => format!("the {} that are agreed on", plural(more as usize, "round")),
+    };
     let mut lines = vec![format!(
-        "  after the {rounds} that are agreed on, or before, when a limit of the institution's ledger ([policy] in \
-         silo.toml) is reached, whichever comes first"
+        "  after {after}, or before, when a limit of the institution's ledger ([policy] in silo.toml) is reached, \
+         whichever comes first"
     )];
     lines.extend(room.map(|LedgerRoom { left, fits }| {
-        let of = plural(left as usize, "round");
-        if fits < left {
-            format!("  the ledger here has room for {fits} of the {of} to come")
-        } else {
-            format!("  the ledger here has room for all of the {of} to come")
-        }
+        let what = match (left, fits) {
+            (1, 0) => "no room for the round to come".to_owned(),
+            (1, _) => "room for the round to come".to_owned(),
+            (left, fits) if fits < left => {
+                let of = plural(left as usize, "round");
+                format!("room for {fits} of the {of} to come")
+            }
+            (left, _) => {
+                let of = plural(left as usize, "round");
+                format!("room for all of the {of} to come")
+            }
+        };
+        format!("  the ledger here has {what}")
     }));
     lines.push("  from then on this node contributes nothing, and goes on voting".into());
     lines

@@ -77,6 +77,14 @@ fn noised(more: &str) -> String {
     ))
 }
 
+/// The example with a linear model that is solved from one noised sum.
+fn once(more: &str) -> String {
+    let keys = "release = \"once\"\nrows-norm = 2.0\ntargets-within = 1.0\n";
+    noised(&format!("{keys}{more}"))
+        .replace("loss = \"absolute\"", "loss = \"squared\"")
+        .replacen("rounds = 6", "rounds = 1", 1)
+}
+
 /// The text of two groups of the example's members.
 fn two_groups() -> String {
     let group = |names: [&str; 3]| {
@@ -156,6 +164,57 @@ fn every_sentence_is_said_with_noise() {
         &["for one person with all rows that have the same value in the column patient"],
     );
     has_not(&page, &["counts once for each row"]);
+}
+
+#[test]
+fn a_model_that_is_solved_at_once_is_said_with_the_bound_of_one_round() {
+    let page = of(&once(""), None);
+    has(
+        &page,
+        &[
+            "in the only round, one list of ",
+            "the sums over its training rows of the products of every two columns, and of every column with the target, \
+             each row shortened to norm 2 with a 1 for the intercept, each target brought within ±1, with noise",
+            "one sum of all institutions that are ready, of at least 3 institutions, once a quorum has agreed on exactly \
+             these authors: every member, which solves the model from it",
+            "the only round: epsilon 1.0000 and epsilon_alone 1.4652, both at delta 1e-5, for one row",
+            "the sums of products with their noise and the secret of the round under way",
+            "after the only round that is agreed on, or before",
+        ],
+    );
+    has_not(&page, &["gradient", "a round of all", "1 rounds"]);
+    has(
+        &officer(&North::read(&once(""))),
+        &["as likely up to a factor e^1.0000 (but for about 1e-5)"],
+    );
+    for page in statuses(&once("")) {
+        has(
+            &page,
+            &[
+                "and when, and one sum, with noise, of at least 3 institutions",
+                "the only round: epsilon 1.0000 and epsilon_alone 1.4652",
+                "if one institution is down, the round goes on without it",
+            ],
+        );
+    }
+    let room = |fits| of(&once(""), Some(LedgerRoom { left: 1, fits }));
+    has(
+        &room(1),
+        &["the ledger here has room for the round to come"],
+    );
+    has(
+        &room(0),
+        &["the ledger here has no room for the round to come"],
+    );
+    let persons = once("unit = { person = \"patient\" }").replacen(
+        "split = { ",
+        "split = { group = \"patient\", ",
+        1,
+    );
+    has(
+        &of(&persons, None),
+        &["what all rows of a person add clipped to norm 4.47"],
+    );
 }
 
 #[test]
@@ -294,11 +353,13 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
         of(&noised(""), None),
         of(&noised(""), room(2)),
         of(&noised(""), room(6)),
+        of(&once(""), None),
         of(&North::masked(""), None),
         of(&two_groups(), None),
         of(EXAMPLE, None),
         crate::federation::words(&North::read(&noised(""))),
         brief(&North::read(&noised(""))),
+        brief(&North::read(&once(""))),
         officer(&North::read(&noised(""))),
     ] {
         for line in page.iter().filter(|line| line.contains("epsilon")) {
@@ -313,7 +374,7 @@ fn no_text_has_epsilon_without_epsilon_alone_beside_it() {
 
 #[test]
 fn the_agreement_in_words_has_the_same_page() {
-    for text in [noised(""), North::masked(""), EXAMPLE.to_owned()] {
+    for text in [noised(""), once(""), North::masked(""), EXAMPLE.to_owned()] {
         let words = crate::federation::words(&North::read(&text));
         let page = of(&text, None);
         assert!(words.windows(page.len()).any(|part| part == page));

@@ -19,6 +19,8 @@ pub(super) struct BareSecret {
     secret: Hash,
     /// The vector of the member: one number.
     pub(super) value: u64,
+    /// The draw of noise in the vector, if there is noise.
+    pub(super) draw: Hash,
 }
 
 /// A rule of masked rounds that is broken outside of the protocol, where secrets and vectors are.
@@ -32,6 +34,12 @@ pub enum BrokenMasks {
     VectorNotDurable,
     /// Shares are not compared with those that their authors locked.
     FalseSharesAccepted,
+    /// Noise is drawn again for every further list of a round.
+    DrawnAgain,
+    /// A round that is done again in another epoch has the noise of the first time.
+    DrawKept,
+    /// The ledger may have another line for the epoch and round already.
+    LedgerIgnored,
 }
 
 /// The coordinates of a vector: the number, and the check coordinate, which is zero.
@@ -96,6 +104,7 @@ impl BareSecret {
         Self {
             secret: Hash(drawn),
             value: word(&value) >> 32,
+            draw: Hash::labelled("draw", &[&drawn]),
         }
     }
 
@@ -105,6 +114,7 @@ impl BareSecret {
             self.secret = Hash(drawn);
         } else {
             self.value = word(&Hash(drawn)) >> 32;
+            self.draw = Hash::labelled("draw", &[&drawn]);
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod changes;
 mod deaths;
+mod draws;
 mod ending;
 mod faults;
 mod links;

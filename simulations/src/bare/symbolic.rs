@@ -36,8 +36,6 @@ struct List {
     threshold: usize,
     /// The sums: authors with weights.
     sums: Vec<BTreeMap<usize, u64>>,
-    /// The draw of noise in the inputs; [`NO_NOISE`] without.
-    draw: Hash,
 }
 
 /// Stands for inputs without noise, which are the same in all rounds.
@@ -47,8 +45,8 @@ pub(super) const NO_NOISE: Hash = Hash([0; 32]);
 #[derive(Debug, Default)]
 pub(super) struct Symbolic {
     lists: BTreeMap<Hash, List>,
-    /// The vector of each author for each list.
-    vectors: BTreeSet<(Hash, usize)>,
+    /// The draw of noise in the vector of each author for each list; [`NO_NOISE`] without.
+    vectors: BTreeMap<(Hash, usize), Hash>,
     /// Who gave the shares of a list away.
     unmasked: BTreeMap<Hash, BTreeSet<usize>>,
     /// Lists whose block is final.
@@ -65,20 +63,24 @@ impl Symbolic {
         ready: impl IntoIterator<Item = usize>,
         threshold: usize,
         sums: Vec<BTreeMap<usize, u64>>,
-        draw: Hash,
     ) {
         let ready = ready.into_iter().collect();
         self.lists.entry(root).or_insert(List {
             ready,
             threshold,
             sums,
-            draw,
         });
     }
 
-    /// An author sent its vector for a list.
-    pub(super) fn vector(&mut self, root: Hash, author: usize) {
-        self.news |= self.vectors.insert((root, author));
+    /// An author sent its vector for a list, with this draw of noise in it.
+    pub(super) fn vector(&mut self, root: Hash, author: usize, draw: Hash) {
+        self.news |= self.vectors.insert((root, author), draw).is_none();
+    }
+
+    /// The draw of noise in an author's vector for a list.
+    fn draw(&self, root: &Hash, author: usize) -> Hash {
+        let draw = self.vectors.get(&(*root, author));
+        draw.copied().unwrap_or(NO_NOISE)
     }
 
     /// A ready member gave its shares for a list away.
@@ -110,7 +112,10 @@ impl Symbolic {
             .get(root)
             .filter(|list| self.opens(root, list, colluders))?;
         let sum = list.sums.iter().find(|sum| sum.contains_key(&author))?;
-        let mut form = Form::from([(Symbol::Input(author, list.draw), sum[&author] % PRIME)]);
+        let mut form = Form::from([(
+            Symbol::Input(author, self.draw(root, author)),
+            sum[&author] % PRIME,
+        )]);
         for &other in sum.keys().filter(|other| !colluders.contains(other)) {
             if other != author {
                 let (low, high) = (author.min(other), author.max(other));
@@ -133,7 +138,7 @@ impl Symbolic {
                 .filter(|_| !self.settled.contains(root));
             list.is_some_and(|list| self.opens(root, list, colluders))
         };
-        if let Some((root, _)) = self.vectors.iter().find(early) {
+        if let Some((root, _)) = self.vectors.keys().find(early) {
             return Err(format!(
                 "{colluders:?} can open the list {root}, which is not final"
             ));
@@ -141,7 +146,7 @@ impl Symbolic {
         self.check_draws(colluders)?;
         let honest = self
             .vectors
-            .iter()
+            .keys()
             .filter(|(_, author)| !colluders.contains(author));
         let mut all = FormSpan::default();
         for form in honest.filter_map(|(root, author)| self.form(root, *author, colluders)) {
@@ -151,12 +156,11 @@ impl Symbolic {
         let mut allowed = FormSpan::default();
         for root in &self.settled {
             let list = self.lists.get(root);
-            let draw = list.map_or(NO_NOISE, |list| list.draw);
             for sum in list.into_iter().flat_map(|list| &list.sums) {
                 let parts = sum.iter().filter(|(author, _)| !colluders.contains(author));
                 allowed.add(
                     parts
-                        .map(|(by, weight)| (Symbol::Input(*by, draw), *weight))
+                        .map(|(by, weight)| (Symbol::Input(*by, self.draw(root, *by)), *weight))
                         .collect(),
                 );
             }
@@ -170,9 +174,8 @@ impl Symbolic {
                 ));
             }
         }
-        let draw = |root: &Hash| self.lists.get(root).map_or(NO_NOISE, |list| list.draw);
         let inputs = self.vectors.iter();
-        let inputs: BTreeSet<_> = inputs.map(|(root, by)| (*by, draw(root))).collect();
+        let inputs: BTreeSet<_> = inputs.map(|((_, by), draw)| (*by, *draw)).collect();
         let single = |(author, draw): &&(usize, Hash)| {
             span.holds(Form::from([(Symbol::Input(*author, *draw), 1)]))
         };
@@ -188,12 +191,13 @@ impl Symbolic {
     /// No draw of noise stands in two sums that are opened, or can be: their difference would be without it.
     fn check_draws(&self, colluders: &BTreeSet<usize>) -> Result<(), String> {
         let mut opened = BTreeMap::new();
-        for (root, author) in &self.vectors {
-            let Some(list) = self.lists.get(root).filter(|list| list.draw != NO_NOISE) else {
+        let noised = self.vectors.iter().filter(|(_, draw)| **draw != NO_NOISE);
+        for ((root, author), draw) in noised {
+            let Some(list) = self.lists.get(root) else {
                 continue;
             };
             let open = self.settled.contains(root) || self.opens(root, list, colluders);
-            if open && let Some(other) = opened.insert((author, list.draw), root) {
+            if open && let Some(other) = opened.insert((author, *draw), root) {
                 return Err(format!(
                     "the noise of {author} is the same in the sums of {other} and {root}"
                 ));
@@ -284,8 +288,9 @@ mod tests {
     fn list(of: &mut Symbolic, name: u8, authors: &[usize], threshold: usize) -> Hash {
         let root = Hash([name; 32]);
         let sum = authors.iter().map(|author| (*author, 1)).collect();
-        of.list(root, 0..4, threshold, vec![sum], NO_NOISE);
-        authors.iter().for_each(|author| of.vector(root, *author));
+        of.list(root, 0..4, threshold, vec![sum]);
+        let authors = authors.iter();
+        authors.for_each(|author| of.vector(root, *author, NO_NOISE));
         root
     }
 
@@ -334,8 +339,9 @@ mod tests {
             {
                 let (root, draw) = (Hash([name; 32]), Hash([draw; 32]));
                 let sum = authors.iter().map(|author| (*author, 1)).collect();
-                two.list(root, 0..4, 3, vec![sum], draw);
-                authors.iter().for_each(|author| two.vector(root, *author));
+                two.list(root, 0..4, 3, vec![sum]);
+                let authors = authors.iter();
+                authors.for_each(|author| two.vector(root, *author, draw));
                 two.settled(root);
                 [0, 1, 2].into_iter().for_each(|by| two.unmasked(root, by));
             }

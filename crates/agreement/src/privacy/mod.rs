@@ -80,6 +80,9 @@ impl PrivacyTable {
             release: None,
             unit: None,
             clip: None,
+            rows_norm: None,
+            targets_within: None,
+            ridge: None,
             z: None,
             epsilon: None,
             delta: None,
@@ -109,7 +112,7 @@ impl PrivacyTable {
             Mode::Clear => None,
             Mode::Masked => refusals::first(of),
             Mode::MaskedNoised => match self.noise(of.rounds) {
-                Ok(noise) => noised::first(of, &noise.unit).or_else(|| refusals::first(of)),
+                Ok(noise) => noised::first(of, &noise, self).or_else(|| refusals::first(of)),
                 Err(fault) => Some(fault),
             },
         })
@@ -271,6 +274,19 @@ fn idle(table: &PrivacyTable) -> Option<refusals::KeyFault> {
         ("privacy.release", table.release.is_some(), !noised, noise),
         ("privacy.unit", table.unit.is_some(), !noised, noise),
         ("privacy.clip", table.clip.is_some(), !noised, noise),
+        (
+            "privacy.rows-norm",
+            table.rows_norm.is_some(),
+            !noised,
+            noise,
+        ),
+        (
+            "privacy.targets-within",
+            table.targets_within.is_some(),
+            !noised,
+            noise,
+        ),
+        ("privacy.ridge", table.ridge.is_some(), !noised, noise),
         ("privacy.z", table.z.is_some(), !noised, noise),
         ("privacy.epsilon", table.epsilon.is_some(), !noised, noise),
         ("privacy.delta", table.delta.is_some(), !noised, noise),

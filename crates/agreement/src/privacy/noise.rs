@@ -1,6 +1,7 @@
 //! The noise of a federation's sums: what the keys of `[privacy]` say, and the charter's numbers for it.
 
 use privacy::accountant::{Accountant, Bound, Delta, multiplier};
+use privacy::least_squares::{RowNorms, RowNormsError};
 use privacy::noise::{Authors, Multiplier};
 use protocol::charter::{Charter, Noise, Real, Release, Unit};
 
@@ -10,6 +11,9 @@ use super::refusals::KeyFault;
 
 /// C where the file does not say it.
 const CLIP: f64 = 1.0;
+
+/// Y where the file does not say it: the targets of two classes are −2 and 2.
+pub(super) const CLASSES_WITHIN: f64 = 2.0;
 
 /// δ where the file does not say it.
 const DELTA: f64 = 1e-5;
@@ -42,32 +46,91 @@ impl PrivacyTable {
                 return Err(("privacy.z", what.into()));
             }
         };
-        let ReleaseName::Steps = self.release.unwrap_or(ReleaseName::Steps);
+        let (release, clip) = match self.release {
+            None | Some(ReleaseName::Steps) => self.steps()?,
+            Some(ReleaseName::Once) => self.once()?,
+        };
         Ok(Noise {
-            release: Release::Steps,
+            release,
             unit: match &self.unit {
                 None | Some(UnitName::Row) => Unit::Row,
                 Some(UnitName::Person(column)) => Unit::Person(column.clone()),
             },
-            clip: Real::new(self.clip.unwrap_or(CLIP)),
+            clip: Real::new(clip),
             z: Real::new(z.value()),
             delta: Real::new(delta.value()),
         })
     }
 
+    /// Gradients, and the norm to which they are clipped.
+    fn steps(&self) -> Result<(Release, f64), KeyFault> {
+        let keys = [
+            ("privacy.rows-norm", self.rows_norm),
+            ("privacy.targets-within", self.targets_within),
+            ("privacy.ridge", self.ridge),
+        ];
+        if let Some((path, _)) = keys.into_iter().find(|(_, number)| number.is_some()) {
+            let what = "is for models that are solved at once: write `release = \"once\"`, or remove the key. \
+                        Gradients are clipped to `clip`";
+            return Err((path, what.into()));
+        }
+        Ok((Release::Steps, self.clip.unwrap_or(CLIP)))
+    }
+
+    /// Sums of products, and the norm that those of a row cannot exceed.
+    fn once(&self) -> Result<(Release, f64), KeyFault> {
+        if self.clip.is_some() {
+            let what = "is for gradients, and with `release = \"once\"` there are none: remove the key. Rows are \
+                        shortened to `rows-norm`, and targets are brought within `targets-within`";
+            return Err(("privacy.clip", what.into()));
+        }
+        let Some(rows) = self.rows_norm else {
+            let what = "is missing: write the norm to which every row is shortened, with a 1 for the intercept, \
+                        such as `rows-norm = 2.0`. Choose it by what is known of the columns in general, not by \
+                        own rows";
+            return Err(("privacy.rows-norm", what.into()));
+        };
+        let targets = self.targets_within.unwrap_or(CLASSES_WITHIN);
+        let norms = RowNorms::new(rows, targets).map_err(|error| match error {
+            RowNormsError::Rows(_) => ("privacy.rows-norm", format!("is wrong: {error}")),
+            RowNormsError::Targets(_) => ("privacy.targets-within", format!("is wrong: {error}")),
+        })?;
+        let release = Release::Once {
+            rows_norm: Real::new(rows),
+            targets_within: Real::new(targets),
+            ridge: self.ridge.map(Real::new),
+        };
+        Ok((release, norms.clip()))
+    }
+
     /// This table with the keys of a noise.
     pub(super) fn with_noise(self, noise: &Noise) -> Self {
-        let Release::Steps = noise.release;
+        let table = match noise.release {
+            Release::Steps => Self {
+                release: Some(ReleaseName::Steps),
+                clip: Some(noise.clip.value()),
+                ..self
+            },
+            Release::Once {
+                rows_norm,
+                targets_within,
+                ridge,
+            } => Self {
+                release: Some(ReleaseName::Once),
+                rows_norm: Some(rows_norm.value()),
+                targets_within: Some(targets_within.value()),
+                ridge: ridge.map(Real::value),
+                ..self
+            },
+        };
         Self {
-            release: Some(ReleaseName::Steps),
             unit: Some(match &noise.unit {
                 Unit::Row => UnitName::Row,
                 Unit::Person(column) => UnitName::Person(column.clone()),
             }),
-            clip: Some(noise.clip.value()),
             z: Some(noise.z.value()),
             delta: Some(noise.delta.value()),
-            ..self
+            ..table
         }
     }
 }

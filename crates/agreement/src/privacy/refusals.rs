@@ -140,9 +140,8 @@ enum Needs {
 /// Every method by name, so that a new one has to be thought of here.
 fn needs(method: &Method) -> Needs {
     match method {
-        Method::FedAvg(options) | Method::FedPer(options) | Method::FedBn(options) => {
-            Needs::Sums(options.weight)
-        }
+        Method::FedAvg(options) => Needs::Sums(options.weight),
+        Method::FedPer(options) | Method::FedBn(options) => Needs::Sums(options.weight),
         Method::FedProx(options) => Needs::Sums(options.weight),
         Method::FedAdam(options) | Method::FedYogi(options) | Method::FedAdagrad(options) => {
             Needs::Sums(options.weight)

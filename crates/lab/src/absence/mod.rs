@@ -12,7 +12,7 @@ pub use kept::{AbsencePair, KeptAbsence, kept};
 
 use methods::Params;
 use methods::params::Gate;
-use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
+use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule};
 use serde::Serialize;
 use simulations::pool::Threads;
 use simulations::{Contributions, Federation, Options, RunError, Scenario, Surrounding, federate};
@@ -52,9 +52,7 @@ pub struct AbsenceRound {
 /// # Errors
 /// [`RunError`]: as for [`run`](crate::run).
 pub fn absence(scenario: &Scenario, options: Options<'_>) -> Result<AbsenceAttack, RunError> {
-    let method = Method::FedAvg(Averaging {
-        weight: WeightRule::Equal,
-    });
+    let method = Method::FedAvg(FedAvgOptions::weighing(WeightRule::Equal));
     let before = &scenario.strategy;
     let scenario = Scenario {
         strategy: StrategyConfig {

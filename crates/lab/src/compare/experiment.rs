@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use agreement::TomlText;
 use learn::external::LearnerConfig;
-use methods::strategy::{Averaging, Method, StrategyConfig, WeightRule};
+use methods::strategy::{FedAvgOptions, Method, StrategyConfig, WeightRule};
 use serde::{Deserialize, Serialize};
 use task::metrics::MetricName;
 use toml::{Table, Value};
@@ -486,9 +486,7 @@ impl Experiment {
             Ok(shared) => (shared.strategy.training, shared.rounds),
             Err(_) => (scenario.strategy.training.clone(), scenario.rounds),
         };
-        let average = Method::FedAvg(Averaging {
-            weight: WeightRule::Exact,
-        });
+        let average = Method::FedAvg(FedAvgOptions::weighing(WeightRule::Exact));
         let strategy = StrategyConfig {
             standardise: scenario.strategy.standardise,
             ..StrategyConfig::new(average, training)

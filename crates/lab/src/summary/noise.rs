@@ -34,7 +34,7 @@ impl NoiseBound {
     /// A sentence about it, without a full stop.
     pub(super) fn sentence(&self) -> String {
         format!(
-            "sums have noise, so that the agreed rounds together keep to {}, if every institution brings the \
+            "sums have noise, so that all that is opened together keeps to {}, if every institution brings the \
              rows that it declared",
             self.words
         )

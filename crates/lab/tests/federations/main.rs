@@ -8,6 +8,7 @@ mod leaf;
 mod masked;
 mod noised;
 mod nothing;
+mod once;
 mod outside;
 mod planted;
 mod scenarios;

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 use learn::Study;
+use methods::Params;
+use methods::learner::UnitRows;
 use methods::strategy::STRATEGIES;
 use protocol::MemberIndex;
 use silo::Notice;
@@ -60,12 +62,12 @@ fn text(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> String {
     )
 }
 
-fn parsed(text: &str) -> Scenario {
+pub(super) fn parsed(text: &str) -> Scenario {
     Scenario::parse("steps.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Runs a federation in virtual time.
-fn run(scenario: &Scenario, study: &Study) -> RunRecord {
+pub(super) fn run(scenario: &Scenario, study: &Study) -> RunRecord {
     let faults = &scenario.faults;
     let federation = Federation::new(scenario, study, &scenario.strategy, faults)
         .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()));
@@ -87,7 +89,7 @@ fn play(task: TestTask, strategy: &str, privacy: &str, faults: &str) -> RunRecor
 }
 
 /// The models that every member has in the end.
-fn models(record: &RunRecord) -> BTreeMap<MemberIndex, Vec<f32>> {
+pub(super) fn models(record: &RunRecord) -> BTreeMap<MemberIndex, Vec<f32>> {
     let notices = record.notices.iter();
     let adopted = notices.filter_map(|(_, by, notice)| match notice {
         Notice::Adopted { model, .. } => Some((*by, model.values().to_vec())),
@@ -136,6 +138,65 @@ fn with_hardly_any_noise_steps_are_those_of_gradient_descent_on_all_rows() {
             // Faint noise is still some.
             assert!(apart < 0.1 * moved, "{strategy}: {apart} of {moved}");
         }
+    }
+}
+
+/// The gradient of the mean loss of all training rows of a study, none of which is clipped to this norm.
+fn gradient(study: &Study, model: &Params, clip: f64) -> Vec<f64> {
+    let (mut sum, mut rows) = (vec![0.0; model.values().len()], 0);
+    for silo in &study.silos {
+        let mut add = |gradient: &[f64]| {
+            let square: f64 = gradient.iter().map(|number| number * number).sum();
+            assert!(square.sqrt() < clip, "a row is clipped");
+            sum.iter_mut()
+                .zip(gradient)
+                .for_each(|(sum, number)| *sum += number);
+            rows += 1;
+        };
+        let units = silo.learner.units().unwrap();
+        units
+            .unit_gradients(model, UnitRows::One, &mut add)
+            .unwrap();
+    }
+    sum.iter().map(|number| number / f64::from(rows)).collect()
+}
+
+#[test]
+fn with_hardly_any_noise_momentum_is_that_of_gradient_descent_on_all_rows() {
+    for (task, clip) in [(TestTask::Linear, 200.0), (TestTask::Logistic, 20.0)] {
+        let privacy = FAINT.replace("200.0", &format!("{clip:?}"));
+        let scenario = parsed(&text(task, "fedavg", &privacy, "momentum = 0.9"));
+        let study = scenario.study(None).unwrap();
+        let mut model = study.silos[0].learner.initial(scenario.seed);
+        let mut velocity = vec![0.0; model.values().len()];
+        let mut plain = model.clone();
+        for _ in 0..ROUNDS {
+            let stepped = |model: &Params, step: &mut dyn FnMut(usize, f64) -> f64| {
+                let gradient = gradient(&study, model, clip);
+                Params::build(model.layout(), |values| {
+                    for (at, value) in values.iter_mut().enumerate() {
+                        let before = f64::from(model.values()[at]);
+                        *value = (before - step(at, gradient[at])) as f32;
+                    }
+                })
+            };
+            plain = stepped(&plain, &mut |_, slope| 0.02 * slope);
+            model = stepped(&model, &mut |at, slope| {
+                velocity[at] = 0.9 * velocity[at] + 0.02 * slope;
+                velocity[at]
+            });
+        }
+        let record = run(&scenario, &study);
+        let found = &models(&record)[&MemberIndex(0)];
+        let far = |from: &Params| {
+            let pairs = found.iter().zip(from.values());
+            pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        };
+        let (apart, from_plain) = (far(&model), far(&plain));
+        // Six steps of 0.02 along a mean of some 375 rows, with noise of C/1024 · 5 · √5 in each sum, of which
+        // momentum makes up to four times as much.
+        assert!(apart < 3e-5 * clip as f32, "{apart}");
+        assert!(from_plain > 10.0 * apart, "{from_plain} {apart}");
     }
 }
 

@@ -376,4 +376,29 @@ pub trait UnitGradients: Send + Sync {
         unit: UnitRows,
         with: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, LearnError>;
+
+    /// The rows of every unit, for a linear model that least squares finds. By default none: the model is
+    /// another one.
+    fn least_squares(&self) -> Option<&dyn LeastSquares> {
+        None
+    }
+}
+
+/// A row of a linear model, and the number that least squares fits it to.
+pub type SquaresRow<'a> = (&'a [f32], f64);
+
+/// Rows of a linear model that least squares finds: of one output, with weights of all features, then an
+/// intercept.
+pub trait LeastSquares {
+    /// Gives `with` the rows of every unit among the training rows. The target is a number as it is, or ±2
+    /// for one of two classes: for m = ±output the loss log(1 + e^(−m)) is log 2 − m/2 + m²/8 to second
+    /// order, least where that of least squares with targets ±2 is least.
+    ///
+    /// # Errors
+    /// [`LearnError`]: no rows, rows without groups where those of groups are asked for.
+    fn unit_rows(
+        &self,
+        unit: UnitRows,
+        with: &mut dyn FnMut(&[SquaresRow<'_>]),
+    ) -> Result<(), LearnError>;
 }

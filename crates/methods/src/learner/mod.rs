@@ -88,8 +88,9 @@ use crate::params::{Layout, Params};
 use crate::robust::Radius;
 
 pub use capabilities::{
-    Capabilities, Classifiers, ExactFit, JointStep, Outputs, RobustFits, RobustLosses, RowAccess,
-    RowsOfModel, Stochastic, StochasticModels, Summaries, UnitGradients, UnitRows,
+    Capabilities, Classifiers, ExactFit, JointStep, LeastSquares, Outputs, RobustFits,
+    RobustLosses, RowAccess, RowsOfModel, SquaresRow, Stochastic, StochasticModels, Summaries,
+    UnitGradients, UnitRows,
 };
 pub use capability::{Capability, MissingCapability};
 pub use error::LearnError;

@@ -75,7 +75,7 @@ pub use server::groups::pfedgraph::{PFedGraph, Since};
 pub use server::one_model::afl::Afl;
 pub use server::one_model::client_sampling::{Losses, Participants};
 pub use server::one_model::drfa::Drfa;
-pub use server::one_model::fedavg::{Averaging, FedAvg, WeightRule};
+pub use server::one_model::fedavg::{Averaging, FedAvg, FedAvgOptions, WeightRule};
 pub use server::one_model::fedfa::{FedFa, Information};
 pub use server::one_model::fedopt::FedOpt;
 pub use server::one_model::maxfl::{Appeal, MaxFl};

@@ -180,4 +180,4 @@ impl Sensitivity {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

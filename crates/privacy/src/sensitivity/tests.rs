@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// A small generator for the tests' data (SplitMix64).
-struct TestRandom(u64);
+pub(crate) struct TestRandom(pub(crate) u64);
 
 impl TestRandom {
     fn next(&mut self) -> u64 {
@@ -20,11 +20,11 @@ impl TestRandom {
     }
 
     /// Between −1 and 1.
-    fn number(&mut self) -> f64 {
+    pub(crate) fn number(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 
-    fn below(&mut self, below: u64) -> u64 {
+    pub(crate) fn below(&mut self, below: u64) -> u64 {
         self.next() % below
     }
 }

@@ -1,15 +1,17 @@
-//! The work of masked rounds, and what must hold for it whatever goes wrong: P2, P5, P6 and L5.
+//! The work of masked rounds, and what must hold for it whatever goes wrong: P2, P5, P6, P7
+//! and L5.
 
 use std::sync::Arc;
 
 use protocol::charter::Masked;
 use protocol::effects::{Answer, FinalMasked, MaskedList, Request, WorkError};
-use protocol::message::MaskedSheet;
+use protocol::message::{MaskedSheet, PublicKeys};
 use protocol::privacy::Sum;
 use protocol::{Hash, Member, MemberIndex, Record, Time};
 
 use crate::byzantine::ByzantineMember;
 
+use super::super::draws::DrawPlace;
 use super::super::masks::{BareMasks, BareSecret, BrokenMasks};
 use super::super::symbolic::NO_NOISE;
 use super::{BEAT, FailureKind, PATIENCE, Simulator};
@@ -34,7 +36,7 @@ impl Simulator<'_> {
                 round,
                 // What is prepared too late is not kept: its round may be adopted by now (M8).
                 result: if round > self.adopted(at) {
-                    Ok(self.secret(at, round).public())
+                    self.prepare(at, round)
                 } else {
                     Err("the round is over".into())
                 },
@@ -44,7 +46,7 @@ impl Simulator<'_> {
                 from,
                 result: Ok(()),
             },
-            Request::Mask { list } => self.mask(at, list),
+            Request::Mask { list } => self.mask(at, list)?,
             Request::Verify {
                 list,
                 sheet,
@@ -75,16 +77,39 @@ impl Simulator<'_> {
         Ok(Some(answer))
     }
 
+    /// The keys of a node's secret for a round. With noise the draw has its line in the ledger first.
+    fn prepare(&mut self, at: usize, round: u64) -> Result<PublicKeys, String> {
+        let secret = self.secret(at, round);
+        if let Some(place) = self.draw_place(at, round) {
+            let noted = self.draws.line(place, secret.draw);
+            if self.options.broken_masks != Some(BrokenMasks::LedgerIgnored) {
+                noted?;
+            }
+        }
+        Ok(secret.public())
+    }
+
+    /// Where a node draws noise for a round; `None` without noise.
+    fn draw_place(&self, at: usize, round: u64) -> Option<DrawPlace> {
+        let epoch = self.epoch_of(at);
+        epoch.charter.privacy.masked().and_then(Masked::noise)?;
+        Some((self.first_of(at), epoch.id, round))
+    }
+
     /// A node's secret for a round of its epoch, drawn when it is first asked for.
     fn secret(&mut self, at: usize, round: u64) -> BareSecret {
         let epoch = self.epoch_of(at).id;
         let drawn = self.random.bytes();
         let secrets = &mut self.nodes[at].store.secrets;
-        let new = || BareSecret::new(drawn, at, &epoch, round);
-        *secrets.entry((epoch, round)).or_insert_with(new)
+        let mut new = BareSecret::new(drawn, at, &epoch, round);
+        if self.options.broken_masks == Some(BrokenMasks::DrawKept) {
+            let mut former = secrets.iter().filter(|((_, of), _)| *of == round);
+            new.draw = former.next().map_or(new.draw, |(_, former)| former.draw);
+        }
+        *secrets.entry((epoch, round)).or_insert(new)
     }
 
-    fn mask(&mut self, at: usize, list: &Arc<MaskedList>) -> Answer {
+    fn mask(&mut self, at: usize, list: &Arc<MaskedList>) -> Result<Answer, FailureKind> {
         let (me, epoch) = (self.me(at), self.epoch_of(at).id);
         let secret = self.nodes[at]
             .store
@@ -98,21 +123,39 @@ impl Simulator<'_> {
         let spoilt = byzantine.is_some_and(ByzantineMember::spoils_masks);
         let redrawn = self.options.broken_masks == Some(BrokenMasks::SecretNotDurable);
         let secret = secret.filter(|secret| redrawn || Some(secret.public()) == own);
-        let result = secret.ok_or_else(lost).map(|secret| {
-            let masked = self.masks.mask(&secret, me, list, spoilt);
-            let blobs = [masked.vector.hash, masked.transcript.hash];
-            self.nodes[at].store.blobs.extend(blobs);
-            self.record_vector(at, list);
-            masked
-        });
-        Answer::Masked {
+        let result = match secret {
+            Some(secret) => {
+                let masked = self.masks.mask(&secret, me, list, spoilt);
+                let blobs = [masked.vector.hash, masked.transcript.hash];
+                self.nodes[at].store.blobs.extend(blobs);
+                self.record_vector(at, list, secret.draw)?;
+                Ok(masked)
+            }
+            None => Err(lost()),
+        };
+        Ok(Answer::Masked {
             list: list.root,
             result,
-        }
+        })
     }
 
-    /// A node's vector for a list will be sent: what is known of it, for P2.
-    fn record_vector(&mut self, at: usize, list: &MaskedList) {
+    /// A node's vector for a list will be sent, with this draw where there is noise: P7, and what is known of
+    /// it, for P2.
+    fn record_vector(
+        &mut self,
+        at: usize,
+        list: &MaskedList,
+        mut draw: Hash,
+    ) -> Result<(), FailureKind> {
+        let place = self.draw_place(at, list.round);
+        if let Some(place) = place {
+            let again = self.options.broken_masks == Some(BrokenMasks::DrawnAgain);
+            if again && self.draws.has_sent(place) {
+                draw = Hash::labelled("drawn again", &[&draw.0, &list.root.0]);
+            }
+            let sent = self.draws.send(place, draw);
+            sent.map_err(|what| FailureKind::Masks(format!("P7 (one draw): {what}")))?;
+        }
         let nodes = &self.epochs[self.nodes[at].epoch].nodes;
         let node = |member: MemberIndex| nodes[member.at()];
         let ready = list.keys.ready.iter().map(|ready| node(ready.member));
@@ -121,14 +164,11 @@ impl Simulator<'_> {
             authors.map(|(by, weight)| (node(*by), *weight)).collect()
         });
         let sums = sums.collect();
-        let epoch = &self.epochs[self.nodes[at].epoch].epoch;
-        let noised = epoch.charter.privacy.masked().and_then(Masked::noise);
-        let drawn = || Hash::labelled("draw", &[&epoch.id.0, &list.round.to_le_bytes()]);
-        let draw = noised.map_or(NO_NOISE, |_| drawn());
-        self.symbolic
-            .list(list.root, ready, list.threshold, sums, draw);
         let author = node(self.me(at));
-        self.symbolic.vector(list.root, author);
+        self.symbolic.list(list.root, ready, list.threshold, sums);
+        let draw = place.map_or(NO_NOISE, |_| draw);
+        self.symbolic.vector(list.root, author, draw);
+        Ok(())
     }
 
     /// Fetches a blob; an error if no holder serves it.

@@ -19,6 +19,7 @@ use crate::random::Random;
 use crate::signatures::KnownSignatures;
 
 use super::deaths::Death;
+use super::draws::SentDraws;
 use super::faults::{self, Script, ScriptedFault};
 use super::links::BareLinks;
 use super::masks::BareMasks;
@@ -222,6 +223,7 @@ pub(super) struct Simulator<'a> {
     masks: BareMasks,
     voids: BareVoids,
     symbolic: Symbolic,
+    draws: SentDraws,
     /// Masked rounds that are final for a node, and whose outcome is not certified there.
     unsettled: Vec<Unsettled>,
     /// Changes of the agreement that were proposed, by block.
@@ -284,6 +286,7 @@ impl<'a> Simulator<'a> {
             masks: BareMasks::new(options.broken_masks),
             voids: BareVoids::default(),
             symbolic: Symbolic::default(),
+            draws: SentDraws::default(),
             unsettled: Vec::new(),
             proposed: BTreeMap::new(),
             deaths,

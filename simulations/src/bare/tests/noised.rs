@@ -106,3 +106,67 @@ fn shares_that_are_given_away_early_open_a_noised_sum_that_is_not_final() {
         .map(|failure| failure.kind.to_string());
     assert!(found.is_some_and(|found| found.starts_with('P')));
 }
+
+/// The first property that one of 400 seeds violates.
+fn violated(broken: BrokenMasks, options: BareOptions) -> String {
+    let options = BareOptions {
+        broken_masks: Some(broken),
+        ..options
+    };
+    let failures = (0..400).filter_map(|seed| run(seed, &options).err());
+    let mut wrong = failures.filter(|failure| !matches!(failure.kind, FailureKind::NotLive { .. }));
+    let first = wrong.next().map(|failure| failure.kind.to_string());
+    first.unwrap_or_else(|| "nothing".into())
+}
+
+#[test]
+fn a_second_draw_of_noise_in_a_round_is_detected() {
+    let faults = Faults {
+        deaths: Deaths::None,
+        byzantine: Byzantine::None,
+        journal_loss: JournalLoss::Never,
+        ..Faults::all()
+    };
+    let kind = violated(BrokenMasks::DrawnAgain, noised(7, faults));
+    assert!(
+        kind.starts_with("P7 ") && kind.contains("second draw"),
+        "{kind}"
+    );
+}
+
+/// Three of seven machines compute other outcomes, so that rounds are given up and done again.
+fn given_up() -> BareOptions {
+    BareOptions {
+        strange_machines: 3,
+        gives_up: true,
+        ..noised(7, Faults::none())
+    }
+}
+
+#[test]
+fn a_noised_round_that_is_given_up_is_done_again_with_another_draw() {
+    for ended in run_all(&given_up(), seeds(5)) {
+        assert!(ended.epochs == 2 && ended.stalled.is_none(), "{ended:?}");
+    }
+}
+
+#[test]
+fn noise_that_is_kept_over_a_give_up_is_detected() {
+    let kind = violated(BrokenMasks::DrawKept, given_up());
+    assert!(
+        kind.starts_with("P7 ") && kind.contains("in another round before"),
+        "{kind}"
+    );
+}
+
+#[test]
+fn a_second_draw_of_a_twin_that_does_not_look_into_the_ledger_is_detected() {
+    let faults = Faults {
+        byzantine: Byzantine::Twins,
+        journal_loss: JournalLoss::Never,
+        deaths: Deaths::None,
+        ..Faults::all()
+    };
+    let kind = violated(BrokenMasks::LedgerIgnored, noised(7, faults));
+    assert!(kind.starts_with("P7 "), "{kind}");
+}

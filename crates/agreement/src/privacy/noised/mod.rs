@@ -1,18 +1,26 @@
 //! What masked rounds with noise cannot do, because it breaks the bound that the noise gives: the keys of an
 //! agreement that are refused with them, why, and what to choose in their place.
 
-use methods::learner::Optimiser;
+use methods::learner::{Optimiser, Training};
 use methods::strategy::{Method, StrategyConfig};
-use protocol::charter::Unit;
+use protocol::charter::{Noise, Release, Unit};
 use task::data::Standardise;
 use task::schema::{MissingRule, Schema};
 use task::{ModelConfig, TableTask, TaskConfig};
 
 use super::refusals::{KeyFault, MaskedTask};
+use crate::file::PrivacyTable;
+
+mod once;
 
 /// The first key that does not go with noise.
-pub(super) fn first(of: &MaskedTask<'_>, unit: &Unit) -> Option<KeyFault> {
-    of_task(of.task, unit).or_else(|| of_strategy(of.strategy))
+pub(super) fn first(of: &MaskedTask<'_>, noise: &Noise, table: &PrivacyTable) -> Option<KeyFault> {
+    let solved = noise.release != Release::Steps;
+    let at_once = solved.then(|| once::first(of, table)).flatten();
+    at_once
+        .or_else(|| of_task(of.task, &noise.unit))
+        .or_else(|| of_strategy(of.strategy))
+        .or_else(|| of_training(&of.strategy.training).filter(|_| !solved))
 }
 
 fn fault(path: &'static str, what: &str) -> Option<KeyFault> {
@@ -85,8 +93,8 @@ fn of_unit(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
 }
 
 /// The strategies of noised rounds.
-const CHOOSE: &str = "choose fedavg for plain steps, fedadam or fedyogi for adaptive ones, fedadagrad with a \
-                      large `tau` for steps with momentum, or `mode = \"masked\"`";
+const CHOOSE: &str = "choose fedavg for plain steps or, with its `momentum`, for steps with momentum, fedadam, \
+                      fedyogi or fedadagrad for adaptive ones, or `mode = \"masked\"`";
 
 fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
     let name = strategy.name();
@@ -108,7 +116,11 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
             "must be left out where sums are noised: noise and clipping are for gradients of the whole model",
         );
     }
-    let training = &strategy.training;
+    None
+}
+
+/// Rounds open gradients: a silo takes no steps of its own.
+fn of_training(training: &Training) -> Option<KeyFault> {
     if (training.epochs, training.batch) != (1, 0) {
         return fault(
             "strategy.training",
@@ -132,7 +144,8 @@ fn of_strategy(strategy: &StrategyConfig) -> Option<KeyFault> {
         return fault(
             "strategy.training",
             "must have neither `momentum` nor `weight-decay` where sums are noised: silos send gradients and \
-             keep nothing between rounds. For momentum choose the strategy fedadagrad with a large `tau`",
+             keep nothing between rounds. The common model may have momentum: write `momentum` in `[strategy]`, \
+             with the strategy fedavg",
         );
     }
     None

@@ -10,9 +10,10 @@ use crate::privacy::tests::text;
 /// The strategies of noised rounds.
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
 
-const TRAINING: &str = "{ epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.5 } }";
+pub(super) const TRAINING: &str =
+    "{ epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 0.5 } }";
 
-fn strategy(name: &str, more: &str, training: &str) -> String {
+pub(super) fn strategy(name: &str, more: &str, training: &str) -> String {
     let weight = match name {
         _ if STEPS.contains(&name) => "weight = \"equal\", ",
         _ => "",
@@ -22,7 +23,7 @@ fn strategy(name: &str, more: &str, training: &str) -> String {
 
 /// A noised agreement of the example's four institutions with these edits: a path and its value, or nothing
 /// to remove the key.
-fn noised(edits: &[(&str, &str)]) -> String {
+pub(super) fn noised(edits: &[(&str, &str)]) -> String {
     let fedavg = strategy("fedavg", "", TRAINING);
     let base = [
         ("privacy.mode", "\"masked+noised\""),
@@ -64,7 +65,7 @@ fn why(edits: &[(&str, &str)]) -> String {
     }
 }
 
-fn noise_of(agreement: &Agreement) -> Noise {
+pub(super) fn noise_of(agreement: &Agreement) -> Noise {
     let privacy = &agreement.epoch.charter.privacy;
     privacy.masked().unwrap().noise().unwrap().clone()
 }

@@ -1,11 +1,14 @@
-//! Gradients of single rows and of single persons, for the model families that consist of dense layers.
+//! Gradients of single rows and of single persons, for the model families that consist of dense layers; and
+//! their rows, for linear models that least squares finds.
 
-use methods::learner::{Capability, MissingCapability, UnitGradients, UnitRows, together};
+use methods::learner::{
+    Capability, LeastSquares, MissingCapability, SquaresRow, UnitGradients, UnitRows, together,
+};
 use methods::{LearnError, Params, Split};
 
 use super::{TableLearner, fits};
 use crate::data::Rows;
-use crate::models::{DenseLayers, Loss};
+use crate::models::{DenseLayers, Loss, RegressionLoss};
 
 impl TableLearner {
     /// Whether rows have gradients of their own.
@@ -37,22 +40,57 @@ impl UnitGradients for TableLearner {
             }
             with(&gradient);
         };
-        match unit {
-            UnitRows::One => (0..rows.len() as u32).for_each(|row| of_unit(&[row])),
-            UnitRows::Group => {
-                if rows.groups().len() != rows.len() {
-                    let why = "the rows name no person: agree on `group` in `[task.table.split]`";
-                    return Err(LearnError::Failed(why.into()));
-                }
-                for mut person in persons(rows) {
-                    // The last bit of a sum depends on the order: it must not depend on other persons.
-                    person.sort_by_cached_key(|&row| bits(rows, row));
-                    of_unit(&person);
-                }
-            }
-        }
+        each_unit(rows, unit, &mut of_unit)?;
         Ok(total / rows.len() as f64)
     }
+
+    fn least_squares(&self) -> Option<&dyn LeastSquares> {
+        let squared = matches!(
+            self.loss,
+            Loss::Regression(RegressionLoss::Squared) | Loss::Logistic
+        );
+        let fits = squared && self.scale.is_none() && self.model.linear().is_some();
+        fits.then_some(self as _)
+    }
+}
+
+impl LeastSquares for TableLearner {
+    fn unit_rows(
+        &self,
+        unit: UnitRows,
+        with: &mut dyn FnMut(&[SquaresRow<'_>]),
+    ) -> Result<(), LearnError> {
+        let rows = self.part(Split::Train)?;
+        let target = |row: usize| match (self.loss, rows.target(row)) {
+            (Loss::Logistic, [class]) => 4.0 * f64::from(*class) - 2.0,
+            (_, target) => target.first().map_or(f64::NAN, |number| f64::from(*number)),
+        };
+        each_unit(rows, unit, &mut |unit| {
+            let places = unit.iter().map(|&row| row as usize);
+            let unit: Vec<_> = places
+                .map(|row| (rows.features(row), target(row)))
+                .collect();
+            with(&unit);
+        })
+    }
+}
+
+/// Gives `with` the rows of every unit.
+fn each_unit(rows: &Rows, unit: UnitRows, with: &mut dyn FnMut(&[u32])) -> Result<(), LearnError> {
+    if unit == UnitRows::One {
+        (0..rows.len() as u32).for_each(|row| with(&[row]));
+        return Ok(());
+    }
+    if rows.groups().len() != rows.len() {
+        let why = "the rows name no person: agree on `group` in `[task.table.split]`";
+        return Err(LearnError::Failed(why.into()));
+    }
+    for mut person in persons(rows) {
+        // The last bit of a sum depends on the order: it must not depend on other persons.
+        person.sort_by_cached_key(|&row| bits(rows, row));
+        with(&person);
+    }
+    Ok(())
 }
 
 /// The rows of every person.

@@ -134,16 +134,18 @@ impl StrategyConfig {
         rounds + self.first_training() - 1
     }
 
-    /// The weights, if it is FedAvg and nothing else: one model for all members.
+    /// The weights, if it is FedAvg without momentum and nothing else: one model for all members.
     pub fn plain_average(&self) -> Option<WeightRule> {
-        let Method::FedAvg(averaging) = &self.method else {
+        let Method::FedAvg(options) = &self.method else {
             return None;
         };
-        let plain =
-            self.personal.is_empty() && self.trained.is_empty() && is_mean(&self.aggregation);
+        let plain = options.momentum == 0.0
+            && self.personal.is_empty()
+            && self.trained.is_empty()
+            && is_mean(&self.aggregation);
         let everyone = self.participation.is_none();
         (plain && everyone && self.encoding.is_exact() && self.stop.is_none())
-            .then_some(averaging.weight)
+            .then_some(options.weight)
     }
 
     /// Whether all options are in their ranges, and a federation of `members` can run it.

@@ -139,6 +139,33 @@ fn adaptive_steps_are_those_of_the_paper() {
 }
 
 #[test]
+fn momentum_keeps_a_share_of_the_last_change_and_buffers_are_averaged() {
+    let silo = || vec![quadratic([1.0; 5])];
+    let options = json!({ "momentum": 0.5 });
+    let federation = QuadraticFederation::new(strategy("fedavg", options), silo()).rounds(4);
+    let model = &federation.state.models[0];
+    for (at, start) in [(0, 7.0), (1, 0.0)] {
+        let (mut w, mut v): (f64, f64) = (start, 0.0);
+        for _ in 0..4 {
+            v = 0.5 * v + (w - 1.0) * (libm::pow(0.8, 5.0) - 1.0);
+            w += v;
+        }
+        let got = f64::from(model.tensor("layer0.weight").unwrap()[at]);
+        assert!((got - w).abs() < 1e-5, "{got} {w}");
+    }
+    assert_eq!(model.tensor("norm0.count"), Some([4.0].as_slice()));
+}
+
+#[test]
+fn momentum_of_zero_is_fedavg_bit_for_bit_and_not_written() {
+    let run = |options| federation("fedavg", options).rounds(5).state;
+    assert_eq!(run(json!({ "momentum": 0.0 })), run(json!({})));
+    assert_ne!(run(json!({ "momentum": 0.1 })), run(json!({})));
+    let none = serde_json::to_value(FedAvgOptions::default()).unwrap();
+    assert_eq!(none, json!({ "weight": "exact" }));
+}
+
+#[test]
 fn what_is_personal_is_not_shared_and_fits_its_silo() {
     for (name, own) in [
         ("fedper", "layer1."),

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::learner::{
-    Capabilities, Capability, Classifiers, Job, LearnError, Learner, Metrics, MissingCapability,
-    Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split, Summaries, Training,
-    UnitGradients, UnitRows, Update, Watch,
+    Capabilities, Capability, Classifiers, Job, LearnError, Learner, LeastSquares, Metrics,
+    MissingCapability, Outputs, Progress, RobustFits, RobustLosses, RowAccess, RowResults, Split,
+    Summaries, Training, UnitGradients, UnitRows, Update, Watch,
 };
 use crate::params::{Layout, Params};
 use crate::robust::RadiusGrid;
@@ -365,6 +365,10 @@ impl<W: LearnerWrapper + 'static> UnitGradients for WrappedLearner<W> {
         with: &mut dyn FnMut(&[f64]),
     ) -> Result<f64, LearnError> {
         self.inner.units()?.unit_gradients(model, unit, with)
+    }
+
+    fn least_squares(&self) -> Option<&dyn LeastSquares> {
+        self.inner.units().ok()?.least_squares()
     }
 }
 

@@ -25,6 +25,15 @@ pub struct Noise {
 pub enum Release {
     /// One full-batch gradient a round.
     Steps,
+    /// Once, the sums of products from which a linear model is solved. C follows from the first two.
+    Once {
+        /// R: the norm to which a row with a 1 for the intercept is shortened.
+        rows_norm: Real,
+        /// Y: what the size of a target is brought to at most.
+        targets_within: Real,
+        /// λ: what is added to the eigenvalues of the mean. Without it, it follows from the noise.
+        ridge: Option<Real>,
+    },
 }
 
 /// Whose presence the noise hides.
@@ -58,6 +67,39 @@ impl std::fmt::Debug for Real {
     }
 }
 
+/// A number by its key, its range, and the range in words.
+type Ranged = (&'static str, Real, (f64, f64), &'static str);
+
+impl Release {
+    /// The numbers that a model is solved with.
+    fn numbers(self) -> Vec<Ranged> {
+        let Self::Once {
+            rows_norm,
+            targets_within,
+            ridge,
+        } = self
+        else {
+            return Vec::new();
+        };
+        // The 1 for the intercept alone has norm 1.
+        let rows = (1.0_f64.next_up(), 1e20);
+        let sizes = [
+            ("rows-norm", rows_norm, rows, "above 1 and at most 1e20"),
+            (
+                "targets-within",
+                targets_within,
+                (1e-20, 1e20),
+                "between 1e-20 and 1e20",
+            ),
+        ];
+        let ridge = ridge.map(|ridge| {
+            let words = "between 1e-100 and 1e100";
+            ("ridge", ridge, (1e-100, 1e100), words)
+        });
+        sizes.into_iter().chain(ridge).collect()
+    }
+}
+
 impl Noise {
     /// Checks the numbers.
     ///
@@ -79,7 +121,8 @@ impl Noise {
             ),
             ("delta", self.delta, (1e-30, 0.1), "between 1e-30 and 0.1"),
         ];
-        for (key, number, (least, most), allowed) in ranges {
+        let all = ranges.into_iter().chain(self.release.numbers());
+        for (key, number, (least, most), allowed) in all {
             // A number that is none is in no range.
             if !(least..=most).contains(&number.value()) {
                 return Err(CharterError::Noise {

@@ -207,6 +207,32 @@ fn noise_that_bounds_nothing_is_refused() {
         Some(CharterError::UndeclaredRows("silo 6".into()))
     );
     type Change = fn(&mut Noise);
+    let solved = |rows_norm: f64, targets_within: f64, ridge: f64| Release::Once {
+        rows_norm: Real::new(rows_norm),
+        targets_within: Real::new(targets_within),
+        ridge: Some(Real::new(ridge)),
+    };
+    assert_eq!(
+        why(noised(
+            7,
+            5,
+            |noise| noise.release = solved(2.0, 1.0, 0.1),
+            0
+        )),
+        None
+    );
+    for (release, of) in [
+        (solved(1.0, 1.0, 0.1), "rows-norm"),
+        (solved(f64::NAN, 1.0, 0.1), "rows-norm"),
+        (solved(2.0, 0.0, 0.1), "targets-within"),
+        (solved(2.0, f64::INFINITY, 0.1), "targets-within"),
+        (solved(2.0, 1.0, 0.0), "ridge"),
+        (solved(2.0, 1.0, -1.0), "ridge"),
+    ] {
+        let refused = why(noised(7, 5, |noise| noise.release = release, 0));
+        let wrong = matches!(refused, Some(CharterError::Noise { key, .. }) if key == of);
+        assert!(wrong, "{of}: {refused:?}");
+    }
     let changes: [(Change, &str); 6] = [
         (|noise| noise.clip = Real::new(f64::NAN), "clip"),
         (|noise| noise.clip = Real::new(0.0), "clip"),

@@ -142,7 +142,7 @@ struct RoundSums<'a> {
     base: &'a RoundBase,
     round: &'a OpeningRound,
     sums: Vec<SealedSum>,
-    /// The mean of all models, with noise the model after the common step; `None` if no sum tells
+    /// The mean of all models, with noise the model that follows from the sum; `None` if no sum tells
     /// anything, an error if nothing can be made of them.
     model: Option<Result<Params, String>>,
 }
@@ -179,7 +179,7 @@ impl<'a> RoundSums<'a> {
                 return Ok(None);
             }
             let (model, whole) = match &noised {
-                Some(noised) => self.step(noised, seeds, weights)?,
+                Some(noised) => self.noised(noised, seeds, weights)?,
                 None => self.mean(seeds, weights)?,
             };
             if whole {
@@ -195,7 +195,7 @@ impl<'a> RoundSums<'a> {
         seeds: &Seeds,
         mut block: impl FnMut(usize, &[i64]),
     ) -> Result<bool, String> {
-        let numbers = self.base.gate.layout.len();
+        let numbers = self.numbers();
         let live = |sum: &&mut SealedSum| sum.void.is_none();
         let mut live: Vec<_> = self.sums.iter_mut().filter(live).collect();
         let mut total = vec![0; BLOCK.min(numbers)];
@@ -208,6 +208,12 @@ impl<'a> RoundSums<'a> {
             block(at, total);
         }
         Ok(live.iter().all(|sum| sum.void.is_none()))
+    }
+
+    /// Coordinates of every sum: those of the model, unless other numbers are added with noise.
+    fn numbers(&self) -> usize {
+        let first = self.sums.first();
+        first.map_or(0, |sum| sum.shape.coordinates())
     }
 
     /// The mean of all models.
@@ -235,18 +241,21 @@ impl<'a> RoundSums<'a> {
         Ok((model, whole?))
     }
 
-    /// The model after the common step along the sum of all.
-    fn step(
+    /// The model that follows from the sum of all with their noise.
+    fn noised(
         &mut self,
         noised: &Noised,
         seeds: &Seeds,
         rows: u64,
     ) -> Result<(Result<Params, String>, bool), String> {
-        let mut sum = vec![0; self.base.gate.layout.len()];
-        let whole = self.each_block(seeds, |at, totals| {
-            sum[at..at + totals.len()].copy_from_slice(totals);
+        let live = self.sums.iter().filter(|sum| sum.void.is_none());
+        let authors = live.map(|sum| sum.authors.authors().len()).sum();
+        let mut total = vec![0; self.numbers()];
+        let whole = self.each_block(seeds, |at, block| {
+            total[at..at + block.len()].copy_from_slice(block);
         })?;
-        Ok((noised.step(self.config, self.base, &sum, rows), whole))
+        let model = noised.model(self.config, self.base, &total, (rows, authors));
+        Ok((model, whole))
     }
 
     /// The outcome that follows.

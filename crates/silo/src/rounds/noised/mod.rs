@@ -1,33 +1,41 @@
-//! What a silo sends in a round with noise, and what the opened sum of all says: one step of gradient descent
-//! on the rows of all authors. The formulas are those of [`privacy::sensitivity`] and [`privacy::noise`].
+//! What a silo sends in a round with noise, and what the opened sum of all says. The formulas are those of
+//! [`privacy::sensitivity`], [`privacy::noise`] and [`privacy::least_squares`].
 //!
-//! Every unit's gradient is clipped and rounded by itself, the integers are added, and the noise is added to
-//! them. The opened sum times the step of the rounding, divided by the rows that the authors declared, is the
-//! mean gradient.
+//! Every unit's numbers are clipped and rounded by themselves, the integers are added, and the noise is added
+//! to them. What the numbers are is agreed on:
+//!
+//! - *steps*: the gradient of the unit. The opened sum times the step of the rounding, divided by the rows that
+//!   the authors declared, is the mean gradient, and all take one step of gradient descent;
+//! - *once*: products of the features and the target. All solve the linear model from their opened sum.
+
+mod once;
 
 use methods::learner::{Optimiser, UnitRows};
 use methods::{Params, Task};
 use privacy::masks::{Reach, Shape};
 use privacy::noise::{Authors, Gaussian, Multiplier, Noise, Seed};
 use privacy::sensitivity::{Clip, Sensitivity};
-use protocol::charter::{Noise as AgreedNoise, Unit};
+use protocol::charter::{Noise as AgreedNoise, Release, Unit};
 use protocol::privacy::{Masked, Sum};
 
 use super::RoundBase;
 use crate::config::SiloConfig;
+use once::SolvedOnce;
 
 /// The agreement on noise, in the numbers of the mathematics.
 pub(crate) struct Noised {
     clip: Clip,
     gaussian: Gaussian,
     rows: UnitRows,
+    /// How the model is solved, where it is.
+    once: Option<SolvedOnce>,
 }
 
 /// The integers of a silo with their noise, and what training says of itself.
 #[derive(Debug)]
 pub(crate) struct NoisedVector {
     pub(crate) integers: Vec<i64>,
-    /// Mean loss of the rows before the step. It stays at home.
+    /// Mean loss of the rows before the round. It stays at home.
     pub(crate) loss: f64,
     /// Training rows.
     pub(crate) samples: u64,
@@ -48,7 +56,12 @@ impl Noised {
 
     fn new(masked: &Masked, noise: &AgreedNoise, numbers: usize) -> Result<Self, String> {
         let said = |error: &dyn std::fmt::Display| error.to_string();
-        let sensitivity = Sensitivity::new(numbers as u64).map_err(|error| said(&error))?;
+        let once = match noise.release {
+            Release::Steps => None,
+            Release::Once { .. } => Some(SolvedOnce::new(noise.release, numbers)?),
+        };
+        let opened = once.as_ref().map_or(numbers, SolvedOnce::numbers);
+        let sensitivity = Sensitivity::new(opened as u64).map_err(|error| said(&error))?;
         let authors = Authors::new(masked.smallest_sum, masked.colluders);
         let authors = authors.map_err(|error| said(&error))?;
         let z = Multiplier::new(noise.z.value()).map_err(|error| said(&error))?;
@@ -60,7 +73,13 @@ impl Noised {
                 Unit::Row => UnitRows::One,
                 Unit::Person(_) => UnitRows::Group,
             },
+            once,
         })
+    }
+
+    /// How many numbers a sum has.
+    pub(crate) fn numbers(&self) -> usize {
+        self.clip.sensitivity().dimension() as usize
     }
 
     /// The shape of the vectors of a sum.
@@ -69,8 +88,7 @@ impl Noised {
     /// The sum could be larger than words can be.
     pub(crate) fn shape(&self, config: &SiloConfig, sum: &Sum) -> Result<Shape, String> {
         let reach = self.reach(declared(config, sum), sum.authors.len())?;
-        let numbers = self.clip.sensitivity().dimension() as usize;
-        Shape::new(numbers, reach).map_err(|error| error.to_string())
+        Shape::new(self.numbers(), reach).map_err(|error| error.to_string())
     }
 
     /// The standard deviation of the noise of one silo in each coordinate.
@@ -102,13 +120,20 @@ impl Noised {
             ));
         }
         let model = base.start()?;
-        let mut integers = vec![0; model.values().len()];
+        let mut integers = vec![0; self.numbers()];
         let units = config.learner.units().map_err(|error| error.to_string())?;
         let mut wrong = None;
-        let loss = units.unit_gradients(&model, self.rows, &mut |gradient| {
-            let added = self.clip.add(gradient, &mut integers);
+        let mut add = |numbers: &[f64]| {
+            let added = self.clip.add(numbers, &mut integers);
             wrong = wrong.take().or(added.err());
-        });
+        };
+        let loss = match &self.once {
+            None => units.unit_gradients(&model, self.rows, &mut add),
+            Some(once) => {
+                once.units(units, self.rows, &mut add)?;
+                units.unit_gradients(&model, UnitRows::One, &mut |_| {})
+            }
+        };
         let loss = loss.map_err(|error| error.to_string())?;
         if let Some(error) = wrong {
             return Err(error.to_string());
@@ -121,11 +146,28 @@ impl Noised {
         })
     }
 
-    /// The model after a step along an opened sum of these authors.
+    /// The model that an opened sum of so many rows and authors gives: that after a step along it, or the one
+    /// that is solved from it.
     ///
     /// # Errors
-    /// The plan of the round is no step of gradient descent.
-    pub(crate) fn step(
+    /// The plan of the round is no step of gradient descent; the solved model is not finite.
+    pub(crate) fn model(
+        &self,
+        config: &SiloConfig,
+        base: &RoundBase,
+        sum: &[i64],
+        (rows, authors): (u64, usize),
+    ) -> Result<Params, String> {
+        let Some(once) = &self.once else {
+            return self.step(config, base, sum, rows);
+        };
+        let step = self.clip.step();
+        let noise = self.sigma() as f64 * (authors as f64).sqrt() * step;
+        once.model(&base.gate.layout, (sum, rows), step, noise)
+    }
+
+    /// The model after a step along an opened sum of so many rows.
+    fn step(
         &self,
         config: &SiloConfig,
         base: &RoundBase,
@@ -148,13 +190,18 @@ impl Noised {
 /// Whether a silo can take part in rounds with the agreed noise, if there is some.
 ///
 /// # Errors
-/// The noise cannot be drawn for models of this size, or rows have no gradients of their own.
+/// The noise cannot be drawn for models of this size, rows have no gradients of their own, or the model is none
+/// that is solved at once where that is agreed on.
 pub(crate) fn check_noise(config: &SiloConfig, base: &RoundBase) -> Result<(), String> {
     let masked = config.member.epoch.charter.privacy.masked();
-    if Noised::of(masked, base.gate.layout.len())?.is_some() {
-        config.learner.units().map_err(|error| error.to_string())?;
+    let Some(noised) = Noised::of(masked, base.gate.layout.len())? else {
+        return Ok(());
+    };
+    let units = config.learner.units().map_err(|error| error.to_string())?;
+    match &noised.once {
+        Some(_) => once::check(units, &base.gate.layout),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The rows that the authors of a sum declared.

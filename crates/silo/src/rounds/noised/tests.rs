@@ -127,7 +127,7 @@ fn an_opened_sum_is_divided_by_the_declared_rows_and_gives_one_step() {
     assert_eq!(rows, 200);
     // All rows of a mean gradient of −1.5, in steps of 1/128; half of it is taken.
     let sum = [-3 * 64 * 200];
-    let model = noised(&config).step(&config, &base(&config), &sum, rows);
+    let model = noised(&config).model(&config, &base(&config), &sum, (rows, 4));
     assert_eq!(model.unwrap().values(), [0.75]);
 }
 

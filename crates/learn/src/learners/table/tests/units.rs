@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use methods::learner::{UnitGradients, UnitRows};
+use methods::learner::{SquaresRow, UnitGradients, UnitRows};
 
 use super::*;
 
@@ -144,4 +144,52 @@ fn a_common_scale_and_masks_have_no_gradients_of_single_rows() {
 
 fn learner_units(learner: &dyn Learner) -> Option<MissingCapability> {
     learner.units().err()
+}
+
+/// The rows of all units, for least squares.
+fn squares(learner: &dyn Learner, unit: UnitRows) -> Vec<Vec<(Vec<f32>, f64)>> {
+    let mut all = Vec::new();
+    let units = learner.units().unwrap().least_squares().unwrap();
+    let with = &mut |rows: &[SquaresRow<'_>]| {
+        let owned = rows.iter().map(|(row, target)| (row.to_vec(), *target));
+        all.push(owned.collect());
+    };
+    units.unit_rows(unit, with).unwrap();
+    all
+}
+
+#[test]
+fn least_squares_has_the_rows_of_linear_models_with_classes_as_targets_of_two() {
+    let numbers = learner(
+        LearnerKind::Squared,
+        &table(60, 2, false),
+        Standardise::None,
+    );
+    let rows = squares(&numbers, UnitRows::One);
+    assert_eq!(rows.len(), numbers.train.len());
+    for (at, unit) in rows.iter().enumerate() {
+        let target = f64::from(numbers.train.target(at)[0]);
+        assert_eq!(*unit, [(numbers.train.features(at).to_vec(), target)]);
+    }
+    let mut visits = table(90, 4, true);
+    visits.groups = (0..90).map(|row| row % 18).collect();
+    let classes = learner(LearnerKind::Logistic, &visits, Standardise::None);
+    let persons = squares(&classes, UnitRows::Group);
+    assert!(persons.len() < classes.train.len());
+    let all: Vec<_> = persons.concat();
+    assert_eq!(all.len(), classes.train.len());
+    let of_two = |sign: f64| {
+        all.iter()
+            .filter(|(_, target)| *target == sign * 2.0)
+            .count()
+    };
+    let ones = (0..all.len()).filter(|at| classes.train.target(*at) == [1.0]);
+    assert_eq!((of_two(1.0), of_two(-1.0)), {
+        let ones = ones.count();
+        (ones, all.len() - ones)
+    });
+    for (kind, classes) in [(LearnerKind::Absolute, false), (LearnerKind::Mlp, true)] {
+        let other = learner(kind, &table(60, 2, classes), Standardise::None);
+        assert!(other.least_squares().is_none());
+    }
 }

@@ -12,9 +12,9 @@ use crate::nearest;
 use crate::strategy::options::{Built, MethodSetting};
 use crate::strategy::server::one_model::fedopt::SecondMoment;
 use crate::strategy::{
-    Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedCg, FedCollab, FedFa, FedOpt, FedProx,
-    FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Ifca, LAST_LAYER, LocalOptions, MaxFl, NORM_LAYERS,
-    PFedGraph, RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
+    Afl, Averaging, Cfl, CsRcflOptions, Ditto, Drfa, FedAvgOptions, FedCg, FedCollab, FedFa,
+    FedOpt, FedProx, FedRep, FedSr, Fesem, Flsc, Hcct, HcctE, Ifca, LAST_LAYER, LocalOptions,
+    MaxFl, NORM_LAYERS, PFedGraph, RobustLocal, Scaffold, StrategyError, Superquantile, Tfl,
 };
 
 macro_rules! methods {
@@ -100,12 +100,12 @@ impl Method {
 }
 
 methods! {
-    FedAvg(Averaging) {
+    FedAvg(FedAvgOptions) {
         name: "fedavg",
         about: "one model for all members, the mean of their models",
         paper: "McMahan et al. 2017, Communication-Efficient Learning of Deep Networks",
         takes_rule: true,
-        build: Averaging::build,
+        build: FedAvgOptions::build,
     }
     Local(LocalOptions) {
         name: "local",

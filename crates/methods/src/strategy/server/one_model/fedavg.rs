@@ -1,11 +1,15 @@
 //! FedAvg (McMahan et al. 2017): one model for all members, the mean of theirs.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::aggregation::Aggregation;
 use crate::learner::Training;
-use crate::strategy::options::MethodSetting;
+use crate::strategy::options::{MethodSetting, fraction};
 use crate::strategy::server::means::coalition_means;
+use crate::strategy::server::one_model::momentum::ServerMomentum;
+use crate::strategy::wrappers::strategy_wrapper::WrappedStrategy;
 use crate::strategy::{
     AssignAndAggregate, ModelEntry, SettleError, Sheet, State, Strategy, StrategyError,
 };
@@ -24,7 +28,47 @@ pub enum WeightRule {
     Equal,
 }
 
-/// Options of FedAvg, and of methods that average in the same way.
+/// Options of FedAvg.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FedAvgOptions {
+    /// Weight of a silo's model in the mean.
+    pub weight: WeightRule,
+    /// Momentum of the common model: the share of its last change that every change keeps. Default 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    pub momentum: f64,
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+impl FedAvgOptions {
+    /// Without momentum.
+    pub fn weighing(weight: WeightRule) -> Self {
+        Self {
+            weight,
+            momentum: 0.0,
+        }
+    }
+
+    pub(crate) fn build(&self, setting: MethodSetting) -> Result<Box<dyn Strategy>, StrategyError> {
+        let beta = self.momentum;
+        fraction("momentum", beta)?;
+        let plain = FedAvg::on(setting, self.weight);
+        if beta == 0.0 {
+            return Ok(Box::new(plain));
+        }
+        Ok(Box::new(WrappedStrategy {
+            name: "fedavg",
+            inner: Arc::new(plain),
+            by: ServerMomentum { beta },
+        }))
+    }
+}
+
+/// Options of methods that average as FedAvg does.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Averaging {

@@ -10,6 +10,7 @@ pub(crate) mod maxfl;
 pub(crate) mod maxfl_joins;
 pub(crate) mod members;
 pub(crate) mod minimax;
+pub(crate) mod momentum;
 pub(crate) mod self_weighted;
 pub(crate) mod superquantile;
 pub(crate) mod tfl;
