@@ -14,13 +14,17 @@ use protocol::{Epoch, Hash, MemberIndex, Roster, codec};
 
 mod blame;
 mod opened;
+mod plain;
 mod prepared;
+mod secrets;
 
 pub use blame::{NotVoid, VoidRound};
 pub use opened::OpenSum;
 pub(crate) use opened::open_sums;
+pub use plain::{NoiseDraws, NoisedShare, noised_outcome, noised_share, vector_bytes};
 pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound};
+pub(crate) use secrets::MaskSecrets;
 
 use super::RoundBase;
 use super::noised::{Noised, declared};
@@ -335,10 +339,30 @@ pub(crate) fn combine(
     let used: Vec<_> = used.cloned().collect();
     let result = seeds.and_then(|seeds| {
         let opened = OpenedSums::open(config, base, round, &seeds, &vector)?;
-        let settled = opened.settle(config, base, round);
+        let settled = opened.settle(config, base, &OpenedOf::round(round));
         Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
     });
     Combined { unproven, result }
+}
+
+/// Whose vectors are in the opened sums of a round.
+struct OpenedOf<'a> {
+    /// The authors, ascending.
+    authors: Vec<MemberIndex>,
+    /// Hashes of their vectors, in the same order.
+    vectors: Vec<Hash>,
+    sums: &'a [Sum],
+}
+
+impl<'a> OpenedOf<'a> {
+    fn round(round: &'a OpeningRound) -> Self {
+        let entries = &round.sheet.entries;
+        Self {
+            authors: entries.iter().map(|entry| entry.member).collect(),
+            vectors: entries.iter().map(|entry| entry.vector.hash).collect(),
+            sums: &round.list.sums,
+        }
+    }
 }
 
 /// The sums of a round, opened and added up.
@@ -423,11 +447,10 @@ impl OpenedSums {
     }
 
     /// The outcome that follows.
-    fn settle(self, config: &SiloConfig, base: &RoundBase, round: &OpeningRound) -> Settled {
-        let entries = &round.sheet.entries;
-        let names = || entries.iter().map(|entry| entry.vector.hash).collect();
-        let left_out = |by: MemberIndex| {
-            let mut sums = self.notes.iter().zip(&round.list.sums);
+    fn settle(self, config: &SiloConfig, base: &RoundBase, of: &OpenedOf<'_>) -> Settled {
+        let names = || of.vectors.clone();
+        let left_out = |by: &MemberIndex| {
+            let (by, mut sums) = (*by, self.notes.iter().zip(of.sums));
             sums.any(|(note, sum)| note.void.is_some() && sum.has(by))
         };
         let learned = self
@@ -440,15 +463,15 @@ impl OpenedSums {
         };
         let mut note = MaskedNote {
             epoch: config.member.epoch.id,
-            authors: entries.iter().map(|entry| entry.member).collect(),
-            left_out: entries.iter().map(|entry| left_out(entry.member)).collect(),
+            authors: of.authors.clone(),
+            left_out: of.authors.iter().map(left_out).collect(),
             void: base.void.clone(),
             sums: self.notes,
             nothing,
         };
         let masked = config.member.epoch.charter.privacy.masked();
         note.count(masked.map_or(0, Masked::most_sums));
-        let assignment = vec![0; entries.len()];
+        let assignment = vec![0; of.authors.len()];
         match state {
             Some(state) => Settled::masked(base.next(), names(), assignment, state, note),
             None => {
