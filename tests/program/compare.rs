@@ -238,7 +238,7 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
     assert!(said.contains("this takes at most 0.3 minutes"), "{said}");
     let advice = text.split("\nAdvice\n").nth(1).unwrap();
     let advice = advice.replace("\n    ", " ");
-    let start = "Do not join: with epsilon 0.0100 (0.0";
+    let start = "Do not join: with epsilon 0.010000 (0.0";
     assert!(advice.trim_start().starts_with(start), "{advice}");
     for part in [
         "if all others pool what they know), delta 1e-5",

@@ -49,14 +49,14 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) source: RowsOf,
+    pub(crate) source: AdviceSource,
     #[command(flatten)]
     pub(crate) output: CompareOutput,
 }
 
 /// Whose rows are looked at, where `--epsilon` is given.
 #[derive(Debug, Args)]
-pub(crate) struct RowsOf {
+pub(crate) struct AdviceSource {
     /// The node's configuration; if the ledger that it names is there, rows of files are refused with --epsilon
     #[arg(long, value_name = "FILE", default_value = "silo.toml")]
     pub(crate) config: PathBuf,
@@ -91,7 +91,7 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "E")]
     pub(crate) epsilon: Option<f64>,
     #[command(flatten)]
-    pub(crate) source: RowsOf,
+    pub(crate) source: AdviceSource,
     /// Time for the comparison, in minutes, after which it ends with what is there; more time means more seeds and settings
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     pub(crate) minutes: f64,

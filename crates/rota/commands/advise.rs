@@ -8,11 +8,11 @@ use std::time::Duration;
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::compare::{AdviceRows, Experiment, SEEDS, TIMES, advise, advise_noise, noise_choices};
-use node::institution::opened_ledger;
 use report::compare as report;
 
 use super::CommandError;
-use crate::cli::{Advise, RowsOf, data_folder};
+use super::own_rows::refuse_own_rows;
+use crate::cli::{Advise, data_folder};
 use crate::progress::{Counted, say};
 
 /// Compares within the budget, and prints the tables and the advice.
@@ -81,25 +81,4 @@ fn with_noise(
         report::write_noise_advice(&mut out, &advice)?;
     }
     Ok(out.flush()?)
-}
-
-/// Refuses rows of files where the ledger of their source is there: what is tried on them is not counted.
-///
-/// # Errors
-/// [`CommandError`]: they are refused, or the node's configuration cannot be read.
-pub(super) fn refuse_own_rows(experiment: &Experiment, of: &RowsOf) -> Result<(), CommandError> {
-    if of.public_rows || !experiment.reads_own_rows() {
-        return Ok(());
-    }
-    match opened_ledger(&of.config).map_err(super::NodeError::from)? {
-        None => Ok(()),
-        Some(ledger) => Err(CommandError::usage(format!(
-            "{} reads rows of files, and {} names the ledger {} of their source, which does not count what is \
-             tried on them: use simulated or public rows of the same number and width, such as \
-             `data = {{ synthetic = {{ target = \"logistic\", groups = 1 }} }}`, or say --public-rows",
-            experiment.file,
-            of.config.display(),
-            ledger.display(),
-        ))),
-    }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     let name = options.experiment.as_deref().unwrap_or_default();
     let experiment = Experiment::load(name, &options.choices())?;
     if !options.epsilon.is_empty() {
-        super::advise::refuse_own_rows(&experiment, &options.source)?;
+        super::own_rows::refuse_own_rows(&experiment, &options.source)?;
     }
     let folder = folder(&options.output, &experiment);
     if folder.is_some() {

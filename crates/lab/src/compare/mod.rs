@@ -51,7 +51,7 @@ pub use error::ExperimentError;
 pub use experiment::{Choices, Experiment, ExperimentEntry, schema};
 pub use file::{RunSettings, Tune, Variant};
 pub use noised::{
-    AdviceRows, Changed, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
+    AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
     noise_choices,
 };
 pub use result::ExperimentUnit;

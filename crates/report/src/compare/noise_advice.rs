@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use lab::compare::{Changed, NoiseAdvice, ReleaseAdvice, WhatChanges};
+use lab::compare::{NeededTimes, NoiseAdvice, ReleaseAdvice, WhatChanges};
 use lab::summary::Interval;
 
 use super::super::numbers;
@@ -83,27 +83,29 @@ fn interval(interval: &Interval) -> String {
 /// What would change advice not to join.
 fn what_changes(changes: &WhatChanges) -> String {
     let epsilon = match &changes.epsilon {
-        Changed::At { times, noise } => format!(
+        NeededTimes::At { times, noise } => format!(
             "On the same rows the advice would be to join with {times} times the epsilon{}.",
             noise
                 .as_ref()
                 .map_or_else(String::new, |noise| format!(": {}", noise.words))
         ),
-        Changed::NotUpTo(times) => {
+        NeededTimes::NotUpTo(times) => {
             format!("On the same rows it would stay the same up to {times} times the epsilon.")
         }
-        Changed::Unknown(why) => format!("What a larger epsilon would change is not known: {why}."),
+        NeededTimes::Unknown(why) => {
+            format!("What a larger epsilon would change is not known: {why}.")
+        }
     };
-    let more = |changed: &Changed, what: &str| match changed {
-        Changed::At { times, .. } => {
+    let more = |changed: &NeededTimes, what: &str| match changed {
+        NeededTimes::At { times, .. } => {
             format!(
                 "On rows drawn to resemble these it would be to join with {times} times the {what}."
             )
         }
-        Changed::NotUpTo(times) => format!(
+        NeededTimes::NotUpTo(times) => format!(
             "On rows drawn to resemble these it would stay the same up to {times} times the {what}."
         ),
-        Changed::Unknown(why) => format!("What more {what} would change is not known: {why}."),
+        NeededTimes::Unknown(why) => format!("What more {what} would change is not known: {why}."),
     };
     [
         epsilon,
@@ -141,12 +143,12 @@ mod tests {
     #[test]
     fn what_would_change_is_said_for_epsilon_silos_and_rows() {
         let said = what_changes(&WhatChanges {
-            epsilon: Changed::NotUpTo(10),
-            silos: Changed::At {
+            epsilon: NeededTimes::NotUpTo(10),
+            silos: NeededTimes::At {
                 times: 5,
                 noise: None,
             },
-            rows: Changed::Unknown("time was over".into()),
+            rows: NeededTimes::Unknown("time was over".into()),
         });
         for part in [
             "the same up to 10 times the epsilon",

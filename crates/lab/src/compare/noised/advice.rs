@@ -84,17 +84,17 @@ impl ReleaseAdvice {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatChanges {
     /// A larger ε, on the same rows.
-    pub epsilon: Changed,
+    pub epsilon: NeededTimes,
     /// More silos, on rows drawn to resemble these.
-    pub silos: Changed,
+    pub silos: NeededTimes,
     /// More rows at every silo, on rows drawn to resemble these.
-    pub rows: Changed,
+    pub rows: NeededTimes,
 }
 
 /// Whether more of something would change the advice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Changed {
+pub enum NeededTimes {
     /// From so many times today's on.
     At {
         /// Times today's.
@@ -178,7 +178,7 @@ pub fn advise_noise(
     let asked = all[..releases].to_vec();
     let joins = asked.iter().any(ReleaseAdvice::joins);
     let changes = (!joins && seeds > 1).then(|| {
-        let search = Search {
+        let search = MoreNeeded {
             experiment: &experiment,
             epsilon,
             rows,
@@ -215,34 +215,34 @@ fn noised<'a>(
 }
 
 /// The least of these larger ε at which one of so many releases is worth joining.
-fn larger_epsilon(all: &[ReleaseAdvice], releases: usize) -> Changed {
+fn larger_epsilon(all: &[ReleaseAdvice], releases: usize) -> NeededTimes {
     let each = all.chunks(releases.max(1)).zip(TIMES);
     let mut last = None;
     for (advice, times) in each {
         if let Some(found) = advice.iter().find(|one| one.joins()) {
             let noise = found.noise.clone();
-            return Changed::At { times, noise };
+            return NeededTimes::At { times, noise };
         }
         last = Some(times);
     }
     match last {
-        Some(times) => Changed::NotUpTo(times),
-        None => Changed::Unknown(format!("no epsilon above {MOST_EPSILON} can be agreed on")),
+        Some(times) => NeededTimes::NotUpTo(times),
+        None => NeededTimes::Unknown(format!("no epsilon above {MOST_EPSILON} can be agreed on")),
     }
 }
 
 /// The search for a number of silos or rows at which the advice would be to join.
-struct Search<'a> {
+struct MoreNeeded<'a> {
     experiment: &'a Experiment,
     epsilon: f64,
     rows: &'a AdviceRows<'a>,
     until: Instant,
 }
 
-impl Search<'_> {
+impl MoreNeeded<'_> {
     /// What more silos, and more rows, would change.
-    fn more(&self, progress: &mut dyn FnMut(&CompareProgress)) -> (Changed, Changed) {
-        let unknown = |why: String| (Changed::Unknown(why.clone()), Changed::Unknown(why));
+    fn more(&self, progress: &mut dyn FnMut(&CompareProgress)) -> (NeededTimes, NeededTimes) {
+        let unknown = |why: String| (NeededTimes::Unknown(why.clone()), NeededTimes::Unknown(why));
         let imitation = match self.imitation() {
             Ok(imitation) => Arc::new(imitation),
             Err(why) => return unknown(why),
@@ -260,20 +260,20 @@ impl Search<'_> {
         let (mut silos, mut rows) = (None, None);
         for times in TIMES {
             for (found, many) in [(&mut rows, (1, times)), (&mut silos, (times, 1))] {
-                if matches!(found, None | Some(Changed::NotUpTo(_))) {
+                if matches!(found, None | Some(NeededTimes::NotUpTo(_))) {
                     *found = Some(match self.joins(&imitation, many, progress) {
-                        Ok(true) => Changed::At { times, noise: None },
-                        Ok(false) => Changed::NotUpTo(times),
+                        Ok(true) => NeededTimes::At { times, noise: None },
+                        Ok(false) => NeededTimes::NotUpTo(times),
                         // What is known of fewer is worth saying.
                         Err(why) => match found.take() {
                             Some(known) => known,
-                            None => Changed::Unknown(why),
+                            None => NeededTimes::Unknown(why),
                         },
                     });
                 }
             }
         }
-        let none = || Changed::Unknown("nothing was measured".into());
+        let none = || NeededTimes::Unknown("nothing was measured".into());
         (silos.unwrap_or_else(none), rows.unwrap_or_else(none))
     }
 

@@ -9,14 +9,14 @@ mod imitation;
 mod release;
 
 pub use advice::{
-    AdviceRows, Changed, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
+    AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
     noise_choices,
 };
 
 use task::{Source, TaskConfig};
 use toml::{Table, Value};
 
-use self::release::{RELEASES, Release};
+use self::release::{RELEASES, ReleaseSettings};
 use super::error::ExperimentError;
 use super::experiment::{Experiment, ExperimentEntry, OWN};
 use super::file::RunSettings;
@@ -113,7 +113,7 @@ fn as_agreed(agreed: &Table, own: &ExperimentEntry, epsilon: f64) -> ExperimentE
     fixed(entry)
 }
 
-impl Release {
+impl ReleaseSettings {
     /// The federation with this release, at this ε.
     fn entry(&self, epsilon: f64) -> ExperimentEntry {
         let mut entry =

@@ -8,7 +8,7 @@ pub(super) const MODE: &str = "masked+noised";
 pub(super) const MODEL: &str = "logistic";
 
 /// What is released in rounds with noise, and with which settings.
-pub(super) struct Release {
+pub(super) struct ReleaseSettings {
     /// Its name, as in `release` of [privacy].
     pub(super) name: &'static str,
     rounds: i64,
@@ -18,14 +18,14 @@ pub(super) struct Release {
 
 /// Every kind of release. The settings are for features in agreed ranges, moved and divided so that they lie
 /// between −0.5 and 0.5; `just table-noised` measures what they lose against settings chosen on the same rows.
-pub(super) const RELEASES: &[Release] = &[Release {
+pub(super) const RELEASES: &[ReleaseSettings] = &[ReleaseSettings {
     name: "steps",
     rounds: 20,
     clip: 0.5,
     rate: 4.0,
 }];
 
-impl Release {
+impl ReleaseSettings {
     /// The strategy.
     pub(super) fn strategy(&self) -> Table {
         let optimiser = table([("name", "sgd".into()), ("rate", self.rate.into())]);
