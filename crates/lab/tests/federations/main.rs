@@ -18,3 +18,4 @@ mod skipped;
 mod slow_links;
 mod strategies;
 mod vocabulary;
+mod worth;
