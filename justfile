@@ -131,6 +131,12 @@ price-large SIZE="4 100_000_000 1":
     ROTA_LARGE="{{SIZE}}" cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
     ROTA_LARGE="{{SIZE}}" ROTA_PRIVACY=masked cargo test --release --test run -- figures::measure_a_round_of_a_large_model --ignored --nocapture
 
+# What federations with noise are worth on two public tables, as tables in Markdown: `just table-noised`, or
+# over five splits only: `just table-noised 5`.
+table-noised *SPLITS:
+    cargo build --workspace --example noised
+    target/debug/examples/noised {{SPLITS}}
+
 # Nanoseconds of a draw of noise and of a coordinate that is clipped and rounded.
 draws:
     cargo run --release -p privacy --example draws

@@ -45,6 +45,7 @@ mod weaknesses;
 mod weights;
 
 pub use amendments::{AmendmentFolder, AmendmentWord, FoundAmendments, KnownAmendment, Unused};
+pub use config::opened_ledger;
 pub(crate) use config::source_of;
 pub use config::{Configured, Data, Institution, SetupError, agreement_in, state_folder};
 pub use consent::CONSENT;

@@ -13,7 +13,7 @@ use tokio::time::sleep_until;
 use crate::cuts::split;
 use crate::environment::Environment;
 use crate::error::RunError;
-use crate::federation::Federation;
+use crate::federation::{Federation, life};
 use crate::moments::Moment;
 use crate::options::RoundDone;
 use crate::record::{Led, Mark, SiloStop};
@@ -258,9 +258,7 @@ impl<'a> Director<'a> {
         let actor = &mut self.actors[member.at()];
         config.journal_lost = std::mem::take(&mut actor.journal_lost);
         actor.starts += 1;
-        let start = [self.federation.seed, member.0.into(), actor.starts];
-        let start = start.map(u64::to_le_bytes);
-        config.member.seed = Hash::labelled("life", &[&start[0], &start[1], &start[2]]).0;
+        config.member.seed = life(self.federation.seed, member, actor.starts);
         let handle = spawn(config, surroundings);
         actor.handle = Some(handle.map_err(|error| RunError::Setup(error.to_string()))?);
         Ok(())

@@ -122,10 +122,12 @@ fn can_carry(
     options: &Options<'_>,
 ) -> Result<(), RunError> {
     if matches!(options.surrounding, Surrounding::Direct) {
-        let masked = federation.epoch.charter.privacy.masked().is_some();
+        // Masks are of messages; noise alone is not.
+        let masked = federation.epoch.charter.privacy.masked();
+        let masked = masked.is_some_and(|masked| masked.noise().is_none());
         let needs = [
             (faults.iter().any(Fault::needs_network), "a [[fault]]"),
-            (masked, "a masked round"),
+            (masked, "a masked round without noise"),
             (options.audit, "an audit"),
         ];
         if let Some((_, what)) = needs.into_iter().find(|(needed, _)| *needed) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agreement::{AgreedWork, PrivacyOf, PrivacyTable, StatusFor, silo_seed};
+use agreement::{AgreedWork, PrivacyOf, StatusFor, silo_seed};
 use learn::Study;
 use methods::Learner;
 use methods::Strategy;
@@ -13,7 +13,7 @@ use methods::strategy::{
 };
 use protocol::charter::{Charter, Epoch, Genesis, Privacy};
 use protocol::roster::{Silo, quorum};
-use protocol::{MemberIndex, SecretKey, member};
+use protocol::{Hash, MemberIndex, SecretKey, member};
 use silo::{SiloConfig, genesis_outcome};
 
 use crate::byzantine::{Behaviour, lying, worse_coalitions};
@@ -85,9 +85,8 @@ impl Federation {
             )));
         }
         // Noised sums are divided by the rows that the institutions declare.
-        let noised = scenario.privacy.as_ref();
-        let noised = noised.is_some_and(PrivacyTable::is_noised);
-        let silos = silos(study, &keys, numbers.rows_declared || noised);
+        let declared = numbers.rows_declared || scenario.is_noised();
+        let silos = silos(study, &keys, declared);
         let charter = charter(scenario, strategy, &*built, &**first, &silos)?;
         let epoch =
             Epoch::simulated(&Genesis { silos, charter }).map_err(|error| refused(&error))?;
@@ -154,6 +153,12 @@ impl Federation {
         let member = position.map(|at| MemberIndex(at as u16));
         member.map_err(|what| RunError::Setup(format!("a fault names an unknown {what}")))
     }
+}
+
+/// The random bytes that a member draws at its nth start, from 1.
+pub(crate) fn life(seed: u64, member: MemberIndex, start: u64) -> [u8; 32] {
+    let start = [seed, member.0.into(), start].map(u64::to_le_bytes);
+    Hash::labelled("life", &[&start[0], &start[1], &start[2]]).0
 }
 
 /// The silos that lie about what they learn, by position, and how each lies.

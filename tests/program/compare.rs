@@ -174,6 +174,146 @@ fn advice_ends_when_its_time_is_over_and_says_what_is_missing() {
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
+/// Four silos of one model.
+const ALIKE: &str = "name = 'alike'\nrounds = 8\nsilos = 4\n\
+                     [task.table]\nmodel = 'logistic'\n\
+                     data = { synthetic = { target = 'logistic', groups = 1, features = 2, rows = [30, 30] } }\n\
+                     [strategy]\nname = 'fedavg'\nweight = 'equal'\n\
+                     training = { epochs = 1, batch = 0, optimiser = { name = 'sgd', rate = 0.5 } }\n";
+
+#[test]
+fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
+    let here = folder("compare-noise");
+    fs::write(here.join("alike.toml"), ALIKE).unwrap();
+    let arguments = [
+        "compare",
+        "alike.toml",
+        "--epsilon",
+        "1,50",
+        "--seeds",
+        "2",
+        "--quiet",
+    ];
+    let (text, _) = good(&here, &arguments);
+    for part in [
+        "own-fit",
+        "without noise",
+        "steps, epsilon 1 ",
+        "vs own-fit (95 %)",
+        "epsilon_alone",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let kept = comparison(&here.join("rota-compare/alike"));
+    let rows = kept["variants"][0]["strategies"].as_array().unwrap();
+    let noised: Vec<_> = rows.iter().filter(|row| row["noise"].is_object()).collect();
+    assert_eq!(noised.len(), 2);
+    for row in noised {
+        let [epsilon, alone] = ["epsilon", "epsilon_alone"].map(|key| row["noise"][key].as_f64());
+        assert!(alone.unwrap() > epsilon.unwrap());
+    }
+    let csv = fs::read_to_string(here.join("rota-compare/alike/comparison.csv")).unwrap();
+    assert!(
+        csv.lines()
+            .next()
+            .unwrap()
+            .ends_with(",epsilon,epsilon_alone,delta")
+    );
+}
+
+#[test]
+fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
+    let here = folder("compare-worth");
+    fs::write(here.join("alike.toml"), ALIKE).unwrap();
+    // With so much noise there is nothing to learn.
+    let arguments = [
+        "advise",
+        "alike.toml",
+        "--epsilon",
+        "0.01",
+        "--minutes",
+        "0.3",
+    ];
+    let (text, said) = good(&here, &arguments);
+    assert!(said.contains("this takes at most 0.3 minutes"), "{said}");
+    let advice = text.split("\nAdvice\n").nth(1).unwrap();
+    let advice = advice.replace("\n    ", " ");
+    let start = "Do not join: with epsilon 0.010000 (0.0";
+    assert!(advice.trim_start().starts_with(start), "{advice}");
+    for part in [
+        "if all others pool what they know), delta 1e-5",
+        "the whole interval would have to be above 0",
+        "times the epsilon",
+        "silos",
+        "rows at every silo",
+        "This rests on ",
+    ] {
+        assert!(advice.contains(part), "{part}: {advice}");
+    }
+}
+
+#[test]
+fn rows_of_files_are_refused_where_their_source_has_a_ledger() {
+    let here = folder("compare-ledger");
+    for silo in 0..4 {
+        let rows = (0..40).map(|row| {
+            let (age, ill) = ((17 * row + silo) % 70, u8::from(row % 3 == 0));
+            format!("0.{age:02},{ill}\n")
+        });
+        let text = format!("age,ill\n{}", rows.collect::<String>());
+        fs::write(here.join(format!("{silo}.csv")), text).unwrap();
+    }
+    let files = (0..4).map(|silo| format!("{{ path = '{silo}.csv' }}"));
+    let files = files.collect::<Vec<_>>().join(", ");
+    let scenario = ALIKE
+        .replace("silos = 4\n", "")
+        .replace("[task.table]\n", "[task.table]\nstandardise = 'none'\n")
+        .replace(
+            "data = { synthetic = { target = 'logistic', groups = 1, features = 2, rows = [30, 30] } }",
+            &format!("data = {{ rows = {{ files = [{files}], columns = {{ target = 'ill', positive = '= 1' }} }} }}"),
+        );
+    fs::write(here.join("own.toml"), scenario).unwrap();
+    let silo = "federation = 'federation.toml'\nidentity = 'node.key'\nstate = 'state'\nlisten = []\n\
+                [policy]\nledger = 'patients.ledger'\n";
+    fs::write(here.join("silo.toml"), silo).unwrap();
+    let compare = [
+        "compare",
+        "own.toml",
+        "--epsilon",
+        "1",
+        "--seeds",
+        "1",
+        "--quiet",
+        "--json",
+    ];
+    let advise = [
+        "advise",
+        "own.toml",
+        "--epsilon",
+        "1",
+        "--minutes",
+        "0.05",
+        "--quiet",
+    ];
+    // The ledger is named, and not made yet.
+    good(&here, &compare);
+    good(&here, &["ledger", "new", "patients", "--unit", "row"]);
+    for refused_now in [&compare[..], &advise[..]] {
+        let (code, why) = refused(&here, refused_now);
+        assert_eq!(code, 2, "{why}");
+        assert!(
+            why.contains("own.toml reads rows of files") && why.contains("patients.ledger"),
+            "{why}"
+        );
+    }
+    good(&here, &[&compare[..], &["--public-rows"]].concat());
+    // Without noise nothing is promised that the looking could break.
+    good(
+        &here,
+        &["compare", "own.toml", "--seeds", "1", "--quiet", "--json"],
+    );
+}
+
 #[test]
 fn a_column_that_gives_the_target_away_is_named_before_the_tables() {
     let here = folder("compare-leak");

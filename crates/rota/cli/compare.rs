@@ -25,6 +25,10 @@ pub(crate) struct Compare {
     /// Number of seeds [default: the experiment's, or 5 for a scenario]
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<usize>,
+    /// Measure the federation with noise at these epsilon, separated by commas, beside each silo alone and
+    /// the federation without noise
+    #[arg(long, value_name = "E", value_delimiter = ',')]
+    pub(crate) epsilon: Vec<f64>,
     /// Run the experiment's reduced form, to try it out
     #[arg(long)]
     pub(crate) quick: bool,
@@ -45,7 +49,20 @@ pub(crate) struct Compare {
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) source: AdviceSource,
+    #[command(flatten)]
     pub(crate) output: CompareOutput,
+}
+
+/// Whose rows are looked at, where `--epsilon` is given.
+#[derive(Debug, Args)]
+pub(crate) struct AdviceSource {
+    /// The node's configuration; if the ledger that it names is there, rows of files are refused with --epsilon
+    #[arg(long, value_name = "FILE", default_value = "silo.toml")]
+    pub(crate) config: PathBuf,
+    /// The rows of all files are public, so that looking at them tells nothing of a ledger's source
+    #[arg(long)]
+    pub(crate) public_rows: bool,
 }
 
 /// Subcommands of `rota compare`.
@@ -70,6 +87,11 @@ pub(crate) struct MergeParts {
 pub(crate) struct Advise {
     /// A built-in scenario or a TOML file
     pub(crate) scenario: String,
+    /// Say whether a federation with noise of this epsilon is worth joining
+    #[arg(long, value_name = "E")]
+    pub(crate) epsilon: Option<f64>,
+    #[command(flatten)]
+    pub(crate) source: AdviceSource,
     /// Time for the comparison, in minutes, after which it ends with what is there; more time means more seeds and settings
     #[arg(long, value_name = "M", default_value_t = 5.0)]
     pub(crate) minutes: f64,
@@ -132,6 +154,7 @@ impl Compare {
             seeds: self.seeds,
             quick: self.quick,
             learner: self.learner.clone(),
+            epsilons: self.epsilon.clone(),
         }
     }
 }

@@ -16,7 +16,9 @@ use simulations::Overrides;
 
 pub(crate) use attack::{AbsenceOptions, AttackCommand, AttackHow, AttackOptions};
 pub(crate) use columns::Columns;
-pub(crate) use compare::{Advise, Compare, CompareCommand, CompareOutput, MergeParts};
+pub(crate) use compare::{
+    AdviceSource, Advise, Compare, CompareCommand, CompareOutput, MergeParts,
+};
 pub(crate) use data::{DataCommand, GetData, ListData, VerifyData};
 pub(crate) use federation::{FederationCommand, MakeDemo, NewFederation};
 pub(crate) use lab::{LabCommand, LabNetwork, LabRotation, WriteReport};

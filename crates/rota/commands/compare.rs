@@ -22,6 +22,9 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     }
     let name = options.experiment.as_deref().unwrap_or_default();
     let experiment = Experiment::load(name, &options.choices())?;
+    if !options.epsilon.is_empty() {
+        super::own_rows::refuse_own_rows(&experiment, &options.source)?;
+    }
     let folder = folder(&options.output, &experiment);
     if folder.is_some() {
         let again = if options.resume {
@@ -41,6 +44,7 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
             folder: folder.clone(),
             resume: options.resume,
             shard: options.shard.map(|part| part.0),
+            rows: None,
             progress: Box::new(|done| progress.step(done.done, done.runs, &line(done))),
         },
     );

@@ -8,6 +8,7 @@ pub(crate) mod demo;
 pub(crate) mod init;
 pub(crate) mod lab;
 pub(crate) mod new;
+mod own_rows;
 pub(crate) mod report;
 pub(crate) mod scenarios;
 pub(crate) mod schema;

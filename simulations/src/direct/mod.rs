@@ -5,6 +5,7 @@
 //! federation over a network, to the bit: entries have the ids that they would have there, which follow
 //! from the members' keys, and stand in their order. What a healthy network adds is time, and who leads.
 
+mod noised;
 mod round;
 mod sheet;
 
@@ -16,7 +17,7 @@ use methods::Params;
 use protocol::charter::Verification;
 use protocol::{Hash, MemberIndex, Time};
 use silo::outcome::genesis;
-use silo::rounds::{OwnState, Personal, RoundBase};
+use silo::rounds::{NoiseDraws, OwnState, Personal, RoundBase};
 use silo::{Notice, SiloConfig};
 
 use crate::contributions::Contributions;
@@ -43,6 +44,8 @@ struct Direct<'a> {
     blobs: u64,
     /// The blobs of the last rounds, which members would still have.
     kept: VecDeque<Vec<Hash>>,
+    /// The noise that every member draws, in a federation with noise.
+    noise: Vec<NoiseDraws>,
 }
 
 /// A silo between two rounds.
@@ -68,8 +71,14 @@ pub(crate) fn federate(
     let charter = &federation.epoch.charter;
     // At other levels it depends on the leads.
     let counted = charter.verification == Verification::Full;
+    let masked = charter.privacy.masked();
+    let noised = masked.is_some_and(|masked| masked.noise().is_some());
     for round in 1..=charter.rounds {
-        direct.round()?;
+        if noised {
+            direct.noised_round()?;
+        } else {
+            direct.round()?;
+        }
         (options.progress)(&RoundDone {
             round,
             rounds: charter.rounds,
@@ -122,6 +131,7 @@ impl<'a> Direct<'a> {
             kept_contributions: None,
             blobs: 0,
             kept: VecDeque::new(),
+            noise: noised::draws(federation.seed, federation.members.len()),
         })
     }
 

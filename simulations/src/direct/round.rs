@@ -81,7 +81,7 @@ impl Direct<'_> {
     }
 
     /// Fails if training failed at so many silos that a round cannot reach its minimum.
-    fn enough(&self, failed: usize, reason: String) -> Result<(), RunError> {
+    pub(super) fn enough(&self, failed: usize, reason: String) -> Result<(), RunError> {
         let members = self.silos.len();
         let minimum = usize::from(self.federation.epoch.charter.min_contributions);
         if members - failed >= minimum {
@@ -154,7 +154,7 @@ impl Direct<'_> {
         }
     }
 
-    /// All members adopt the outcome.
+    /// Keeps what is to be kept of the contributions; all members adopt the outcome.
     fn finish(
         &mut self,
         entries: Vec<ListedContribution>,
@@ -175,6 +175,19 @@ impl Direct<'_> {
             after[one.member] = Some((position, one.trained(round)));
         }
         let keeps = self.config.strategy.keeps_numbers(round) || signed.entries.is_empty();
+        self.adopted(authors, after, keeps, settled)
+    }
+
+    /// All members adopt the outcome of a round of these authors. `after` has for each silo the position of
+    /// its entry, and its training.
+    pub(super) fn adopted(
+        &mut self,
+        authors: Vec<MemberIndex>,
+        after: Vec<Option<(usize, LastTraining)>>,
+        keeps: bool,
+        settled: &Settled,
+    ) -> Result<(), RunError> {
+        let round = self.base.next();
         let settled = Arc::new(settled.clone());
         let jobs = self.silos.iter().zip(after).map(|(silo, after)| {
             let (config, before) = (silo.config.clone(), silo.own.clone());

@@ -128,12 +128,18 @@ impl Scenario {
     }
 
     /// Whether the scenario asks for something that only a federation over a network has: faults of
-    /// messages, links or times of its own.
+    /// messages, links or times of its own, or sums without noise. Noise needs no network.
     pub fn needs_network(&self) -> bool {
+        let masked = |table: &PrivacyTable| table.is_masked() && !table.is_noised();
         self.faults.iter().any(Fault::needs_network)
-            || self.privacy.as_ref().is_some_and(PrivacyTable::is_masked)
+            || self.privacy.as_ref().is_some_and(masked)
             || self.network != LinkConfig::default()
             || self.costs != Costs::default()
+    }
+
+    /// Whether silos add noise to what they send.
+    pub fn is_noised(&self) -> bool {
+        self.privacy.as_ref().is_some_and(PrivacyTable::is_noised)
     }
 
     /// Makes its paths relative to the folder of the file that it is written in.

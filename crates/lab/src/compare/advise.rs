@@ -131,7 +131,7 @@ pub fn advise(
 }
 
 /// Seeds, from the first on, for which every way of learning has a result.
-fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize {
+pub(super) fn complete(experiment: &Experiment, results: &[UnitResult]) -> usize {
     let ways = experiment.entries.len();
     let of = |seed: usize| results.iter().filter(|one| one.unit.seed == seed).count();
     (0..experiment.seeds)
@@ -169,7 +169,7 @@ impl Advice {
             pair.difference()
         };
         let candidates = experiment.entries.iter().filter(|entry| {
-            let reference = entry.is_pooled() || entry.is_constant() || entry.label == ALONE;
+            let reference = entry.is_reference() || entry.label == ALONE;
             !reference
         });
         let gains: Vec<(&str, Interval)> = candidates

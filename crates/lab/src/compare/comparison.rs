@@ -11,6 +11,7 @@ use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
 use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
+use crate::summary::NoiseBound;
 
 /// Fewest test rows of a subgroup in every seed: results of smaller subgroups are suppressed.
 pub const LEAST_ROWS: usize = 10;
@@ -241,6 +242,9 @@ pub struct ComparisonRow {
     pub together: Option<Vec<Vec<f64>>>,
     /// The graph of members that the strategy kept in the first seed: pairs of members.
     pub graph: Option<Vec<[u32; 2]>>,
+    /// What the noise of its rounds bounds; `None` without noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseBound>,
     /// The mean course over rounds.
     pub curve: Vec<CurvePoint>,
     /// Seeds that failed, with the reason.

@@ -20,6 +20,9 @@ use simulations::scenario::Scenario;
 
 /// Label and name of the reference that is trained on the rows of all members.
 pub(super) const POOLED: &str = "pooled";
+/// Label and name of the reference that is the best model which every silo makes alone, chosen by
+/// cross-validation on its own rows.
+pub(super) const OWN: &str = "own-fit";
 /// Label and name of the reference that gives every row the mean target of all members' rows.
 pub(super) const CONSTANT: &str = "constant";
 
@@ -66,6 +69,16 @@ impl ExperimentEntry {
         self.name() == CONSTANT
     }
 
+    /// Whether it is the best model that every silo makes alone.
+    pub(super) fn is_own(&self) -> bool {
+        self.name() == OWN
+    }
+
+    /// Whether nothing is learned by a strategy.
+    pub(super) fn is_reference(&self) -> bool {
+        self.is_constant() || self.is_pooled() || self.is_own()
+    }
+
     /// Whether one model is trained on the rows of all members.
     pub(super) fn is_pooled(&self) -> bool {
         self.name() == POOLED
@@ -95,7 +108,7 @@ pub struct Experiment {
     pub served: bool,
     /// Whether the experiment was reduced by `--quick`.
     pub quick: bool,
-    scenario: Table,
+    pub(super) scenario: Table,
     training: Option<Table>,
     /// Folder that paths of the scenario are relative to.
     folder: PathBuf,
@@ -104,7 +117,7 @@ pub struct Experiment {
 }
 
 /// What an experiment was read from, by which it can be read again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ExperimentOrigin {
     file: String,
     text: String,
@@ -125,7 +138,7 @@ impl ExperimentOrigin {
 }
 
 /// Changes from the command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
     /// Names or labels of strategies; empty: all of the experiment.
     pub strategies: Vec<String>,
@@ -136,6 +149,9 @@ pub struct Choices {
     /// The program that trains the models of all silos, instead of the scenario's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learner: Option<LearnerConfig>,
+    /// The ε at which the federation with noise is measured beside each silo alone; empty: without noise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epsilons: Vec<f64>,
 }
 
 impl Experiment {
@@ -233,7 +249,9 @@ impl Experiment {
         for entry in raw.strategy {
             experiment.add(entry)?;
         }
-        if of_scenario {
+        if !choices.epsilons.is_empty() {
+            experiment.add_noise(&choices.epsilons, of_scenario)?;
+        } else if of_scenario {
             experiment.references()?;
         }
         experiment.choose(&choices.strategies)?;
@@ -241,7 +259,7 @@ impl Experiment {
         Ok(experiment)
     }
 
-    fn fault(&self, what: impl Into<String>) -> ExperimentError {
+    pub(super) fn fault(&self, what: impl Into<String>) -> ExperimentError {
         ExperimentError::Experiment {
             file: self.file.clone(),
             what: what.into(),
@@ -390,7 +408,7 @@ impl Experiment {
 
     /// The settings that are tried for a way of learning, at least one.
     pub fn points(&self, entry: &ExperimentEntry) -> Vec<RunSettings> {
-        if entry.is_constant() || entry.fixed {
+        if entry.is_constant() || entry.is_own() || entry.fixed {
             return vec![RunSettings::new()];
         }
         let mut grid = self.tune.grid.clone();
@@ -410,7 +428,7 @@ impl Experiment {
         seed: usize,
     ) -> Result<Scenario, ExperimentError> {
         let mut strategy = entry.strategy.clone();
-        if entry.is_constant() || entry.is_pooled() {
+        if entry.is_reference() {
             strategy = Table::new();
             strategy.insert("name".into(), "fedavg".into());
             let training = entry.strategy.get("training");
@@ -461,8 +479,7 @@ impl Experiment {
 
     /// Whether the models that silos would serve under a strategy are measured.
     pub(super) fn serves(&self, entry: &ExperimentEntry) -> bool {
-        let federated = !entry.is_constant() && !entry.is_pooled();
-        federated && entry.served.unwrap_or(self.served)
+        !entry.is_reference() && entry.served.unwrap_or(self.served)
     }
 
     /// The scenario by which silos train alone before they choose what they serve, on the rows of

@@ -27,6 +27,7 @@ mod file;
 mod grid;
 mod grouping;
 mod kept;
+mod noised;
 mod result;
 mod rows;
 mod run;
@@ -49,8 +50,12 @@ pub use differences::MeanDifference;
 pub use error::ExperimentError;
 pub use experiment::{Choices, Experiment, ExperimentEntry, schema};
 pub use file::{RunSettings, Tune, Variant};
+pub use noised::{
+    AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
+    noise_choices,
+};
 pub use result::ExperimentUnit;
-pub use run::{CompareOptions, CompareProgress, OnProgress, Shard, compare, merge};
+pub use run::{CompareOptions, CompareProgress, MakeRows, OnProgress, Shard, compare, merge};
 pub use spread::Spread;
 
 pub use crate::statistic::BY_CHANCE;

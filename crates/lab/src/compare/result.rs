@@ -12,6 +12,7 @@ use task::metrics::MetricName;
 use super::alone::OwnModels;
 use super::rows::StoredRows;
 use super::trial::{MeasuredModel, MetricValues, TrainedFederation};
+use crate::summary::NoiseBound;
 
 /// A run of an experiment, by what tells it apart from the others.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -161,6 +162,9 @@ pub(super) struct UnitResult {
     pub(super) memory: MetricValues,
     /// The graph of members that it kept: pairs of members.
     pub(super) graph: Option<Vec<[u32; 2]>>,
+    /// What the noise of its rounds bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) noise: Option<NoiseBound>,
     /// Why there is no result, or why it is not to be used.
     pub(super) failed: Option<String>,
 }
@@ -184,6 +188,7 @@ impl UnitResult {
             notes: Vec::new(),
             memory: MetricValues::new(),
             graph: None,
+            noise: None,
             failed: None,
         }
     }
@@ -210,6 +215,7 @@ impl UnitResult {
         self.seconds.1 = trial.seconds;
         self.trainings.1 = trainings(trial);
         self.parameters = trial.parameters();
+        self.noise = trial.noise();
         let rounds = trial.rounds();
         let Some(&last) = rounds.last() else {
             self.failed = Some(
@@ -242,7 +248,9 @@ impl UnitResult {
         let unusable = trial.unusable(&chosen[..trial.members()]);
         self.add_silos(trial, (&chosen, &honest), all.get(&self.best_round));
         let members = honest.iter().filter(|honest| **honest).count();
-        if let Some((place, reason)) = unusable.first().filter(|_| 2 * unusable.len() >= members) {
+        // What noise makes of a model is what is asked for, however bad it is.
+        let counts = self.noise.is_none() && 2 * unusable.len() >= members;
+        if let Some((place, reason)) = unusable.first().filter(|_| counts) {
             self.failed = Some(format!(
                 "the models of {} of {members} silos are of no use after round {}: at {}, {reason}",
                 unusable.len(),

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use learn::Study;
-use task::data::DataError;
+use learn::{Study, study_of};
+use task::TaskConfig;
+use task::data::{DataError, DataSet};
 
 use super::alone::AllAlone;
 use super::comparison::Comparison;
@@ -46,6 +47,9 @@ pub struct CompareProgress {
 /// Called after every run.
 pub type OnProgress<'a> = dyn FnMut(&CompareProgress) + 'a;
 
+/// Gives the rows of all silos for the seed of a scenario.
+pub type MakeRows = dyn Fn(u64) -> Result<DataSet, DataError> + Send + Sync;
+
 /// Options of a comparison.
 pub struct CompareOptions<'a> {
     /// The folder of data sets that are files.
@@ -58,6 +62,8 @@ pub struct CompareOptions<'a> {
     pub resume: bool,
     /// The part that is run.
     pub shard: Option<Shard>,
+    /// Rows in place of those of the scenario's task.
+    pub rows: Option<Arc<MakeRows>>,
     /// Called after every run.
     pub progress: Box<OnProgress<'a>>,
 }
@@ -71,6 +77,7 @@ impl Default for CompareOptions<'_> {
             folder: None,
             resume: false,
             shard: None,
+            rows: None,
             progress: Box::new(|_| ()),
         }
     }
@@ -80,6 +87,7 @@ impl Default for CompareOptions<'_> {
 struct SharedByRuns {
     experiment: Experiment,
     data: Option<PathBuf>,
+    rows: Option<Arc<MakeRows>>,
     /// Runs that differ in the strategy only have the same rows.
     studies: RecentValues<Study>,
     /// The models that silos make alone, which are also the same for runs that differ in the strategy only.
@@ -92,7 +100,12 @@ impl SharedByRuns {
         let task = serde_json::to_string(&scenario.task).unwrap_or_default();
         let key = format!("{task} {:?} {}", scenario.silos, scenario.seed);
         let folder = self.data.as_deref();
-        let study = || scenario.study(folder);
+        let study = || match (&self.rows, &scenario.task) {
+            (Some(rows), TaskConfig::Table(task)) => {
+                study_of(task, rows(scenario.seed)?, scenario.seed)
+            }
+            _ => scenario.study(folder),
+        };
         self.studies.get(&key, study)
     }
 
@@ -244,6 +257,7 @@ pub(super) fn run_units(
     let shared = Arc::new(SharedByRuns {
         experiment: experiment.clone(),
         data: options.data.clone(),
+        rows: options.rows.clone(),
         studies: RecentValues::new(2 * threads),
         alone: RecentValues::new(2 * threads),
         store,

@@ -9,7 +9,7 @@ use super::comparison::{
     Against, ChosenSettings, ComparisonRow, CostToReach, CurvePoint, ServedSummary, TriedSettings,
     VariantTable,
 };
-use super::experiment::{ExperimentEntry, POOLED};
+use super::experiment::{ExperimentEntry, OWN, POOLED};
 use super::grouping::{stability, together};
 use super::result::{SiloModel, TriedPoint, UnitResult};
 use super::scope::{ReferenceResults, metric_results};
@@ -20,7 +20,7 @@ fn is_reference(entry: &ExperimentEntry) -> bool {
     let plain =
         !entry.strategy.contains_key("personal") && !entry.strategy.contains_key("aggregation");
     match entry.name() {
-        "local" | POOLED => true,
+        "local" | POOLED | OWN => true,
         "fedavg" => plain && entry.set.is_empty(),
         _ => false,
     }
@@ -134,6 +134,7 @@ impl ComparisonRow {
             memory: memory.collect(),
             together: together(&good),
             graph: good.first().and_then(|one| one.graph.clone()),
+            noise: good.first().and_then(|one| one.noise.clone()),
             curve: curve(&good),
             failed: results
                 .iter()

@@ -18,7 +18,7 @@ use protocol::MemberIndex;
 use super::rows::StoredRows;
 use crate::participation::{ParticipatingSilos, participation};
 use crate::summary::{
-    AdoptedModel, Constant, HeldOutResults, OwnModel, TrainingTargets, adopted_models,
+    AdoptedModel, Constant, HeldOutResults, NoiseBound, OwnModel, TrainingTargets, adopted_models,
     constant_measured, constants, given_model, mean_target, measured, why_unusable,
 };
 use simulations::Federation;
@@ -75,6 +75,8 @@ enum TrialModels {
     /// No models: every row is given the mean target of the members' training rows. The model is the one
     /// of another training that holds the scale.
     Constant(Vec<f64>, Params),
+    /// The model that every silo, members first, has made alone; `None` where it cannot.
+    Own(Vec<Option<OwnModel>>),
 }
 
 struct Federated {
@@ -135,6 +137,33 @@ impl TrainedFederation {
         })
     }
 
+    /// The models that every silo, members first, has made alone since `began`.
+    ///
+    /// # Errors
+    /// [`RunError`]: no silo takes part.
+    pub(super) fn own(
+        scenario: &Scenario,
+        study: &Arc<Study>,
+        models: Vec<Option<OwnModel>>,
+        began: Instant,
+    ) -> Result<Self, RunError> {
+        Ok(Self {
+            scenario: scenario.clone(),
+            study: study.clone(),
+            participation: participation(scenario, study)?,
+            models: TrialModels::Own(models),
+            seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// What the noise of all rounds bounds; `None` without noise.
+    pub(super) fn noise(&self) -> Option<NoiseBound> {
+        let TrialModels::Federated(federated) = &self.models else {
+            return None;
+        };
+        NoiseBound::of(&federated.federation.epoch.charter)
+    }
+
     /// The members, then the silos outside.
     fn silos(&self) -> impl Iterator<Item = &StudySilo> {
         let (members, others) = (&self.participation.members, &self.participation.others);
@@ -189,7 +218,7 @@ impl TrainedFederation {
                 rounds
             }
             TrialModels::Pooled(models) => (first..first + models.len() as u64).collect(),
-            TrialModels::Constant(..) => vec![first],
+            TrialModels::Constant(..) | TrialModels::Own(_) => vec![first],
         }
     }
 
@@ -207,7 +236,7 @@ impl TrainedFederation {
         let learner: &dyn Learner = match &self.models {
             TrialModels::Federated(federated) => &*federated.federation.members[0].learner,
             TrialModels::Constant(..) => return 0,
-            TrialModels::Pooled(_) => &*self.study.silos[0].learner,
+            TrialModels::Pooled(_) | TrialModels::Own(_) => &*self.study.silos[0].learner,
         };
         learner.layout().trained().len() as u64
     }
@@ -267,6 +296,7 @@ impl TrainedFederation {
                 return of_plain(models.get(nth as usize)?);
             }
             TrialModels::Constant(_, model) => return of_plain(model),
+            TrialModels::Own(models) => return Some((plain, models.get(place)?.clone()?)),
         };
         if place < self.members() {
             let adopted = federated.adopted_by(place, round)?;

@@ -52,7 +52,7 @@ impl Runs<'_> {
         };
         let trial = match trial {
             Some(trial) => trial,
-            None => match self.train(&scenario, entry)? {
+            None => match self.train(&scenario, (variant, entry, unit))? {
                 Ok(trial) => trial,
                 Err(why) => {
                     result.failed = Some(why);
@@ -76,9 +76,19 @@ impl Runs<'_> {
     fn train(
         &self,
         scenario: &Scenario,
-        entry: &ExperimentEntry,
+        (variant, entry, unit): (&Variant, &ExperimentEntry, &ExperimentUnit),
     ) -> Result<Result<TrainedFederation, String>, RunError> {
         let study = (self.study)(scenario)?;
+        if entry.is_own() {
+            let began = Instant::now();
+            let alone = self.experiment.alone(variant, entry, scenario, unit.seed);
+            let all = (self.alone)(&alone)?.all();
+            let models = all
+                .iter()
+                .map(|own| Some((**own).as_ref()?.local.model.clone()));
+            let trial = TrainedFederation::own(scenario, &study, models.collect(), began);
+            return trial.map(Ok);
+        }
         let way = match (entry.is_constant(), entry.is_pooled()) {
             (true, _) => LearningWay::Constant,
             (_, true) => LearningWay::Pooled,
@@ -112,10 +122,12 @@ impl Runs<'_> {
                 }
                 Ok(scenario)
             };
-        // Without validation rows there is nothing to choose by: the first settings, the last round.
-        if entry.is_constant() || tune.validation == 0.0 {
+        let first = scenario(&points[0], None)?;
+        // Without validation rows there is nothing to choose by: the first settings, the last round. Nor is
+        // anything chosen by rows that noise protects.
+        if entry.is_constant() || entry.is_own() || first.is_noised() || tune.validation == 0.0 {
             result.point = json(&points[0]);
-            return Ok(Some((scenario(&points[0], None)?, None, None)));
+            return Ok(Some((first, None, None)));
         }
         if !tune.every_seed && unit.seed > 0 {
             let Some((point, round)) = self.chosen_first(&points, unit, result)? else {
@@ -127,7 +139,8 @@ impl Runs<'_> {
         let mut best: Option<(Best, usize, TrainedFederation)> = None;
         for (at, point) in points.iter().enumerate() {
             let held_out = scenario(point, Some(tune.validation))?;
-            if let Some((found, trial)) = self.attempt(&held_out, entry, point, result)? {
+            let of = (variant, entry, unit);
+            if let Some((found, trial)) = self.attempt(&held_out, of, point, result)? {
                 let ahead = |(before, ..): &(Best, usize, TrainedFederation)| {
                     better(tune.by, found.value, before.value)
                 };
@@ -182,7 +195,7 @@ impl Runs<'_> {
     fn attempt(
         &self,
         held_out: &Scenario,
-        entry: &ExperimentEntry,
+        of: (&Variant, &ExperimentEntry, &ExperimentUnit),
         point: &RunSettings,
         result: &mut UnitResult,
     ) -> Result<Option<(Best, TrainedFederation)>, RunError> {
@@ -195,7 +208,7 @@ impl Runs<'_> {
             failed: None,
         };
         let mut best = None;
-        match self.train(held_out, entry)? {
+        match self.train(held_out, of)? {
             Ok(trial) => {
                 result.seconds.0 += trial.seconds;
                 result.trainings.0 += trainings(&trial);

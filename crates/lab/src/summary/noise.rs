@@ -2,11 +2,11 @@
 
 use agreement::bound;
 use protocol::Charter;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// With or without one unit, all opened sums are as likely up to a factor e^ε, but for a probability of
 /// about δ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NoiseBound {
     /// ε, as long as at most the agreed number of members pool what they know; none if there is no bound.
     pub epsilon: Option<f64>,
@@ -20,7 +20,7 @@ pub struct NoiseBound {
 
 impl NoiseBound {
     /// That of all agreed rounds; `None` without noise.
-    pub(super) fn of(charter: &Charter) -> Option<Self> {
+    pub(crate) fn of(charter: &Charter) -> Option<Self> {
         let bound = bound(charter)?;
         let finite = |number: f64| Some(number).filter(|number| number.is_finite());
         Some(Self {

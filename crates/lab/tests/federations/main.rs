@@ -19,3 +19,4 @@ mod skipped;
 mod slow_links;
 mod strategies;
 mod vocabulary;
+mod worth;

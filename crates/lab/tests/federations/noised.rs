@@ -12,7 +12,7 @@ use methods::strategy::STRATEGIES;
 use protocol::MemberIndex;
 use silo::Notice;
 use simulations::pool::Threads;
-use simulations::{Federation, Options, RunRecord, Scenario, federate};
+use simulations::{Federation, Options, RunRecord, Scenario, Surrounding, federate};
 
 /// The strategies that take steps.
 const STEPS: [&str; 4] = ["fedavg", "fedadam", "fedyogi", "fedadagrad"];
@@ -68,10 +68,17 @@ pub(super) fn parsed(text: &str) -> Scenario {
 
 /// Runs a federation in virtual time.
 pub(super) fn run(scenario: &Scenario, study: &Study) -> RunRecord {
+    run_in(Surrounding::Virtual, scenario, study)
+}
+
+fn run_in(surrounding: Surrounding<'_>, scenario: &Scenario, study: &Study) -> RunRecord {
     let faults = &scenario.faults;
     let federation = Federation::new(scenario, study, &scenario.strategy, faults)
         .unwrap_or_else(|error| panic!("{}: {error}", scenario.strategy.name()));
-    let mut options = Options::default();
+    let mut options = Options {
+        surrounding,
+        ..Options::default()
+    };
     federate(
         scenario,
         &federation,
@@ -264,4 +271,68 @@ fn every_other_strategy_is_refused_before_the_first_round_with_what_to_choose() 
             info.name
         );
     }
+}
+
+/// Masks cancel in the sum, so nothing is different where there are none.
+#[test]
+fn without_messages_noised_rounds_learn_the_same_to_the_bit() {
+    for (task, strategy, more) in [
+        (TestTask::Logistic, "fedavg", ""),
+        (TestTask::Linear, "fedadam", ""),
+        (
+            TestTask::Mlp,
+            "fedadagrad",
+            "tau = 100.0\nrate = 200.0\nbeta1 = 0.9",
+        ),
+    ] {
+        let scenario = parsed(&text(task, strategy, LOUD, more));
+        assert!(!scenario.needs_network());
+        let study = scenario.study(None).unwrap();
+        let mesh = run(&scenario, &study);
+        let direct = run_in(Surrounding::Direct, &scenario, &study);
+        assert_eq!(direct.mesh.name, "direct");
+        assert_eq!(models(&direct), models(&mesh), "{strategy}");
+        let losses = |record: &RunRecord| -> BTreeMap<_, _> {
+            let notices = record.notices.iter();
+            let trained = notices.filter_map(|(_, by, notice)| match notice {
+                Notice::Trained {
+                    round,
+                    loss,
+                    samples,
+                    ..
+                } => Some(((*by, *round), (loss.to_bits(), *samples))),
+                _ => None,
+            });
+            trained.collect()
+        };
+        assert_eq!(losses(&direct), losses(&mesh), "{strategy}");
+        let authors = |record: &RunRecord| -> Vec<_> {
+            let rounds = record.rounds.iter();
+            rounds.map(|round| round.authors.clone()).collect()
+        };
+        assert_eq!(authors(&direct), authors(&mesh), "{strategy}");
+        // Vectors and transcripts of all five at the four others; the lists come on top of them.
+        let (counted, sent) = (direct.blobs.unwrap(), mesh.blobs.unwrap());
+        assert!(counted <= sent, "{strategy}: {counted} of {sent}");
+        assert!(counted * 10 > sent * 3, "{strategy}: {counted} of {sent}");
+    }
+}
+
+#[test]
+fn masked_rounds_without_noise_are_refused_without_messages() {
+    let masked = "[privacy]\nmode = \"masked\"\n";
+    let scenario = parsed(&text(TestTask::Linear, "fedavg", masked, ""));
+    assert!(scenario.needs_network());
+    let study = scenario.study(None).unwrap();
+    let federation = Federation::of(&scenario, &study).unwrap();
+    let mut options = Options {
+        surrounding: Surrounding::Direct,
+        ..Options::default()
+    };
+    let refused = federate(&scenario, &federation, &[], &mut options, &Threads::new(1));
+    let why = refused.err().unwrap().to_string();
+    assert!(
+        why.contains("a masked round without noise needs messages"),
+        "{why}"
+    );
 }

@@ -8,7 +8,7 @@ use lab::compare::{
 
 use super::super::download;
 
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 34] = [
     "variant",
     "strategy",
     "model",
@@ -40,6 +40,9 @@ const COLUMNS: [&str; 31] = [
     "all_rounds",
     "all_bytes",
     "all_parameters",
+    "epsilon",
+    "epsilon_alone",
+    "delta",
 ];
 
 /// The CSV.
@@ -76,7 +79,7 @@ pub fn csv(comparison: &Comparison) -> String {
 
 /// The lines of one model. Differences are of the first metric.
 fn add(
-    lines: &mut Vec<[String; 31]>,
+    lines: &mut Vec<[String; 34]>,
     variant: &str,
     row: &ComparisonRow,
     model: &str,
@@ -97,6 +100,7 @@ fn add(
                 });
                 cells.extend(compared(against, difference));
                 cells.extend(reaches(row));
+                cells.extend(bounds(row));
                 cells
                     .try_into()
                     .unwrap_or_else(|_| std::array::from_fn(|_| String::new()))
@@ -185,4 +189,14 @@ fn reaches(row: &ComparisonRow) -> Vec<String> {
         .into_iter()
         .flat_map(of)
         .collect()
+}
+
+/// What noise bounds, as it is measured; empty without noise.
+fn bounds(row: &ComparisonRow) -> [String; 3] {
+    let noise = row.noise.as_ref();
+    [
+        download::number(noise.and_then(|noise| noise.epsilon)),
+        download::number(noise.and_then(|noise| noise.epsilon_alone)),
+        download::number(noise.map(|noise| noise.delta)),
+    ]
 }

@@ -6,6 +6,8 @@ mod costs;
 mod csv;
 mod curves;
 mod graph;
+mod noise;
+mod noise_advice;
 mod page;
 mod served;
 mod subgroups;
@@ -14,5 +16,6 @@ mod text;
 
 pub use advice::write_advice;
 pub use csv::csv;
+pub use noise_advice::write_noise_advice;
 pub use page::page;
 pub use text::write;

@@ -8,7 +8,7 @@ use super::super::numbers;
 use super::cells::{
     TextTable, counts, decimals, difference, interval_words, scope, value, with_deviation,
 };
-use super::{costs, served, subgroups};
+use super::{costs, noise, served, subgroups};
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
@@ -32,6 +32,7 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
         tables.extend(subgroups::table(metric, variant, outside));
         tables.extend(served::table(metric, variant, outside));
     }
+    tables.extend(noise::table(variant));
     tables.push(costs::communication(comparison, variant));
     tables.push(costs::work(variant));
     tables
@@ -66,7 +67,8 @@ fn results(metric: MetricName, variant: &VariantTable, outside: bool) -> TextTab
     let mut columns: Vec<String> = ["", "silos", "rows", "worst", "best round"]
         .map(str::to_owned)
         .to_vec();
-    let local = rows.iter().find(|row| row.strategy == "local");
+    let named = |name: &str| rows.iter().find(|row| row.strategy == name);
+    let local = named("own-fit").or_else(|| named("local"));
     if let Some(local) = local {
         columns.push(format!("vs {} (95 %)", local.label));
         columns.push("+/=/−".to_owned());

@@ -19,14 +19,15 @@ pub use contribute::{Contributed, contribute};
 pub use score::score;
 
 pub use masked::{
-    NotVoid, OpenSum, VoidRound, disclosed_secret, read_unmaskings, wrong_transcript,
+    NoiseDraws, NoisedShare, NotVoid, OpenSum, VoidRound, disclosed_secret, noised_outcome,
+    noised_share, read_unmaskings, vector_bytes, wrong_transcript,
 };
 
 pub(crate) use base::{outcome_gate, with_model};
 pub(crate) use masked::{
-    Combined, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound, check_keys,
-    check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready, shape,
-    transcript_bytes,
+    Combined, MaskSecrets, MaskedVectorBytes, OpeningRound, PreparedInput, PreparedRound,
+    check_keys, check_start, check_transcripts, combine, mask, open_sums, public, read_list, ready,
+    shape, transcript_bytes,
 };
 pub(crate) use noised::{Noised, NoisedVector, check_noise};
 

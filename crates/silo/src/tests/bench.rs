@@ -17,9 +17,10 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::actors::messages::{Fetch, Fetched, WorkRequest, WorkResult};
-use crate::actors::worker::{CurrentRound, MaskSecrets, WaitingWork, WorkerActor};
+use crate::actors::worker::{CurrentRound, WaitingWork, WorkerActor};
 use crate::clock::Clock;
 use crate::restore::restore;
+use crate::rounds::MaskSecrets;
 use crate::run_state::RunState;
 use crate::site::SiteRules;
 use crate::testing::*;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use actix::{Context, Recipient};
 use bytes::Bytes;
 use privacy::masks::Secret;
-use privacy::noise::Seed;
 use protocol::message::{Blob, ListDocument, MaskedEntry, MaskedSheet, MaskedVector, PublicKeys};
 use protocol::work::{Answer, FinalMasked, MaskedList, WorkError};
 use protocol::{Hash, MemberIndex, codec};
@@ -25,30 +24,6 @@ use crate::rounds::{
 };
 use crate::site::LedgerLine;
 use crate::surroundings::WorkSize;
-
-/// Fresh random bytes for the secrets of masked rounds. Whoever sees the state later cannot compute
-/// earlier ones.
-pub(crate) struct MaskSecrets([u8; 32]);
-
-impl MaskSecrets {
-    /// Begins with bytes that were drawn at this start.
-    pub(crate) fn new(seed: &[u8; 32]) -> Self {
-        Self(Hash::labelled("mask secrets", &[seed]).0)
-    }
-
-    pub(super) fn draw(&mut self) -> Secret {
-        let drawn = Hash::labelled("mask secret", &[&self.0]);
-        self.0 = Hash::labelled("mask secrets", &[&self.0]).0;
-        Secret::new(drawn.0)
-    }
-
-    /// Fresh random bytes that the noise of one vector follows from.
-    pub(super) fn draw_noise(&mut self) -> Seed {
-        let drawn = Hash::labelled("noise seed", &[&self.0]);
-        self.0 = Hash::labelled("mask secrets", &[&self.0]).0;
-        Seed::new(drawn.0)
-    }
-}
 
 impl WorkerActor {
     /// Trains, draws a secret, and keeps both. Done once for a round.

@@ -28,8 +28,6 @@ use protocol::{Hash, MemberIndex};
 use sheet::SheetModels;
 use wants::Wants;
 
-pub(crate) use masked::MaskSecrets;
-
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
 use crate::activity::Activities;
 use crate::checks::{Checks, Shared};
@@ -38,7 +36,7 @@ use crate::config::SiloConfig;
 use crate::error::StoreError;
 use crate::notice::Notice;
 use crate::outcome::Settled;
-use crate::rounds::{LastTraining, OpeningRound, OwnState, PreparedRound, RoundBase};
+use crate::rounds::{LastTraining, MaskSecrets, OpeningRound, OwnState, PreparedRound, RoundBase};
 use crate::run_state::RunState;
 use crate::site::SiteRules;
 use crate::surroundings::{Blobs, Pool, WorkSize, run};

@@ -4,10 +4,10 @@
 use bytes::Bytes;
 use methods::{Params, Sheet};
 use privacy::masks::{BLOCK, Fixed, Seeds, Shape, SumAuthors, Void, Width, Word};
-use protocol::MemberIndex;
 use protocol::message::MaskedEntry;
 use protocol::privacy::{Masked, Sum};
 use protocol::work::WorkError;
+use protocol::{Hash, MemberIndex};
 
 use super::{OpeningRound, authors, noised, shape, unmaskings_blob};
 use crate::config::SiloConfig;
@@ -46,7 +46,9 @@ pub(crate) fn combine(
         .filter(|(by, _)| held.iter().any(|(other, _)| other == by));
     let used: Vec<_> = used.cloned().collect();
     let result = seeds.and_then(|seeds| {
-        let settled = RoundSums::open(config, base, round, &seeds, &vector)?.settle();
+        let opened = RoundSums::open(config, base, round, &seeds, &vector)?;
+        let (notes, of) = (opened.notes(), OpenedOf::round(round));
+        let settled = settle(config, base, &of, notes, opened.model);
         Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
     });
     Combined { unproven, result }
@@ -140,7 +142,6 @@ impl SealedSum {
 struct RoundSums<'a> {
     config: &'a SiloConfig,
     base: &'a RoundBase,
-    round: &'a OpeningRound,
     sums: Vec<SealedSum>,
     /// The mean of all models, with noise the model that follows from the sum; `None` if no sum tells
     /// anything, an error if nothing can be made of them.
@@ -151,7 +152,7 @@ impl<'a> RoundSums<'a> {
     fn open(
         config: &'a SiloConfig,
         base: &'a RoundBase,
-        round: &'a OpeningRound,
+        round: &OpeningRound,
         seeds: &Seeds,
         vector: &impl Fn(&MaskedEntry) -> Option<Bytes>,
     ) -> Result<Self, WorkError> {
@@ -160,7 +161,6 @@ impl<'a> RoundSums<'a> {
         let mut opened = Self {
             config,
             base,
-            round,
             sums: sums.collect::<Result<_, _>>()?,
             model: None,
         };
@@ -186,6 +186,14 @@ impl<'a> RoundSums<'a> {
                 return Ok(Some(model));
             }
         }
+    }
+
+    fn notes(&self) -> Vec<SumNote> {
+        let notes = self.sums.iter().map(|sum| SumNote {
+            group: sum.group,
+            void: sum.void,
+        });
+        notes.collect()
     }
 
     /// Adds up all sums that are not void, and gives each block of coordinates with its beginning to
@@ -257,45 +265,62 @@ impl<'a> RoundSums<'a> {
         let model = noised.model(self.config, self.base, &total, (rows, authors));
         Ok((model, whole))
     }
+}
 
-    /// The outcome that follows.
-    fn settle(self) -> Settled {
-        let (config, base, round) = (self.config, self.base, self.round);
+/// Whose vectors are in the opened sums of a round.
+pub(super) struct OpenedOf<'a> {
+    /// The authors, ascending.
+    pub(super) authors: Vec<MemberIndex>,
+    /// Hashes of their vectors, in the same order.
+    pub(super) vectors: Vec<Hash>,
+    pub(super) sums: &'a [Sum],
+}
+
+impl<'a> OpenedOf<'a> {
+    fn round(round: &'a OpeningRound) -> Self {
         let entries = &round.sheet.entries;
-        let names = || entries.iter().map(|entry| entry.vector.hash).collect();
-        let left_out = |by: MemberIndex| {
-            let mut sums = self.sums.iter().zip(&round.list.sums);
-            sums.any(|(opened, sum)| opened.void.is_some() && sum.has(by))
-        };
-        let (state, nothing) = match self.model.map(|model| learn(config, base, model)) {
-            Some(Ok(state)) => (state, None),
-            Some(Err(_)) => (None, Some(Nothing::Refused)),
-            None => (None, Some(Nothing::Void)),
-        };
-        let notes = self.sums.iter().map(|sum| SumNote {
-            group: sum.group,
-            void: sum.void,
-        });
-        let mut note = MaskedNote {
-            epoch: config.member.epoch.id,
+        Self {
             authors: entries.iter().map(|entry| entry.member).collect(),
-            left_out: entries.iter().map(|entry| left_out(entry.member)).collect(),
-            void: base.void.clone(),
-            sums: notes.collect(),
-            nothing,
-        };
-        let masked = config.member.epoch.charter.privacy.masked();
-        note.count(masked.map_or(0, Masked::most_sums));
-        let assignment = vec![0; entries.len()];
-        match state {
-            Some(state) => Settled::masked(base.next(), names(), assignment, state, note),
-            None => {
-                let before = unchanged(base.next(), &base.state).state;
-                let state = methods::State::clone(&before);
-                Settled::masked(base.next(), names(), assignment, state, note)
-            }
+            vectors: entries.iter().map(|entry| entry.vector.hash).collect(),
+            sums: &round.list.sums,
         }
     }
+}
+
+/// The outcome of a round of which the sums tell this model.
+pub(super) fn settle(
+    config: &SiloConfig,
+    base: &RoundBase,
+    of: &OpenedOf<'_>,
+    notes: Vec<SumNote>,
+    model: Option<Result<Params, String>>,
+) -> Settled {
+    let left_out = |by: &MemberIndex| {
+        let mut sums = notes.iter().zip(of.sums);
+        sums.any(|(note, sum)| note.void.is_some() && sum.has(*by))
+    };
+    let left_out = of.authors.iter().map(left_out).collect();
+    let (state, nothing) = match model.map(|model| learn(config, base, model)) {
+        Some(Ok(state)) => (state, None),
+        Some(Err(_)) => (None, Some(Nothing::Refused)),
+        None => (None, Some(Nothing::Void)),
+    };
+    let mut note = MaskedNote {
+        epoch: config.member.epoch.id,
+        authors: of.authors.clone(),
+        left_out,
+        void: base.void.clone(),
+        sums: notes,
+        nothing,
+    };
+    let masked = config.member.epoch.charter.privacy.masked();
+    note.count(masked.map_or(0, Masked::most_sums));
+    let (vectors, assignment) = (of.vectors.clone(), vec![0; of.authors.len()]);
+    let state = state.unwrap_or_else(|| {
+        let before = unchanged(base.next(), &base.state).state;
+        methods::State::clone(&before)
+    });
+    Settled::masked(base.next(), vectors, assignment, state, note)
 }
 
 /// The strategy's state after a round whose only entry is this model.

@@ -15,14 +15,18 @@ use protocol::{Epoch, Hash, MemberIndex, Roster, codec};
 mod blame;
 mod combine;
 mod opened;
+mod plain;
 mod prepared;
+mod secrets;
 
 pub use blame::{NotVoid, VoidRound};
 pub(crate) use combine::{Combined, combine};
 pub use opened::OpenSum;
 pub(crate) use opened::open_sums;
+pub use plain::{NoiseDraws, NoisedShare, noised_outcome, noised_share, vector_bytes};
 pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound};
+pub(crate) use secrets::MaskSecrets;
 
 use super::RoundBase;
 use super::noised::Noised;

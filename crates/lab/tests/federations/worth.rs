@@ -1,0 +1,89 @@
+//! Whether a federation with noise is worth joining, on public rows.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../examples/noised/rows.rs"]
+mod public_rows;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lab::compare::{
+    AdviceRows, Experiment, MakeRows, NeededTimes, NoiseAdvice, advise_noise, noise_choices,
+};
+
+use crate::skipped;
+
+/// A federation of a logistic model, whose rows are given.
+const SCENARIO: &str = "name = \"worth\"
+    seed = 0
+    rounds = 20
+    [task.table]
+    data = \"heart\"
+    model = \"logistic\"
+    standardise = \"none\"
+    metric = \"log-loss\"
+    split = { validation = 0.0 }
+    [strategy]
+    name = \"fedavg\"
+    weight = \"equal\"
+    training = { epochs = 1, batch = 0, optimiser = { name = \"sgd\", rate = 5.0 } }
+    ";
+
+fn folder() -> Option<PathBuf> {
+    let folder = std::env::var_os("ROTA_DATA").map(PathBuf::from);
+    if folder.is_none() {
+        skipped::skipped("needs the data sets, and ROTA_DATA is not set");
+    }
+    folder
+}
+
+/// Advice within so many seconds. More of them mean more seeds, and two are needed.
+fn advice(rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
+    let choices = noise_choices(epsilon);
+    let experiment = Experiment::parse("worth.toml", SCENARIO, Path::new(""), &choices).unwrap();
+    let rows = AdviceRows {
+        data: None,
+        made: Some(rows.clone()),
+    };
+    let budget = Duration::from_secs(seconds);
+    let advice = advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap();
+    assert!(advice.seeds > 1, "time was over before two seeds");
+    assert_eq!(advice.comparison.failures(), 0);
+    // One for each kind of release.
+    assert_eq!(advice.releases.len(), 1);
+    for release in &advice.releases {
+        let noise = release.noise.as_ref().unwrap();
+        assert!(noise.epsilon.unwrap() <= epsilon + 1e-4);
+        assert!(noise.epsilon_alone.unwrap() > noise.epsilon.unwrap());
+    }
+    advice
+}
+
+#[test]
+fn four_heart_hospitals_are_told_not_to_join() {
+    let Some(folder) = folder() else { return };
+    let rows = public_rows::four_hospitals(&folder).unwrap();
+    for epsilon in [1.0, 4.0] {
+        let advice = advice(&rows, epsilon, 10);
+        assert!(!advice.joins, "epsilon {epsilon}: {:?}", advice.releases);
+        assert!(advice.releases.iter().all(|release| !release.joins()));
+        // The own fit is better, not just as good, whatever the noise.
+        let gain = advice.releases[0].gain.unwrap();
+        assert!(gain.by < 0.0, "{gain:?}");
+        let changes = advice.changes.unwrap();
+        assert_eq!(changes.epsilon, NeededTimes::NotUpTo(10), "{changes:?}");
+    }
+}
+
+#[test]
+fn ten_silos_with_few_rows_of_breast_cancer_are_told_to_join() {
+    let Some(folder) = folder() else { return };
+    let rows = public_rows::breast_cancer(&folder).unwrap();
+    let advice = advice(&rows, 1.0, 25);
+    assert!(advice.joins, "{:?}", advice.releases);
+    assert_eq!(advice.changes, None);
+    // Noise costs something.
+    assert!(advice.releases[0].price.unwrap().by < 0.0);
+}

@@ -1,0 +1,49 @@
+//! What the noise of federations bounds.
+
+use lab::compare::{ComparisonRow, VariantTable};
+
+use super::cells::TextTable;
+
+/// ε, with what holds if all others pool what they know, and δ of every way of learning with noise; `None`
+/// without one.
+pub(super) fn table(variant: &VariantTable) -> Option<TextTable> {
+    let bound = |value: Option<f64>| value.map_or_else(|| "no bound".into(), above);
+    let cells = |row: &ComparisonRow| {
+        let noise = row.noise.as_ref()?;
+        Some(vec![
+            row.label.clone(),
+            bound(noise.epsilon),
+            bound(noise.epsilon_alone),
+            format!("{:e}", noise.delta),
+        ])
+    };
+    let rows: Vec<_> = variant.strategies.iter().filter_map(cells).collect();
+    let columns = ["", "epsilon", "epsilon_alone", "delta"];
+    (!rows.is_empty()).then(|| TextTable {
+        title: "what the noise of all rounds bounds".into(),
+        note: "epsilon: as long as no more members than agreed pool what they know. epsilon_alone: if all \
+               others do. Settings with noise are chosen by no rows, and the result is the last round's."
+            .into(),
+        columns: columns.map(str::to_owned).to_vec(),
+        main: Vec::new(),
+        rows,
+    })
+}
+
+/// The number, never below what it is, with four decimals.
+pub(super) fn above(value: f64) -> String {
+    let shown = (value * 1e4).ceil() / 1e4;
+    format!("{shown:.4}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_never_shown_below_what_it_is() {
+        assert_eq!(above(0.99981), "0.9999");
+        assert_eq!(above(1.46511), "1.4652");
+        assert_eq!(above(2.0), "2.0000");
+    }
+}
