@@ -12,6 +12,7 @@ pub(crate) enum AttackCommand {
     Linkage(AttackOptions),
     /// Run a federation with FedAvg, and measure what two sums would tell that differ by one
     /// institution: near the end, its update. Masked rounds open sums of the same authors only.
+    /// Where the scenario has noise, measure what the noise leaves of it.
     /// With --state, look for such sums in the rounds that a node has kept
     Absence(AbsenceOptions),
 }
@@ -29,6 +30,9 @@ pub(crate) struct AbsenceOptions {
     /// With --state: the agreement [default: the copy in the state folder]
     #[arg(long, value_name = "FILE", requires = "state")]
     pub(crate) federation: Option<PathBuf>,
+    /// Runs with other noise each, where the scenario has noise; at least 6
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(6..=10_000), conflicts_with = "state")]
+    pub(crate) runs: u64,
     /// What is changed in the scenario, and how the result is printed.
     #[command(flatten)]
     pub(crate) how: AttackHow,

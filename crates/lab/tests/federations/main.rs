@@ -1,5 +1,6 @@
 //! Whole federations in virtual time, as scenarios describe them.
 
+mod attacks;
 mod common;
 mod deaths;
 mod direct;

@@ -10,12 +10,14 @@ mod base;
 mod contribute;
 mod masked;
 mod noised;
+mod plain;
 mod score;
 
 pub use adopt::adopt;
 pub use agree::{check, decide, settle};
 pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
+pub use plain::{NoisedPart, noised_outcome, noised_part};
 pub use score::score;
 
 pub use masked::{

@@ -483,7 +483,7 @@ impl OpenedSums {
 }
 
 /// The strategy's state after a round whose only entry is this model.
-fn learn(
+pub(super) fn learn(
     config: &SiloConfig,
     base: &RoundBase,
     model: Result<Params, String>,

@@ -113,12 +113,17 @@ impl Noised {
         if let Some(error) = wrong {
             return Err(error.to_string());
         }
-        Noise::new(seed).add(self.gaussian, &mut integers);
+        self.add_noise(seed, &mut integers);
         Ok(NoisedVector {
             integers,
             loss,
             samples,
         })
+    }
+
+    /// Adds the noise of one silo, which follows from `seed` alone.
+    pub(crate) fn add_noise(&self, seed: &Seed, integers: &mut [i64]) {
+        Noise::new(seed).add(self.gaussian, integers);
     }
 
     /// The model after a step along an opened sum of these authors.
