@@ -2,11 +2,18 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`membership()`] | which rows models learned from, guessed with the help of shadow federations |
+//! | [`OwnMembership`] | the same by the losses of a node's own model, on its own rows |
 //! | [`AttackEstimate`] | a measured number with its 95 % interval |
-//! | `replay` | rounds with noise, played without masks and messages |
 
 mod estimate;
+mod membership;
 mod replay;
+mod scored;
 
 pub use estimate::AttackEstimate;
-pub(crate) use replay::{replay, total};
+pub use membership::{
+    FEWEST_SHADOWS, MembershipAttack, MembershipBound, MembershipOptions, MembershipTest,
+    OwnMembership, membership,
+};
+pub(crate) use replay::{PlayedRound, replay, total};

@@ -12,6 +12,8 @@ use simulations::random::Random;
 
 /// A round before its outcome.
 pub(crate) struct PlayedRound<'a> {
+    /// The outcome that it starts from.
+    pub(crate) base: &'a RoundBase,
     /// What every member adds to the sum.
     pub(crate) parts: &'a [NoisedPart],
     /// The opened sum.
@@ -45,6 +47,7 @@ pub(crate) fn replay(
         let parts: Vec<_> = parts.collect::<Result<_, _>>().map_err(failed)?;
         let sum = total(&parts);
         let played = PlayedRound {
+            base: &base,
             parts: &parts,
             sum: &sum,
         };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lab::absence;
+use lab::attack::{MembershipAttack, MembershipOptions, membership};
 use simulations::{Options, Scenario};
 use tempfile::TempDir;
 
@@ -97,4 +98,107 @@ fn where_no_sum_may_lack_an_author_there_is_no_absence_to_attack() {
     let clear = Scenario::parse("all.toml", &clear).unwrap();
     let found = absence::noised(&clear, &Options::default(), 6);
     assert!(found.unwrap_err().to_string().contains("have no noise"));
+}
+
+/// No area is above what the noise allows by more than its interval.
+fn stay_below_the_bound(size: MembershipOptions, federations: &[(&str, &[f64])]) {
+    let Some((folder, data)) = examples() else {
+        return;
+    };
+    let options = Options {
+        data: Some(data),
+        ..Options::default()
+    };
+    for (name, epsilons) in federations {
+        for epsilon in *epsilons {
+            let began = std::time::Instant::now();
+            let scenario = at(&folder, name, *epsilon);
+            let found = membership(&scenario, &options, size).unwrap();
+            println!("{}\n{:?}", found.lines().join("\n"), began.elapsed());
+            let bound = found.bound.as_ref().unwrap().auc;
+            assert!(bound > 0.5 && bound < 0.75);
+            assert!(found.rows > 200 && found.tests.len() == 4);
+            for test in &found.tests {
+                assert!(
+                    test.auc.low <= bound,
+                    "{name}, {epsilon}: {test:?}, {bound}"
+                );
+                // An interval that holds everything would tell nothing.
+                assert!(
+                    test.auc.high - test.auc.low < 0.1,
+                    "{name}, {epsilon}: {test:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_attack_on_membership_is_better_than_the_noise_allows() {
+    let size = MembershipOptions {
+        shadows: 24,
+        targets: 4,
+    };
+    let all: &[f64] = &[1.0, 2.0, 4.0];
+    stay_below_the_bound(
+        size,
+        &[
+            ("heart.toml", all),
+            ("breast-cancer.toml", all),
+            ("digits.toml", all),
+        ],
+    );
+}
+
+/// `just attacks`: the figures of docs/attacks.md.
+#[test]
+#[ignore = "takes minutes"]
+fn no_attack_with_64_shadows_is_better_than_the_noise_allows() {
+    let all: &[f64] = &[0.5, 1.0, 2.0, 4.0];
+    stay_below_the_bound(
+        MembershipOptions::default(),
+        &[
+            ("heart.toml", all),
+            ("breast-cancer.toml", all),
+            ("digits.toml", all),
+        ],
+    );
+}
+
+/// A perceptron with more weights than rows and labels that are partly chance.
+fn by_heart(epochs: u32) -> MembershipAttack {
+    let text = format!(
+        "name = \"heart\"
+        seed = 2
+        rounds = 3
+        silos = 4
+        [task.table]
+        data = {{ synthetic = {{ target = \"logistic\", groups = 1, features = 20, scale = 0.3, rows = [30, 30] }} }}
+        standardise = \"none\"
+        model = {{ mlp = {{ hidden = [32] }} }}
+        [strategy]
+        name = \"fedavg\"
+        training = {{ epochs = {epochs}, batch = 8, optimiser = {{ name = \"sgd\", rate = 0.3 }} }}"
+    );
+    let scenario = Scenario::parse("heart.toml", &text).unwrap();
+    let size = MembershipOptions {
+        shadows: 24,
+        targets: 6,
+    };
+    membership(&scenario, &Options::default(), size).unwrap()
+}
+
+#[test]
+fn the_attack_tells_members_of_a_model_that_learned_by_heart() {
+    let found = by_heart(30);
+    println!("{}", found.lines().join("\n"));
+    assert!(found.bound.is_none());
+    assert!(
+        found
+            .lines()
+            .join("\n")
+            .contains("without noise there is no bound")
+    );
+    let ratio = &found.tests[0];
+    assert!(ratio.auc.low > 0.6, "{ratio:?}");
 }

@@ -17,7 +17,7 @@ pub use adopt::adopt;
 pub use agree::{check, decide, settle};
 pub use base::{LastTraining, OwnState, Personal, RoundBase};
 pub use contribute::{Contributed, contribute};
-pub use plain::{NoisedPart, noised_outcome, noised_part};
+pub use plain::{NoisedPart, noised_outcome, noised_part, unit_vectors};
 pub use score::score;
 
 pub use masked::{

@@ -42,6 +42,19 @@ pub fn noised_part(
     Ok(NoisedPart { gradients, noise })
 }
 
+/// Gives `with` what every single unit of the silo adds to the sum of the next round, in the order of its
+/// training rows. Their sum is [`NoisedPart::gradients`].
+///
+/// # Errors
+/// No noise is agreed on, or the learner of the silo has no gradients of single units.
+pub fn unit_vectors(
+    config: &SiloConfig,
+    base: &RoundBase,
+    with: &mut dyn FnMut(&[i64]),
+) -> Result<(), String> {
+    agreed(config, base)?.units(config, base, with)
+}
+
 /// The outcome of the next round, in which the members opened this sum of these authors.
 ///
 /// # Errors
@@ -90,4 +103,65 @@ fn agreed(config: &SiloConfig, base: &RoundBase) -> Result<Noised, String> {
     let masked = config.member.epoch.charter.privacy.masked();
     let noised = Noised::of(masked, base.gate.layout.len())?;
     noised.ok_or_else(|| "the federation agreed on no noise".into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use protocol::privacy::Privacy;
+
+    use super::*;
+    use crate::outcome::genesis;
+    use crate::rounds::noised::tests::noise;
+    use crate::testing::{config, epoch_declaring, learner};
+
+    fn silo(me: u16) -> SiloConfig {
+        let epoch = epoch_declaring(4, 9, Some(50), |charter| {
+            charter.privacy = Privacy::Masked(noise(20.0));
+        });
+        let mut config = config(&epoch, me);
+        config.learner = Arc::new(learner(f64::from(me)).with_samples(50));
+        config
+    }
+
+    fn base(config: &SiloConfig) -> RoundBase {
+        let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
+        RoundBase::new(config, &genesis)
+    }
+
+    #[test]
+    fn the_parts_of_a_silo_are_those_of_its_vector_and_its_units_add_up() {
+        let config = silo(2);
+        let base = base(&config);
+        let part = noised_part(&config, &base, [3; 32]).unwrap();
+        let noised = agreed(&config, &base).unwrap();
+        let vector = noised.vector(&config, &base, &Seed::new([3; 32])).unwrap();
+        let both = part.gradients.iter().zip(&part.noise);
+        let both: Vec<_> = both.map(|(gradient, noise)| gradient + noise).collect();
+        assert_eq!(both, vector.integers);
+        assert_ne!(part.noise, [0]);
+        let (mut units, mut sum) = (0, vec![0; part.gradients.len()]);
+        unit_vectors(&config, &base, &mut |unit| {
+            units += 1;
+            sum.iter_mut().zip(unit).for_each(|(sum, one)| *sum += one);
+        })
+        .unwrap();
+        assert_eq!((units, sum), (50, part.gradients));
+    }
+
+    #[test]
+    fn the_outcome_of_a_sum_is_one_step_on_the_rows_of_its_authors() {
+        let config = silo(0);
+        let base = base(&config);
+        let authors: Vec<_> = (0..4).map(MemberIndex).collect();
+        // All 200 rows of a mean gradient of -1.5, in steps of 1/128; half of it is taken.
+        let settled = noised_outcome(&config, &base, &authors, &[-3 * 64 * 200]).unwrap();
+        assert_eq!(settled.state.models[0].values(), [0.75]);
+        assert_eq!(settled.document.round, 1);
+        // Three of them have 150 rows.
+        let settled = noised_outcome(&config, &base, &authors[1..], &[-3 * 64 * 150]).unwrap();
+        assert_eq!(settled.state.models[0].values(), [0.75]);
+    }
 }

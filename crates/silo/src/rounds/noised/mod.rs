@@ -121,6 +121,29 @@ impl Noised {
         })
     }
 
+    /// Gives `with` the integers of every unit of the silo.
+    ///
+    /// # Errors
+    /// Its learner has no gradients of single units.
+    pub(crate) fn units(
+        &self,
+        config: &SiloConfig,
+        base: &RoundBase,
+        with: &mut dyn FnMut(&[i64]),
+    ) -> Result<(), String> {
+        let model = base.start()?;
+        let mut integers = vec![0; model.values().len()];
+        let units = config.learner.units().map_err(|error| error.to_string())?;
+        let mut wrong = None;
+        let given = units.unit_gradients(&model, self.rows, &mut |gradient| {
+            let written = self.clip.integers(gradient, &mut integers);
+            wrong = wrong.take().or(written.err());
+            with(&integers);
+        });
+        given.map_err(|error| error.to_string())?;
+        wrong.map_or(Ok(()), |error| Err(error.to_string()))
+    }
+
     /// Adds the noise of one silo, which follows from `seed` alone.
     pub(crate) fn add_noise(&self, seed: &Seed, integers: &mut [i64]) {
         Noise::new(seed).add(self.gaussian, integers);
@@ -189,4 +212,4 @@ fn rate(config: &SiloConfig, base: &RoundBase) -> Result<f64, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
