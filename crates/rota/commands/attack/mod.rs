@@ -1,5 +1,7 @@
 //! `rota attack`: measures what a curious member finds out.
 
+mod rows;
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -22,6 +24,8 @@ pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), Comman
     match attack {
         AttackCommand::Linkage(options) => linkage(options, bar),
         AttackCommand::Absence(options) => absence(options, bar),
+        AttackCommand::Membership(options) => rows::membership(options),
+        AttackCommand::Canary(options) => rows::canary(options),
     }
 }
 

@@ -331,15 +331,15 @@ impl CanaryAudit {
     pub fn verdict(&self) -> String {
         let (above, runs) = (self.above, self.runs.len());
         // With right bounds one of twenty is above the truth; more than three times as many are not chance.
-        let expected = LEVEL * runs as f64;
-        if above as f64 > 1.0_f64.max(3.0 * expected) {
+        let most = 3.0 * LEVEL * runs as f64;
+        if above as f64 > most.max(1.0) {
             return format!(
                 "{above} of {runs} lower bounds are above the claimed epsilon: the claim is wrong, or the program."
             );
         }
         format!(
-            "{above} of {runs} lower bounds are above the claimed epsilon; by chance {expected:.0} of them may be. \
-             That does not prove the claim: an audit sees large errors only."
+            "{above} of {runs} lower bounds are above the claimed epsilon; by chance one in twenty may be. That \
+             does not prove the claim: an audit sees large errors only."
         )
     }
 }
