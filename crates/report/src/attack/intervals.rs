@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use crate::svg::{AxisScale, shrinking, tick_text};
 
 /// Width of a drawing.
-const WIDTH: f64 = 760.0;
-/// Where the scale begins: left of it are names.
-const LEFT: f64 = 330.0;
+const WIDTH: f64 = 820.0;
+/// Room for a letter of a name, in wide fonts.
+const LETTER: f64 = 7.6;
 /// Height of a line.
 const LINE: f64 = 26.0;
 /// Height of the names of the marks.
@@ -50,7 +50,10 @@ fn drawn(
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let pad = ((most - least) * 0.05).max(0.01);
     let least = if from.is_some() { least } else { least - pad };
-    let scale = AxisScale::new((least, most + pad), (LEFT, WIDTH - 20.0));
+    let longest = lines.iter().map(|(name, _)| name.chars().count()).max();
+    // Left of the scale are the names.
+    let left = 24.0 + LETTER * longest.unwrap_or(0) as f64;
+    let scale = AxisScale::new((least, most + pad), (left, WIDTH - 20.0));
     let ticks = scale.ticks(6);
     // The names of the marks stand one below the other, so that near ones can be read.
     let top = TOP * marks.len() as f64;
@@ -62,7 +65,7 @@ fn drawn(
         html! {
             @for tick in &ticks {
                 line.grid x1=(scale.at(*tick)) x2=(scale.at(*tick)) y1=(top) y2=(bottom) {}
-                text x=(scale.at(*tick)) y=(bottom + 20.0) text-anchor="middle" { (tick_text(&ticks, *tick)) }
+                text.tick x=(scale.at(*tick)) y=(bottom + 20.0) text-anchor="middle" { (tick_text(&ticks, *tick)) }
             }
             @for (at, (name, value)) in marks.iter().enumerate() {
                 line.together x1=(scale.at(*value)) x2=(scale.at(*value))
@@ -73,7 +76,7 @@ fn drawn(
             }
             @for (at, (name, [low, value, high])) in lines.iter().enumerate() {
                 @let y = top + LINE * (at as f64 + 0.5);
-                text x=(LEFT - 10.0) y=(y + 4.0) text-anchor="end" { (name) }
+                text x=(left - 10.0) y=(y + 4.0) text-anchor="end" { (name) }
                 line.median x1=(scale.at(*low)) x2=(scale.at(*high)) y1=(y) y2=(y) {}
                 circle.middle cx=(scale.at(*value)) cy=(y) r="5" {}
             }
@@ -81,7 +84,11 @@ fn drawn(
     )
 }
 
-/// Names near the right end stand left of their mark.
+/// Names near an end of the drawing stand on the inner side of their mark.
 fn anchor(x: f64) -> &'static str {
-    if x > WIDTH - 160.0 { "end" } else { "middle" }
+    match x {
+        x if x > WIDTH - 160.0 => "end",
+        x if x < 80.0 => "start",
+        _ => "middle",
+    }
 }
