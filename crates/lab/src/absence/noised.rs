@@ -54,8 +54,7 @@ const FEWEST_RUNS: u64 = 6;
 /// Plays the scenario `runs` times, at least six times, with other noise each time, and measures all differences.
 ///
 /// # Errors
-/// [`RunError`]: as for [`run`](crate::run); a scenario without noise, of which no sum may lack an author, or
-/// with a single round.
+/// [`RunError`]: as for [`run`](crate::run); a scenario without noise, or with a single round.
 pub fn noised(
     scenario: &Scenario,
     options: &Options<'_>,
@@ -65,24 +64,18 @@ pub fn noised(
     let study = study(scenario, options)?;
     let federation = Federation::of(scenario, &study)?;
     let charter = &federation.epoch.charter;
-    let (Some(masked), Some(bound)) = (charter.privacy.masked(), bound(charter)) else {
+    let Some(bound) = bound(charter) else {
         return refused("its sums have no noise");
     };
     let members = federation.members.len();
-    if members <= usize::from(masked.smallest_sum) {
-        return refused(
-            "`privacy.fewest-authors` is the number of all institutions, so no sum without one of them is \
-             ever opened",
-        );
-    }
     if charter.rounds < 2 {
         return refused("this attack needs two rounds at least: set `rounds`");
     }
-    let mut found = vec![(Vec::new(), 0.0); runs.max(FEWEST_RUNS) as usize];
-    for (run, found) in (0..).zip(&mut found) {
-        *found = played(&federation, scenario.seed.wrapping_add(run))?;
+    let mut found = Vec::new();
+    for run in 0..runs.max(FEWEST_RUNS) {
+        found.push(played(&federation, scenario.seed.wrapping_add(run))?);
     }
-    let over = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| {
+    let over = |of: &dyn Fn(&RunMeans) -> f64| {
         let each: Vec<_> = found.iter().map(of).collect();
         let over = AttackEstimate::over(&each);
         over.ok_or_else(|| RunError::Setup("an interval needs two runs at least".into()))
@@ -91,7 +84,7 @@ pub fn noised(
     let silos = silos.map(|(at, silo)| {
         Ok(AbsentSilo {
             name: silo.name.clone(),
-            cosine: over(&|run| run.0[at])?,
+            cosine: over(&|run| run.differences[at])?,
         })
     });
     let numbers = federation.members[0].learner.layout().len();
@@ -101,15 +94,23 @@ pub fn noised(
         rounds: charter.rounds,
         runs: found.len() as u64,
         numbers,
-        cosine: over(&|run| run.0.iter().sum::<f64>() / members as f64)?,
+        cosine: over(&|run| run.differences.iter().sum::<f64>() / members as f64)?,
         silos: silos.collect::<Result<_, RunError>>()?,
-        sum: over(&|run| run.1)?,
+        sum: over(&|run| run.sum)?,
         chance: chance(numbers),
     })
 }
 
-/// The means over the rounds of one run: of every silo's difference, and of the sum alone.
-fn played(federation: &Federation, seed: u64) -> Result<(Vec<f64>, f64), RunError> {
+/// The means of the cosines over the rounds of one run.
+struct RunMeans {
+    /// For each silo: two sums, of which the second lacks it.
+    differences: Vec<f64>,
+    /// One sum alone.
+    sum: f64,
+}
+
+/// Plays one run.
+fn played(federation: &Federation, seed: u64) -> Result<RunMeans, RunError> {
     let members = &federation.members;
     let mut before: Option<(Vec<f64>, Vec<Vec<f64>>)> = None;
     let (mut differences, mut sums, mut rounds) = (vec![0.0; members.len()], 0.0, 0.0);
@@ -131,7 +132,8 @@ fn played(federation: &Federation, seed: u64) -> Result<(Vec<f64>, f64), RunErro
     for difference in &mut differences {
         *difference /= rounds;
     }
-    Ok((differences, sums / rounds))
+    let sum = sums / rounds;
+    Ok(RunMeans { differences, sum })
 }
 
 fn floats(integers: &[i64]) -> Vec<f64> {

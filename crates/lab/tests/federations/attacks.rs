@@ -66,7 +66,7 @@ fn with_noise_the_absence_of_a_hospital_hardly_tells_its_update() {
 }
 
 #[test]
-fn where_no_sum_may_lack_an_author_there_is_no_absence_to_attack() {
+fn absence_needs_noise_and_two_rounds() {
     let text = "name = \"all\"
         rounds = 3
         silos = 4

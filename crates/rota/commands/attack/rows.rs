@@ -5,7 +5,7 @@ use std::path::Path;
 use lab::attack::{
     CanaryOptions, MembershipOptions, OwnMembership, canary as audit, membership as attack,
 };
-use node::commands::{model::own_losses, quietly};
+use node::commands::model::own_losses;
 use report::attack as pages;
 use simulations::{Options, Scenario};
 
@@ -41,7 +41,7 @@ pub(super) fn membership(options: &AttackMembership) -> Result<(), CommandError>
 
 /// The attack on a node's own model.
 fn own(config: &Path, page: Option<&Path>, how: &AttackHow) -> Result<(), CommandError> {
-    let losses = quietly(|| own_losses(config))?;
+    let losses = own_losses(config)?;
     let found = OwnMembership::of(&losses.about, &losses.train, &losses.held_out);
     let found = found.ok_or_else(|| {
         CommandError::usage(
