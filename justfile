@@ -141,6 +141,10 @@ table-noised *SPLITS:
 draws:
     cargo run --release -p privacy --example draws
 
+# Attacks on membership in federations with noise, with 64 shadows each: the tables of docs/attacks.md.
+attacks:
+    cargo test --workspace --test federations -- --ignored --nocapture attacks::
+
 # LibTorch for `--features tch`, into target/libtorch; prints the environment to set:
 # `eval "$(just libtorch)"`, or `just libtorch cuda` for CUDA devices (docs/devices.md).
 libtorch KIND="cpu":

@@ -124,6 +124,17 @@ fn four_institutions_learn_from_sums_that_anybody_can_open_again() {
     assert_eq!(json["opened"], serde_json::json!([3, 4]), "{json}");
     assert_eq!(json["pairs"], serde_json::json!([]), "{json}");
 
+    // The losses of the common model on a node's own rows, row by row.
+    let config = demo.configs[2].to_str().unwrap();
+    let json = good(&["attack", "membership", "--config", config, "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert!(json["train"].as_u64().unwrap() > 10, "{json}");
+    let auc = |of: &str| json["auc"][of].as_f64().unwrap();
+    assert!(
+        auc("low") <= auc("value") && auc("value") <= auc("high"),
+        "{json}"
+    );
+
     // Whoever changes one of them is found out, by its name.
     for (what, beginning) in [
         ("list", &b"rota masked list"[..]),

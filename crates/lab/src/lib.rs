@@ -5,6 +5,7 @@
 //! | [`run`], [`run_study`], [`Summary`] | one simulated federation, with the references that it is compared with |
 //! | [`compare`] | ways of learning on the same data, over several seeds, and advice on them |
 //! | [`absence`] | what sums tell that differ by one institution |
+//! | [`attack`] | what the models of a federation with noise tell about single rows |
 //! | [`rotation`] | a federation under several rotations of leads |
 //! | [`loopback`] | whole federations over real sockets of this machine |
 //! | [`deploy`] | the laboratory of rotating leads with real processes |
@@ -48,6 +49,7 @@
 //! [`simulations::scenario::BUILT_IN`].
 
 pub mod absence;
+pub mod attack;
 pub mod compare;
 pub mod datasets;
 pub mod demo;

@@ -5,6 +5,7 @@
 //! a file here, which takes the story and returns HTML. [`diagram`] draws a topology of silos as an
 //! SVG file of its own.
 
+pub mod attack;
 pub mod compare;
 pub mod comparison;
 pub mod diagram;

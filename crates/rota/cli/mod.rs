@@ -14,7 +14,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use node::cli::{LogOptions, TransportKind, program};
 use simulations::Overrides;
 
-pub(crate) use attack::{AbsenceOptions, AttackCommand, AttackHow, AttackOptions};
+pub(crate) use attack::{
+    AbsenceOptions, AttackCanary, AttackCommand, AttackHow, AttackMembership, AttackOptions,
+};
 pub(crate) use columns::Columns;
 pub(crate) use compare::{
     AdviceSource, Advise, Compare, CompareCommand, CompareOutput, MergeParts,

@@ -1,6 +1,7 @@
 //! `rota model`: lists, shows and exports the models of a node, and predicts with one.
 
 mod list;
+mod losses;
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -23,6 +24,8 @@ use super::{NodeCommandError, quietly, vacant, wrapped};
 use crate::cli::{
     ExportModel, ModelCommand, ModelFormat, ModelSelection, PredictRows, ShowModel, ThresholdAt,
 };
+
+pub use losses::{OwnLosses, own_losses};
 
 /// Runs a subcommand.
 pub fn run(command: &ModelCommand) -> Result<(), NodeCommandError> {

@@ -24,9 +24,11 @@ impl Direct<'_> {
     pub(super) fn noised_round(&mut self) -> Result<(), RunError> {
         let shares = self.shares()?;
         let (config, base) = (self.config.clone(), self.base.clone());
-        let settled = noised_outcome(&config, &base, &shares);
-        let settled = settled.map_err(|what| self.failed(what))?;
         let authors: Vec<MemberIndex> = shares.iter().map(|(by, _)| *by).collect();
+        let mut sum = Vec::new();
+        shares.iter().for_each(|(_, share)| share.add_to(&mut sum));
+        let settled = noised_outcome(&config, &base, &authors, &sum);
+        let settled = settled.map_err(|what| self.failed(what))?;
         let bytes = vector_bytes(&config, &base, authors.iter().copied());
         let bytes = bytes.map_err(|what| self.failed(what))?;
         self.blobs += authors.len() as u64 * (self.silos.len() as u64 - 1) * bytes;

@@ -16,7 +16,7 @@ use crate::config_error::ConfigError;
 use crate::file::{EntryNames, FederationFile, Mode, PrivacyTable};
 use crate::source::TomlText;
 
-pub use noise::bound;
+pub use noise::{bound, most_auc};
 pub use refusals::MaskedTask;
 
 /// A file of groups.

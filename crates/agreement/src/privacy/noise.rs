@@ -137,13 +137,25 @@ impl PrivacyTable {
 
 /// What the noise of all agreed rounds bounds; `None` where a federation agrees on none.
 pub fn bound(charter: &Charter) -> Option<Bound> {
+    let noise = charter.privacy.masked()?.noise()?;
+    let delta = Delta::new(noise.delta.value()).ok()?;
+    Some(spent(charter)?.bound(delta))
+}
+
+/// The largest area under the curve that any test of membership of one unit can have after all agreed rounds;
+/// `None` where a federation agrees on no noise.
+pub fn most_auc(charter: &Charter) -> Option<f64> {
+    Some(spent(charter)?.most_auc())
+}
+
+/// What all agreed rounds cost.
+fn spent(charter: &Charter) -> Option<Accountant> {
     let masked = charter.privacy.masked()?;
     let noise = masked.noise()?;
     // A charter with other numbers is refused.
     let z = Multiplier::new(noise.z.value()).ok()?;
     let authors = Authors::new(masked.smallest_sum, masked.colluders).ok()?;
-    let delta = Delta::new(noise.delta.value()).ok()?;
     let mut accountant = Accountant::new();
     accountant.spend(z, authors, charter.rounds);
-    Some(accountant.bound(delta))
+    Some(accountant)
 }

@@ -181,11 +181,19 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
         let best = best.ok_or("the grid is empty")?;
         let settings = best.label.split(": ").nth(1).unwrap_or_default().to_owned();
         println!(
-            "| ε {epsilon} (ε_alone {alone:.2}) | {} | {} | {} | {settings} | {} |",
+            "| steps, ε {epsilon} (ε_alone {alone:.2}) | {} | {} | {} | {settings} | {} |",
             cells(&row),
             over(&row, "own-fit"),
             cells(&best),
             cost(&row)
+        );
+        let once = find(&comparison, &format!("once, epsilon {epsilon}"));
+        let once = once.ok_or("a row is missing")?;
+        println!(
+            "| once, ε {epsilon} | {} | {} | | | {} |",
+            cells(&once),
+            over(&once, "own-fit"),
+            cost(&once)
         );
     }
     println!(

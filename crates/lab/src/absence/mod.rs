@@ -3,12 +3,15 @@
 //! Near convergence models hardly change from round to round. So the sum of all updates of a round, less the
 //! sum of the next round without one institution, is nearly the update of that institution. A lead could
 //! force the absence. Masked rounds open sums of one and the same set of authors only (rule M3 of the
-//! protocol); this measures what they would tell without that rule, and what they tell with it. On the rounds
-//! that a node has kept it looks for sums that differ by their authors.
+//! protocol); this measures what they would tell without that rule, and what they tell with it. Where sums have
+//! noise, they differ by their authors, and this measures what the noise leaves of such a difference. On the
+//! rounds that a node has kept it looks for sums that differ by their authors.
 
 mod kept;
+mod noised;
 
 pub use kept::{AbsencePair, KeptAbsence, kept};
+pub use noised::{AbsentSilo, NoisedAbsence, noised};
 
 use methods::Params;
 use methods::params::Gate;

@@ -264,7 +264,7 @@ fn weighted(
 
 /// The 97.5th percentile of Student's distribution (Cornish & Fisher 1938), to 1 % from 5 degrees of
 /// freedom on.
-fn student(freedom: f64) -> f64 {
+pub(crate) fn student(freedom: f64) -> f64 {
     let z = NORMAL;
     let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
     z + (z3 + z) / (4.0 * freedom)

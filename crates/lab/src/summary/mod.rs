@@ -32,6 +32,7 @@ use simulations::network::Traffic;
 pub use crate::statistic::Interval;
 
 pub(crate) use build::build;
+pub(crate) use gains::student;
 pub(crate) use measured::{
     Constant, HeldOutResults, TrainingTargets, constant_measured, constants, mean_target, measured,
     why_unusable,

@@ -1,5 +1,7 @@
 //! Whole federations in virtual time, as scenarios describe them.
 
+mod attacks;
+mod canaries;
 mod common;
 mod deaths;
 mod direct;

@@ -52,7 +52,7 @@ fn advice(rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
     assert!(advice.seeds > 1, "time was over before two seeds");
     assert_eq!(advice.comparison.failures(), 0);
     // One for each kind of release.
-    assert_eq!(advice.releases.len(), 1);
+    assert_eq!(advice.releases.len(), 2);
     for release in &advice.releases {
         let noise = release.noise.as_ref().unwrap();
         assert!(noise.epsilon.unwrap() <= epsilon + 1e-4);

@@ -19,8 +19,9 @@ pub use contribute::{Contributed, contribute};
 pub use score::score;
 
 pub use masked::{
-    NoiseDraws, NoisedShare, NotVoid, OpenSum, VoidRound, disclosed_secret, noised_outcome,
-    noised_share, read_unmaskings, vector_bytes, wrong_transcript,
+    NoiseDraws, NoisedPart, NoisedShare, NotVoid, OpenSum, VoidRound, disclosed_secret,
+    noised_outcome, noised_part, noised_share, read_unmaskings, unit_vectors, vector_bytes,
+    wrong_transcript,
 };
 
 pub(crate) use base::{outcome_gate, with_model};

@@ -12,19 +12,29 @@ pub(super) struct ReleaseSettings {
     /// Its name, as in `release` of [privacy].
     pub(super) name: &'static str,
     rounds: i64,
-    clip: f64,
+    /// What else stands in `[privacy]`.
+    keys: &'static [(&'static str, f64)],
+    /// The learning rate, where there are steps.
     rate: f64,
 }
 
 /// Every kind of release. The settings are for features in agreed ranges, moved and divided so that they lie
 /// between −0.5 and 0.5. Of a grid they lose least in the worst case of two public tables; `just table-noised`
 /// measures how much that is.
-pub(super) const RELEASES: &[ReleaseSettings] = &[ReleaseSettings {
-    name: "steps",
-    rounds: 20,
-    clip: 0.5,
-    rate: 4.0,
-}];
+pub(super) const RELEASES: &[ReleaseSettings] = &[
+    ReleaseSettings {
+        name: "steps",
+        rounds: 20,
+        keys: &[("clip", 0.5)],
+        rate: 4.0,
+    },
+    ReleaseSettings {
+        name: "once",
+        rounds: 1,
+        keys: &[("rows-norm", 2.0)],
+        rate: 4.0,
+    },
+];
 
 impl ReleaseSettings {
     /// The strategy.
@@ -44,12 +54,12 @@ impl ReleaseSettings {
 
     /// What it changes in the scenario, at this ε.
     pub(super) fn set(&self, epsilon: f64) -> Table {
-        let privacy = table([
+        let mut privacy = table([
             ("mode", MODE.into()),
             ("release", self.name.into()),
             ("epsilon", epsilon.into()),
-            ("clip", self.clip.into()),
         ]);
+        privacy.extend(table_of(self.keys));
         table([("rounds", self.rounds.into()), ("privacy", privacy.into())])
     }
 }
@@ -57,6 +67,12 @@ impl ReleaseSettings {
 /// The label of a federation with noise.
 pub(super) fn label(release: &str, epsilon: f64) -> String {
     format!("{release}, epsilon {epsilon}")
+}
+
+fn table_of(keys: &[(&str, f64)]) -> Table {
+    let keys = keys.iter();
+    keys.map(|(key, value)| ((*key).to_owned(), (*value).into()))
+        .collect()
 }
 
 fn table<const N: usize>(keys: [(&str, Value); N]) -> Table {

@@ -23,7 +23,10 @@ pub use blame::{NotVoid, VoidRound};
 pub(crate) use combine::{Combined, combine};
 pub use opened::OpenSum;
 pub(crate) use opened::open_sums;
-pub use plain::{NoiseDraws, NoisedShare, noised_outcome, noised_share, vector_bytes};
+pub use plain::{
+    NoiseDraws, NoisedPart, NoisedShare, noised_outcome, noised_part, noised_share, unit_vectors,
+    vector_bytes,
+};
 pub use prepared::disclosed_secret;
 pub(crate) use prepared::{PreparedInput, PreparedRound};
 pub(crate) use secrets::MaskSecrets;

@@ -1,11 +1,13 @@
-//! Rounds with noise for simulations without messages: the integers of all silos, with their noise, are added
-//! as they are. Masks would cancel in the sum, so its outcome is that of masked rounds.
+//! Rounds with noise without masks and messages, for simulations and for those who study what sums tell: the
+//! integers of all silos, with their noise, are added as they are. Masks would cancel in the sum, so it is the
+//! one that members open, and its outcome is that of masked rounds.
 
+use privacy::noise::Seed;
 use protocol::MemberIndex;
 use protocol::privacy::{Sum, threshold};
 
 use super::combine::{OpenedOf, settle};
-use super::{MaskSecrets, noised, shape};
+use super::{MaskSecrets, Noised, noised, shape};
 use crate::config::SiloConfig;
 use crate::outcome::{Settled, SumNote};
 use crate::rounds::RoundBase;
@@ -31,7 +33,16 @@ pub struct NoisedShare {
     pub samples: u64,
 }
 
-/// The silo's gradients with noise for the next round; `None` where no noise is agreed on.
+impl NoisedShare {
+    /// Adds what the silo sends to a sum, which may be empty.
+    pub fn add_to(&self, sum: &mut Vec<i64>) {
+        sum.resize(self.integers.len(), 0);
+        let pairs = sum.iter_mut().zip(&self.integers);
+        pairs.for_each(|(sum, own)| *sum = sum.saturating_add(*own));
+    }
+}
+
+/// What the silo adds to the sum of the next round; `None` where no noise is agreed on.
 ///
 /// # Errors
 /// Why the silo has nothing to contribute.
@@ -53,34 +64,76 @@ pub fn noised_share(
     }))
 }
 
-/// The outcome of a round of these authors, ascending.
+/// What a silo adds to the sum of a round, in two parts. Nobody but the silo itself knows them apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoisedPart {
+    /// The clipped and rounded numbers of its units, added up.
+    pub units: Vec<i64>,
+    /// Its noise.
+    pub noise: Vec<i64>,
+}
+
+/// What the silo of `config` adds to the sum of the next round, with the noise that follows from `seed`.
 ///
 /// # Errors
-/// The agreed noise cannot be drawn.
+/// No noise is agreed on, the silo has more rows than it declared, or its learner has no numbers of single
+/// units.
+pub fn noised_part(
+    config: &SiloConfig,
+    base: &RoundBase,
+    seed: [u8; 32],
+) -> Result<NoisedPart, String> {
+    let noised = agreed(config, base)?;
+    let seed = Seed::new(seed);
+    let mut units = noised.vector(config, base, &seed)?.integers;
+    let mut noise = vec![0; units.len()];
+    noised.add_noise(&seed, &mut noise);
+    for (sum, noise) in units.iter_mut().zip(&noise) {
+        *sum = sum.wrapping_sub(*noise);
+    }
+    Ok(NoisedPart { units, noise })
+}
+
+/// Gives `with` what every single unit of the silo adds to the sum of the next round, in the order of its
+/// training rows. Their sum is [`NoisedPart::units`].
+///
+/// # Errors
+/// No noise is agreed on, or the learner of the silo has no numbers of single units.
+pub fn unit_vectors(
+    config: &SiloConfig,
+    base: &RoundBase,
+    with: &mut dyn FnMut(&[i64]),
+) -> Result<(), String> {
+    agreed(config, base)?.units(config, base, with)
+}
+
+/// The outcome of the next round, in which the members opened this sum of these authors, ascending.
+///
+/// # Errors
+/// No noise is agreed on, or it cannot be drawn.
 pub fn noised_outcome(
     config: &SiloConfig,
     base: &RoundBase,
-    shares: &[(MemberIndex, NoisedShare)],
+    authors: &[MemberIndex],
+    sum: &[i64],
 ) -> Result<Settled, String> {
-    let sum = of_all(shares.iter().map(|(by, _)| *by));
-    let noised = noised(config, base)?.ok_or("no noise is agreed on")?;
-    let mut total = vec![0_i64; noised.numbers()];
-    for (_, share) in shares {
-        let pairs = total.iter_mut().zip(&share.integers);
-        pairs.for_each(|(total, own)| *total = total.saturating_add(*own));
-    }
-    let told = (declared(config, &sum), shares.len());
-    let model = noised.model(config, base, &total, told);
+    let all = of_all(authors.iter().copied());
+    let told = (declared(config, &all), authors.len());
+    let model = agreed(config, base)?.model(config, base, sum, told);
     let notes = vec![SumNote {
         group: 0,
         void: None,
     }];
     let of = OpenedOf {
-        authors: shares.iter().map(|(by, _)| *by).collect(),
+        authors: authors.to_vec(),
         vectors: Vec::new(),
-        sums: std::slice::from_ref(&sum),
+        sums: std::slice::from_ref(&all),
     };
     Ok(settle(config, base, &of, notes, Some(model)))
+}
+
+fn agreed(config: &SiloConfig, base: &RoundBase) -> Result<Noised, String> {
+    noised(config, base)?.ok_or_else(|| "the federation agreed on no noise".into())
 }
 
 /// Bytes of what each of these authors would send to every other member of its masked vector: the vector and
@@ -103,5 +156,66 @@ pub fn vector_bytes(
 fn of_all(authors: impl Iterator<Item = MemberIndex>) -> Sum {
     Sum {
         authors: authors.map(|by| (by, 1)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use protocol::privacy::Privacy;
+
+    use super::*;
+    use crate::outcome::genesis;
+    use crate::rounds::noised::tests::noise;
+    use crate::testing::{config, epoch_declaring, learner};
+
+    fn silo(me: u16) -> SiloConfig {
+        let epoch = epoch_declaring(4, 9, Some(50), |charter| {
+            charter.privacy = Privacy::Masked(noise(20.0));
+        });
+        let mut config = config(&epoch, me);
+        config.learner = Arc::new(learner(f64::from(me)).with_samples(50));
+        config
+    }
+
+    fn base(config: &SiloConfig) -> RoundBase {
+        let genesis = genesis(&*config.strategy, &*config.learner, config.initial_seed);
+        RoundBase::new(config, &genesis)
+    }
+
+    #[test]
+    fn the_parts_of_a_silo_are_those_of_its_vector_and_its_units_add_up() {
+        let config = silo(2);
+        let base = base(&config);
+        let part = noised_part(&config, &base, [3; 32]).unwrap();
+        let noised = agreed(&config, &base).unwrap();
+        let vector = noised.vector(&config, &base, &Seed::new([3; 32])).unwrap();
+        let both = part.units.iter().zip(&part.noise);
+        let both: Vec<_> = both.map(|(units, noise)| units + noise).collect();
+        assert_eq!(both, vector.integers);
+        assert_ne!(part.noise, [0]);
+        let (mut units, mut sum) = (0, vec![0; part.units.len()]);
+        unit_vectors(&config, &base, &mut |unit| {
+            units += 1;
+            sum.iter_mut().zip(unit).for_each(|(sum, one)| *sum += one);
+        })
+        .unwrap();
+        assert_eq!((units, sum), (50, part.units));
+    }
+
+    #[test]
+    fn the_outcome_of_a_sum_is_one_step_on_the_rows_of_its_authors() {
+        let config = silo(0);
+        let base = base(&config);
+        let authors: Vec<_> = (0..4).map(MemberIndex).collect();
+        // All 200 rows of a mean gradient of -1.5, in steps of 1/128; half of it is taken.
+        let settled = noised_outcome(&config, &base, &authors, &[-3 * 64 * 200]).unwrap();
+        assert_eq!(settled.state.models[0].values(), [0.75]);
+        assert_eq!(settled.document.round, 1);
+        // Three of them have 150 rows.
+        let settled = noised_outcome(&config, &base, &authors[1..], &[-3 * 64 * 150]).unwrap();
+        assert_eq!(settled.state.models[0].values(), [0.75]);
     }
 }

@@ -119,31 +119,65 @@ impl Noised {
                  more, so it takes no part until an amendment raises its `rows`"
             ));
         }
-        let model = base.start()?;
         let mut integers = vec![0; self.numbers()];
-        let units = config.learner.units().map_err(|error| error.to_string())?;
         let mut wrong = None;
-        let mut add = |numbers: &[f64]| {
+        let loss = self.each_unit(config, base, &mut |numbers| {
             let added = self.clip.add(numbers, &mut integers);
             wrong = wrong.take().or(added.err());
-        };
-        let loss = match &self.once {
-            None => units.unit_gradients(&model, self.rows, &mut add),
-            Some(once) => {
-                once.units(units, self.rows, &mut add)?;
-                units.unit_gradients(&model, UnitRows::One, &mut |_| {})
-            }
-        };
-        let loss = loss.map_err(|error| error.to_string())?;
+        })?;
         if let Some(error) = wrong {
             return Err(error.to_string());
         }
-        Noise::new(seed).add(self.gaussian, &mut integers);
+        self.add_noise(seed, &mut integers);
         Ok(NoisedVector {
             integers,
             loss,
             samples,
         })
+    }
+
+    /// Gives `add` the numbers of every unit of the silo, and returns the mean loss of its rows.
+    fn each_unit(
+        &self,
+        config: &SiloConfig,
+        base: &RoundBase,
+        add: &mut dyn FnMut(&[f64]),
+    ) -> Result<f64, String> {
+        let model = base.start()?;
+        let units = config.learner.units().map_err(|error| error.to_string())?;
+        let loss = match &self.once {
+            None => units.unit_gradients(&model, self.rows, add),
+            Some(once) => {
+                once.units(units, self.rows, add)?;
+                units.unit_gradients(&model, UnitRows::One, &mut |_| {})
+            }
+        };
+        loss.map_err(|error| error.to_string())
+    }
+
+    /// Gives `with` the integers of every unit of the silo.
+    ///
+    /// # Errors
+    /// Its learner has no numbers of single units.
+    pub(crate) fn units(
+        &self,
+        config: &SiloConfig,
+        base: &RoundBase,
+        with: &mut dyn FnMut(&[i64]),
+    ) -> Result<(), String> {
+        let mut integers = vec![0; self.numbers()];
+        let mut wrong = None;
+        self.each_unit(config, base, &mut |numbers| {
+            let written = self.clip.integers(numbers, &mut integers);
+            wrong = wrong.take().or(written.err());
+            with(&integers);
+        })?;
+        wrong.map_or(Ok(()), |error| Err(error.to_string()))
+    }
+
+    /// Adds the noise of one silo, which follows from `seed` alone.
+    pub(crate) fn add_noise(&self, seed: &Seed, integers: &mut [i64]) {
+        Noise::new(seed).add(self.gaussian, integers);
     }
 
     /// The model that an opened sum of so many rows and authors gives: that after a step along it, or the one
@@ -231,4 +265,4 @@ fn rate(config: &SiloConfig, base: &RoundBase) -> Result<f64, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,18 +1,22 @@
 //! `rota attack`: measures what a curious member finds out.
 
+mod rows;
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use agreement::PrivacyTable;
 use formatting::numbers;
 use indicatif::ProgressBar;
 use lab::absence::{AbsenceAttack, kept};
 use lab::run as federate;
 use node::commands::quietly;
 use node::verify::kept_sums;
+use serde::Serialize;
 use simulations::{LinkageResult, Options, Overrides, Scenario};
 
-use super::{CommandError, NodeError, wrapped};
 use crate::cli::{AbsenceOptions, AttackCommand, AttackHow, AttackOptions, data_folder};
+use crate::commands::{CommandError, NodeError, wrapped};
 use crate::progress::RoundProgress;
 
 /// Runs an attack and prints what it found.
@@ -20,6 +24,8 @@ pub(crate) fn run(attack: &AttackCommand, bar: ProgressBar) -> Result<(), Comman
     match attack {
         AttackCommand::Linkage(options) => linkage(options, bar),
         AttackCommand::Absence(options) => absence(options, bar),
+        AttackCommand::Membership(options) => rows::membership(options),
+        AttackCommand::Canary(options) => rows::canary(options),
     }
 }
 
@@ -31,10 +37,11 @@ fn absence(options: &AbsenceOptions, bar: ProgressBar) -> Result<(), CommandErro
         scenario,
         state,
         federation,
+        runs,
         how,
     } = options;
     match (scenario, state) {
-        (Some(scenario), _) => absence_in(scenario, how, bar),
+        (Some(scenario), _) => absence_in(scenario, *runs, how, bar),
         (None, Some(state)) => absence_kept(state, federation.as_deref(), how),
         (None, None) => Err(CommandError::usage(
             "give a scenario, or the state folder of a node with --state",
@@ -51,25 +58,48 @@ fn absence_kept(
     let data = data_folder(how.data.as_deref());
     let sums = quietly(|| kept_sums(state, federation, data.as_deref()));
     let found = kept(&sums.map_err(NodeError::from)?);
+    print(&found, how.json, || found.lines())
+}
+
+/// Prints a result as JSON or as lines of text.
+fn print(
+    found: &impl Serialize,
+    json: bool,
+    lines: impl FnOnce() -> Vec<String>,
+) -> Result<(), CommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
-    if how.json {
-        let json = serde_json::to_string_pretty(&found).map_err(io::Error::from)?;
+    if json {
+        let json = serde_json::to_string_pretty(found).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;
     } else {
-        for line in found.lines() {
+        for line in lines() {
             writeln!(out, "{}", wrapped(&line))?;
         }
     }
     Ok(out.flush()?)
 }
 
-fn absence_in(scenario: &str, options: &AttackHow, bar: ProgressBar) -> Result<(), CommandError> {
+fn absence_in(
+    scenario: &str,
+    runs: u64,
+    options: &AttackHow,
+    bar: ProgressBar,
+) -> Result<(), CommandError> {
     if let Some(strategy) = options.strategy.as_ref().filter(|name| *name != "fedavg") {
         return Err(CommandError::usage(format!(
             "--strategy {strategy}: this attack is on sums of models, and runs FedAvg: leave the option out"
         )));
     }
     let scenario = Scenario::load(scenario)?.with(&overrides(options))?;
+    if has_noise(&scenario) {
+        let data = data_folder(options.data.as_deref());
+        let data = Options {
+            data,
+            ..Options::default()
+        };
+        let found = lab::absence::noised(&scenario, &data, runs)?;
+        return print(&found, options.json, || found.lines());
+    }
     let progress = RoundProgress::new(bar, options.quiet, scenario.rounds);
     let found = lab::absence::absence(
         &scenario,
@@ -167,6 +197,11 @@ fn linkage(options: &AttackOptions, bar: ProgressBar) -> Result<(), CommandError
         write_text(&mut out, &scenario, summary.linkage.as_ref())?;
     }
     Ok(out.flush()?)
+}
+
+fn has_noise(scenario: &Scenario) -> bool {
+    let table = scenario.privacy.as_ref();
+    table.is_some_and(PrivacyTable::is_noised)
 }
 
 fn overrides(options: &AttackHow) -> Overrides {
