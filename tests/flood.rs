@@ -504,7 +504,7 @@ fn meet(flood: FloodKind) -> (Field, FloodingNode) {
     }
     let attacker = FloodingNode::start(&field.fourth, flood);
     // Waits until all nodes are connected.
-    field.watch(3.0);
+    field.watch(2.0);
     (field, attacker)
 }
 
@@ -536,7 +536,7 @@ fn under_any_flood_rounds_continue_and_memory_and_logs_are_bounded() {
     assert_eq!(quiet.wrong, 0);
     for flood in FLOODS {
         let (field, attacker) = meet(flood);
-        let (disturbed, said) = disturb(&field, attacker, 5.0);
+        let (disturbed, said) = disturb(&field, attacker, 4.0);
         eprintln!("{flood:?}: {said} messages, {quiet:?}, {disturbed:?}");
         // Most of them: nearly all in the measurement below, fewer where others use this machine, and a
         // window has a dozen. Without budgets there are few rounds or none.

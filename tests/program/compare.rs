@@ -199,6 +199,7 @@ fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
         "own-fit",
         "without noise",
         "steps, epsilon 1 ",
+        "once, epsilon 1 ",
         "vs own-fit (95 %)",
         "epsilon_alone",
     ] {
@@ -207,7 +208,7 @@ fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
     let kept = comparison(&here.join("rota-compare/alike"));
     let rows = kept["variants"][0]["strategies"].as_array().unwrap();
     let noised: Vec<_> = rows.iter().filter(|row| row["noise"].is_object()).collect();
-    assert_eq!(noised.len(), 2);
+    assert_eq!(noised.len(), 4);
     for row in noised {
         let [epsilon, alone] = ["epsilon", "epsilon_alone"].map(|key| row["noise"][key].as_f64());
         assert!(alone.unwrap() > epsilon.unwrap());

@@ -39,7 +39,7 @@ fn text(classes: bool, noise: &str, faults: &str) -> String {
         [privacy]
         mode = \"masked+noised\"
         release = \"once\"
-        rows-norm = 6.0
+        rows-norm = 8.0
         {within}
         ridge = {RIDGE}
         {noise}
@@ -112,7 +112,7 @@ impl ExactRidge {
                 let line: Vec<_> = features.iter().map(|value| f64::from(*value)).collect();
                 let line = [&line[..], &[1.0]].concat();
                 let square: f64 = line.iter().map(|value| value * value).sum();
-                assert!(square <= 36.0 && target.abs() <= 8.0, "a row is shortened");
+                assert!(square <= 64.0 && target.abs() <= 8.0, "a row is shortened");
                 for at in 0..4 {
                     (0..4).for_each(|to| matrix[at][to] += line[at] * line[to]);
                     right[at] += line[at] * target;
@@ -174,7 +174,7 @@ fn noise_for_epsilon_one_moves_the_model_as_far_as_its_deviation_says() {
         let (study, record) = play(&parsed(&text(classes, LOUD, "")));
         let exact = ExactRidge::of(&study);
         // z = 1.0001 / 0.268051 for one round; five parts of the noise, of which three stay unknown.
-        let clip = 6.0 * (36.0 + within * within).sqrt();
+        let clip = 8.0 * (64.0 + within * within).sqrt();
         let noise = 3.731 * clip * (5.0_f64 / 3.0).sqrt();
         let (apart, expected) = (exact.apart(&model(&record)), exact.moved_by(noise));
         assert!(
