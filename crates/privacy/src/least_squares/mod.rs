@@ -40,9 +40,9 @@
 //! let products = RowProducts::new(1, RowNorms::new(2.0, 1.0)?)?;
 //! let clip = products.clip();
 //! let mut sum = vec![0; products.numbers()];
-//! for x in [-1.0, -0.5, 0.5, 1.0] {
+//! for x in [-1.0_f32, -0.5, 0.5, 1.0] {
 //!     let mut row = vec![0.0; products.numbers()];
-//!     products.add(&[x], 0.5 * x, &mut row);
+//!     products.add(&[x], 0.5 * f64::from(x), &mut row);
 //!     clip.add(&row, &mut sum)?;
 //! }
 //! let model = products.solve(&sum, clip.step(), 4, 1e-6);

@@ -194,10 +194,9 @@ fn eliminated(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
         right.swap(at, pivot);
         for row in (0..width).filter(|row| *row != at) {
             let factor = matrix[row][at] / matrix[at][at];
-            for column in at..width {
-                let above = matrix[at][column];
-                matrix[row][column] -= factor * above;
-            }
+            let above = matrix[at][at..].to_vec();
+            let pairs = matrix[row][at..].iter_mut().zip(above);
+            pairs.for_each(|(entry, above)| *entry -= factor * above);
             right[row] -= factor * right[at];
         }
     }

@@ -70,13 +70,16 @@ fn an_agreement_is_written_with_the_keys_that_it_was_read_from() {
     assert_ne!(with.epoch.id, without.epoch.id);
 }
 
+/// Keys with other values, why they are refused, and what to choose.
+type RefusedCase<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
+
 #[test]
 fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
     let fedadam = strategy("fedadam", "", TRAINING);
     let momentum = strategy("fedavg", "momentum = 0.9, ", TRAINING);
     let personal = strategy("fedavg", "personal = [\"bias\"], ", TRAINING);
     let program = "{ external = { tensors = [{ name = \"w\", shape = [2], role = \"weight\" }] } }";
-    let cases: &[(&[(&str, &str)], &str, &str)] = &[
+    let cases: &[RefusedCase<'_>] = &[
         (
             &[("rounds", "2")],
             "`rounds` is 2, and must be 1",
