@@ -123,7 +123,14 @@ impl<'a> Replay<'a> {
         };
         let opening = OpeningRound::read(self.config, of.clone(), &blob).map_err(words)?;
         let vector = |entry: &MaskedEntry| blob(&entry.vector.hash);
-        let combined = combine(self.config, &self.base, &opening, unmaskings, vector);
+        let combined = combine(
+            self.config,
+            &self.base,
+            &opening,
+            unmaskings,
+            vector,
+            |bytes| bytes,
+        );
         if let Some(member) = combined.unproven.first() {
             let name = self.config.member.epoch.roster.name(*member);
             return Err(wrong(format!("the unmasking of {name:?} does not hold")));

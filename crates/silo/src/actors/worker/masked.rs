@@ -401,7 +401,8 @@ impl WorkerActor {
         let job = move || {
             let opening = opening()?;
             let vector = |entry: &MaskedEntry| blobs.get(&entry.vector.hash);
-            let combined = combine(&config, &base, &opening, &unmaskings, vector);
+            let lay = |bytes| blobs.to_file(bytes);
+            let combined = combine(&config, &base, &opening, &unmaskings, vector, lay);
             Ok((opening, combined))
         };
         let work = WorkSize::Models { bytes };

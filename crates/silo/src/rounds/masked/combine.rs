@@ -25,13 +25,15 @@ pub(crate) struct Combined {
 
 /// Opens the sums of a final round and computes its outcome. `vector` gives the bytes of an entry's
 /// vector. All sums are means, weighted as agreed, and strategies of masked rounds need nothing but the
-/// mean of all authors: so they get a sheet of one entry, to which every group adds.
+/// mean of all authors: so they get a sheet of one entry, to which every group adds. `lay` puts the bytes of
+/// that entry where they take no memory, see [`Blobs::to_file`](crate::surroundings::Blobs::to_file).
 pub(crate) fn combine(
     config: &SiloConfig,
     base: &RoundBase,
     round: &OpeningRound,
     unmaskings: &[(MemberIndex, Vec<u8>)],
     vector: impl Fn(&MaskedEntry) -> Option<Bytes>,
+    lay: impl Fn(Bytes) -> Bytes,
 ) -> Combined {
     let (held, unproven) = round.proven(unmaskings);
     if held.len() < round.list.threshold {
@@ -48,7 +50,9 @@ pub(crate) fn combine(
     let result = seeds.and_then(|seeds| {
         let opened = RoundSums::open(config, base, round, &seeds, &vector)?;
         let (notes, of) = (opened.notes(), OpenedOf::round(round));
-        let settled = settle(config, base, &of, notes, opened.model);
+        let laid = |model: Params| model.read_from(lay(model.document()));
+        let model = opened.model.map(|model| model.map(laid));
+        let settled = settle(config, base, &of, notes, model);
         Ok(settled.with_masked(&round.blobs(), unmaskings_blob(&used)))
     });
     Combined { unproven, result }

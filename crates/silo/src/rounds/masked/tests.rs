@@ -197,7 +197,7 @@ impl OpenedRound {
     fn combine(&self) -> Combined {
         let vector = |entry: &MaskedEntry| Some(self.vectors[entry.member.at()].clone());
         let (config, base, round) = (&self.config, &self.base, &self.round);
-        combine(config, base, round, &self.unmaskings, vector)
+        combine(config, base, round, &self.unmaskings, vector, |bytes| bytes)
     }
 }
 
