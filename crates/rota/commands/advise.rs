@@ -1,14 +1,17 @@
 //! `rota advise`: which way of learning serves a federation's members best, and whether any does; with
 //! `--epsilon` whether a federation with noise is worth joining.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use formatting::numbers;
 use indicatif::ProgressBar;
-use lab::compare::{AdviceRows, Experiment, SEEDS, TIMES, advise, advise_noise, noise_choices};
+use lab::compare::{
+    AdviceRows, Comparison, Experiment, SEEDS, TIMES, advise, advise_noise, noise_choices,
+};
 use report::compare as report;
+use serde::Serialize;
 
 use super::CommandError;
 use super::own_rows::refuse_own_rows;
@@ -28,16 +31,9 @@ pub(crate) fn run(options: &Advise, bar: ProgressBar) -> Result<(), CommandError
     });
     progress.end();
     let advice = advice?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    if options.json {
-        let json = serde_json::to_string_pretty(&advice).map_err(io::Error::from)?;
-        writeln!(out, "{}", numbers::escaped(&json))?;
-    } else {
-        report::write(&mut out, &advice.comparison)?;
-        writeln!(out)?;
-        report::write_advice(&mut out, &advice)?;
-    }
-    Ok(out.flush()?)
+    print(options.json, &advice, &advice.comparison, |out| {
+        report::write_advice(out, &advice)
+    })
 }
 
 fn budget(options: &Advise) -> Duration {
@@ -71,14 +67,26 @@ fn with_noise(
     });
     progress.end();
     let advice = advice?;
+    print(options.json, &advice, &advice.comparison, |out| {
+        report::write_noise_advice(out, &advice)
+    })
+}
+
+/// Prints advice as JSON, or its comparison and then, by `words`, what it says.
+fn print(
+    json: bool,
+    advice: &impl Serialize,
+    comparison: &Comparison,
+    words: impl FnOnce(&mut BufWriter<StdoutLock<'_>>) -> io::Result<()>,
+) -> Result<(), CommandError> {
     let mut out = BufWriter::new(io::stdout().lock());
-    if options.json {
-        let json = serde_json::to_string_pretty(&advice).map_err(io::Error::from)?;
+    if json {
+        let json = serde_json::to_string_pretty(advice).map_err(io::Error::from)?;
         writeln!(out, "{}", numbers::escaped(&json))?;
     } else {
-        report::write(&mut out, &advice.comparison)?;
+        report::write(&mut out, comparison)?;
         writeln!(out)?;
-        report::write_noise_advice(&mut out, &advice)?;
+        words(&mut out)?;
     }
     Ok(out.flush()?)
 }
