@@ -61,14 +61,16 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
     });
     let sentence = if one.joins() {
         format!(
-            "Join: with {noise}, the federation's {metric} is better than that of the model that each silo makes \
-             alone, by {} per silo (95 %).",
+            "Join: with {noise}, the federation's {metric} ({}) is better than that of the model that each silo \
+             makes alone, by {} per silo (95 %).",
+            one.label,
             interval(&gain)
         )
     } else {
         format!(
-            "Do not join: with {noise}, the federation's {metric} is not clearly better than that of the model \
-             that each silo makes alone: {} per silo (95 %), and the whole interval would have to be above 0.",
+            "Do not join: with {noise}, the federation's {metric} ({}) is not clearly better than that of the \
+             model that each silo makes alone: {} per silo (95 %), and the whole interval would have to be above 0.",
+            one.label,
             interval(&gain)
         )
     };
