@@ -5,6 +5,7 @@ use protocol::message::{Learning, MaskedEntry, Sheet as SignedSheet};
 use protocol::work::{FinalMasked, WorkError};
 use protocol::{Hash, MemberIndex, codec};
 
+use crate::checks::HeldTranscripts;
 use crate::config::SiloConfig;
 use crate::outcome::{Document, Settled, decision, genesis, unchanged};
 use crate::rounds::{OpenSum, OpeningRound, RoundBase, combine, open_sums, outcome_gate};
@@ -121,7 +122,7 @@ impl<'a> Replay<'a> {
             WorkError::Refused(why) => wrong(why),
             WorkError::Unavailable => wrong("a blob is missing, or too few unmaskings hold".into()),
         };
-        let opening = OpeningRound::read(self.config, of.clone(), &blob).map_err(words)?;
+        let opening = self.opening(of, &blob).map_err(words)?;
         let vector = |entry: &MaskedEntry| blob(&entry.vector.hash);
         let combined = combine(
             self.config,
@@ -160,9 +161,17 @@ impl<'a> Replay<'a> {
             WorkError::Refused(why) => why,
             WorkError::Unavailable => "a blob is missing, or too few unmaskings hold".into(),
         };
-        let opening = OpeningRound::read(self.config, of.clone(), &blob).map_err(words)?;
+        let opening = self.opening(of, &blob).map_err(words)?;
         let vector = |entry: &MaskedEntry| blob(&entry.vector.hash);
         open_sums(self.config, &self.base, &opening, unmaskings, vector).map_err(words)
+    }
+
+    fn opening(
+        &self,
+        of: &FinalMasked,
+        blob: impl Fn(&Hash) -> Option<Bytes>,
+    ) -> Result<OpeningRound, WorkError> {
+        OpeningRound::read(self.config, of.clone(), &HeldTranscripts::default(), blob)
     }
 
     fn settle(

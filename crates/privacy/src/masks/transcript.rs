@@ -10,6 +10,8 @@
 //! everything into a challenge e, and shows the polynomial u = r + e·p. The checker computes
 //! W = u(x)·B − e·Y. If the Y do not lie on such a polynomial, no u fits for more than one e.
 
+use std::sync::{Arc, LazyLock};
+
 use curve25519_dalek::{RistrettoPoint, Scalar};
 use zeroize::Zeroizing;
 
@@ -82,12 +84,12 @@ pub enum TranscriptError {
     Proof(u16),
 }
 
-/// The locked shares of one author, proven to lie on one polynomial of degree below t.
+/// The locked shares of one author, proven to lie on one polynomial of degree below t. Copies share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transcript {
     root: Root,
     author: u16,
-    shares: Vec<Point>,
+    shares: Arc<[Point]>,
 }
 
 impl Transcript {
@@ -114,7 +116,7 @@ impl Transcript {
             )
             .pieces(shares.iter().map(Point::bytes));
         let nonces = coefficients(ready, |k| drawn.clone().number(k).scalar())?;
-        let commitments = locked(ready, &nonces);
+        let commitments: Vec<_> = locked(ready, &nonces).iter().map(Point::bytes).collect();
         let challenge = challenge(ready, keys.position(), &shares, &commitments)?;
 
         let mut bytes = Vec::with_capacity(ready.transcript_bytes());
@@ -165,7 +167,7 @@ impl Transcript {
             return Ok(Self {
                 root,
                 author,
-                shares,
+                shares: shares.into(),
             });
         }
         Err(TranscriptError::Proof(author))
@@ -222,27 +224,33 @@ fn locked(ready: &ReadyList, polynomial: &Secrets) -> Vec<Point> {
     locked.collect()
 }
 
-/// W = u(x)·B − e·Y for every member: what the author has committed to.
+/// W = u(x)·B − e·Y for every member, in bytes: what the author has committed to.
 pub(crate) fn commitments(
     ready: &ReadyList,
     shares: &[Point],
     challenge: &Scalar,
     response: &[Scalar],
-) -> Vec<Point> {
-    let commitment = |(member, share): (&super::ready::ReadyMember, &Point)| {
-        let scalars = [*value(response, &member.place), -challenge];
-        let points: [RistrettoPoint; 2] = [*member.keys.share.point(), *share.point()];
-        Point::new(combination(&scalars, &points))
+) -> Vec<[u8; ENCODED]> {
+    // Halves of the points: the doubles of many are encoded with one inversion.
+    let against = -challenge * *HALF;
+    let half = |(member, share): (&super::ready::ReadyMember, &Point)| {
+        let scalars = [*value(response, &member.place) * *HALF, against];
+        combination(&scalars, &[*member.keys.share.point(), *share.point()])
     };
-    ready.members().iter().zip(shares).map(commitment).collect()
+    let halves: Vec<_> = ready.members().iter().zip(shares).map(half).collect();
+    let encoded = RistrettoPoint::double_and_compress_batch(&halves);
+    encoded.iter().map(|bytes| bytes.to_bytes()).collect()
 }
+
+/// The inverse of two.
+static HALF: LazyLock<Scalar> = LazyLock::new(|| Scalar::from(2_u64).invert());
 
 /// e = KDF(transcript; root, author, t, all (x, B, Y, W)).
 fn challenge(
     ready: &ReadyList,
     author: u16,
     shares: &[Point],
-    commitments: &[Point],
+    commitments: &[[u8; ENCODED]],
 ) -> Result<Zeroizing<Scalar>, ZeroScalar> {
     let rows = ready.members().iter().zip(shares).zip(commitments);
     let rows = rows.map(|((member, share), commitment)| {
@@ -251,7 +259,7 @@ fn challenge(
         let (points, _) = row[2..].as_chunks_mut::<ENCODED>();
         points[0] = member.keys.share.bytes();
         points[1] = share.bytes();
-        points[2] = commitment.bytes();
+        points[2] = *commitment;
         row
     });
     Kdf::new(Label::Transcript)
@@ -308,7 +316,7 @@ impl Transcripts {
         let mut hasher = blake3::Hasher::new();
         for transcript in &transcripts {
             hasher.update(&transcript.author.to_le_bytes());
-            for share in &transcript.shares {
+            for share in &*transcript.shares {
                 hasher.update(&share.bytes());
             }
         }

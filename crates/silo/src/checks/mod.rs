@@ -4,6 +4,7 @@
 mod cache;
 #[cfg(test)]
 mod tests;
+mod transcripts;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use protocol::{Epoch, Frame, Hash};
 
 pub(crate) use cache::Shared;
 use cache::{BytesCache, HashCache, ResultCache, SignatureCache};
+pub(crate) use transcripts::HeldTranscripts;
 
 use crate::outcome::Settled;
 
@@ -41,6 +43,7 @@ pub struct Checks {
     gates: ResultCache<Params>,
     checked: ResultCache<()>,
     settled: ResultCache<Arc<Settled>>,
+    transcripts: Arc<HeldTranscripts>,
     round: AtomicU64,
     signatures: AtomicU64,
     hashed: AtomicU64,
@@ -177,6 +180,11 @@ impl Checks {
     /// The outcome of a round, computed in a job like [`gate`](Self::gate).
     pub(crate) fn settle(&self, key: Hash, round: u64) -> Shared<Arc<Settled>> {
         self.result(&self.settled, key, round)
+    }
+
+    /// Transcripts that hold: those of all silos with the cache, those of `own` without.
+    pub(crate) fn transcripts(&self, own: &Arc<HeldTranscripts>) -> Arc<HeldTranscripts> {
+        Arc::clone(if self.cached { &self.transcripts } else { own })
     }
 
     /// Counts a checked decision.

@@ -75,7 +75,7 @@ fn the_commitments_of_a_transcript_are_those_of_curv() {
     let (challenge, response) = (-CURV.scalars("e")[0], CURV.scalars("z"));
     assert_eq!(response.len(), ready.threshold());
     let computed = commitments(&ready, &CURV.points("x"), &challenge, &response);
-    assert_eq!(computed, CURV.points("a"));
+    assert_eq!(computed, CURV.all("a"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn the_commitments_of_a_transcript_are_those_of_sigma_proofs() {
     let ready = SIGMA.ready(&SIGMA.points("B"));
     let (challenge, response) = (SIGMA.scalars("e")[0], SIGMA.scalars("u"));
     let computed = commitments(&ready, &SIGMA.points("Y"), &challenge, &response);
-    assert_eq!(computed, SIGMA.points("W"));
+    assert_eq!(computed, SIGMA.all("W"));
 }
 
 /// The challenge of sigma-proofs has the other sign.

@@ -1,10 +1,15 @@
 //! Whole rounds: the sum is exact to the integer, whoever falls silent after the block.
 
+use curve25519_dalek::Scalar;
+use curve25519_dalek::constants::RISTRETTO_BASEPOINT_POINT;
 use proptest::prelude::*;
 use proptest::sample::{Index, subsequence};
 
 use super::world::{World, model, quorum, shape};
-use crate::masks::{EncodeError, Fixed, SumAuthors, Word};
+use crate::masks::group::generator;
+use crate::masks::ready::ReadyMember;
+use crate::masks::transcript::commitments;
+use crate::masks::{EncodeError, Fixed, Point, SumAuthors, Word};
 
 /// Σ w·v, without masks.
 fn plain(authors: &[u16], weights: &[u64], coordinates: usize) -> Vec<i64> {
@@ -230,4 +235,24 @@ fn vectors_around_the_blocks_are_masked_like_the_whole() {
             .unwrap_err();
         assert_eq!(error, EncodeError::NotFinite(coordinates - 1).into());
     }
+}
+
+#[test]
+fn a_commitment_of_a_transcript_may_be_the_identity() {
+    let ready = World::new(4, &[0, 1, 2], b"one sum").ready;
+    let k = Scalar::from(7_u64);
+    let share = |member: &ReadyMember| Point::new(k * member.keys.share.point());
+    let mut shares: Vec<_> = ready.members().iter().map(share).collect();
+    let mut response = vec![Scalar::ZERO; ready.threshold()];
+    response[0] = k;
+    let nothing = commitments(&ready, &shares, &Scalar::ONE, &response);
+    assert_eq!(nothing, vec![[0; 32]; shares.len()]);
+    // The others are encoded with the same inversion.
+    shares[1] = generator();
+    let key = *ready.members()[1].keys.share.point();
+    let other = k * key - RISTRETTO_BASEPOINT_POINT;
+    let mut expected = nothing;
+    expected[1] = other.compress().to_bytes();
+    let found = commitments(&ready, &shares, &Scalar::ONE, &response);
+    assert_eq!(found, expected);
 }

@@ -268,11 +268,12 @@ impl WorkerActor {
         let (config, blobs) = (self.config.clone(), self.blobs.clone());
         let bytes = (sheet.entries.len() * transcript_bytes(&list)) as u64;
         let (document, root) = (list.document(&config.member.epoch), sheet.root());
+        let held = self.checks.transcripts(&self.round.transcripts);
         let whole = Arc::clone(&sheet);
         let job = move || {
             let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
             let blob = |entry: &MaskedEntry| blobs.get(&entry.transcript.hash);
-            check_transcripts(&config, &ready, &sheet, blob).map(|_| ())
+            check_transcripts(&config, &ready, &sheet, &held, blob).map(|_| ())
         };
         let work = WorkSize::Models { bytes };
         self.run(ctx, reply, work, job, move |worker, result| {
@@ -347,10 +348,12 @@ impl WorkerActor {
     ) -> impl FnOnce() -> Result<Arc<OpeningRound>, WorkError> + Send + 'static {
         let known = self.opening.clone().filter(|opening| opening.of == *of);
         let (config, blobs) = (self.config.clone(), self.blobs.clone());
+        let held = self.checks.transcripts(&self.round.transcripts);
         move || match known {
             Some(known) => Ok(known),
             None => {
-                let read = OpeningRound::read(&config, (*of).clone(), |hash| blobs.get(hash));
+                let blob = |hash: &Hash| blobs.get(hash);
+                let read = OpeningRound::read(&config, (*of).clone(), &held, blob);
                 read.map(Arc::new)
             }
         }

@@ -30,7 +30,7 @@ use wants::Wants;
 
 use super::messages::{Fetch, Fetched, Halt, WorkRequest, WorkResult};
 use crate::activity::Activities;
-use crate::checks::{Checks, Shared};
+use crate::checks::{Checks, HeldTranscripts, Shared};
 use crate::clock::Clock;
 use crate::config::SiloConfig;
 use crate::error::StoreError;
@@ -90,6 +90,8 @@ pub(crate) struct CurrentRound {
     sheet: Option<Arc<SheetModels>>,
     /// Outcomes computed here.
     settled: BTreeMap<Hash, Arc<Settled>>,
+    /// Transcripts that hold.
+    transcripts: Arc<HeldTranscripts>,
 }
 
 impl Drop for CurrentRound {

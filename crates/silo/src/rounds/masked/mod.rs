@@ -33,6 +33,7 @@ pub(crate) use secrets::MaskSecrets;
 
 use super::RoundBase;
 use super::noised::Noised;
+use crate::checks::HeldTranscripts;
 use crate::config::SiloConfig;
 
 /// Begins the blob of the unmaskings that a silo opened a round with.
@@ -187,7 +188,8 @@ fn masked<W: Word>(mask: &Mask, shape: Shape, of: &MaskInput<'_>) -> Result<(Byt
     Ok((masked.bytes.into(), masked.clipped))
 }
 
-/// Checks the transcripts of a sheet for its list; `blob` gives the bytes of an entry's transcript.
+/// Checks the transcripts of a sheet for its list, but those that are known to hold; `blob` gives the bytes
+/// of an entry's transcript.
 ///
 /// # Errors
 /// [`WorkError::Unavailable`]: one is not here. [`WorkError::Refused`]: one does not fit, and whose it is.
@@ -195,12 +197,14 @@ pub(crate) fn check_transcripts(
     config: &SiloConfig,
     ready: &ReadyList,
     sheet: &MaskedSheet,
+    held: &HeldTranscripts,
     blob: impl Fn(&MaskedEntry) -> Option<Bytes>,
 ) -> Result<Vec<Transcript>, WorkError> {
     let roster = &config.member.epoch.roster;
     let checked = sheet.entries.iter().map(|entry| {
         let bytes = blob(entry).ok_or(WorkError::Unavailable)?;
-        Transcript::check(ready, entry.member.0, &bytes).map_err(|why| {
+        let checked = held.check(ready, entry.member, entry.transcript.hash, &bytes);
+        checked.map_err(|why| {
             let name = roster.name(entry.member);
             WorkError::Refused(format!("the transcript of {name:?} is refused: {why}"))
         })
@@ -239,13 +243,15 @@ pub(crate) struct OpeningRound {
 }
 
 impl OpeningRound {
-    /// Reads a final round; `blob` returns list, sheet and transcripts by hash.
+    /// Reads a final round; `blob` returns list, sheet and transcripts by hash, and `held` knows transcripts
+    /// that need not be checked again.
     ///
     /// # Errors
     /// [`WorkError::Unavailable`]: a blob is missing. [`WorkError::Refused`]: what is wrong with one.
     pub(crate) fn read(
         config: &SiloConfig,
         of: FinalMasked,
+        held: &HeldTranscripts,
         blob: impl Fn(&Hash) -> Option<Bytes>,
     ) -> Result<Self, WorkError> {
         let found = |hash: &Hash| blob(hash).ok_or(WorkError::Unavailable);
@@ -255,7 +261,7 @@ impl OpeningRound {
         let sheet = MaskedSheet::read(&found(&of.round.sheet)?).ok_or_else(|| other("sheet"))?;
         let ready = ready(&config.member.epoch, &list).map_err(WorkError::Refused)?;
         let transcript = |entry: &MaskedEntry| blob(&entry.transcript.hash);
-        let transcripts = check_transcripts(config, &ready, &sheet, transcript)?;
+        let transcripts = check_transcripts(config, &ready, &sheet, held, transcript)?;
         let transcripts = Transcripts::new(&ready, transcripts);
         let transcripts = transcripts.map_err(|why| WorkError::Refused(why.to_string()))?;
         Ok(Self {

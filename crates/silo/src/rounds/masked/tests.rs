@@ -158,7 +158,8 @@ impl OpenedRound {
         let blobs = [list.document(&epoch).blob(), sheet.blob()];
         let blobs: Vec<_> = blobs.into_iter().chain(transcripts).collect();
         let blob = |hash: &Hash| blobs.iter().find(|blob| Hash::of(blob) == *hash).cloned();
-        let opening = OpeningRound::read(&configs[0], of, blob).unwrap();
+        let held = HeldTranscripts::default();
+        let opening = OpeningRound::read(&configs[0], of, &held, blob).unwrap();
         let unlock = |(i, prepared): (usize, &PreparedRound)| {
             let keys = prepared.keys(&configs[i]).unwrap();
             (MemberIndex(i as u16), opening.unlock(&keys).unwrap())
@@ -428,4 +429,33 @@ fn sums_are_opened_again_one_by_one_from_what_is_kept() {
     assert_eq!((opened[0].authors.len(), opened[0].sigma), (4, None));
     let few = open_sums(config, base, &round.round, &round.unmaskings[..2], vector);
     assert_eq!(few, Err(WorkError::Unavailable));
+}
+
+#[test]
+fn a_transcript_that_holds_is_checked_once_for_its_list_author_and_bytes() {
+    let [first, second] = [3, 5].map(|numbers| OpenedRound::first(numbers, 1, |_, _| ()));
+    let entries = &first.round.sheet.entries;
+    let named = |at: usize| (entries[at].member, entries[at].transcript.hash);
+    let bytes = first.blob(&named(0).1).unwrap();
+    let other = Bytes::from_static(b"no transcript");
+    let held = HeldTranscripts::default();
+    let check = |round: &OpenedRound, (author, hash), bytes: &Bytes| {
+        let checked = held.check(&round.round.ready, author, hash, bytes);
+        checked.is_ok()
+    };
+    assert!(!check(&first, named(0), &other));
+    assert!(check(&first, named(0), &bytes));
+    // Not even looked at.
+    assert!(check(&first, named(0), &other));
+    for others in [named(1), (named(1).0, named(0).1), (named(0).0, named(1).1)] {
+        assert!(!check(&first, others, &other));
+    }
+    assert!(!check(&second, named(0), &other));
+    // A list takes the place of another.
+    let (author, hash) = (
+        MemberIndex(0),
+        second.round.sheet.entries[0].transcript.hash,
+    );
+    assert!(check(&second, (author, hash), &second.blob(&hash).unwrap()));
+    assert!(!check(&first, named(0), &other));
 }
