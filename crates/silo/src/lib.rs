@@ -89,6 +89,7 @@ pub use notice::{Feed, Missing, Notice};
 pub use outcome::genesis_outcome;
 pub use record::{Adopted, Adoptions, JournalRecord};
 pub use replay::Replay;
+pub use restore::forget_ended;
 pub use run_state::Counts;
 pub use spawn::{block_on, bystand, spawn};
 pub use surroundings::{

@@ -13,7 +13,7 @@ use protocol::member::{Config, Start};
 use protocol::message::Content;
 
 use crate::config::SiloConfig;
-use crate::error::SpawnError;
+use crate::error::{SpawnError, StoreError};
 use crate::needed::{forget_secrets, needed, void_blobs};
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
@@ -206,12 +206,37 @@ fn load(
         blobs.remove(&secrets)?;
         kept = needed(kept, keep, rounds);
     }
-    let pairs = stored.iter().zip(&kept);
+    rewrite(journal, &stored, &kept)?;
+    Ok(kept)
+}
+
+/// Removes the secrets of masked rounds of epochs that are over. A silo that begins in the next epoch does
+/// so by itself; this is for an institution that has left.
+///
+/// # Errors
+/// The journal or a blob cannot be changed.
+pub fn forget_ended(journal: &mut dyn Journal, blobs: &dyn Blobs) -> Result<(), StoreError> {
+    let stored = journal.load()?;
+    let mut kept = stored.clone();
+    let secrets = forget_secrets(&mut kept);
+    if !secrets.is_empty() {
+        blobs.remove(&secrets)?;
+    }
+    rewrite(journal, &stored, &kept)
+}
+
+/// Makes a journal that holds `stored` hold `kept`.
+fn rewrite(
+    journal: &mut dyn Journal,
+    stored: &[JournalRecord],
+    kept: &[JournalRecord],
+) -> Result<(), StoreError> {
+    let pairs = stored.iter().zip(kept);
     let same = pairs.take_while(|(stored, kept)| stored == kept).count();
     if same < stored.len().max(kept.len()) {
         journal.replace(same as u64, kept[same..].to_vec())?;
     }
-    Ok(kept)
+    Ok(())
 }
 
 fn sorted(records: Vec<JournalRecord>) -> Contents {

@@ -135,7 +135,11 @@ pub fn run(
         let first = institution.agreement.epoch.clone();
         let epochs = Epochs::replay(first, protocol_records(records))?;
         formats::check(&epochs.now)?;
-        match place(institution, &epochs) {
+        let place = place(institution, &epochs);
+        if let Membership::Left = place {
+            silo::forget_ended(&mut opened.journal, &*opened.blobs)?;
+        }
+        match place {
             Membership::Member(present) => {
                 was_member = true;
                 let begin = Begin {

@@ -19,7 +19,9 @@ use super::{TestSilos, kill};
 use crate::outcome::Document;
 use crate::rounds::{VoidRound, disclosed_secret};
 use crate::testing::*;
-use crate::{Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, spawn};
+use crate::{
+    Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, forget_ended, spawn,
+};
 
 /// The round that is spoiled, of so many.
 const SPOILED: u64 = 2;
@@ -164,6 +166,12 @@ fn the_secret_of_a_void_round_stays_until_the_agreement_changes_and_names_who_sp
             assert_eq!(silo.stopped().await, Stopped::EpochOver);
         }
         let names: Vec<_> = silos.rigs.iter().map(|rig| kept(rig).unwrap().1).collect();
+        // One that has left begins in no next epoch.
+        let left = &silos.rigs[2];
+        assert_eq!(secrets(left), 1);
+        forget_ended(&mut left.journal.clone(), &*left.blobs).unwrap();
+        assert_eq!((left.blobs.get(&names[2]), secrets(left)), (None, 0));
+        assert!(kept(left).is_none());
         for (i, rig) in silos.rigs.iter().enumerate() {
             running[i] = live(&first, rig, &silos.hub, i as u16);
             assert_eq!((rig.blobs.get(&names[i]), secrets(rig)), (None, 0));

@@ -257,6 +257,35 @@ fn a_member_with_a_wrong_transcript_or_a_lost_secret_is_left_out_of_the_next_lis
     }
 }
 
+/// The lead waits for no other, and shows others what is wrong with each.
+#[test]
+fn two_members_with_wrong_transcripts_for_one_list_are_named_and_left_out_at_once() {
+    let groups = || vec![group(0..5), group(5..10)];
+    let epoch = epoch_with(10, 1, |charter| mask(charter, 10, groups()));
+    let mut table = TestFederation::of(epoch, false);
+    table.toys.wrong.extend([8, 9]);
+    table.pass(300);
+    let both = vec![MemberIndex(8), MemberIndex(9)];
+    let left_out = table.reports.iter().filter_map(|(_, report)| match report {
+        Report::LeftOut {
+            members, reason, ..
+        } => Some((members, reason)),
+        _ => None,
+    });
+    assert_eq!(left_out.collect::<Vec<_>>(), [(&both, &Omission::Vector)]);
+    let wrong = table.reports.iter().filter_map(|(_, report)| match report {
+        Report::WrongVector { vector } => Some(vector.sender),
+        _ => None,
+    });
+    assert_eq!(wrong.collect::<Vec<_>>(), both);
+    for member in table.members.iter().flatten() {
+        let history = member.chain.history.iter();
+        let ready = history.filter_map(|(block, _)| Some(block.masked()?.ready.clone()));
+        let ready: Vec<_> = ready.collect();
+        assert_eq!(ready, [(0..8).map(MemberIndex).collect::<Vec<_>>()]);
+    }
+}
+
 #[test]
 fn a_machine_that_computes_another_outcome_follows_the_others_and_says_so() {
     let mut table = TestFederation::of(masked(4, 2), false);
