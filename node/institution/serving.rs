@@ -55,6 +55,8 @@ pub(super) struct ComparisonJob {
     pub(super) last: u64,
     /// Parts that its rows are divided into; 0 for no comparison.
     pub(super) folds: usize,
+    /// Whether the model of its coalition with an intercept of its own is a candidate.
+    pub(super) own_intercept: bool,
     /// The state folder, for the note.
     pub(super) state: PathBuf,
     /// When the node began, for times.
@@ -324,6 +326,7 @@ impl ComparisonJob {
                 members: members_of(&adopted.assignment, adopted.coalition),
                 global: global.as_ref().zip(Some(adopted.assignment.len())),
                 folds: self.folds,
+                own_intercept: self.own_intercept,
             }
             .serve(),
             None => Compared {

@@ -133,6 +133,7 @@ pub fn choice(candidate: Candidate) -> &'static str {
         Candidate::Coalition => "coalition's",
         Candidate::Global => "mean of all",
         Candidate::FineTuned => "fine-tuned",
+        Candidate::OwnIntercept => "own intercept",
     }
 }
 

@@ -336,6 +336,10 @@ fn what_is_served(story: &Story, table: &ComparisonTable) -> Option<String> {
     let kinds = [
         (Candidate::Coalition, "the coalition's model"),
         (Candidate::FineTuned, "the fine-tuned coalition's model"),
+        (
+            Candidate::OwnIntercept,
+            "the coalition's model with an intercept of their own",
+        ),
         (Candidate::Global, "the mean of all coalitions' models"),
         (Candidate::Robust, "a robust model of their own"),
         (Candidate::Local, "their own model"),

@@ -39,6 +39,8 @@ pub struct ExperimentEntry {
     pub fixed: bool,
     /// Whether the models that silos would serve are measured, too; `None`: as the experiment says.
     pub served: Option<bool>,
+    /// Whether every silo fits an intercept of its own afterwards, on its training rows.
+    pub own_intercept: bool,
     /// Changes of the scenario, by key.
     pub set: Table,
 }
@@ -52,6 +54,7 @@ impl ExperimentEntry {
             tune: BTreeMap::new(),
             fixed: false,
             served: None,
+            own_intercept: false,
             set: Table::new(),
         }
     }
@@ -287,6 +290,7 @@ impl Experiment {
             tune: entry.tune,
             fixed: entry.fixed,
             served: entry.served,
+            own_intercept: false,
             set: entry.set,
         });
         Ok(())

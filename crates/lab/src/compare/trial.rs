@@ -9,7 +9,7 @@ use learn::{Study, StudySilo};
 use methods::learner::{Split, Task};
 use methods::serving::{
     Alone, Candidate, CandidateComparison, LocalModels, alone_start, mean_of_coalitions,
-    members_of, model_of_all_rows,
+    members_of, model_of_all_rows, with_own_intercept,
 };
 use methods::strategy::{Kept, SAMPLING_SEED, State};
 use methods::{Learner, Params};
@@ -93,6 +93,8 @@ pub(super) struct TrainedFederation {
     study: Arc<Study>,
     participation: ParticipatingSilos,
     models: TrialModels,
+    /// Whether every silo has an intercept of its own afterwards.
+    own_intercept: bool,
     /// Wall-clock seconds of the training.
     pub(super) seconds: f64,
 }
@@ -133,8 +135,17 @@ impl TrainedFederation {
             study: study.clone(),
             participation,
             models,
+            own_intercept: false,
             seconds: began.elapsed().as_secs_f64(),
         })
+    }
+
+    /// The same federation, each of whose silos fits an intercept of its own afterwards, on its training rows.
+    pub(super) fn with_own_intercepts(self) -> Self {
+        Self {
+            own_intercept: true,
+            ..self
+        }
     }
 
     /// The models that every silo, members first, has made alone since `began`.
@@ -152,6 +163,7 @@ impl TrainedFederation {
             study: study.clone(),
             participation: participation(scenario, study)?,
             models: TrialModels::Own(models),
+            own_intercept: false,
             seconds: began.elapsed().as_secs_f64(),
         })
     }
@@ -282,8 +294,18 @@ impl TrainedFederation {
     }
 
     /// The model of silo `place` (members first) after a round, with the learner that takes it. A
-    /// silo outside is given one.
+    /// silo outside is given one. One without training rows has no intercept of its own.
     fn model(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
+        let (learner, model) = self.trained(place, round)?;
+        if !self.own_intercept || learner.samples() == 0 {
+            return Some((learner, model));
+        }
+        let model = with_own_intercept(&*learner, &model).ok()?;
+        Some((learner, model))
+    }
+
+    /// The model of silo `place` after a round, as the training made it.
+    fn trained(&self, place: usize, round: u64) -> Option<(Arc<dyn Learner>, OwnModel)> {
         let plain = self.silos().nth(place)?.learner.clone();
         let of_plain = |model: &Params| {
             let personal = plain.initial_personal(self.scenario.seed);
@@ -380,12 +402,15 @@ impl TrainedFederation {
             members,
             global: global.as_ref().zip(Some(entries.len())),
             folds: self.scenario.serve.folds,
+            own_intercept: self.scenario.is_noised(),
         }
         .serve();
         let other = match served.candidate {
             Candidate::Local | Candidate::Coalition => None,
             Candidate::Robust => Some(plain),
-            Candidate::Global | Candidate::FineTuned => Some(&strategys.learner),
+            Candidate::Global | Candidate::FineTuned | Candidate::OwnIntercept => {
+                Some(&strategys.learner)
+            }
         };
         let other = other.map(|learner| MeasuredModel::of(learner.clone(), served.model));
         Some((served.candidate, other))

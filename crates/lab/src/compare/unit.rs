@@ -95,6 +95,7 @@ impl Runs<'_> {
             _ => LearningWay::Federated,
         };
         match TrainedFederation::run(scenario, &study, way) {
+            Ok(trial) if entry.own_intercept => Ok(Ok(trial.with_own_intercepts())),
             Ok(trial) => Ok(Ok(trial)),
             Err(
                 error @ (RunError::Training { .. } | RunError::Setup(_) | RunError::Stuck { .. }),

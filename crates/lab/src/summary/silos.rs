@@ -73,6 +73,7 @@ struct Context {
     key: &'static str,
     alone: Alone,
     folds: usize,
+    own_intercept: bool,
     reference: bool,
     effort: Effort,
     /// The reference that a coalition's model is itself, if it is one.
@@ -254,6 +255,7 @@ impl Context {
             key: study.metric.name.key(),
             alone,
             folds: scenario.serve.folds,
+            own_intercept: scenario.is_noised(),
             reference: references.wanted,
             effort,
             itself: references.itself.or_else(|| {
@@ -364,6 +366,7 @@ impl Context {
             members,
             global: global.as_ref().zip(Some(self.entries())),
             folds: self.folds,
+            own_intercept: self.own_intercept,
         }
         .serve();
         let learner = if comparison.candidate.is_own() {

@@ -129,7 +129,12 @@ fn a_final_round_is_adopted_within_two_round_trips() {
     let trip = Duration::from_millis(200);
     let network = "[network]\nlatency = [\"100ms\", \"100ms\"]\njitter = \"0ms\"";
     for n in [4, 7, 10] {
-        let record = play("fedavg", MASKED, &format!("weight = \"equal\"\n{network}"), n);
+        let record = play(
+            "fedavg",
+            MASKED,
+            &format!("weight = \"equal\"\n{network}"),
+            n,
+        );
         let mut finals = BTreeMap::new();
         let mut took = Vec::new();
         for (at, by, notice) in &record.notices {
@@ -143,7 +148,10 @@ fn a_final_round_is_adopted_within_two_round_trips() {
         }
         took.sort();
         let (fastest, slowest) = (took[0], took[took.len() - 1]);
-        println!("{n} members, {} adoptions: {fastest:?} to {slowest:?}", took.len());
+        println!(
+            "{n} members, {} adoptions: {fastest:?} to {slowest:?}",
+            took.len()
+        );
         assert_eq!(took.len(), 4 * n);
         assert!(slowest <= 2 * trip, "{n} members: {slowest:?}");
     }

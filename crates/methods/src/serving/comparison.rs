@@ -2,6 +2,7 @@
 
 use super::alone::Alone;
 use super::folds::{CandidateLosses, by_groups, loss, measured, with_more_rows, without_folds};
+use super::intercept::with_own_intercept;
 use super::local::{FoldLosses, LocalModels};
 use super::{Candidate, ComparedOn, Served, choose};
 use crate::learner::{LearnError, Learner, Split, Task};
@@ -30,6 +31,8 @@ pub struct CandidateComparison<'a> {
     pub global: Option<(&'a Params, usize)>,
     /// Parts that its training rows are divided into, at least 2.
     pub folds: usize,
+    /// Whether its coalition's model with an intercept of its own is a candidate.
+    pub own_intercept: bool,
 }
 
 /// The rows on which a silo can compare what it trains alone with the `coalition`'s model, found out before
@@ -74,9 +77,13 @@ impl CandidateComparison<'_> {
             around.ok()
         });
         let tuned = self.tune(self.equipped, self.coalition).ok();
+        let shifts = self.own_intercept;
+        let shifted = shifts.then(|| with_own_intercept(self.equipped, self.coalition));
+        let shifted = shifted.and_then(Result::ok);
         let models = RowModels {
             global: global.as_ref(),
             tuned: tuned.as_ref(),
+            shifted: shifted.as_ref(),
         };
         let (on, measured) = if let Some((all, rows)) = self.by_rows(models) {
             (ComparedOn::ValidationRows, measured(&all, &rows))
@@ -98,6 +105,7 @@ impl CandidateComparison<'_> {
             Candidate::Coalition => Some(self.coalition),
             Candidate::Global => models.global,
             Candidate::FineTuned => models.tuned,
+            Candidate::OwnIntercept => models.shifted,
         };
         Served {
             candidate,
@@ -124,6 +132,7 @@ impl CandidateComparison<'_> {
             (Candidate::Coalition, own(self.coalition)),
             (Candidate::Global, models.global.and_then(own)),
             (Candidate::FineTuned, models.tuned.and_then(own)),
+            (Candidate::OwnIntercept, models.shifted.and_then(own)),
         ];
         let others = others
             .into_iter()
@@ -164,6 +173,15 @@ impl CandidateComparison<'_> {
                 )
             })
         };
+        let shift = |model: &Params| {
+            each(&|own| {
+                loss(
+                    own,
+                    &with_own_intercept(own, &self.alone.around(own, model)?)?,
+                    count,
+                )
+            })
+        };
         let shared = (self.members > 1).then_some(&self.coalition.0);
         let mut all = vec![CandidateLosses {
             candidate: Candidate::Local,
@@ -177,6 +195,7 @@ impl CandidateComparison<'_> {
         }));
         let entries = self.global.map_or(1, |(_, entries)| entries);
         let tunable = shared.filter(|_| models.tuned.is_some());
+        let shiftable = shared.filter(|_| models.shifted.is_some());
         let mean = self.global.filter(|_| models.global.is_some());
         let others = [
             (Candidate::Coalition, shared.and_then(fixed), self.members),
@@ -186,6 +205,11 @@ impl CandidateComparison<'_> {
                 entries,
             ),
             (Candidate::FineTuned, tunable.and_then(tune), self.members),
+            (
+                Candidate::OwnIntercept,
+                shiftable.and_then(shift),
+                self.members,
+            ),
         ];
         all.extend(
             others
@@ -221,4 +245,5 @@ impl CandidateComparison<'_> {
 struct RowModels<'a> {
     global: Option<&'a (Params, Params)>,
     tuned: Option<&'a (Params, Params)>,
+    shifted: Option<&'a (Params, Params)>,
 }

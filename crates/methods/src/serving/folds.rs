@@ -39,10 +39,19 @@ pub(super) fn has_classes(
 /// all folds.
 pub(super) fn loss(
     learner: &dyn Learner,
-    (model, personal): &(Params, Params),
+    of: &(Params, Params),
     rows: f64,
 ) -> Result<f64, LearnError> {
-    let split = Split::Validation;
+    loss_on(learner, of, Split::Validation, rows)
+}
+
+/// The mean loss on a part of the rows, as if there were one row more of each class than these `rows`.
+pub(super) fn loss_on(
+    learner: &dyn Learner,
+    (model, personal): &(Params, Params),
+    split: Split,
+    rows: f64,
+) -> Result<f64, LearnError> {
     let loss = match learner.outputs() {
         Ok(outputs) => {
             let values = outputs.outputs(model, personal, split)?;

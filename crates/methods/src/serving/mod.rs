@@ -3,7 +3,8 @@
 //! A silo that is unlike the others may do better with a model of its own than with the model of
 //! the federation. So it compares candidates: the best model that it can train alone, one that it fits
 //! robustly, the model of its coalition, that model tuned on its own rows, and the mean of all
-//! coalitions' models. It serves another model than its own only where the advantage is larger than
+//! coalitions' models; where rounds have noise, also the model of its coalition with an
+//! [intercept of its own](with_own_intercept). It serves another model than its own only where the advantage is larger than
 //! its standard error. No data leave the silo.
 //!
 //! Where the task holds out validation rows, the candidates are compared on these: no model has seen
@@ -21,6 +22,7 @@ mod all_rows;
 mod alone;
 mod comparison;
 mod folds;
+mod intercept;
 mod local;
 mod rule;
 
@@ -32,6 +34,7 @@ pub use adopted::{alone_start, mean_of_coalitions, members_of};
 pub use all_rows::model_of_all_rows;
 pub use alone::Alone;
 pub use comparison::{CandidateComparison, VALIDATION_ROWS, comparable};
+pub use intercept::with_own_intercept;
 pub use local::{Effort, FIT_ROWS, Fitted, LocalModels, TUNING_FOLDS, Tuned, WORK};
 pub use rule::Way;
 
@@ -76,6 +79,8 @@ pub enum Candidate {
     Global,
     /// The coalition's model, trained on by the silo.
     FineTuned,
+    /// The coalition's model with an intercept of the silo's own, where rounds have noise.
+    OwnIntercept,
 }
 
 impl Candidate {
@@ -87,6 +92,7 @@ impl Candidate {
             Self::Coalition => "the model of its coalition",
             Self::Global => "the mean of all coalitions' models",
             Self::FineTuned => "the model of its coalition, tuned on its own rows",
+            Self::OwnIntercept => "the model of its coalition, with an intercept of its own",
         }
     }
 

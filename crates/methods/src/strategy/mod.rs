@@ -29,7 +29,7 @@ mod search;
 mod server;
 mod sheet;
 mod state;
-mod wrappers;
+pub(crate) mod wrappers;
 
 use std::sync::Arc;
 

@@ -124,7 +124,8 @@ fn note(outside: bool) -> String {
             ""
         } else {
             " serve: members with their own model / the strategy's / that tuned on their rows / \
-                 another (fitted robustly alone, the mean of all coalitions)."
+                 another (fitted robustly alone, the mean of all coalitions, with noise the strategy's with an \
+                 intercept of their own)."
         }
     )
 }
@@ -132,7 +133,7 @@ fn note(outside: bool) -> String {
 /// Members by what they serve.
 fn choices(served: &ServedSummary) -> String {
     let of = |name: &str| served.candidates.get(name).copied().unwrap_or(0.0);
-    let others = of("robust") + of("global");
+    let others = of("robust") + of("global") + of("own-intercept");
     let each = [of("local"), of("coalition"), of("fine-tuned"), others];
     let each = each.map(|count| numbers::value(count, 1));
     each.join(" / ")

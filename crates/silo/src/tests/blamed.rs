@@ -19,9 +19,7 @@ use super::{TestSilos, kill};
 use crate::outcome::Document;
 use crate::rounds::{VoidRound, disclosed_secret};
 use crate::testing::*;
-use crate::{
-    Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, forget_ended, spawn,
-};
+use crate::{Adopted, Blobs, JournalRecord, SiloHandle, Stopped, StoreError, forget_ended, spawn};
 
 /// The round that is spoiled, of so many.
 const SPOILED: u64 = 2;

@@ -49,14 +49,17 @@ impl Experiment {
         self.entries
             .insert(0, ExperimentEntry::plain(OWN, strategy));
         for &epsilon in epsilons {
-            match (&agreed, &own) {
-                (Some(agreed), Some(own)) => self.entries.push(as_agreed(agreed, own, epsilon)),
+            let releases: Vec<_> = match (&agreed, &own) {
+                (Some(agreed), Some(own)) => vec![as_agreed(agreed, own, epsilon)],
                 _ => {
                     self.known_model()?;
                     let releases = RELEASES.iter();
-                    self.entries
-                        .extend(releases.map(|release| release.entry(epsilon)));
+                    releases.map(|release| release.entry(epsilon)).collect()
                 }
+            };
+            for release in releases {
+                let adapted = with_own_intercepts(&release);
+                self.entries.extend([release, adapted]);
             }
         }
         Ok(())
@@ -127,6 +130,15 @@ impl ExperimentEntry {
     /// Whether it is a federation with noise that was added beside each silo alone.
     fn is_noised(&self) -> bool {
         self.fixed && self.set.contains_key("privacy")
+    }
+}
+
+/// The same federation, each of whose silos fits an intercept of its own afterwards. That releases nothing more.
+fn with_own_intercepts(entry: &ExperimentEntry) -> ExperimentEntry {
+    ExperimentEntry {
+        label: format!("{}, own intercept", entry.label),
+        own_intercept: true,
+        ..entry.clone()
     }
 }
 

@@ -62,9 +62,13 @@ fn each_silo_alone_no_noise_and_every_epsilon_stand_side_by_side() {
         "own-fit",
         "without noise",
         "steps, epsilon 0.05",
+        "steps, epsilon 0.05, own intercept",
         "once, epsilon 0.05",
+        "once, epsilon 0.05, own intercept",
         "steps, epsilon 100",
+        "steps, epsilon 100, own intercept",
         "once, epsilon 100",
+        "once, epsilon 100, own intercept",
     ];
     assert_eq!(labels, expected);
     for (release, rounds) in [("steps", 20.0), ("once", 1.0)] {

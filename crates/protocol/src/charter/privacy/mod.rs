@@ -84,6 +84,11 @@ impl Privacy {
         }
     }
 
+    /// Whether silos add noise to what they send.
+    pub fn is_noised(&self) -> bool {
+        self.masked().is_some_and(|masked| masked.noise().is_some())
+    }
+
     /// The first message format that has all messages of such rounds.
     pub fn since(&self) -> u8 {
         match self {

@@ -23,6 +23,7 @@ mod fedsr;
 mod few_rows;
 mod groups;
 mod large;
+mod own_intercept;
 mod robust_losses;
 mod units;
 
