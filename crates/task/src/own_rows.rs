@@ -2,7 +2,7 @@
 //! without anybody's data.
 
 use crate::data::{
-    DataError, DataSet, diabetes_silos, eicu_los_columns, eicu_los_target, heart_schema,
+    DataError, DataSet, Standardise, diabetes_silos, eicu_los_columns, eicu_los_target, heart_schema,
     tpt48_columns, tpt48_target,
 };
 use crate::schema::{EncodedColumn, Fill, Schema};
@@ -17,7 +17,11 @@ impl TableTask {
     pub fn agreed_schema(&self) -> Result<Option<Schema>, DataError> {
         let numbers = |names: Vec<String>| -> Vec<EncodedColumn> {
             let fill = Fill::Mean;
-            let column = |name| EncodedColumn { name, fill };
+            let column = |name| EncodedColumn {
+                name,
+                fill,
+                range: None,
+            };
             names.into_iter().map(column).collect()
         };
         Ok(match (&self.schema, &self.data) {
@@ -64,7 +68,11 @@ impl TableTask {
             return self.clone();
         }
         let columns = data.silos.first().map(|(_, table)| table.encoding());
-        let schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        let mut schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
+        if self.scaling() == Standardise::Ranges {
+            let mut tables = data.silos.iter().map(|(_, table)| table);
+            schema.target.range = tables.find_map(|table| table.target_range);
+        }
         let mut split = self.split.clone();
         if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {
             split.column = Some("part".into());

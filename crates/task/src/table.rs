@@ -5,7 +5,7 @@ use std::path::Path;
 use methods::robust::TransportCost;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{DataError, DataSet, SplitConfig, Standardise, Target};
+use crate::data::{DataError, DataSet, SplitConfig, Standardise, Target, without_range};
 use crate::metrics::{Metric, MetricName};
 use crate::schema::Schema;
 use crate::{ModelConfig, Source};
@@ -27,7 +27,7 @@ pub struct TableTask {
     /// Which rows are held out, to choose with and to test on.
     #[serde(default)]
     pub split: SplitConfig,
-    /// How features, and a target that is a number, are scaled to mean 0 and deviation 1. Default:
+    /// How features, and a target that is a number, are scaled. Default:
     /// `"federation"` where numbers are predicted, `"silo"` for classes and masks, `"none"` for built-in
     /// data that are on a common scale already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,16 @@ impl TableTask {
         self.robust
             .validate()
             .map_err(|error| DataError::Config(format!("`robust.label-cost`: {error}")))?;
-        self.schema.as_ref().map_or(Ok(()), Schema::check)
+        self.schema.as_ref().map_or(Ok(()), Schema::check)?;
+        match &self.schema {
+            _ if self.scaling() != Standardise::Ranges => Ok(()),
+            Some(schema) => has_ranges(schema),
+            None => Err(DataError::Config(
+                "`standardise = \"ranges\"` scales by the ranges that a schema agrees on, and this task has no \
+                 `[task.table.schema]`"
+                    .into(),
+            )),
+        }
     }
 
     /// The primary metric, if the target has it.
@@ -166,5 +175,21 @@ impl TableTask {
             _ => String::new(),
         };
         Ok(Metric { name, unit })
+    }
+}
+
+/// Whether every number of a schema has a range.
+fn has_ranges(schema: &Schema) -> Result<(), DataError> {
+    let mut columns = schema.encoded().into_iter();
+    if let Some(column) = columns.find(|column| column.range.is_none()) {
+        return Err(without_range(&format!("the column {:?}", column.name)));
+    }
+    let numbers = matches!(
+        schema.target(),
+        Target::Number { .. } | Target::Numbers { .. }
+    );
+    match schema.target.range {
+        None if numbers => Err(without_range("the target")),
+        _ => Ok(()),
     }
 }

@@ -212,6 +212,7 @@ fn scaling(page: &mut String, card: &Card) -> std::fmt::Result {
             Standardise::Silo =>
                 "Every member scales by its own training rows; this is the scale of the one that exported the model.",
             Standardise::None => "Numbers are not scaled.",
+            Standardise::Ranges => "Numbers are scaled by the ranges that the members agreed on.",
         },
         escaped(&card.origin.silo)
     )?;

@@ -42,6 +42,7 @@ pub use label::Rule;
 pub use left_out::LeftOut;
 pub use methods::nearest;
 pub use partition::{MixedShares, PartitionConfig, ShardShares};
+pub(crate) use prepare::without_range;
 pub use prepare::{Preparation, Standardise};
 pub use rows::{ColumnsConfig, Incomplete, OwnFile, OwnRows, RowsConfig, RowsFile, TargetColumns};
 pub use split::{ShiftConfig, SplitConfig};

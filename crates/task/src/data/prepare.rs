@@ -11,7 +11,7 @@ use super::{DataError, Rows, ShiftConfig, SplitConfig, Table, Target};
 use crate::random::{normal, stream};
 use crate::schema::Fill;
 
-/// How features, and a target that is a number, are scaled to mean 0 and deviation 1.
+/// How features, and a target that is a number, are scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standardise {
@@ -23,6 +23,9 @@ pub enum Standardise {
     /// All silos use a common scale: in a first round they contribute counts, sums and squares, and the
     /// model carries the resulting scale in buffers.
     Federation,
+    /// By the ranges that the schema agrees on: the middle of a range becomes 0, its ends −½ and ½. It
+    /// says nothing of anybody's rows, so it can be used with noise.
+    Ranges,
 }
 
 /// A silo's rows, ready for any model.
@@ -203,13 +206,31 @@ struct Basis<'a> {
 }
 
 impl Basis<'_> {
-    /// What is subtracted from a column or target of these moments, and what divides the difference.
-    fn scale(&self, moments: &Moments) -> (f64, f64) {
+    /// What is subtracted from a column or target of these moments and this agreed range, and what divides
+    /// the difference.
+    fn scale(
+        &self,
+        moments: &Moments,
+        range: Option<[f64; 2]>,
+        what: &str,
+    ) -> Result<(f64, f64), DataError> {
         match self.standardise {
-            Standardise::Silo => (moments.mean, moments.deviation()),
-            Standardise::None | Standardise::Federation => (0.0, 1.0),
+            Standardise::Silo => Ok((moments.mean, moments.deviation())),
+            Standardise::None | Standardise::Federation => Ok((0.0, 1.0)),
+            Standardise::Ranges => match range {
+                Some([low, high]) => Ok((f64::midpoint(low, high), high - low)),
+                None => Err(without_range(what)),
+            },
         }
     }
+}
+
+/// That numbers are to be scaled by their ranges, and these have none.
+pub(crate) fn without_range(what: &str) -> DataError {
+    DataError::Config(format!(
+        "`standardise = \"ranges\"` scales by the ranges of the schema, and {what} has none: write its `range \
+         = [low, high]`, by what is known of such numbers in general and not by own rows"
+    ))
 }
 
 /// What a silo has learned of its columns.
@@ -280,7 +301,8 @@ impl LearnedColumns {
             let largest = largest(present.iter().copied());
             moments.must_fit(basis.silo, &format!("the column {name:?}"), largest)?;
         }
-        let (mean, deviation) = basis.scale(&moments);
+        let what = format!("the column {name:?}");
+        let (mean, deviation) = basis.scale(&moments, table.ranges[column], &what)?;
         self.scales.push((fill, mean, deviation));
         Ok(())
     }
@@ -295,7 +317,7 @@ impl LearnedColumns {
         }
         let binary = false;
         self.columns.push(ColumnSummary { moments, binary });
-        self.target = basis.scale(&moments);
+        self.target = basis.scale(&moments, table.target_range, "the target")?;
         Ok(())
     }
 
@@ -336,7 +358,7 @@ fn rows_of(
     let (width, count) = (table.columns.len(), table.targets(0).len());
     let rows = match standardise {
         Standardise::Federation => Rows::unscaled(width, count, features, targets.collect()),
-        Standardise::Silo | Standardise::None => {
+        Standardise::Silo | Standardise::None | Standardise::Ranges => {
             let features = features.iter().map(|&value| value as f32);
             let targets = targets.map(|value| value as f32);
             Rows::wide(width, count, features.collect(), targets.collect())

@@ -15,6 +15,10 @@ pub struct Table {
     pub columns: Vec<String>,
     /// What takes the place of a missing value, by column.
     pub fills: Vec<Fill>,
+    /// The smallest and largest number that are agreed on, by column.
+    pub ranges: Vec<Option<[f64; 2]>>,
+    /// Those of the numbers to predict.
+    pub target_range: Option<[f64; 2]>,
     /// Features, rows × columns, row-major; NaN where a value is missing.
     pub values: Vec<f64>,
     /// Targets, row-major: a number, the index of a class, several numbers, or the pixels of
@@ -43,6 +47,8 @@ impl Table {
     pub fn new(columns: Vec<String>) -> Self {
         Self {
             fills: vec![Fill::Mean; columns.len()],
+            ranges: vec![None; columns.len()],
+            target_range: None,
             columns,
             values: Vec::new(),
             target: Vec::new(),
@@ -60,16 +66,19 @@ impl Table {
     pub fn encoded(columns: &[EncodedColumn]) -> Self {
         Self {
             fills: columns.iter().map(|column| column.fill).collect(),
+            ranges: columns.iter().map(|column| column.range).collect(),
             ..Self::new(columns.iter().map(|column| column.name.clone()).collect())
         }
     }
 
     /// The columns of a row as a model takes it.
     pub fn encoding(&self) -> Vec<EncodedColumn> {
-        let columns = self.columns.iter().zip(&self.fills);
-        let column = |(name, &fill): (&String, &Fill)| EncodedColumn {
+        let rules = self.fills.iter().zip(&self.ranges);
+        let columns = self.columns.iter().zip(rules);
+        let column = |(name, (&fill, &range)): (&String, (&Fill, &Option<[f64; 2]>))| EncodedColumn {
             name: name.clone(),
             fill,
+            range,
         };
         columns.map(column).collect()
     }

@@ -69,6 +69,8 @@ pub struct EncodedColumn {
     pub name: String,
     /// What stands for a missing value; [`Fill::Mean`] where none can be missing.
     pub fill: Fill,
+    /// The smallest and largest number that are agreed on; 0 and 1 for a level or a missing value.
+    pub range: Option<[f64; 2]>,
 }
 
 /// The number that takes the place of a missing value.
@@ -85,13 +87,21 @@ impl Schema {
     /// The schema of rows that are written as the numbers that they were encoded to; empty cells
     /// where one is missing.
     pub fn of_encoded(columns: &[EncodedColumn], target: &Target) -> Self {
+        // Ranges by which all numbers can be scaled, or none.
+        let ranges = columns.iter().all(|column| column.range.is_some());
         let feature = |column: &EncodedColumn| {
             let missing = match column.fill {
                 Fill::Mean => MissingRule::Mean,
                 Fill::Median => MissingRule::Median,
             };
             let numbers = FeatureColumns::numbers(column.name.as_str().into());
-            FeatureColumns { missing, ..numbers }
+            let range = column.range.filter(|_| ranges);
+            let kind = ColumnType::Number(Quantity { unit: None, range });
+            FeatureColumns {
+                missing,
+                kind,
+                ..numbers
+            }
         };
         Self {
             target: TargetColumn::of(target),
@@ -156,30 +166,33 @@ impl Schema {
 
     /// The numbers that a row becomes.
     pub fn encoded(&self) -> Vec<EncodedColumn> {
-        let column = |name: String, feature: &FeatureColumns| EncodedColumn {
+        let column = |name: String, feature: &FeatureColumns, range| EncodedColumn {
             name,
             fill: match feature.missing {
                 MissingRule::Median => Fill::Median,
                 _ => Fill::Mean,
             },
+            range,
         };
+        let agreed = |feature: &FeatureColumns| feature.kind.quantity().and_then(|of| of.range);
+        let share = Some([0.0, 1.0]);
         let numbers = self
             .columns()
             .filter(|(_, feature)| feature.kind.levels().is_none());
-        let numbers = numbers.map(|(name, feature)| column(name.into(), feature));
+        let numbers = numbers.map(|(name, feature)| column(name.into(), feature, agreed(feature)));
         let levels = self.columns().flat_map(|(name, feature)| {
             let levels = feature.kind.levels().map(Levels::all);
             levels
                 .into_iter()
                 .flatten()
                 .skip(1)
-                .map(move |level| column(format!("{name}={level}"), feature))
+                .map(move |level| column(format!("{name}={level}"), feature, share))
         });
         let indicators = self
             .columns()
             .filter(|(_, feature)| feature.missing == MissingRule::Indicator);
         let indicators =
-            indicators.map(|(name, feature)| column(format!("{name} is missing"), feature));
+            indicators.map(|(name, feature)| column(format!("{name} is missing"), feature, share));
         numbers.chain(levels).chain(indicators).collect()
     }
 

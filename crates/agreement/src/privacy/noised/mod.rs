@@ -45,12 +45,13 @@ fn of_task(task: &TaskConfig, unit: &Unit) -> Option<KeyFault> {
 }
 
 fn of_table(task: &TableTask, unit: &Unit) -> Option<KeyFault> {
-    if task.scaling() != Standardise::None {
+    if !matches!(task.scaling(), Standardise::None | Standardise::Ranges) {
         return fault(
             "task.table.standardise",
-            "must be \"none\" where sums are noised: a scale that follows from own rows changes with each of \
-             them, and with it the gradients of all others. Divide the numbers by agreed ranges before they \
-             are read",
+            "must be \"ranges\" or \"none\" where sums are noised: a scale that follows from own rows changes \
+             with each of them, and with it the gradients of all others. With \"ranges\" numbers are scaled by \
+             the ranges that the schema agrees on; with \"none\" divide them by agreed ranges before they are \
+             read",
         );
     }
     if let ModelConfig::Network(_) = &task.model {

@@ -170,11 +170,11 @@ fn what_breaks_the_bound_is_refused_with_why_and_what_to_choose() {
     let cases: &[(&[(&str, &str)], &str)] = &[
         (
             &[("task.table.standardise", "\"silo\"")],
-            "must be \"none\"",
+            "must be \"ranges\" or \"none\"",
         ),
         (
             &[("task.table.standardise", "\"federation\"")],
-            "must be \"none\"",
+            "must be \"ranges\" or \"none\"",
         ),
         (
             &[("task.table.model", network)],

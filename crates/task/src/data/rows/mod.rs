@@ -218,6 +218,7 @@ impl RowsConfig {
         let mut notes = mojibake(&raw);
         let mut silos = Silos {
             columns: &columns,
+            target_range: schema.target.range,
             tables: Vec::new(),
             dealt: 0,
             subgroups: Vec::new(),
@@ -473,6 +474,8 @@ fn count(left: &mut LeftOut, row: &ReadRow) {
 /// The rows of silos, in the order of their first rows.
 struct Silos<'a> {
     columns: &'a [EncodedColumn],
+    /// The range of the numbers to predict.
+    target_range: Option<[f64; 2]>,
     tables: Vec<(String, Table)>,
     /// Rows dealt to pretend silos.
     dealt: usize,
@@ -494,7 +497,10 @@ impl Silos<'_> {
     fn push(&mut self, silo: &str, values: &[f64], targets: &[f64], extra: Extra) {
         let place = self.tables.iter().position(|(name, _)| name == silo);
         let place = place.unwrap_or_else(|| {
-            let table = Table::encoded(self.columns);
+            let table = Table {
+                target_range: self.target_range,
+                ..Table::encoded(self.columns)
+            };
             self.tables.push((silo.to_owned(), table));
             self.tables.len() - 1
         });

@@ -125,7 +125,7 @@ fn what_does_not_go_with_it_is_refused_with_why_and_what_to_choose() {
         ),
         (
             &[("task.table.standardise", "\"silo\"")],
-            "must be \"none\"",
+            "must be \"ranges\" or \"none\"",
             "agreed ranges",
         ),
         (

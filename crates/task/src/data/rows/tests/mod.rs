@@ -7,6 +7,7 @@ use crate::schema::{EncodedColumn, Fill, TargetColumn};
 
 mod extra;
 mod groups;
+mod ranges;
 
 /// A folder of its own for one test, removed at the end.
 struct Folder(PathBuf);
@@ -321,6 +322,7 @@ fn targets_are_written_to_columns_that_are_read_as_the_same_target() {
             &[EncodedColumn {
                 name: "x".into(),
                 fill: Fill::Mean,
+                range: None,
             }],
             &target,
         );
