@@ -51,8 +51,8 @@ fn advice(rows: &Arc<MakeRows>, epsilon: f64, seconds: u64) -> NoiseAdvice {
     let advice = advise_noise(experiment, epsilon, &rows, budget, |_| ()).unwrap();
     assert!(advice.seeds > 1, "time was over before two seeds");
     assert_eq!(advice.comparison.failures(), 0);
-    // One for each kind of release.
-    assert_eq!(advice.releases.len(), 2);
+    // Each kind of release, with and without intercepts of the silos' own.
+    assert_eq!(advice.releases.len(), 4);
     for release in &advice.releases {
         let noise = release.noise.as_ref().unwrap();
         assert!(noise.epsilon.unwrap() <= epsilon + 1e-4);
