@@ -358,3 +358,37 @@ fn a_model_of_pooled_rows_is_better_than_training_alone() {
     let (alone, pooled) = (mean(|silo| silo.local), mean(|silo| silo.pooled));
     assert!(pooled < alone, "{pooled} {alone}");
 }
+
+#[test]
+fn with_noise_and_only_then_a_silo_may_serve_the_common_model_with_its_own_intercept() {
+    let noise = "[privacy]
+        mode = \"masked+noised\"
+        z = 5.0
+        clip = 1.0";
+    for (privacy, expected) in [(noise, true), ("", false)] {
+        let text = format!(
+            "name = \"alike\"
+            seed = 7
+            rounds = 4
+            silos = 4
+            [task.table]
+            data = {{ synthetic = {{ target = \"logistic\", groups = 1, features = 2, scale = 1.0, rows = [60, 60] }} }}
+            model = \"logistic\"
+            standardise = \"none\"
+            split = {{ validation = 0.0 }}
+            {privacy}
+            [strategy]
+            name = \"fedavg\"
+            weight = \"equal\"
+            training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 1.0 }} }}"
+        );
+        let scenario = Scenario::parse("alike.toml", &text).unwrap();
+        let summary = run(&scenario, Options::default()).unwrap();
+        for silo in summary.silos {
+            let served = silo.served.unwrap();
+            let mut candidates = served.measured.iter().map(|one| one.candidate);
+            let found = candidates.any(|one| one == Candidate::OwnIntercept);
+            assert_eq!(found, expected, "{}: {served:?}", silo.name);
+        }
+    }
+}

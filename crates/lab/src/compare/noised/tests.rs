@@ -85,6 +85,10 @@ fn beside_the_others(comparison: &Comparison, release: &str, rounds: f64) {
         ["0.05", "100"].map(|epsilon| row(comparison, &format!("{release}, epsilon {epsilon}")));
     let losses = [loss(strong), loss(weak)];
     assert!(losses[0] > losses[1], "{release}: {losses:?}");
+    // The silos are alike, so an intercept of their own is another one, and no worse by much.
+    let own = loss(row(comparison, &format!("{release}, epsilon 100, own intercept")));
+    let apart = own - losses[1];
+    assert!(apart != 0.0 && apart < 0.05, "{release}: {own}, {losses:?}");
     for noised in [strong, weak] {
         let against: Vec<&str> = noised.against.iter().map(|one| &one.over[..]).collect();
         assert_eq!(against, ["own-fit", "without noise"]);
