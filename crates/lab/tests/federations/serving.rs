@@ -36,7 +36,7 @@ fn heart(seed: u64, rounds: u64, strategy: &str) -> Scenario {
     Scenario::parse("heart.toml", &text).unwrap()
 }
 
-/// Over 20 splits of the four hospitals into training and held-out rows, the model that a hospital
+/// Over several splits of the four hospitals into training and held-out rows, the model that a hospital
 /// serves is on average at most 0.02 of log loss worse than the best that it trains alone, and is
 /// clearly worse no more often than by chance.
 #[test]
@@ -46,17 +46,17 @@ fn no_hospital_serves_a_worse_model_than_its_own() {
         return;
     };
     let strategies = [
-        (1, "name = \"cs-rcfl\"\ncoalitions = 2"),
-        (5, "name = \"fedavg\""),
-        (5, "name = \"hcct\""),
-        (5, "name = \"ditto\""),
-        (5, "name = \"fedavg\"\npersonal = [\"intercept\"]"),
-        (5, "name = \"local\""),
+        (20, 1, "name = \"cs-rcfl\"\ncoalitions = 2"),
+        (20, 5, "name = \"fedavg\""),
+        (10, 5, "name = \"hcct\""),
+        (10, 5, "name = \"ditto\""),
+        (10, 5, "name = \"fedavg\"\npersonal = [\"intercept\"]"),
+        (5, 5, "name = \"local\""),
     ];
-    for (rounds, strategy) in strategies {
+    for (splits, rounds, strategy) in strategies {
         let mut excess = BTreeMap::<String, Vec<f64>>::new();
         let (mut harmed, mut by_chance) = (0.0, 0.0);
-        for seed in 1..=20 {
+        for seed in 1..=splits {
             let options = Options {
                 data: Some(data.clone()),
                 memo: true,

@@ -75,11 +75,12 @@ impl Table {
     pub fn encoding(&self) -> Vec<EncodedColumn> {
         let rules = self.fills.iter().zip(&self.ranges);
         let columns = self.columns.iter().zip(rules);
-        let column = |(name, (&fill, &range)): (&String, (&Fill, &Option<[f64; 2]>))| EncodedColumn {
-            name: name.clone(),
-            fill,
-            range,
-        };
+        let column =
+            |(name, (&fill, &range)): (&String, (&Fill, &Option<[f64; 2]>))| EncodedColumn {
+                name: name.clone(),
+                fill,
+                range,
+            };
         columns.map(column).collect()
     }
 

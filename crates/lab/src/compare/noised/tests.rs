@@ -86,7 +86,10 @@ fn beside_the_others(comparison: &Comparison, release: &str, rounds: f64) {
     let losses = [loss(strong), loss(weak)];
     assert!(losses[0] > losses[1], "{release}: {losses:?}");
     // The silos are alike, so an intercept of their own is another one, and no worse by much.
-    let own = loss(row(comparison, &format!("{release}, epsilon 100, own intercept")));
+    let own = loss(row(
+        comparison,
+        &format!("{release}, epsilon 100, own intercept"),
+    ));
     let apart = own - losses[1];
     assert!(apart != 0.0 && apart < 0.05, "{release}: {own}, {losses:?}");
     for noised in [strong, weak] {
