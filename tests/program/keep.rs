@@ -114,3 +114,22 @@ fn a_kept_run_has_its_models_contributions_and_losses_on_every_mesh() {
         }
     }
 }
+
+#[test]
+fn what_a_strategy_keeps_between_rounds_is_there_by_name() {
+    let folder = folder("keep-memory");
+    let into = folder.to_str().unwrap();
+    json(&["diabetes", "--strategy", "afl", "--rounds", "3", "--keep", into]);
+    let index = index(&folder);
+    let rounds = index["rounds"].as_array().unwrap();
+    let weights = |round: &Value| -> Vec<f64> {
+        let lambda = round["kept"]["afl.lambda"].as_array().unwrap().iter();
+        lambda.map(|weight| weight.as_f64().unwrap()).collect()
+    };
+    for round in rounds {
+        let sum: f64 = weights(round).iter().sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{round}");
+    }
+    // The silo that loses most gets more weight from round to round.
+    assert_ne!(weights(&rounds[1]), weights(&rounds[2]));
+}

@@ -5,7 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use methods::strategy::SAMPLING_SEED;
 use serde::Serialize;
+use serde_json::Value;
 use simulations::{Contributions, Federation, RunError, RunRecord};
 
 use crate::summary::{AdoptedModel, adopted_models};
@@ -49,6 +51,8 @@ struct KeptRound {
     /// `contributions`, the row is whose data, the column whose model.
     #[serde(skip_serializing_if = "Option::is_none")]
     losses: Option<String>,
+    /// What the strategy keeps from this round to the next, by name: weights, groups, graphs.
+    kept: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -147,6 +151,11 @@ impl Keep<'_> {
             let silo = self.name(at);
             contributions.push(OfSilo { silo, file });
         }
+        // What all have adopted is the same.
+        let memory = adopted.first().map(|one| one.state.memory.iter());
+        let kept = memory.into_iter().flatten();
+        let kept = kept.filter(|(name, _)| *name != SAMPLING_SEED);
+        let kept = kept.map(|(name, kept)| (name.to_owned(), kept.json()));
         let losses = contributed.and_then(|one| one.losses.as_ref());
         let losses = losses.map(|rows| -> Result<String, KeepError> {
             let file = format!("round-{round:04}/losses.csv");
@@ -164,6 +173,7 @@ impl Keep<'_> {
             contributions,
             personal,
             losses: losses.transpose()?,
+            kept: kept.collect(),
         })
     }
 }

@@ -48,6 +48,9 @@ pub(crate) struct Compare {
     /// Folder of the data files [default: $ROTA_DATA, or ./data]
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// New folder for what every run learned in every round, as of `rota simulate --keep` [default: none]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) source: AdviceSource,
     #[command(flatten)]

@@ -25,6 +25,9 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
     if !options.epsilon.is_empty() {
         super::own_rows::refuse_own_rows(&experiment, &options.source)?;
     }
+    if let Some(keep) = &options.keep {
+        super::simulate::empty(keep)?;
+    }
     let folder = folder(&options.output, &experiment);
     if folder.is_some() {
         let again = if options.resume {
@@ -44,6 +47,7 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
             folder: folder.clone(),
             resume: options.resume,
             shard: options.shard.map(|part| part.0),
+            keep: options.keep.clone(),
             rows: None,
             progress: Box::new(|done| progress.step(done.done, done.runs, &line(done))),
         },

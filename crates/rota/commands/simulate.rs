@@ -121,7 +121,7 @@ fn surrounding(
 }
 
 /// Refuses a folder that has something in it already.
-fn empty(folder: &Path) -> Result<(), CommandError> {
+pub(super) fn empty(folder: &Path) -> Result<(), CommandError> {
     match fs::read_dir(folder) {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),

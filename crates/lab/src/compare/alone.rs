@@ -9,7 +9,8 @@ use methods::Learner;
 use methods::serving::{Effort, LocalModels};
 
 use super::kept::Once;
-use super::trial::{MeasuredModel, alone, start};
+use super::measured_model::MeasuredModel;
+use super::trial::{alone, start};
 use crate::participation::participation;
 use methods::serving::Alone;
 use simulations::RunError;

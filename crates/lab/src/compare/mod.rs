@@ -27,6 +27,7 @@ mod file;
 mod grid;
 mod grouping;
 mod kept;
+mod measured_model;
 mod noised;
 mod result;
 mod rows;

@@ -11,7 +11,8 @@ use task::metrics::MetricName;
 
 use super::alone::OwnModels;
 use super::rows::StoredRows;
-use super::trial::{MeasuredModel, MetricValues, TrainedFederation};
+use super::measured_model::{MeasuredModel, MetricValues};
+use super::trial::TrainedFederation;
 use crate::summary::NoiseBound;
 
 /// A run of an experiment, by what tells it apart from the others.

@@ -18,6 +18,7 @@ use super::kept::RecentValues;
 use super::result::{ExperimentUnit, UnitResult};
 use super::store::ResultStore;
 use super::unit::Runs;
+use crate::keep::KeepError;
 use simulations::pool::Threads;
 use simulations::scenario::Scenario;
 use simulations::{Mesh, RunError};
@@ -62,6 +63,8 @@ pub struct CompareOptions<'a> {
     pub resume: bool,
     /// The part that is run.
     pub shard: Option<Shard>,
+    /// Folder in which every run keeps what its federation learned in every round.
+    pub keep: Option<PathBuf>,
     /// Rows in place of those of the scenario's task.
     pub rows: Option<Arc<MakeRows>>,
     /// Called after every run.
@@ -77,6 +80,7 @@ impl Default for CompareOptions<'_> {
             folder: None,
             resume: false,
             shard: None,
+            keep: None,
             rows: None,
             progress: Box::new(|_| ()),
         }
@@ -87,6 +91,7 @@ impl Default for CompareOptions<'_> {
 struct SharedByRuns {
     experiment: Experiment,
     data: Option<PathBuf>,
+    keep: Option<PathBuf>,
     rows: Option<Arc<MakeRows>>,
     /// Runs that differ in the strategy only have the same rows.
     studies: RecentValues<Study>,
@@ -136,6 +141,7 @@ impl SharedByRuns {
         };
         let runs = Runs {
             experiment: &self.experiment,
+            keep: self.keep.as_deref(),
             study: &study,
             alone: &alone,
             first: &first,
@@ -143,11 +149,16 @@ impl SharedByRuns {
         let result = runs
             .run(variant, entry, unit)
             .map_err(|error| match error {
-                RunError::Data(DataError::Config(what)) => {
+                KeepError::Run(RunError::Data(DataError::Config(what))) => {
                     let file = &self.experiment.file;
-                    RunError::Setup(format!("{file}, task: {what}"))
+                    RunError::Setup(format!("{file}, task: {what}")).into()
                 }
-                error => error,
+                KeepError::Run(error) => ExperimentError::from(error),
+                KeepError::File { file, reason } => ExperimentError::Result {
+                    what: "write",
+                    path: file,
+                    reason,
+                },
             })?;
         if let Some(store) = &self.store {
             store.put(&result)?;
@@ -257,6 +268,7 @@ pub(super) fn run_units(
     let shared = Arc::new(SharedByRuns {
         experiment: experiment.clone(),
         data: options.data.clone(),
+        keep: options.keep.clone(),
         rows: options.rows.clone(),
         studies: RecentValues::new(2 * threads),
         alone: RecentValues::new(2 * threads),

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use learn::TaskStudy;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::participation::participation;
@@ -552,4 +552,37 @@ fn a_constant_is_measured_at_silos_outside_that_have_no_training_rows() {
     // Targets are z-scores over the source states.
     let mean = outside.silos.unwrap().mean;
     assert!((0.5..1.6).contains(&mean), "{mean}");
+}
+
+#[test]
+fn what_every_run_learned_is_kept_and_nothing_else_changes() {
+    let mut experiment = small(&Choices {
+        quick: true,
+        ..Choices::default()
+    });
+    experiment.entries.truncate(2);
+    let folder = std::env::temp_dir().join(format!("rota-kept-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let run = |keep: Option<PathBuf>| {
+        let options = CompareOptions {
+            keep,
+            ..CompareOptions::default()
+        };
+        without_seconds(compare(&experiment, options).unwrap())
+    };
+    assert_eq!(run(Some(folder.clone())), run(None));
+    for place in ["1-local", "2-equal"] {
+        let of_run = folder.join(place).join("seed-0");
+        let index = std::fs::read_to_string(of_run.join("index.json")).unwrap();
+        let index: serde_json::Value = serde_json::from_str(&index).unwrap();
+        let rounds = index["rounds"].as_array().unwrap();
+        assert_eq!(rounds.len(), 3);
+        let sent = rounds[2]["contributions"].as_array().unwrap();
+        assert_eq!(sent.len(), 4);
+        for one in sent {
+            let file = of_run.join(one["file"].as_str().unwrap());
+            assert!(std::fs::read(file).unwrap().len() > 100);
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

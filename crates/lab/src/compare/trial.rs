@@ -1,6 +1,7 @@
 //! One federation, trained, and its models of every round measured.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +16,8 @@ use methods::strategy::{Kept, SAMPLING_SEED, State};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
 
-use super::rows::StoredRows;
+use super::measured_model::{MeasuredModel, MetricValues};
+use crate::keep::{self, KeepError};
 use crate::participation::{ParticipatingSilos, participation};
 use crate::summary::{
     AdoptedModel, Constant, HeldOutResults, NoiseBound, OwnModel, TrainingTargets, adopted_models,
@@ -28,42 +30,6 @@ use simulations::pool::Threads;
 use simulations::position;
 use simulations::scenario::{Fault, Scenario};
 use simulations::{RunRecord, Surrounding, federate};
-
-/// Metrics by name.
-pub(super) type MetricValues = BTreeMap<String, f64>;
-
-/// A silo's model, the learner that takes it, and its results on test rows.
-pub(super) struct MeasuredModel {
-    learner: Arc<dyn Learner>,
-    model: OwnModel,
-    /// The results, or why it cannot be measured.
-    results: Result<HeldOutResults, String>,
-}
-
-impl MeasuredModel {
-    /// Measures a model.
-    pub(super) fn of(learner: Arc<dyn Learner>, model: OwnModel) -> Self {
-        Self {
-            results: measured(&learner, &model),
-            learner,
-            model,
-        }
-    }
-
-    /// Metrics of the model. The loss is not a number where it cannot be measured.
-    pub(super) fn values(&self) -> MetricValues {
-        match &self.results {
-            Ok(results) => results.metrics.clone(),
-            Err(_) => [("loss".to_owned(), f64::NAN)].into(),
-        }
-    }
-
-    /// Results of the model row by row, where the learner gives them.
-    pub(super) fn rows(&self) -> Option<StoredRows> {
-        let results = self.results.as_ref().ok()?;
-        results.rows.as_deref().map(StoredRows::of)
-    }
-}
 
 /// How models are trained and kept, round by round.
 enum TrialModels {
@@ -111,7 +77,7 @@ pub(super) enum LearningWay {
 }
 
 impl TrainedFederation {
-    /// Trains.
+    /// Trains, and holds on to the contributions of a federation's rounds where they are to be kept.
     ///
     /// # Errors
     /// [`RunError`]: the federation does not finish, or its training fails.
@@ -119,12 +85,13 @@ impl TrainedFederation {
         scenario: &Scenario,
         study: &Arc<Study>,
         way: LearningWay,
+        keep: bool,
     ) -> Result<Self, RunError> {
         let participation = participation(scenario, study)?;
         let began = Instant::now();
         let models = match way {
             LearningWay::Federated => {
-                let federated = Federated::run(scenario, &participation, &scenario.faults)?;
+                let federated = Federated::run(scenario, &participation, keep)?;
                 TrialModels::Federated(Box::new(federated))
             }
             LearningWay::Pooled => pooled(scenario, study, &participation)?,
@@ -166,6 +133,19 @@ impl TrainedFederation {
             own_intercept: false,
             seconds: began.elapsed().as_secs_f64(),
         })
+    }
+
+    /// Writes what a federation learned in every round into a folder, which is made.
+    ///
+    /// # Errors
+    /// [`KeepError`]: a file cannot be written.
+    pub(super) fn keep(&self, folder: &Path) -> Result<(), KeepError> {
+        let TrialModels::Federated(federated) = &self.models else {
+            return Ok(());
+        };
+        let (scenario, Federated { federation, record, .. }) = (&self.scenario, &**federated);
+        let names = (scenario.name.as_str(), scenario.strategy.name());
+        keep::write(folder, names, federation, record)
     }
 
     /// What the noise of all rounds bounds; `None` without noise.
@@ -463,15 +443,16 @@ impl Federated {
     fn run(
         scenario: &Scenario,
         participation: &ParticipatingSilos,
-        faults: &[Fault],
+        keep: bool,
     ) -> Result<Self, RunError> {
-        let study = &participation.study;
+        let (study, faults) = (&participation.study, &scenario.faults);
         let federation = Federation::new(scenario, study, &scenario.strategy, faults)?;
         let mut bytes = Vec::new();
         let mut options = Options {
             memo: true,
             threads: 1,
             references: false,
+            keep_contributions: keep,
             surrounding: Surrounding::of(scenario),
             progress: Box::new(|done| bytes.push((done.round, done.bytes))),
             ..Options::default()

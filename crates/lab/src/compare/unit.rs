@@ -2,6 +2,7 @@
 //! test rows.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,12 +16,15 @@ use super::experiment::{Experiment, ExperimentEntry};
 use super::file::{RunSettings, Variant};
 use super::result::{ExperimentUnit, TriedPoint, UnitResult, trainings};
 use super::trial::{LearningWay, TrainedFederation};
+use crate::keep::KeepError;
 use simulations::RunError;
 use simulations::scenario::Scenario;
 
 /// What the runs of an experiment share.
 pub(super) struct Runs<'a> {
     pub(super) experiment: &'a Experiment,
+    /// Folder in which every run keeps what its federation learned.
+    pub(super) keep: Option<&'a Path>,
     /// Gives the silos of a scenario.
     pub(super) study: &'a dyn Fn(&Scenario) -> Result<Arc<Study>, DataError>,
     /// Gives what the silos of a scenario make alone.
@@ -36,13 +40,14 @@ impl Runs<'_> {
     /// Runs a unit. A federation that fails is a result that says so.
     ///
     /// # Errors
-    /// [`RunError::Data`] and a violated safety property: nothing that a strategy is to blame for.
+    /// [`RunError::Data`] and a violated safety property: nothing that a strategy is to blame for. A file of what
+    /// is kept that cannot be written.
     pub(super) fn run(
         &self,
         variant: &Variant,
         entry: &ExperimentEntry,
         unit: &ExperimentUnit,
-    ) -> Result<UnitResult, RunError> {
+    ) -> Result<UnitResult, KeepError> {
         let mut result = UnitResult::new(unit);
         let chosen = self.choose(variant, entry, unit, &mut result)?;
         let Some((scenario, round, trial)) = chosen else {
@@ -60,6 +65,9 @@ impl Runs<'_> {
                 }
             },
         };
+        if let Some(keep) = self.keep {
+            trial.keep(&keep.join(self.place(unit)))?;
+        }
         result.notes.clone_from(&(self.study)(&scenario)?.notes);
         let models = result.measure(&self.experiment.metrics, &trial, round);
         if result.failed.is_none() && self.experiment.serves(entry) && scenario.serve.folds > 0 {
@@ -70,6 +78,25 @@ impl Runs<'_> {
             result.seconds.2 = began.elapsed().as_secs_f64();
         }
         Ok(result)
+    }
+
+    /// The folder of a run below that of all: the variant, where there are several, the strategy and the seed.
+    /// Names that differ in signs only are told apart by their numbers.
+    fn place(&self, unit: &ExperimentUnit) -> PathBuf {
+        let Experiment {
+            variants, entries, ..
+        } = self.experiment;
+        let variant = variants.iter().position(|one| one.name == unit.variant);
+        let entry = entries.iter().position(|one| one.label == unit.strategy);
+        let parts = [(variant, &unit.variant), (entry, &unit.strategy)];
+        let named = parts.into_iter().filter(|(_, name)| !name.is_empty());
+        let folder: PathBuf = named
+            .map(|(at, name)| {
+                let name = node::commands::file_name(name, "run");
+                format!("{}-{name}", at.unwrap_or_default() + 1)
+            })
+            .collect();
+        folder.join(format!("seed-{}", unit.seed))
     }
 
     /// Trains; the inner error is the strategy's failure, in a sentence.
@@ -94,7 +121,7 @@ impl Runs<'_> {
             (_, true) => LearningWay::Pooled,
             _ => LearningWay::Federated,
         };
-        match TrainedFederation::run(scenario, &study, way) {
+        match TrainedFederation::run(scenario, &study, way, self.keep.is_some()) {
             Ok(trial) if entry.own_intercept => Ok(Ok(trial.with_own_intercepts())),
             Ok(trial) => Ok(Ok(trial)),
             Err(
