@@ -137,7 +137,7 @@ pub fn run(
         formats::check(&epochs.now)?;
         let place = place(institution, &epochs);
         if let Membership::Left = place {
-            silo::forget_ended(&mut opened.journal, &*opened.blobs)?;
+            silo::forget_ended(&mut opened.journal, &opened.blobs)?;
         }
         match place {
             Membership::Member(present) => {
