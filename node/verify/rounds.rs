@@ -108,6 +108,7 @@ pub(super) fn config(
         journal_lost: false,
         personal: None,
         former: Vec::new(),
+        past: Vec::new(),
     })
 }
 
