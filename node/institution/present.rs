@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use agreement::Agreement;
 use bytes::Bytes;
 use mesh::Contact;
 use protocol::accusation::Lineage;
-use protocol::{Epochs, Hash, PublicKey, Record};
+use protocol::{Epoch, Epochs, Hash, PublicKey, Record};
 
 use super::config::{Configured, Institution, SetupError};
 use super::past::agreements;
@@ -25,6 +26,8 @@ pub struct Present {
     pub guests: Vec<PublicKey>,
     /// What members of former epochs are answered.
     pub former: Vec<(Hash, Bytes)>,
+    /// The epochs before, oldest first.
+    pub past: Vec<Arc<Epoch>>,
     /// Where the epoch comes from.
     pub lineage: Lineage,
     /// The amendments that came into force, by hash.
@@ -67,6 +70,7 @@ pub fn place(institution: &Institution, epochs: &Epochs) -> Membership {
         institution,
         guests: guests(epochs),
         former: epochs.answers(),
+        past: epochs.former.iter().map(|(over, _)| over.clone()).collect(),
         lineage: Lineage::of(epochs),
         in_force: epochs
             .former

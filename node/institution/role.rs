@@ -61,6 +61,7 @@ pub(super) fn silo_config(
         journal_lost: lost,
         personal,
         former: present.former.clone(),
+        past: present.past.clone(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Computes final rounds again, as far as their sheets and models are still here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use agreement::Agreement;
@@ -108,6 +108,7 @@ pub(super) fn config(
         journal_lost: false,
         personal: None,
         former: Vec::new(),
+        past: Vec::new(),
     })
 }
 
@@ -126,8 +127,8 @@ pub(super) const NO_STATE: &str = "the outcome of the round before is not kept h
 
 /// A round that members agreed on.
 pub(super) enum CheckedRound<'a> {
-    /// With all models.
-    Clear(&'a Learning),
+    /// With all models, and the hash of its block.
+    Clear(Hash, &'a Learning),
     /// With sums alone. Its outcome may not be known.
     Masked {
         of: Box<FinalMasked>,
@@ -138,21 +139,29 @@ pub(super) enum CheckedRound<'a> {
 impl CheckedRound<'_> {
     pub(super) fn round(&self) -> u64 {
         match self {
-            Self::Clear(learning) => learning.round,
+            Self::Clear(_, learning) => learning.round,
             Self::Masked { of, .. } => of.round.round,
+        }
+    }
+
+    /// Its block. A round that was done again after a recovery has another one.
+    fn block(&self) -> Hash {
+        match self {
+            Self::Clear(block, _) => *block,
+            Self::Masked { of, .. } => of.block,
         }
     }
 
     fn outcome(&self) -> Option<Hash> {
         match self {
-            Self::Clear(learning) => Some(learning.outcome),
+            Self::Clear(_, learning) => Some(learning.outcome),
             Self::Masked { outcome, .. } => *outcome,
         }
     }
 
     fn signers(&self) -> Vec<MemberIndex> {
         let inclusions = match self {
-            Self::Clear(learning) => &learning.inclusions,
+            Self::Clear(_, learning) => &learning.inclusions,
             Self::Masked { of, .. } => &of.round.inclusions,
         };
         inclusions.iter().map(|(by, _)| *by).collect()
@@ -171,7 +180,7 @@ impl CheckedRound<'_> {
         let blob = |hash: &Hash| store::blob(folder, hash);
         let here = |hash: &Hash| blob(hash).is_some();
         match self {
-            Self::Clear(learning) => {
+            Self::Clear(_, learning) => {
                 let Some(sheet) = sheet(folder, adopted, learning) else {
                     return Ok(Some(
                         "sheets and models are not kept here any more, or this silo did not compute them",
@@ -223,7 +232,7 @@ pub(super) fn compute(
     config: &SiloConfig,
     folder: &Path,
     learnings: &[CheckedRound<'_>],
-    adopted: &BTreeMap<u64, &Adopted>,
+    adopted: &[Adopted],
 ) -> Result<Computed, String> {
     let epoch = &config.member.epoch;
     let first = Replay::new(config);
@@ -249,9 +258,11 @@ pub(super) fn compute(
             let names = missing.map(|member| epoch.roster.name(member).to_owned());
             computed.left_out.insert(round, names.collect());
         }
-        let Some(adopted) = adopted.get(&round) else {
+        let block = learning.block();
+        let Some(adopted) = adopted.iter().find(|of| of.block == block.0) else {
             let keep = epoch.charter.keep_rounds as usize;
-            computed.skip(round, not_noted(round, adopted, keep));
+            let rounds = adopted.iter().map(|adopted| adopted.round).collect();
+            computed.skip(round, not_noted(round, &rounds, keep));
             continue;
         };
         let mut state = state.ok();
@@ -267,9 +278,12 @@ pub(super) fn compute(
 
 /// Why the journal does not say what the silo adopted in a round. It says so for the last rounds only,
 /// whoever was there; and a silo that has several final rounds before it adopts the last of them.
-fn not_noted(round: u64, adopted: &BTreeMap<u64, &Adopted>, keep: usize) -> &'static str {
+fn not_noted(round: u64, adopted: &BTreeSet<u64>, keep: usize) -> &'static str {
+    if adopted.contains(&round) {
+        return "a recovery went on without it, and the round was done again with another block";
+    }
     // Adoptions of void rounds are noted longer than those of the last rounds.
-    let recent = adopted.iter().rev().take(keep).map(|(round, _)| *round);
+    let recent = adopted.iter().rev().take(keep).copied();
     let earlier = recent.min().is_some_and(|first| first < round);
     let later = adopted.range(round..).next().is_some();
     match (earlier, later) {
@@ -304,19 +318,7 @@ mod tests {
 
     #[test]
     fn no_silo_is_said_to_have_been_away_when_its_journal_is_only_trimmed() {
-        let of = |round: u64| Adopted {
-            round,
-            block: [0; 32],
-            outcome: [0; 32],
-            coalition: 0,
-            personal: [0; 32],
-            blobs: Vec::new(),
-        };
-        let kept = [of(4), of(5), of(8)];
-        let kept = kept
-            .iter()
-            .map(|adopted| (adopted.round, adopted))
-            .collect();
+        let kept = BTreeSet::from([4, 5, 8]);
         let said = |round| not_noted(round, &kept, 3);
         assert!(said(1).contains("not noted any more"));
         assert_eq!(said(3), said(1));
@@ -324,8 +326,11 @@ mod tests {
         assert_eq!(said(7), said(6));
         assert!(said(9).contains("not adopted it yet"));
         // A node that has adopted nothing.
-        assert_eq!(not_noted(1, &BTreeMap::new(), 3), said(9));
-        // Round 4 is noted because it was void; two rounds are kept.
-        assert!(not_noted(4, &kept, 2).contains("not noted any more"));
+        assert_eq!(not_noted(1, &BTreeSet::new(), 3), said(9));
+        // Round 2 is noted because it was void; two rounds are kept.
+        let kept = BTreeSet::from([2, 5, 8]);
+        assert!(not_noted(3, &kept, 2).contains("not noted any more"));
+        // The same round with another block.
+        assert!(said(5).contains("done again with another block"));
     }
 }

@@ -2,6 +2,7 @@
 //! and the rounds themselves, computed again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use agreement::{Agreement, ConfigError};
@@ -250,13 +251,11 @@ impl StateFolder<'_> {
         }
         self.adoptions(&chain, &outcomes, &adoptions)?;
         let (blobs, missing_blobs) = self.blobs(&adoptions)?;
-        let adopted = adoptions.iter().map(|adopted| (adopted.round, adopted));
-        let adopted = adopted.collect();
         let Computed {
             again,
             not,
             left_out,
-        } = self.rounds(&chain, &outcomes, &adopted, data)?;
+        } = self.rounds(&chain, &outcomes, &adoptions, data)?;
         Ok(Verified {
             federation_name: epoch.charter.name.clone(),
             federation: format!("{:#}", epoch.federation),
@@ -280,7 +279,7 @@ impl StateFolder<'_> {
         &self,
         chain: &VerifiedChain,
         outcomes: &BTreeMap<Hash, Hash>,
-        adopted: &BTreeMap<u64, &Adopted>,
+        adopted: &[Adopted],
         data: Option<&Path>,
     ) -> Result<Computed, String> {
         let mut all = Computed::default();
@@ -288,7 +287,7 @@ impl StateFolder<'_> {
             let rounds = blocks
                 .iter()
                 .filter_map(|(hash, block)| match &block.content {
-                    Content::Learning(learning) => Some(CheckedRound::Clear(learning)),
+                    Content::Learning(learning) => Some(CheckedRound::Clear(*hash, learning)),
                     Content::Masked(round) => Some(CheckedRound::Masked {
                         of: Box::new(final_masked(&agreement.epoch, *hash, round)),
                         outcome: outcomes.get(hash).copied(),
@@ -350,7 +349,8 @@ impl StateFolder<'_> {
         outcomes: &BTreeMap<Hash, Hash>,
         adoptions: &[Adopted],
     ) -> Result<(), String> {
-        let mut last = 0;
+        // The round of the last one, and the number of its epoch.
+        let (mut last, mut before) = (0, 0);
         for adopted in adoptions {
             let round = adopted.round;
             let mut blocks = chain.blocks.iter();
@@ -358,14 +358,13 @@ impl StateFolder<'_> {
             let of = block.and_then(|(_, block)| block.round());
             let of = of.filter(|of| of.round == round);
             // A change of the agreement names the round before it.
-            let named = chain
-                .epochs
-                .iter()
-                .map(|epoch| epoch.began)
-                .find(|began| (began.round, began.block.0) == (round, adopted.block));
+            let named = chain.epochs.iter().find(|epoch| {
+                let began = epoch.began;
+                (began.round, began.block.0) == (round, adopted.block)
+            });
             let certified = || outcomes.get(&Hash(adopted.block)).copied();
             let agreed = of.and_then(|of| of.outcome.or_else(certified));
-            let agreed = agreed.or(named.map(|began| began.outcome));
+            let agreed = agreed.or(named.map(|epoch| epoch.began.outcome));
             let agreed = agreed.ok_or_else(|| {
                 format!("round {round}: the silo adopted it with a block that is not in the chain")
             })?;
@@ -375,12 +374,17 @@ impl StateFolder<'_> {
                     "round {round}: agreed outcome {agreed}, and the silo adopted {outcome}"
                 ));
             }
-            if round <= last {
+            let found = block.filter(|_| of.is_some()).map(|(_, block)| block.epoch);
+            let epoch = found.or(named.map(|epoch| epoch.id));
+            let epoch = chain.epochs.iter().position(|of| Some(of.id) == epoch);
+            let epoch = epoch.unwrap_or(before);
+            // What was adopted before a recovery may be done again after it.
+            if round <= last && !recovered(chain, before..epoch) {
                 return Err(format!(
                     "round {round}: the silo adopted round {last} before it"
                 ));
             }
-            last = round;
+            (last, before) = (round, epoch);
         }
         Ok(())
     }
@@ -460,6 +464,13 @@ fn nothing(learnings: &[CheckedRound<'_>], why: &str) -> Computed {
         });
     }
     computed
+}
+
+/// Whether a recovery ended one of these epochs.
+fn recovered(chain: &VerifiedChain, epochs: Range<usize>) -> bool {
+    let ended: Vec<_> = epochs.map(|at| chain.epochs[at].id).collect();
+    let mut blocks = chain.blocks.iter();
+    blocks.any(|(_, block)| block.recovery().is_some() && ended.contains(&block.epoch))
 }
 
 /// The recoveries in a chain.

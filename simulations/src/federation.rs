@@ -109,6 +109,7 @@ impl Federation {
                 journal_lost: false,
                 personal: None,
                 former: Vec::new(),
+                past: Vec::new(),
             })
             .collect();
         let mut federation = Self {

@@ -237,10 +237,17 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
     ];
     let (text, said) = good(&here, &arguments);
     assert!(said.contains("this takes at most 0.3 minutes"), "{said}");
-    let advice = text.split("\nAdvice\n").nth(1).unwrap();
-    let advice = advice.replace("\n    ", " ");
+    let (table, advice) = text.split_once("\nAdvice\n").unwrap();
+    let advice = advice.split_whitespace().collect::<Vec<_>>().join(" ");
     let start = "Do not join: with epsilon 0.010000 (0.0";
-    assert!(advice.trim_start().starts_with(start), "{advice}");
+    assert_eq!(advice.matches(start).count(), 2, "{advice}");
+    assert!(advice.starts_with(start), "{advice}");
+    // Both kinds of release are advised on, each by the name of its row.
+    for row in ["steps, epsilon 0.01", "once, epsilon 0.01"] {
+        assert!(table.contains(row), "{row}: {table}");
+        let sentence = format!(" ({row}) is not clearly better");
+        assert_eq!(advice.matches(&sentence).count(), 1, "{row}: {advice}");
+    }
     for part in [
         "if all others pool what they know), delta 1e-5",
         "the whole interval would have to be above 0",

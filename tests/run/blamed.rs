@@ -89,6 +89,7 @@ fn silo_config(institution: &Institution) -> SiloConfig {
         journal_lost: false,
         personal: None,
         former: Vec::new(),
+        past: Vec::new(),
     }
 }
 

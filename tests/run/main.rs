@@ -24,6 +24,7 @@ mod policy;
 mod put_back;
 mod rare;
 mod recovered;
+mod redone;
 mod refusals;
 mod regrouped;
 mod rehearsed;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use methods::params::Encoding;
 use methods::strategy::OwnRadius;
 use methods::{Learner, Params, Strategy};
-use protocol::Hash;
 use protocol::member::Config;
+use protocol::{Epoch, Hash};
 
 /// The configuration of one silo.
 #[derive(Clone)]
@@ -41,4 +41,7 @@ pub struct SiloConfig {
     /// The ids of former epochs, each with what its members are answered: see
     /// [`Epochs::answers`](protocol::Epochs::answers).
     pub former: Vec<(Hash, Bytes)>,
+    /// The epochs that are over, oldest first. The ledger has to have a line for each contribution to a
+    /// round with noise that final blocks of them show.
+    pub past: Vec<Arc<Epoch>>,
 }

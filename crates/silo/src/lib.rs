@@ -79,6 +79,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod trimmed;
+mod undone;
 
 pub use activity::{Activities, Activity, Spent};
 pub use checks::{Checks, Totals};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use protocol::Hash;
+use protocol::message::Block;
 
 use crate::record::JournalRecord;
 
@@ -142,7 +143,11 @@ pub(crate) fn current(records: &[JournalRecord], keep: usize) -> Vec<bool> {
     let mut adoptions = 0;
     for (at, record) in records.iter().enumerate() {
         match record {
-            JournalRecord::Protocol(protocol::Record::Final { .. }) if at < over => {}
+            JournalRecord::Protocol(protocol::Record::Final { blocks, .. }) if at < over => {
+                // A recovery may go on from an earlier round than the silo has adopted.
+                let after = blocks.iter().find_map(goes_on_after);
+                adopted = after.map_or(adopted, |after| adopted.min(after));
+            }
             JournalRecord::Protocol(protocol::Record::Final { blocks, proof }) => {
                 tip = tip.max(proof.view);
                 let of_masked = blocks.iter().filter(|block| block.masked().is_some());
@@ -216,6 +221,13 @@ fn ends_epoch(record: &JournalRecord) -> bool {
     matches!(record, JournalRecord::Protocol(record) if record.ends_epoch())
 }
 
+/// The round that the next epoch goes on from, if this block ends one.
+fn goes_on_after(block: &Block) -> Option<u64> {
+    let changed = block.change().map(|change| change.after);
+    let after = changed.or_else(|| block.recovery().map(|recovery| recovery.after));
+    after.map(|after| after.round)
+}
+
 /// Whether this record shows that the silo took part, and so had found out that it is safe.
 pub(crate) fn acts(record: &JournalRecord) -> bool {
     use protocol::Record::{Contributed, Outdated, Proposed, Standing, Vote};
@@ -230,7 +242,7 @@ mod tests {
     use protocol::Hash;
     use protocol::certificate::{Certificate, Verdict};
     use protocol::identity::Signature;
-    use protocol::message::{Block, Body, Content, MaskedRound, Message};
+    use protocol::message::{Body, Content, MaskedRound, Message, Recovery};
 
     use super::*;
     use crate::testing::{adopted, applied};
@@ -340,6 +352,36 @@ mod tests {
         all.extend(outcome(3));
         let expected: Vec<_> = before.into_iter().chain(last).chain(outcome(3)).collect();
         assert_eq!(needed(all, 2, 9), expected);
+    }
+
+    /// A member that was declared lost comes back behind the recovery. A second contribution, or a second draw,
+    /// to the round that is done again would follow from forgetting the first.
+    #[test]
+    fn what_is_prepared_for_a_round_that_is_done_again_stays() {
+        let checkpoint = protocol::Checkpoint {
+            round: 2,
+            block: Hash([5; 32]),
+            outcome: Hash([6; 32]),
+        };
+        let recovery = Block {
+            epoch: Hash([9; 32]),
+            view: 4,
+            parent: Hash([8; 32]),
+            content: Content::Recovery(Box::new(Recovery {
+                lost: Vec::new(),
+                after: checkpoint,
+                head: Vec::new(),
+                standings: Vec::new(),
+            })),
+        };
+        let ends = JournalRecord::Protocol(protocol::Record::Final {
+            blocks: vec![recovery],
+            proof: certificate(4, Verdict::Final(Hash([7; 32]))),
+        });
+        for again in [trained(3), prepared(3)] {
+            let all = [adopted(2), adopted(3), applied(3), ends.clone(), again];
+            assert_eq!(needed(all.to_vec(), 2, 9), all);
+        }
     }
 
     fn prepared(round: u64) -> JournalRecord {

@@ -23,6 +23,7 @@ use crate::rounds::{
     outcome_gate,
 };
 use crate::surroundings::{Blobs, Journal};
+use crate::undone::forget_undone;
 
 /// The restored state of a silo.
 pub(crate) struct Restored {
@@ -92,7 +93,10 @@ pub(crate) fn restore(
     let charter = &config.member.epoch.charter;
     let journal_records = load(charter, config.journal_lost, journal, blobs)?;
     let void = void_blobs(&journal_records).into();
-    let contents = sorted(journal_records.clone());
+    let mut contents = sorted(journal_records.clone());
+    let newest_own = contents.adopted.last().cloned();
+    let epoch = &config.member.epoch;
+    let undone = forget_undone(&mut contents.adopted, epoch, &contents.records);
     let store = RestoringStore { config, blobs };
     let keep = config.member.epoch.charter.keep_rounds as usize;
     let kept = contents.adopted.iter().rev().take(keep).rev();
@@ -104,7 +108,12 @@ pub(crate) fn restore(
     let newest = store.newest(&contents, &mut missing)?;
     let outcome = newest.unwrap_or_else(|| genesis.read_from(|_, blob| blobs.to_file(blob)));
     let standing = outcome.document.round;
-    let own = store.own(last, &mut missing)?;
+    let mut own = store.own(newest_own.as_ref(), &mut missing)?;
+    if undone {
+        // The personal state was never anybody else's, and stays.
+        own.round = last.map_or(0, |last| last.round);
+        own.coalition = last.map_or(0, |last| last.coalition);
+    }
     let models = outcome.state.models.len();
     if own.round == standing && own.coalition as usize >= models {
         return Err(SpawnError::Damaged {
@@ -123,8 +132,8 @@ pub(crate) fn restore(
     let again = again.map(|last| Hash(last.block));
     let mut records = of_present(contents.records);
     let fresh = records.is_empty() && contents.adopted.is_empty();
-    if again.is_some() {
-        // With this record the member requests the later outcomes again. Signed messages and final
+    if again.is_some() || undone {
+        // With this record the member requests the later outcomes, again or for the first time. Signed messages and final
         // blocks stay as they are.
         records.retain(|record| !matches!(record, protocol::Record::Applied { .. }));
         records.push(protocol::Record::Applied { round: standing });

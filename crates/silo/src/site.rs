@@ -1,10 +1,14 @@
 //! What an institution's own settings make of a silo's rounds.
 
+use std::iter;
 use std::sync::Arc;
 
 use ledger::{Contribution, Cost, CostError, Ledger, Place};
-use protocol::{Epoch, Hash, MemberIndex, Record};
+use protocol::message::Block;
+use protocol::{Epoch, Hash, PublicKey, Record};
 
+use crate::config::SiloConfig;
+use crate::record::JournalRecord;
 use crate::surroundings::Site;
 
 /// A contribution that needs its line in the ledger before it is signed.
@@ -35,10 +39,13 @@ pub(crate) struct SiteRules {
 impl SiteRules {
     /// The rules of a silo that starts with these records of its journal. Where they know of a
     /// contribution that has no line, the ledger is an older copy.
-    pub(crate) fn new(site: Site, epoch: &Epoch, me: MemberIndex, records: &[Record]) -> Self {
+    pub(crate) fn new(site: Site, own: &OwnContributions, records: &[JournalRecord]) -> Self {
         let refused = site.ledger.as_ref().and_then(|ledger| {
-            let rounds = records.iter().flat_map(|record| contributed(me, record));
-            let places: Vec<_> = rounds.map(|round| place(epoch, round)).collect();
+            let records = records.iter().filter_map(|record| match record {
+                JournalRecord::Protocol(record) => Some(record),
+                _ => None,
+            });
+            let places: Vec<_> = records.flat_map(|record| own.places(record)).collect();
             ledger.expect(&places).err()
         });
         let refused = refused.map(|why| why.to_string());
@@ -46,12 +53,11 @@ impl SiteRules {
     }
 
     /// What others may still show the silo of its contributions; `None` where the institution has no ledger.
-    pub(crate) fn reminders(&self, epoch: &Arc<Epoch>, me: MemberIndex) -> Option<LedgerReminders> {
+    pub(crate) fn reminders(&self, own: OwnContributions) -> Option<LedgerReminders> {
         Some(LedgerReminders {
             ledger: Arc::clone(self.site.ledger.as_ref()?),
-            epoch: epoch.clone(),
-            me,
-            rounds: Vec::new(),
+            own,
+            places: Vec::new(),
         })
     }
 
@@ -87,30 +93,28 @@ impl SiteRules {
 /// blocks that the other members hand out are newer.
 pub(crate) struct LedgerReminders {
     ledger: Arc<dyn Ledger>,
-    epoch: Arc<Epoch>,
-    me: MemberIndex,
-    /// Rounds of blocks that became known and were not compared yet.
-    rounds: Vec<u64>,
+    own: OwnContributions,
+    /// Contributions that became known and were not compared yet.
+    places: Vec<Place>,
 }
 
 impl LedgerReminders {
     /// Takes note of a record that the silo makes durable.
     pub(crate) fn observe(&mut self, record: &Record) {
         if let Record::Final { .. } = record {
-            self.rounds.extend(contributed(self.me, record));
+            self.places.extend(self.own.places(record));
         }
     }
 
-    /// Compares what became known with the ledger. Rounds without a line stay, so that every later
-    /// contribution is refused as well.
+    /// Compares what became known with the ledger. Contributions without a line stay, so that every later
+    /// one is refused as well.
     ///
     /// # Errors
     /// Why nothing may be contributed.
     pub(crate) fn compare(&mut self) -> Result<(), String> {
-        let places = self.rounds.iter().map(|round| place(&self.epoch, *round));
-        let places: Vec<_> = places.collect();
-        self.ledger.expect(&places).map_err(|why| why.to_string())?;
-        self.rounds.clear();
+        let lines = self.ledger.expect(&self.places);
+        lines.map_err(|why| why.to_string())?;
+        self.places.clear();
         Ok(())
     }
 }
@@ -123,15 +127,53 @@ fn place(epoch: &Epoch, round: u64) -> Place {
     }
 }
 
-/// The rounds to which a member contributed, as a record of its journal or the final blocks in it say.
-fn contributed(me: MemberIndex, record: &Record) -> Vec<u64> {
-    match record {
-        Record::Contributed(message) => vec![message.round],
-        Record::Final { blocks, .. } => {
-            let own = blocks.iter().filter_map(|block| block.round());
-            let own = own.filter(|block| block.inclusions.iter().any(|(author, _)| *author == me));
-            own.map(|block| block.round).collect()
+/// Which contributions records show that need a line in the ledger: all of the present epoch, and those to
+/// rounds with noise of the epochs before. An institution may begin its ledger when a federation goes on with
+/// noise, so rounds without noise before that are not looked for.
+#[derive(Clone)]
+pub(crate) struct OwnContributions {
+    now: Arc<Epoch>,
+    /// The epochs before that had noise.
+    noised: Vec<Arc<Epoch>>,
+    /// The silo's key: its place may be another one in every epoch.
+    key: PublicKey,
+}
+
+impl OwnContributions {
+    /// Those of a silo.
+    pub(crate) fn of(config: &SiloConfig) -> Self {
+        let has_noise = |epoch: &&Arc<Epoch>| {
+            let masked = epoch.charter.privacy.masked();
+            masked.is_some_and(|masked| masked.noise().is_some())
+        };
+        Self {
+            now: config.member.epoch.clone(),
+            noised: config.past.iter().filter(has_noise).cloned().collect(),
+            key: config.member.key.public(),
         }
-        _ => Vec::new(),
+    }
+
+    /// What a record of the silo's journal, or the final blocks in it, show.
+    pub(crate) fn places(&self, record: &Record) -> Vec<Place> {
+        match record {
+            Record::Contributed(message) => vec![place(&self.now, message.round)],
+            Record::Final { blocks, .. } => {
+                // The first block of a recovery holds the last ones of the epoch that it ended.
+                let heads = blocks.iter().filter_map(Block::recovery);
+                let heads = heads.flat_map(|recovery| &recovery.head);
+                let blocks = blocks.iter().chain(heads);
+                blocks.filter_map(|block| self.in_block(block)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The contribution that a final block shows. Whoever is ready in a masked round has drawn its noise,
+    /// also where its vector is in no sum.
+    fn in_block(&self, block: &Block) -> Option<Place> {
+        let mut epochs = iter::once(&self.now).chain(&self.noised);
+        let epoch = epochs.find(|epoch| epoch.id == block.epoch)?;
+        let (own, of) = (epoch.roster.position(&self.key)?, block.round()?);
+        of.members().contains(&own).then(|| place(epoch, of.round))
     }
 }

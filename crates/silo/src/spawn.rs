@@ -25,7 +25,7 @@ use crate::record::JournalRecord;
 use crate::restore::{restore, restore_bystander};
 use crate::rounds::MaskSecrets;
 use crate::run_state::{Counters, RunState};
-use crate::site::{LedgerReminders, SiteRules};
+use crate::site::{LedgerReminders, OwnContributions, SiteRules};
 use crate::spans::Spans;
 use crate::surroundings::{Site, Surroundings};
 use crate::trimmed::TrimmedJournal;
@@ -60,11 +60,8 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
     let last = &restored.base;
     let mut rules = config.member.clone();
     rules.ended = config.strategy.ends(&last.state).then_some(last.round);
-    let known: &[_] = match &restored.start {
-        Start::Kept(records) => records,
-        Start::New | Start::Lost => &[],
-    };
-    let site = SiteRules::new(site, &epoch, config.member.me, known);
+    let contributions = OwnContributions::of(&config);
+    let site = SiteRules::new(site, &contributions, &restored.records);
     let silo = RestoredSilo {
         rules,
         start: restored.start,
@@ -72,7 +69,7 @@ pub fn spawn(config: SiloConfig, surroundings: Surroundings) -> Result<SiloHandl
         records: restored.records,
         missing: restored.missing,
         former: config.former.clone(),
-        reminders: site.reminders(&epoch, config.member.me),
+        reminders: site.reminders(contributions),
     };
     let seed = config.member.seed;
     let (checked, pooled, stored) = (checks.clone(), pool.clone(), blobs.clone());

@@ -202,3 +202,85 @@ fn the_attack_tells_members_of_a_model_that_learned_by_heart() {
     let ratio = &found.tests[0];
     assert!(ratio.auc.low > 0.6, "{ratio:?}");
 }
+
+/// Four silos of 24 patients with three visits each, in files of a folder.
+fn visits(folder: &Path, epsilon: f64) -> Scenario {
+    let mut files = Vec::new();
+    for silo in 0..4 {
+        let rows = (0..72).map(|row| {
+            let (patient, age) = (row / 3, (37 * row + 11 * silo) % 89);
+            let ill = u8::from((age + 13 * patient) % 5 > 2);
+            format!(
+                "{patient},0.{age:02},0.{:02},{ill}\n",
+                (53 * row + silo) % 97
+            )
+        });
+        let file = folder.join(format!("{silo}.csv"));
+        let text = rows.collect::<String>();
+        std::fs::write(&file, format!("patient,age,dose,ill\n{text}")).unwrap();
+        files.push(format!("{{ path = {file:?} }}"));
+    }
+    let files = files.join(", ");
+    let text = format!(
+        "name = \"visits\"
+        rounds = 4
+        seed = 3
+        [task.table]
+        data = {{ rows = {{ files = [{files}], columns = {{ target = \"ill\", positive = \"= 1\", drop = [\"patient\"] }} }} }}
+        standardise = \"none\"
+        split = {{ validation = 0.0, test = 0.2, group = \"patient\" }}
+        model = \"logistic\"
+        [privacy]
+        mode = \"masked+noised\"
+        unit = {{ person = \"patient\" }}
+        epsilon = {epsilon:?}
+        fewest-authors = 3
+        [strategy]
+        name = \"fedavg\"
+        weight = \"equal\"
+        training = {{ epochs = 1, batch = 0, optimiser = {{ name = \"sgd\", rate = 0.1 }} }}"
+    );
+    Scenario::parse("visits.toml", &text).unwrap()
+}
+
+/// With hardly any noise one who knows all others tells every person: its rows are in or out together, and the
+/// score of a person rests on the same rows as its gradient.
+#[test]
+fn persons_are_attacked_with_all_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let size = MembershipOptions {
+        shadows: 16,
+        targets: 64,
+    };
+    let found = |epsilon| {
+        let scenario = visits(folder.path(), epsilon);
+        let found = membership(&scenario, &Options::default(), size).unwrap();
+        println!("{}", found.lines().join("\n"));
+        // Of every silo's 24 patients five are held out.
+        assert_eq!((found.rows, &found.unit[..]), (4 * 19, "person"));
+        found
+    };
+    let informed = |found: &MembershipAttack| {
+        let mut tests = found.tests.iter();
+        let informed = tests.find(|test| test.name.contains("opened sums"));
+        informed.unwrap().auc
+    };
+    let faint = found(200.0);
+    assert!(informed(&faint).low > 0.95, "{faint:?}");
+    let lines = faint.lines().join("\n");
+    for said in [
+        "which of 76 persons they learned from",
+        "each with about half of the persons",
+        "the rows of a person one by one",
+    ] {
+        assert!(lines.contains(said), "{said}: {lines}");
+    }
+    let loud = found(1.0);
+    let bound = loud.bound.as_ref().unwrap().auc;
+    assert!(bound < 0.6, "{loud:?}");
+    for test in &loud.tests {
+        assert!(test.auc.low <= bound, "{test:?}, {bound}");
+        // An interval that holds everything would tell nothing.
+        assert!(test.auc.high - test.auc.low < 0.1, "{test:?}");
+    }
+}

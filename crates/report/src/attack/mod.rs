@@ -44,7 +44,7 @@ pub fn membership(found: &MembershipAttack, command: &str) -> String {
                 p.note {
                     (found.shadows) " shadow federations and " (found.targets) " attacked ones of " (found.silos)
                     " institutions and " (found.rounds) " rounds, each with about half of " (found.rows)
-                    " rows. Intervals (95 %): rows drawn again."
+                    " " (found.unit) "s. Intervals (95 %): " (found.unit) "s drawn again."
                 }
             }
             (not_tried(&found.not_tried))

@@ -20,6 +20,7 @@ fn attacked(bound: Option<MembershipBound>) -> MembershipAttack {
     MembershipAttack {
         scenario: "h<b>".into(),
         silos: 4,
+        unit: "row".into(),
         rows: 486,
         rounds: 40,
         shadows: 64,

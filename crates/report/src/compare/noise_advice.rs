@@ -143,6 +143,37 @@ mod tests {
     }
 
     #[test]
+    fn each_of_two_releases_is_advised_on_by_the_name_of_its_row() {
+        let labels = ["steps, epsilon 1", "once, epsilon 1"];
+        // Worth it, not worth it, and never measured.
+        let cases = [
+            advice(0.01),
+            advice(-0.001),
+            ReleaseAdvice {
+                gain: None,
+                ..advice(0.0)
+            },
+        ];
+        for case in cases {
+            let said = labels.map(|label| {
+                let label = label.into();
+                release(
+                    &ReleaseAdvice {
+                        label,
+                        ..case.clone()
+                    },
+                    "log-loss",
+                )
+            });
+            for (said, label) in said.iter().zip(labels) {
+                let named = |label| said.matches(label).count();
+                assert_eq!(named(label), 1, "{said}");
+                assert_eq!(labels.map(named).iter().sum::<usize>(), 1, "{said}");
+            }
+        }
+    }
+
+    #[test]
     fn what_would_change_is_said_for_epsilon_silos_and_rows() {
         let said = what_changes(&WhatChanges {
             epsilon: NeededTimes::NotUpTo(10),

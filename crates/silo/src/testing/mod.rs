@@ -115,6 +115,7 @@ pub(crate) fn config(epoch: &Arc<Epoch>, me: u16) -> SiloConfig {
         journal_lost: false,
         personal: None,
         former: Vec::new(),
+        past: Vec::new(),
     }
 }
 

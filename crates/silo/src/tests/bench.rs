@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::restore::restore;
 use crate::rounds::MaskSecrets;
 use crate::run_state::RunState;
-use crate::site::SiteRules;
+use crate::site::{OwnContributions, SiteRules};
 use crate::testing::*;
 use crate::{Checks, Site};
 
@@ -69,8 +69,7 @@ impl Bench {
         let mut config = config(&epoch(4, 3), 0);
         config.max_model_norm = norm;
         let restored = restore(&config, &mut rig.journal.clone(), &*rig.blobs).unwrap();
-        let epoch = config.member.epoch.clone();
-        let site = SiteRules::new(Site::default(), &epoch, MemberIndex(0), &[]);
+        let site = SiteRules::new(Site::default(), &OwnContributions::of(&config), &[]);
         let (gone, waits) = oneshot::channel();
         let worker = WorkerActor {
             config: Arc::new(config),

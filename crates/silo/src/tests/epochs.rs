@@ -28,6 +28,7 @@ pub(super) fn live(first: &Arc<Epoch>, rig: &Rig, hub: &Hub, i: u16) -> SiloHand
     hub.join(MemberIndex(i), ends);
     let config = SiloConfig {
         former: epochs.answers(),
+        past: epochs.former.iter().map(|(over, _)| over.clone()).collect(),
         ..config(&epochs.now, i)
     };
     spawn(config, surroundings).unwrap()

@@ -4,6 +4,7 @@
 mod bench;
 mod blamed;
 mod bystanders;
+mod contributions;
 mod durable;
 mod epochs;
 mod federation;

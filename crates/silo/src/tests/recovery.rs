@@ -46,6 +46,7 @@ impl RecoveringSilos {
         self.hub.join(MemberIndex(i), ends);
         let mut config = SiloConfig {
             former: epochs.answers(),
+            past: epochs.former.iter().map(|(over, _)| over.clone()).collect(),
             ..config(&epochs.now, i)
         };
         change(&mut config);

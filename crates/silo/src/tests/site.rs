@@ -8,13 +8,14 @@ use bytes::Bytes;
 use ledger::{Contribution, Cost, Ledger, LedgerError, Limits, Place, SourceUnit};
 use privacy::accountant::{Accountant, Bound, Delta};
 use privacy::noise::{Authors, Multiplier};
-use protocol::{Hash, MemberIndex, Record, Report};
+use protocol::message::Amendment;
+use protocol::{Epoch, Hash, MemberIndex, Record, Report};
 use tokio::time::sleep;
 
 use super::noised::noised;
-use super::{TestSilos, kill};
+use super::{TestSilos, epochs, kill};
 use crate::testing::*;
-use crate::{Blobs, JournalRecord, Notice, RoundPolicy, Site};
+use crate::{Blobs, JournalRecord, Notice, RoundPolicy, Site, Stopped};
 
 /// The silo whose institution sets something; it is no lead of the first view.
 pub(super) const OWN: u16 = 2;
@@ -457,4 +458,74 @@ fn a_ledger_and_a_journal_that_are_put_back_together_are_noticed_by_the_chain_of
             );
         }
     });
+}
+
+/// The change that adds rounds, and nothing else.
+fn more_rounds(epoch: &Epoch, rounds: u64) -> Amendment {
+    let mut charter = epoch.charter.clone();
+    charter.rounds = rounds;
+    Amendment {
+        format: epoch.format,
+        silos: epoch.roster.silos().to_vec(),
+        charter,
+        text: Vec::new(),
+        stolen: Vec::new(),
+    }
+}
+
+/// What a silo signed, and why it did not, after its ledger was put back as it was before the last rounds of an
+/// epoch that is over. In the present one it has contributed nothing yet.
+fn put_back_after_a_change(first: Arc<Epoch>) -> (Vec<u64>, Vec<(u64, String)>) {
+    virtually(async move {
+        let mut silos = TestSilos::of(first.clone());
+        let own = usize::from(OWN);
+        let ledger = Arc::new(TestLedger::of(&silos.rigs[own]));
+        silos.rigs[own].site.ledger = Some(ledger.clone());
+        let start = |silos: &TestSilos, i: u16| {
+            epochs::live(&first, &silos.rigs[usize::from(i)], &silos.hub, i)
+        };
+        let mut live: Vec<_> = (0..4).map(|i| start(&silos, i)).collect();
+        for i in 0..4 {
+            silos.until(i, ROUNDS).await;
+        }
+        for silo in &live {
+            silo.approve(more_rounds(&first, ROUNDS + 2), 1);
+        }
+        for silo in &mut live {
+            assert_eq!(silo.stopped().await, Stopped::EpochOver);
+        }
+        let lines = ledger.lines();
+        assert_eq!(lines.len() as u64, ROUNDS);
+        let older = TestLedger::copy(&silos.rigs[own], &lines[..1]);
+        silos.rigs[own].site.ledger = Some(Arc::new(older));
+        let before = signed(&silos.rigs[own]).len();
+        let mut live: Vec<_> = (0..4).map(|i| start(&silos, i)).collect();
+        for i in 0..4 {
+            silos.until(i, ROUNDS + 2).await;
+        }
+        for silo in &mut live {
+            kill(silo).await;
+        }
+        let rig = &silos.rigs[own];
+        (signed(rig).split_off(before), reasons(rig))
+    })
+}
+
+#[test]
+fn an_older_ledger_is_noticed_by_noised_rounds_of_an_epoch_that_is_over() {
+    let (signed, reasons) = put_back_after_a_change(noised(Some(1), 3));
+    assert_eq!(signed, [0; 0]);
+    let rounds: Vec<_> = reasons.iter().map(|(round, _)| *round).collect();
+    assert_eq!(rounds, [ROUNDS + 1, ROUNDS + 2]);
+    for (_, why) in &reasons {
+        assert!(why.contains("it lacks round 2 in epoch 0"), "{why}");
+    }
+}
+
+/// An institution may begin its ledger when a federation goes on with noise: nothing bounds the rounds before.
+#[test]
+fn rounds_without_noise_of_an_epoch_that_is_over_are_not_looked_for() {
+    let (signed, reasons) = put_back_after_a_change(epoch(4, ROUNDS));
+    assert_eq!(signed, [ROUNDS + 1, ROUNDS + 2]);
+    assert_eq!(reasons, []);
 }

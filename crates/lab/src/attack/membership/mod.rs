@@ -5,12 +5,13 @@
 //! *shadows*: federations like the attacked one, each with about half of the rows. For every row it so knows how
 //! a model treats it that learned from it, and one that did not: a normal distribution of the model's confidence
 //! each. The score of a row in an attacked federation is the logarithm of how much more likely its confidence is
-//! under the first than under the second.
+//! under the first than under the second. Where noise protects persons, all rows of a person are in or out
+//! together, and its confidence is the mean over them.
 //!
 //! The attacked federations are further ones with half of the rows. How well scores tell members from others is
 //! the area under the ROC curve over all rows of all attacked federations; 0.5 is guessing. Where silos add noise
 //! no attack can have an area above Φ(μ/√2), whatever it knows of the other rows. There the sums are attacked, too,
-//! by one who knows all rows but the one in question, and sees every opened sum: no test of a row is better, so it
+//! by one who knows all rows but those in question, and sees every opened sum: no test of them is better, so it
 //! shows how much of the bound is used.
 
 mod likelihood;
@@ -20,6 +21,9 @@ mod shadows;
 use std::sync::Arc;
 
 use agreement::{bound, most_auc};
+use formatting::numbers::plural;
+use protocol::Charter;
+use protocol::charter::Unit;
 use serde::Serialize;
 use simulations::pool::Threads;
 use simulations::{Federation, Options, RunError, Scenario};
@@ -36,11 +40,10 @@ use shadows::{HalfFederation, ShadowSetting};
 pub const FEWEST_SHADOWS: usize = 16;
 
 /// What this attack does not try.
-const NOT_TRIED: [&str; 4] = [
+const NOT_TRIED: [&str; 3] = [
     "shadows that look at the opened sums",
     "noise that members who pool what they know take off",
     "more shadows, or other questions to a model than its confidence in the rows as they are",
-    "rows of one person together",
 ];
 
 /// How large the attack is.
@@ -69,7 +72,9 @@ pub struct MembershipAttack {
     pub scenario: String,
     /// Institutions.
     pub silos: usize,
-    /// Rows that may be members.
+    /// What is a member or not: `row`, or `person` with all its rows where noise protects persons.
+    pub unit: String,
+    /// Rows, or persons, that may be members.
     pub rows: usize,
     /// Rounds of each federation.
     pub rounds: u64,
@@ -106,8 +111,8 @@ pub struct MembershipTest {
 /// Trains shadows and attacked federations of a scenario, and measures how well membership is told.
 ///
 /// # Errors
-/// [`RunError`]: as for [`run`](crate::run); a federation that ends with several models, one that protects persons,
-/// or learners that give no outputs of single rows.
+/// [`RunError`]: as for [`run`](crate::run); a federation that ends with several models, one that protects persons
+/// whose rows name none, or learners that give no outputs of single rows.
 pub fn membership(
     scenario: &Scenario,
     options: &Options<'_>,
@@ -117,7 +122,7 @@ pub fn membership(
     let federation = Federation::of(scenario, &study)?;
     let charter = federation.epoch.charter.clone();
     let setting = ShadowSetting::new(scenario, &study, federation)?;
-    let rows = setting.rows();
+    let (rows, persons) = (setting.units(), protects_persons(&charter));
     let shadows = size.shadows.max(FEWEST_SHADOWS);
     let targets = size.targets.max(1);
     let setting = Arc::new(setting);
@@ -134,6 +139,7 @@ pub fn membership(
     Ok(MembershipAttack {
         scenario: scenario.name.clone(),
         silos: study.silos.len(),
+        unit: if persons { "person" } else { "row" }.into(),
         rows,
         rounds: charter.rounds,
         shadows,
@@ -145,8 +151,25 @@ pub fn membership(
         tests: tests.ok_or_else(|| {
             RunError::Setup("no row was a member of one federation and not of another".into())
         })?,
-        not_tried: NOT_TRIED.map(str::to_owned).into(),
+        not_tried: not_tried(persons),
     })
+}
+
+/// Whether the noise of a federation protects persons.
+fn protects_persons(charter: &Charter) -> bool {
+    let noise = charter.privacy.masked().and_then(|masked| masked.noise());
+    noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_)))
+}
+
+/// What is not tried where whole persons are members or not, or single rows.
+fn not_tried(persons: bool) -> Vec<String> {
+    let rows = if persons {
+        "the rows of a person one by one"
+    } else {
+        "rows of one person together"
+    };
+    let all = NOT_TRIED.into_iter().chain([rows]);
+    all.map(str::to_owned).collect()
 }
 
 /// The areas of all tests.
@@ -207,11 +230,11 @@ impl MembershipAttack {
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![
             format!(
-                "{}: how well the models of {} tell which of {} rows they learned from (area under the ROC curve; \
+                "{}: how well the models of {} tell which of {} they learned from (area under the ROC curve; \
                  0.5: guessing, 1: always right)",
                 self.scenario,
-                formatting::numbers::plural(self.silos, "institution"),
-                self.rows
+                plural(self.silos, "institution"),
+                plural(self.rows, &self.unit)
             ),
             String::new(),
         ];
@@ -231,13 +254,14 @@ impl MembershipAttack {
         }
         lines.push(String::new());
         lines.push(format!(
-            "{} shadows and {} attacked federations of {} rounds, each with about half of the rows. Intervals \
-             (95 %): rows drawn again. An attack that finds little is no proof that there is little to find. Not \
+            "{} shadows and {} attacked federations of {} rounds, each with about half of the {unit}s. Intervals \
+             (95 %): {unit}s drawn again. An attack that finds little is no proof that there is little to find. Not \
              tried: {}.",
             self.shadows,
             self.targets,
             self.rounds,
-            self.not_tried.join("; ")
+            self.not_tried.join("; "),
+            unit = self.unit,
         ));
         lines
     }

@@ -1,4 +1,5 @@
-//! Federations that learn from about half of the rows.
+//! Federations that learn from about half of the units: of the rows or, where noise protects persons, of the
+//! persons, each with all its rows.
 
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use methods::learner::RowResults;
 use methods::{Learner, Params, Split};
 use protocol::MemberIndex;
 use protocol::charter::Unit;
+use silo::outcome::genesis;
 use silo::rounds::unit_vectors;
 use silo::{Notice, SiloConfig};
 use simulations::pool::Threads;
@@ -23,25 +25,32 @@ const CERTAIN: f64 = 1e-12;
 pub(super) struct ShadowSetting {
     scenario: Scenario,
     federation: Federation,
-    learners: Vec<Arc<dyn Learner>>,
+    silos: Vec<SiloUnits>,
     noised: bool,
 }
 
-/// A federation that learned from some of the rows, and its confidence in all of them.
+/// A silo with the rows of its units.
+struct SiloUnits {
+    learner: Arc<dyn Learner>,
+    /// The training rows of every unit, in the order in which the learner gives their gradients.
+    rows: Vec<Vec<usize>>,
+}
+
+/// A federation that learned from some of the units, and its confidence in all of them.
 pub(super) struct HalfFederation {
-    /// Whether it learned from each row: the training rows of all silos, in order.
+    /// Whether it learned from each unit: those of all silos, in order.
     pub(super) members: Vec<bool>,
-    /// The confidence of the final model in each row.
+    /// The confidence of the final model in each unit.
     pub(super) last: Vec<f64>,
     /// The mean confidence over all released models.
     pub(super) mean: Vec<f64>,
-    /// Where asked for: the score of each row by one who knows all others, see [`informed`].
+    /// Where asked for: the score of each unit by one who knows all others, see [`informed`].
     pub(super) informed: Option<Vec<f64>>,
 }
 
 impl ShadowSetting {
     /// # Errors
-    /// [`RunError::Setup`]: a federation that protects persons.
+    /// [`RunError::Setup`]: a federation that protects persons, whose rows name none.
     pub(super) fn new(
         scenario: &Scenario,
         study: &Study,
@@ -49,13 +58,7 @@ impl ShadowSetting {
     ) -> Result<Self, RunError> {
         let noise = federation.epoch.charter.privacy.masked();
         let noise = noise.and_then(|masked| masked.noise());
-        if noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_))) {
-            return Err(RunError::Setup(format!(
-                "{}: this attack is on single rows, and `privacy.unit` protects persons: use a scenario with \
-                 the unit \"row\"",
-                scenario.file
-            )));
-        }
+        let persons = noise.is_some_and(|noise| matches!(noise.unit, Unit::Person(_)));
         let noised = noise.is_some();
         let masked = scenario.privacy.as_ref();
         let federation = if !noised && masked.is_some_and(PrivacyTable::is_masked) {
@@ -68,25 +71,25 @@ impl ShadowSetting {
         } else {
             federation
         };
-        let learners = study.silos.iter();
+        let silos = federation.members.iter();
+        let silos = silos.map(|silo| SiloUnits::of(silo, persons));
         Ok(Self {
+            silos: silos.collect::<Result<_, _>>()?,
             scenario: Scenario {
                 faults: Vec::new(),
                 ..scenario.clone()
             },
             federation,
-            learners: learners.map(|silo| silo.learner.clone()).collect(),
             noised,
         })
     }
 
-    /// Rows that may be members.
-    pub(super) fn rows(&self) -> usize {
-        let rows = self.learners.iter().map(|learner| learner.samples());
-        rows.sum::<u64>() as usize
+    /// Units that may be members.
+    pub(super) fn units(&self) -> usize {
+        self.silos.iter().map(|silo| silo.rows.len()).sum()
     }
 
-    /// Trains a federation; rows, noise and the order of rows follow from the seed. With `attacked` all opened
+    /// Trains a federation; units, noise and the order of rows follow from the seed. With `attacked` all opened
     /// sums are looked at, if they have noise.
     ///
     /// # Errors
@@ -94,10 +97,13 @@ impl ShadowSetting {
     pub(super) fn train(&self, seed: u64, attacked: bool) -> Result<HalfFederation, RunError> {
         let mut random = Random::new(seed, "rows of a shadow federation");
         let (mut members, mut silos) = (Vec::new(), self.federation.members.clone());
-        for silo in &mut silos {
-            let chosen = drawn(silo.learner.samples(), &mut random);
-            let rows = (0_u32..).zip(&chosen).filter(|(_, chosen)| **chosen);
-            let rows: Vec<_> = rows.map(|(row, _)| row).collect();
+        for (silo, units) in silos.iter_mut().zip(&self.silos) {
+            let chosen = drawn(units.rows.len(), &mut random);
+            let rows = units.rows.iter().zip(&chosen);
+            let rows = rows.filter(|(_, chosen)| **chosen);
+            let rows = rows.flat_map(|(rows, _)| rows).map(|row| *row as u32);
+            let mut rows: Vec<_> = rows.collect();
+            rows.sort_unstable();
             let access = silo.learner.row_access().map_err(refused)?;
             let half = access.only(Split::Train, &rows);
             silo.learner =
@@ -160,29 +166,63 @@ impl ShadowSetting {
         single.collect()
     }
 
-    /// How confident a model is in the target of every row.
+    /// How confident a model is in the targets of every unit: the mean over its rows.
     fn confidences(&self, model: &Params) -> Result<Vec<f64>, RunError> {
         let mut all = Vec::new();
-        for learner in &self.learners {
-            let failed = |error: &dyn std::fmt::Display| refused(error);
-            let own = Params::gather(&learner.layout(), &[model]);
-            let own = own.ok_or_else(|| refused("its models have other tensors than a silo's"))?;
-            let (personal, part) = (Params::empty(), Split::Train);
-            let outputs = learner.outputs().map_err(|error| failed(&error))?;
-            let values = outputs.outputs(&own, &personal, part);
-            let values = values.map_err(|error| failed(&error))?;
-            let results = outputs.row_results(&own, &personal, &values, part);
-            all.extend(confidence(&results.map_err(|error| failed(&error))?));
+        for silo in &self.silos {
+            let of_rows = confidence(&results(&*silo.learner, model)?);
+            all.extend(silo.rows.iter().map(|rows| {
+                let sum: f64 = rows.iter().map(|row| of_rows[*row]).sum();
+                sum / rows.len() as f64
+            }));
         }
         Ok(all)
     }
 }
 
-/// Adds what the sum of a round says of every row to one who knows all other rows and which of them were learned
-/// from. Such an attacker takes their gradients off, and has g + noise of a row that was learned from, and noise
+impl SiloUnits {
+    /// The persons of a silo, or its rows.
+    ///
+    /// # Errors
+    /// [`RunError::Setup`]: the rows name no person.
+    fn of(silo: &SiloConfig, persons: bool) -> Result<Self, RunError> {
+        let learner = silo.learner.clone();
+        let samples = learner.samples() as usize;
+        if !persons {
+            let rows = (0..samples).map(|row| vec![row]).collect();
+            return Ok(Self { learner, rows });
+        }
+        // Who a row is of does not depend on the model.
+        let start = genesis(&*silo.strategy, &*learner, silo.initial_seed);
+        let start = start.state.models.first();
+        let start = start.ok_or_else(|| refused("there is no common model"))?;
+        let results = results(&*learner, start)?;
+        if results.groups.len() != samples {
+            return Err(refused(
+                "its noise protects persons, and the rows name none: agree on `group` in `[task.table.split]`",
+            ));
+        }
+        let rows = results.together();
+        Ok(Self { learner, rows })
+    }
+}
+
+/// What a model gives for the training rows of a silo.
+fn results(learner: &dyn Learner, model: &Params) -> Result<RowResults, RunError> {
+    let own = Params::gather(&learner.layout(), &[model]);
+    let own = own.ok_or_else(|| refused("its models have other tensors than a silo's"))?;
+    let (personal, part) = (Params::empty(), Split::Train);
+    let outputs = learner.outputs().map_err(refused)?;
+    let values = outputs.outputs(&own, &personal, part).map_err(refused)?;
+    let results = outputs.row_results(&own, &personal, &values, part);
+    results.map_err(refused)
+}
+
+/// Adds what the sum of a round says of every unit to one who knows all others and which of them were learned
+/// from. Such an attacker takes their gradients off, and has g + noise of a unit that was learned from, and noise
 /// alone of another one. How much more likely the first is follows from the normal distribution: the logarithm is
-/// ⟨g, what is left⟩ − ‖g‖²/2, divided by the variance of the noise, which is the same for all rows and rounds.
-/// No test of a row is better than this one.
+/// ⟨g, what is left⟩ − ‖g‖²/2, divided by the variance of the noise, which is the same for all units and rounds.
+/// No test of a unit is better than this one.
 fn informed(
     silos: &[SiloConfig],
     played: &PlayedRound<'_>,
@@ -195,26 +235,26 @@ fn informed(
             *noise += *own as f64;
         }
     }
-    let mut rows = members.iter().zip(scores);
+    let mut units = members.iter().zip(scores);
     for silo in silos {
-        unit_vectors(silo, played.base, &mut |row| {
-            let Some((member, score)) = rows.next() else {
+        unit_vectors(silo, played.base, &mut |unit| {
+            let Some((member, score)) = units.next() else {
                 return;
             };
-            let numbers = || row.iter().map(|number| *number as f64);
+            let numbers = || unit.iter().map(|number| *number as f64);
             let square: f64 = numbers().map(|number| number * number).sum();
-            let along: f64 = numbers().zip(&noise).map(|(row, noise)| row * noise).sum();
+            let along: f64 = numbers().zip(&noise).map(|(own, noise)| own * noise).sum();
             *score += along + if *member { square } else { 0.0 } - square / 2.0;
         })?;
     }
     Ok(())
 }
 
-/// Whether each of so many rows is chosen: a fair coin each, and one row at least.
-fn drawn(rows: u64, random: &mut Random) -> Vec<bool> {
+/// Whether each of so many units is chosen: a fair coin each, and one unit at least.
+fn drawn(units: usize, random: &mut Random) -> Vec<bool> {
     loop {
-        let chosen: Vec<_> = (0..rows).map(|_| random.chance(0.5)).collect();
-        if chosen.contains(&true) || rows == 0 {
+        let chosen: Vec<_> = (0..units).map(|_| random.chance(0.5)).collect();
+        if chosen.contains(&true) || units == 0 {
             return chosen;
         }
     }
@@ -267,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn about_half_of_the_rows_are_drawn_and_never_none() {
+    fn about_half_of_the_units_are_drawn_and_never_none() {
         let mut random = Random::new(1, "test");
         let chosen = drawn(1000, &mut random);
         let count = chosen.iter().filter(|one| **one).count();

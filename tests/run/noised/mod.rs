@@ -1,6 +1,9 @@
 //! Four institutions learn from sums with noise: what is said before, what their ledgers hold afterwards,
 //! and what a kill in the middle of a round leaves of both.
 
+mod once;
+mod put_back;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ::rota::node::institution::Institution;
@@ -71,6 +74,13 @@ fn of_all(name: &str, text: &str) -> Demo {
 /// A text without its line breaks.
 pub(super) fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The name of a node's institution.
+fn name(config: &Path) -> String {
+    let institution = Institution::load(config).unwrap();
+    let roster = &institution.agreement.epoch.roster;
+    roster.name(institution.me).to_owned()
 }
 
 /// The lines of the ledger of a node's source.
@@ -226,74 +236,11 @@ fn four_institutions_learn_with_noise_and_a_kill_in_a_round_costs_no_line_and_no
     assert!(known > 0, "no kill was after a draw");
 }
 
-/// A linear model that is solved from one sum.
-fn solved_once() -> String {
-    let keys = "release = 'once'\nrows-norm = 1.1\ntargets-within = 350.0";
-    let text = NOISED.replace("rounds = 6", "rounds = 1");
-    text.replace("clip = 1.0", keys)
-}
-
-#[test]
-fn four_institutions_solve_one_model_from_a_noised_sum_with_one_line_in_every_ledger() {
-    let demo = of_all("run-noised-once", &solved_once());
-    let federation = demo.folder.join("federation.toml");
-    let shown = flat(&good(&["federation", "show", federation.to_str().unwrap()]));
-    let config = demo.configs[1].to_str().unwrap();
-    let check = flat(&text(
-        &output(&["check", "--offline", "--config", config]).stdout,
-    ));
-    let (epsilon, alone) = numbers(&shown);
-    for page in [&shown, &check] {
-        assert_eq!(numbers(page), (epsilon.clone(), alone.clone()));
-        for sentence in [
-            // Of 11 columns with each other and with the target.
-            "in the only round, one list of 77 numbers: the sums over its training rows of the products",
-            "of at least 4 institutions, once a quorum has agreed on exactly these authors: every member, which solves \
-             the model from it",
-            "When it stops: after the only round that is agreed on",
-            &format!("as likely up to a factor e^{epsilon} (but for about 1e-5)"),
-        ] {
-            assert!(page.contains(sentence), "{sentence}: {page}");
-        }
-    }
-    assert!(
-        check.contains("the ledger here has room for the round to come"),
-        "{check}"
-    );
-    let mut nodes = Heard::of(&demo.configs, &["--until-done"]);
-    (0..4).for_each(|node| nodes.nodes.start(node));
-    for node in 0..4 {
-        assert_eq!(nodes.nodes.code(node), 0, "{}", nodes.nodes.tails());
-    }
-    // All computed the same model, and the federation is over.
-    let outcomes: BTreeSet<_> = demo.configs.iter().map(|config| outcomes(config)).collect();
-    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
-    assert_eq!(outcomes.first().map(Vec::len), Some(1), "{outcomes:?}");
-    for config in &demo.configs {
-        let lines = ledger(config);
-        assert_eq!(lines.len(), 1, "{}", config.display());
-        let line = &lines[0];
-        assert_eq!(line["round"], 1);
-        let both = [&line["epsilon"], &line["epsilon-alone"]];
-        assert_eq!(both, [&epsilon[..], &alone[..]]);
-    }
-}
-
-/// The outcomes of all rounds, as a node's journal has them.
-fn outcomes(config: &Path) -> Vec<(u64, String)> {
-    let state = config.with_file_name("state");
-    let chain = good(&["chain", "--json", "--state", state.to_str().unwrap()]);
-    let chain: Value = serde_json::from_str(&chain).unwrap();
-    let blocks = chain["blocks"].as_array().unwrap().iter();
-    let rounds = blocks.filter_map(|block| {
-        let outcome = block["outcome"].as_str()?;
-        Some((block["round"].as_u64()?, outcome.to_owned()))
-    });
-    rounds.collect()
-}
-
 /// The kinds of messages that only an author of a round sends.
 const OF_AUTHORS: [&str; 4] = ["Contribution", "Keys", "MaskedVector", "Inclusion"];
+
+/// The kinds of messages with which a node votes on the blocks and outcomes of rounds.
+const VOTES: [&str; 3] = ["Notarize", "Finalize", "Outcome"];
 
 /// What a node wrote down before it left: the events of its audit log.
 fn sent(config: &Path) -> Vec<Value> {
@@ -304,10 +251,11 @@ fn sent(config: &Path) -> Vec<Value> {
     let lines: String = files
         .map(|file| fs::read_to_string(file).unwrap())
         .collect();
-    let lines = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
-    lines.collect()
+    // A kill may leave a part of a line.
+    let lines = lines.lines();
+    lines
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
 }
 
 /// The hashes of everything that a node keeps for others.
@@ -348,8 +296,7 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
     let ready = chain.lines().map(str::trim_start);
     let ready: Vec<_> = ready.filter(|line| line.starts_with("ready ")).collect();
     assert_eq!(ready.len() as u64, ROUNDS, "{chain}");
-    let name = Institution::load(refused).unwrap();
-    let name = name.agreement.epoch.roster.name(name.me).to_owned();
+    let name = name(refused);
     for line in ready {
         let (ready, left_out) = line.split_once("left out by ").unwrap();
         assert!(!ready.contains(&name) && left_out.contains(&name), "{line}");
@@ -362,7 +309,7 @@ fn a_node_whose_policy_refuses_votes_and_sends_nothing_of_its_own_while_rounds_g
         let kinds = kinds.filter(|line| of.contains(&line["kind"].as_str().unwrap()));
         kinds.count()
     };
-    for votes in ["Notarize", "Finalize", "Outcome"] {
+    for votes in VOTES {
         // The others are a quorum and need not wait for it, so it is late for some.
         assert!(kinds(REFUSED, &[votes]) > 0, "{votes}");
     }

@@ -1,0 +1,85 @@
+//! Which contributions of a silo final blocks show, in the present epoch and in those before.
+
+use std::sync::Arc;
+
+use ledger::Place;
+use protocol::certificate::{Certificate, Verdict};
+use protocol::identity::Signature;
+use protocol::message::{Block, Content, MaskedRound, Recovery};
+use protocol::{Epoch, Genesis, Hash, MemberIndex, Record};
+
+use super::noised::noised;
+use crate::site::OwnContributions;
+use crate::testing::{config, epoch, key};
+
+/// A block of a masked round in which these are ready; the first of them is an author.
+fn block(epoch: &Epoch, round: u64, ready: &[u16]) -> Block {
+    let ready: Vec<_> = ready.iter().copied().map(MemberIndex).collect();
+    let signature = Signature::from_bytes(&[0; 64]);
+    Block {
+        epoch: epoch.id,
+        view: round,
+        parent: Hash([0; 32]),
+        content: Content::Masked(MaskedRound {
+            round,
+            plan: Hash([1; 32]),
+            state: Hash([2; 32]),
+            list: Hash([3; 32]),
+            sheet: Hash([4; 32]),
+            inclusions: [(ready[0], signature)].into(),
+            ready,
+        }),
+    }
+}
+
+fn made_final(blocks: Vec<Block>) -> Record {
+    let proof = Certificate {
+        view: 1,
+        verdict: Verdict::Final(Hash([5; 32])),
+        votes: Default::default(),
+    };
+    Record::Final { blocks, proof }
+}
+
+fn place(epoch: &Epoch, round: u64) -> Place {
+    Place {
+        federation: epoch.federation,
+        epoch: epoch.number,
+        round,
+    }
+}
+
+#[test]
+fn the_own_place_is_that_in_the_epoch_of_each_block() {
+    let (past, without_noise) = (noised(Some(1), 3), epoch(4, 3));
+    // The third of the past epoch is the first of this one.
+    let genesis = Genesis {
+        silos: past.roster.silos()[2..].to_vec(),
+        charter: epoch(2, 3).charter.clone(),
+    };
+    let now = Arc::new(Epoch::first(&genesis).unwrap());
+    let mut own = config(&now, 0);
+    own.member.key = key(2);
+    own.past = vec![past.clone(), without_noise.clone()];
+    let own = OwnContributions::of(&own);
+    let shown = made_final(vec![
+        block(&past, 1, &[0, 1, 2]),
+        block(&past, 2, &[0, 1, 3]),
+        block(&without_noise, 3, &[0, 1, 2]),
+        block(&now, 4, &[0, 1]),
+        block(&now, 5, &[1]),
+    ]);
+    assert_eq!(own.places(&shown), [place(&past, 1), place(&now, 4)]);
+    // A recovery holds the last blocks of the epoch that it ends.
+    let recovery = Recovery {
+        lost: vec![MemberIndex(0)],
+        after: past.began,
+        head: vec![block(&past, 6, &[2])],
+        standings: Vec::new(),
+    };
+    let ends = Block {
+        content: Content::Recovery(Box::new(recovery)),
+        ..block(&past, 7, &[0])
+    };
+    assert_eq!(own.places(&made_final(vec![ends])), [place(&past, 6)]);
+}
