@@ -119,7 +119,15 @@ fn a_kept_run_has_its_models_contributions_and_losses_on_every_mesh() {
 fn what_a_strategy_keeps_between_rounds_is_there_by_name() {
     let folder = folder("keep-memory");
     let into = folder.to_str().unwrap();
-    json(&["diabetes", "--strategy", "afl", "--rounds", "3", "--keep", into]);
+    json(&[
+        "diabetes",
+        "--strategy",
+        "afl",
+        "--rounds",
+        "3",
+        "--keep",
+        into,
+    ]);
     let index = index(&folder);
     let rounds = index["rounds"].as_array().unwrap();
     let weights = |round: &Value| -> Vec<f64> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use task::metrics::MetricName;
 
 use super::alone::OwnModels;
-use super::rows::StoredRows;
 use super::measured_model::{MeasuredModel, MetricValues};
+use super::rows::StoredRows;
 use super::trial::TrainedFederation;
 use crate::summary::NoiseBound;
 

@@ -1,6 +1,5 @@
 //! One federation, trained, and its models of every round measured.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +19,7 @@ use super::measured_model::{MeasuredModel, MetricValues};
 use crate::keep::{self, KeepError};
 use crate::participation::{ParticipatingSilos, participation};
 use crate::summary::{
-    AdoptedModel, Constant, HeldOutResults, NoiseBound, OwnModel, TrainingTargets, adopted_models,
+    AdoptedModel, Constant, NoiseBound, OwnModel, TrainingTargets, adopted_models,
     constant_measured, constants, given_model, mean_target, measured, why_unusable,
 };
 use simulations::Federation;
@@ -143,7 +142,12 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return Ok(());
         };
-        let (scenario, Federated { federation, record, .. }) = (&self.scenario, &**federated);
+        let (
+            scenario,
+            Federated {
+                federation, record, ..
+            },
+        ) = (&self.scenario, &**federated);
         let names = (scenario.name.as_str(), scenario.strategy.name());
         keep::write(folder, names, federation, record)
     }
@@ -515,7 +519,8 @@ pub(super) fn start(
     // The scale is agreed in the first round of a federation; one more is needed for a model on it.
     let mut short = scenario.clone();
     short.rounds = 2;
-    let federated = Federated::run(&short, participation, &[])?;
+    short.faults.clear();
+    let federated = Federated::run(&short, participation, false)?;
     let adopted = federated.adopted.iter().max_by_key(|adopted| adopted.round);
     let adopted = adopted.ok_or_else(|| RunError::Setup("no model was adopted".into()))?;
     Ok(alone_start(plain, scenario.seed, &adopted.model.0))

@@ -68,7 +68,8 @@ impl Runs<'_> {
         if let Some(keep) = self.keep {
             trial.keep(&keep.join(self.place(unit)))?;
         }
-        result.notes.clone_from(&(self.study)(&scenario)?.notes);
+        let study = (self.study)(&scenario).map_err(RunError::from)?;
+        result.notes.clone_from(&study.notes);
         let models = result.measure(&self.experiment.metrics, &trial, round);
         if result.failed.is_none() && self.experiment.serves(entry) && scenario.serve.folds > 0 {
             let began = Instant::now();
