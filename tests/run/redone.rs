@@ -101,8 +101,8 @@ fn a_round_that_is_done_again_is_verified_and_whoever_had_the_first_goes_on_from
     nodes.nodes.terminate(1);
     assert_eq!(nodes.nodes.code(1), 0);
     let first = fs::read_to_string(demo.folder.join("federation.toml")).unwrap();
-    let keys = first.lines().filter_map(|line| line.strip_prefix("key = "));
-    let key = keys.last().unwrap().trim_matches('"');
+    let mut keys = first.lines().filter_map(|line| line.strip_prefix("key = "));
+    let key = keys.next_back().unwrap().trim_matches('"');
     let own = fs::read_to_string(&demo.configs[1]).unwrap();
     let listen = own.lines().find(|line| line.starts_with("listen = "));
     let address = listen.unwrap().split('"').nth(1).unwrap();
