@@ -187,14 +187,18 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
             cells(&best),
             cost(&row)
         );
-        let once = find(&comparison, &format!("once, epsilon {epsilon}"));
-        let once = once.ok_or("a row is missing")?;
-        println!(
-            "| once, ε {epsilon} | {} | {} | | | {} |",
-            cells(&once),
-            over(&once, "own-fit"),
-            cost(&once)
-        );
+        for other in ["steps, own intercept", "once", "once, own intercept"] {
+            let (release, adapted) = other.split_once(',').unwrap_or((other, ""));
+            let comma = if adapted.is_empty() { "" } else { "," };
+            let label = format!("{release}, epsilon {epsilon}{comma}{adapted}");
+            let row = find(&comparison, &label).ok_or("a row is missing")?;
+            println!(
+                "| {release}, ε {epsilon}{comma}{adapted} | {} | {} | | | {} |",
+                cells(&row),
+                over(&row, "own-fit"),
+                cost(&row)
+            );
+        }
     }
     println!(
         "\n{:.1} seconds for all of it",

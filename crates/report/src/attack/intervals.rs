@@ -55,7 +55,10 @@ fn drawn(
     let left = 24.0 + LETTER * longest.unwrap_or(0) as f64;
     let scale = AxisScale::new((least, most + pad), (left, WIDTH - 20.0));
     let ticks = scale.ticks(6);
-    // The names of the marks stand one below the other, so that near ones can be read.
+    // The names of the marks stand one below the other, so that near ones can be read. They reach to the left of
+    // their lines, so no line of a mark further right goes through them.
+    let mut marks = marks.to_vec();
+    marks.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let top = TOP * marks.len() as f64;
     let bottom = top + LINE * lines.len() as f64;
     shrinking(

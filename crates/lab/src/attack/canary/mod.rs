@@ -337,6 +337,14 @@ impl CanaryAudit {
                 "{above} of {runs} lower bounds are above the claimed epsilon: the claim is wrong, or the program."
             );
         }
+        if self.epsilon.is_none_or(|claimed| self.most <= claimed) {
+            return format!(
+                "This audit could not have found anything: with all {} guesses right it would show {:.2}, which is \
+                 not above the claimed epsilon. More canaries can show more: a model with more parameters has room \
+                 for them.",
+                self.guesses, self.most
+            );
+        }
         format!(
             "{above} of {runs} lower bounds are above the claimed epsilon; by chance one in twenty may be. That \
              does not prove the claim: an audit sees large errors only."
@@ -347,6 +355,29 @@ impl CanaryAudit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_audit_that_can_show_too_little_says_so() {
+        let audit = |most, epsilon| CanaryAudit {
+            scenario: "few".into(),
+            rounds: 1,
+            bound: "epsilon 1".into(),
+            epsilon,
+            delta: 1e-5,
+            canaries: 4,
+            guesses: 4,
+            most,
+            above: 0,
+            runs: Vec::new(),
+            not_tried: Vec::new(),
+        };
+        for (most, claimed) in [(0.0, Some(1.0)), (1.0, Some(1.0)), (3.0, None)] {
+            let said = audit(most, claimed).verdict();
+            assert!(said.contains("could not have found anything"), "{said}");
+        }
+        let said = audit(3.0, Some(1.0)).verdict();
+        assert!(said.contains("does not prove the claim"), "{said}");
+    }
 
     #[test]
     fn guesses_are_of_the_scores_at_both_ends() {
