@@ -231,7 +231,7 @@ fn charter(
                 members: silos.iter().map(|silo| &silo.name[..]).collect(),
                 names_shown: shown,
                 rounds: scenario.rounds,
-                min_contributions: quorum(n) as u16,
+                min_contributions: numbers.min_contributions.unwrap_or(quorum(n) as u16),
             };
             let privacy = table.privacy(&of);
             privacy.map_err(|(key, what)| RunError::Setup(format!("`{key}` {what}")))?
@@ -247,7 +247,8 @@ fn charter(
         patience,
         view_timeout: numbers.view_timeout_for(n, patience),
         min_contributions: if privacy.masked().is_some() {
-            quorum(n) as u16
+            // Fewer are refused with the charter.
+            numbers.min_contributions.unwrap_or(quorum(n) as u16)
         } else {
             numbers.min_contributions_for(n)
         },

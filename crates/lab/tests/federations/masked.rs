@@ -348,3 +348,20 @@ fn the_report_of_masked_rounds_has_the_references_and_says_nothing_of_names() {
     assert_eq!(summary.rounds.len(), 4);
     assert!(summary.linkage.is_none(), "{:?}", summary.linkage);
 }
+
+#[test]
+fn fewer_contributions_than_a_quorum_are_refused_and_more_are_kept_to() {
+    let with = |least: u16| {
+        let charter = format!("patience = 30\n        min-contributions = {least}");
+        let text = text("fedavg", MASKED, "weight = \"equal\"").replace("patience = 30", &charter);
+        let scenario = Scenario::parse("toy.toml", &text).unwrap();
+        Federation::new(&scenario, &toys(5), &scenario.strategy, &[])
+    };
+    let refused = with(2).map(drop).unwrap_err().to_string();
+    assert!(
+        refused.contains("min-contributions is 2, it must be between 4 and 5"),
+        "{refused}"
+    );
+    let kept = with(5).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(kept.epoch.charter.min_contributions, 5);
+}
