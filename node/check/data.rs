@@ -3,7 +3,7 @@
 use protocol::MemberIndex;
 
 use super::Finding;
-use crate::federation::beyond;
+use crate::federation::{beyond, excluded};
 use crate::institution::{Configured, Data, fit, misfits, surveyed};
 
 /// The rows: whether they fit the schema, how many there are, and of which classes. Also returns the
@@ -65,7 +65,12 @@ pub(super) fn rows(
             .iter()
             .map(|note| Finding::note("rows", note.clone())),
     );
-    let more = me.and_then(|me| beyond(agreement, me, found.split.train as u64));
-    findings.extend(more.map(|line| Finding::note("rows", line)));
+    let own = found.split.train as u64;
+    let more = me.and_then(|me| beyond(agreement, me, own));
+    let excluded = me.is_some_and(|me| excluded(agreement, me, own));
+    findings.extend(more.map(|line| match excluded {
+        true => Finding::bad("rows", line),
+        false => Finding::note("rows", line),
+    }));
     (Some(found.split.train), findings)
 }

@@ -69,20 +69,35 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
             count(declared),
         ));
     }
+    let follows = if excluded(agreement, me, own) {
+        "its noise would be too little for more, so it takes no part in any round".to_owned()
+    } else {
+        format!("its models weigh as much as {declared}")
+    };
     (own > declared).then(|| {
         format!(
-            "this institution has {} and declared {}: its models weigh as much as {declared}, until \
-             the members approve another number (`rows` in [[silo]], `rota federation change`)",
+            "this institution has {} and declared {}: {follows}, until the members approve another number \
+             (`rows` in [[silo]], `rota federation change`)",
             plural(own as usize, "training row"),
             count(declared),
         )
     })
 }
 
+/// Whether an institution with so many training rows takes no part, because silos add noise for the rows that
+/// they declared.
+pub fn excluded(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
+    let silo = agreement.epoch.roster.silos().get(me.at());
+    let declared = silo.and_then(|silo| silo.rows);
+    let noised = agreement.epoch.charter.privacy.is_noised();
+    noised && declared.is_some_and(|declared| own > declared)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::fixture::North;
 
     const EXAMPLE: &str = include_str!("../../examples/federation.toml");
 
@@ -144,6 +159,21 @@ mod tests {
             own.iter().fold(text, |text, line| text.replace(line, ""))
         };
         assert!(weighs_by_rows(&agreement(by_rows)));
+    }
+
+    #[test]
+    fn with_noise_more_rows_than_declared_keep_an_institution_out_and_that_is_said() {
+        let keys = "epsilon = 1.0\nfewest-authors = 3\ncolluders = 1\n";
+        let noised = North::read(&North::noised(keys));
+        let masked = North::masked("").replace("[[silo]]\n", "[[silo]]\nrows = 120\n");
+        let masked = North::read(&masked);
+        let me = MemberIndex(0);
+        assert!(!excluded(&noised, me, 120) && excluded(&noised, me, 121));
+        assert!(!excluded(&masked, me, 121));
+        let said = beyond(&noised, me, 121).unwrap();
+        assert!(said.contains("so it takes no part in any round"), "{said}");
+        let said = beyond(&masked, me, 121).unwrap();
+        assert!(said.contains("its models weigh as much as 120"), "{said}");
     }
 
     #[test]

@@ -64,18 +64,21 @@ impl TableTask {
             self.data,
             None | Some(Source::Rows(_) | Source::Images(_) | Source::EicuMortality(_))
         );
+        let mut split = self.split.clone();
+        if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {
+            split.column = Some("part".into());
+        }
         if shared {
-            return self.clone();
+            return Self {
+                split,
+                ..self.clone()
+            };
         }
         let columns = data.silos.first().map(|(_, table)| table.encoding());
         let mut schema = Schema::of_encoded(&columns.unwrap_or_default(), &data.target);
         if self.scaling() == Standardise::Ranges {
             let mut tables = data.silos.iter().map(|(_, table)| table);
             schema.target.range = tables.find_map(|table| table.target_range);
-        }
-        let mut split = self.split.clone();
-        if split.column.is_none() && data.silos.iter().any(|(_, table)| !table.parts.is_empty()) {
-            split.column = Some("part".into());
         }
         Self {
             data: None,

@@ -2,6 +2,7 @@
 
 use super::*;
 use learn::TaskStudy;
+use task::TableTask;
 
 fn agreement(name: &str) -> Agreement {
     let scenario = Scenario::load(name).unwrap();
@@ -129,6 +130,22 @@ fn free_ports_differ_and_a_port_in_use_is_named() {
     let port = taken.local_addr().unwrap().port();
     let error = ports(Some(port), 1).unwrap_err().to_string();
     assert!(error.starts_with(&format!("port {port} is not free")));
+}
+
+/// Rows that are drawn have their part from the drawing.
+#[test]
+fn drawn_rows_of_an_institution_are_trained_on_as_in_the_simulation() {
+    let config = "model = 'logistic'\nstandardise = 'none'\n\
+        data.synthetic = { target = 'logistic', groups = 1, features = 2, rows = [20, 20] }";
+    let task: TableTask = toml::from_str(config).unwrap();
+    let set = task.tables(Some(2), None, 0).unwrap();
+    let own = task.of_own_rows(&set);
+    assert_eq!(own.data, task.data);
+    let text = csv(&set, 1, &own.split);
+    let rows = |part: &str| text.lines().filter(|line| line.starts_with(part)).count();
+    assert!(text.starts_with("part,x1,x2,target\n"), "{text}");
+    assert_eq!(rows("train,"), 20);
+    assert_eq!(rows("test,"), set.silos[1].1.len() - 20);
 }
 
 #[test]

@@ -339,9 +339,9 @@ impl CanaryAudit {
         }
         if self.epsilon.is_none_or(|claimed| self.most <= claimed) {
             return format!(
-                "This audit could not have found anything: with all {} guesses right it would show {:.2}, which is \
-                 not above the claimed epsilon. More canaries can show more: a model with more parameters has room \
-                 for them.",
+                "This audit could not have contradicted the claim: with all {} guesses right it would show {:.2}, \
+                 which is not above the claimed epsilon. More canaries can show more: a model with more parameters \
+                 has room for them.",
                 self.guesses, self.most
             );
         }
@@ -373,7 +373,7 @@ mod tests {
         };
         for (most, claimed) in [(0.0, Some(1.0)), (1.0, Some(1.0)), (3.0, None)] {
             let said = audit(most, claimed).verdict();
-            assert!(said.contains("could not have found anything"), "{said}");
+            assert!(said.contains("could not have contradicted the claim"), "{said}");
         }
         let said = audit(3.0, Some(1.0)).verdict();
         assert!(said.contains("does not prove the claim"), "{said}");
