@@ -76,6 +76,8 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
     if masked.is_some_and(|masked| masked.noise().is_some()) {
         lines.extend([String::new(), "When it stops:".into()]);
         lines.extend(noised::stops(agreement, own.room));
+        lines.extend([String::new(), "Whether it is worth it:".into()]);
+        lines.extend(noised::worth(agreement));
     }
     lines.extend([String::new(), "For the data protection officer:".into()]);
     let paragraph = officer(agreement).into_iter();

@@ -176,6 +176,24 @@ pub(super) fn stops(agreement: &Agreement, room: Option<LedgerRoom>) -> Vec<Stri
     lines
 }
 
+/// Whether joining is worth it, as far as the agreement tells.
+pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
+    let silos = agreement.epoch.roster.silos();
+    let rows = silos.iter().filter_map(|silo| silo.rows).sum();
+    vec![
+        format!(
+            "  noise makes the common model worse, the more the fewer institutions and rows there are: here {} with \
+             {} rows in all",
+            plural(silos.len(), "institution"),
+            numbers::count(rows)
+        ),
+        "  it is worth it only where that model still beats the one that this institution can make alone. This page \
+         cannot tell: before the first round `rota advise SCENARIO --epsilon E` plays such a federation on public or \
+         invented rows, and says \"join\" or \"do not join\""
+            .into(),
+    ]
+}
+
 /// So many members or institutions that tell each other what they know.
 pub(super) fn pooling(colluders: u16, one: &str) -> String {
     match colluders {

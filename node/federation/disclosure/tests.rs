@@ -143,6 +143,10 @@ fn every_sentence_is_said_with_noise() {
             "after the 6 rounds that are agreed on, or before, when a limit of the institution's ledger",
             "whichever comes first",
             "from then on this node contributes nothing, and goes on voting",
+            "Whether it is worth it:",
+            "here 6 institutions with 720 rows in all",
+            "only where that model still beats the one that this institution can make alone",
+            "`rota advise SCENARIO --epsilon E` plays such a federation on public or invented rows",
         ],
     );
     has_not(
@@ -229,7 +233,10 @@ fn what_the_own_ledger_has_room_for_is_said() {
         &["the ledger here has room for all of the 6 rounds to come"],
     );
     // It is about noise: other modes have no such room.
-    has_not(&of(&North::masked(""), None), &["When it stops"]);
+    has_not(
+        &of(&North::masked(""), None),
+        &["When it stops", "Whether it is worth it"],
+    );
 }
 
 const OFFICER: &str = "For the data protection officer:";
