@@ -161,6 +161,14 @@ impl Leading<'_> {
             self.now < over && right && sent.contains(author)
         };
         let stays: Vec<_> = authors.iter().copied().filter(coming).collect();
+        let has = |author: &MemberIndex| held.iter().any(|entry| entry.member == *author);
+        let gone = |author: &MemberIndex| !has(author) && !stays.contains(author);
+        let silent: Vec<_> = authors.into_iter().filter(gone).collect();
+        // A wrong vector comes at once, and again in the next view: where the round cannot do without it, views
+        // take as long as with a silent author, and members do not mask for one after another without a pause.
+        if self.now < over && self.rest_without(&list, &silent).is_none() {
+            return Ok(());
+        }
         let round = self.round.number;
         for (author, (vector, reason)) in wrong {
             self.out.refuse(author, round, Refusal::Work(reason));
@@ -168,9 +176,6 @@ impl Leading<'_> {
             self.out
                 .push(Effect::Report(Report::WrongVector { vector }));
         }
-        let has = |author: &MemberIndex| held.iter().any(|entry| entry.member == *author);
-        let gone = |author: &MemberIndex| !has(author) && !stays.contains(author);
-        let silent: Vec<_> = authors.into_iter().filter(gone).collect();
         self.list_without(&list, silent, Omission::Vector)
     }
 
@@ -184,20 +189,17 @@ impl Leading<'_> {
         silent: Vec<MemberIndex>,
         reason: Omission,
     ) -> Result<(), Refusal> {
-        let staying = list.keys.members().into_iter();
-        let rest: Vec<_> = staying.filter(|member| !silent.contains(member)).collect();
-        let enough = self.may_list(&rest) && rest.len() >= self.round.fewest(self.config);
-        let slowest = self.slowest();
+        let (rest, slowest) = (self.rest_without(list, &silent), self.slowest());
         let Some(lead) = &mut self.lead else {
             return Ok(());
         };
         lead.slowest = lead.slowest.or(Some(slowest));
         lead.reissues += 1;
-        if lead.reissues >= LISTS || !enough {
+        let Some(rest) = rest else {
             lead.stage = Stage::Over;
             let missing = silent.len();
             return Err(Refusal::TooFewLeft { missing, reason });
-        }
+        };
         let (view, round) = (self.view.number, self.round.number);
         self.out.push(Effect::Report(Report::LeftOut {
             view,
@@ -207,6 +209,15 @@ impl Leading<'_> {
         }));
         self.issue_list(&rest);
         Ok(())
+    }
+
+    /// Those of a list without these members, if another list of this view can be theirs.
+    fn rest_without(&self, list: &MaskedList, silent: &[MemberIndex]) -> Option<Vec<MemberIndex>> {
+        let staying = list.keys.members().into_iter();
+        let rest: Vec<_> = staying.filter(|member| !silent.contains(member)).collect();
+        let lists = self.lead.as_ref().map_or(0, |lead| lead.reissues + 1);
+        let enough = self.may_list(&rest) && rest.len() >= self.round.fewest(self.config);
+        (lists < LISTS && enough).then_some(rest)
     }
 
     /// How long the slowest answer to the list took.

@@ -101,6 +101,8 @@ pub(super) fn without_a_vector_of_a_group_the_lead_votes_against_its_view() {
         reports.any(|(_, report)| matches!(report, Report::Nullifying { .. }))
     };
     table.pass_while(100, |table| !given_up(table));
+    // Not at once: the next lead would get the same.
+    assert!(table.now >= Time::ZERO + table.epoch.patience());
     let (missing, reason) = (1, Omission::Vector);
     let expected = Report::Nullifying {
         view: 1,
@@ -108,6 +110,21 @@ pub(super) fn without_a_vector_of_a_group_the_lead_votes_against_its_view() {
     };
     let lead = table.epoch.lead(1).at();
     assert!(table.reports.contains(&(lead, expected)));
+}
+
+/// A member whose transcripts are always wrong, in the only group: nothing becomes final, and views take their
+/// time, so that nobody masks without a pause.
+#[test]
+fn a_group_with_a_member_that_is_always_wrong_waits_and_does_not_spin() {
+    let mut table = TestFederation::of(masked(4, 1), false);
+    table.toys.wrong.insert(2);
+    let patience = table.epoch.patience();
+    let until = Time::ZERO + patience * 10;
+    table.pass_while(1000, |table| table.now < until);
+    let views = table.members.iter().flatten().map(|member| member.view.number);
+    let most = views.max().unwrap();
+    assert!((3..=12).contains(&most), "{most} views in ten times patience");
+    assert_eq!(table.finals(0), []);
 }
 
 /// Lets time pass until the round is final at every running member.
