@@ -208,7 +208,8 @@ fn noise_is_compared_with_each_silo_alone_with_both_bounds_beside() {
     let kept = comparison(&here.join("rota-compare/alike"));
     let rows = kept["variants"][0]["strategies"].as_array().unwrap();
     let noised: Vec<_> = rows.iter().filter(|row| row["noise"].is_object()).collect();
-    assert_eq!(noised.len(), 4);
+    // Two releases at two bounds, with and without intercepts of the silos' own.
+    assert_eq!(noised.len(), 8);
     for row in noised {
         let [epsilon, alone] = ["epsilon", "epsilon_alone"].map(|key| row["noise"][key].as_f64());
         assert!(alone.unwrap() > epsilon.unwrap());
@@ -247,6 +248,8 @@ fn advice_on_noise_says_whether_to_join_and_what_would_change_it() {
         assert!(table.contains(row), "{row}: {table}");
         let sentence = format!(" ({row}) is not clearly better");
         assert_eq!(advice.matches(&sentence).count(), 1, "{row}: {advice}");
+        let own = format!("({row}, own intercept): that is not clearly better");
+        assert_eq!(advice.matches(&own).count(), 1, "{row}: {advice}");
     }
     for part in [
         "if all others pool what they know), delta 1e-5",

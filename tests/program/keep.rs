@@ -134,7 +134,8 @@ fn what_a_strategy_keeps_between_rounds_is_there_by_name() {
         let lambda = round["kept"]["afl.lambda"].as_array().unwrap().iter();
         lambda.map(|weight| weight.as_f64().unwrap()).collect()
     };
-    for round in rounds {
+    // The first round agrees on a scale.
+    for round in &rounds[1..] {
         let sum: f64 = weights(round).iter().sum();
         assert!((sum - 1.0).abs() < 1e-6, "{round}");
     }

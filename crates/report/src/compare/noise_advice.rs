@@ -53,6 +53,18 @@ fn release(one: &ReleaseAdvice, metric: &str) -> String {
             one.label
         );
     };
+    if one.own_intercept {
+        // The sentence before it has the noise.
+        let (join, is) = match one.joins() {
+            true => ("Join", "is better"),
+            false => ("Do not join", "is not clearly better"),
+        };
+        return format!(
+            "{join} with an intercept that every silo then fits on its own rows ({}): that {is}, by {} per silo.",
+            one.label,
+            interval(&gain)
+        );
+    }
     let price = one.price.map_or_else(String::new, |price| {
         format!(
             " Against the federation without noise it is {}.",
@@ -125,6 +137,7 @@ mod tests {
     fn advice(low: f64) -> ReleaseAdvice {
         let interval = |by, low, high| Interval { by, low, high };
         ReleaseAdvice {
+            own_intercept: false,
             label: "steps, epsilon 1".into(),
             noise: None,
             gain: Some(interval(0.05, low, 0.09)),

@@ -14,7 +14,7 @@ use task::TaskConfig;
 use super::super::advise::complete;
 use super::super::comparison::{Comparison, ComparisonRow};
 use super::super::error::ExperimentError;
-use super::super::experiment::{Choices, Experiment, OWN};
+use super::super::experiment::{Choices, Experiment, ExperimentEntry, OWN};
 use super::super::file::RunSettings;
 use super::super::run::{CompareOptions, CompareProgress, MakeRows, run_units};
 use super::WITHOUT;
@@ -51,6 +51,8 @@ pub struct NoiseAdvice {
 pub struct ReleaseAdvice {
     /// Its label in the comparison.
     pub label: String,
+    /// Whether every silo fits an intercept of its own afterwards.
+    pub own_intercept: bool,
     /// What its noise bounds.
     pub noise: Option<NoiseBound>,
     /// How much better it is than the model that each silo makes alone, per silo.
@@ -60,7 +62,7 @@ pub struct ReleaseAdvice {
 }
 
 impl ReleaseAdvice {
-    fn of(row: &ComparisonRow) -> Self {
+    fn of(entry: &ExperimentEntry, row: &ComparisonRow) -> Self {
         let over = |reference: &str| {
             let against = row.against.iter().find(|one| one.over == reference)?;
             let difference = against.inside.as_ref()?;
@@ -68,6 +70,7 @@ impl ReleaseAdvice {
         };
         Self {
             label: row.label.clone(),
+            own_intercept: entry.own_intercept,
             noise: row.noise.clone(),
             gain: over(OWN),
             price: over(WITHOUT),
@@ -211,7 +214,7 @@ fn noised<'a>(
         .iter()
         .zip(&comparison.variants[0].strategies);
     rows.filter(|(entry, _)| entry.is_noised())
-        .map(|(_, row)| ReleaseAdvice::of(row))
+        .map(|(entry, row)| ReleaseAdvice::of(entry, row))
 }
 
 /// The least of these larger ε at which one of so many releases is worth joining.

@@ -121,9 +121,16 @@ fn a_group_with_a_member_that_is_always_wrong_waits_and_does_not_spin() {
     let patience = table.epoch.patience();
     let until = Time::ZERO + patience * 10;
     table.pass_while(1000, |table| table.now < until);
-    let views = table.members.iter().flatten().map(|member| member.view.number);
+    let views = table
+        .members
+        .iter()
+        .flatten()
+        .map(|member| member.view.number);
     let most = views.max().unwrap();
-    assert!((3..=12).contains(&most), "{most} views in ten times patience");
+    assert!(
+        (3..=12).contains(&most),
+        "{most} views in ten times patience"
+    );
     assert_eq!(table.finals(0), []);
 }
 

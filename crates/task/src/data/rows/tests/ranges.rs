@@ -24,6 +24,7 @@ fn task(income: &str, target: &str) -> TableTask {
         range = [20, 100]
         [[schema.feature]]
         name = 'kind'
+        type = 'category'
         levels = ['a', 'b']
         [[schema.feature]]
         name = 'income'
