@@ -142,15 +142,16 @@ impl Simulator<'_> {
         })
     }
 
-    /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, and never
-    /// had to do without a journal; with noise, as many members are like that as a sum needs. Clear rounds
-    /// can in any case.
+    /// Whether masked rounds can go on: a group is whole whose members are all honest, alive, never had to do
+    /// without a journal, and do not know that theirs is outdated: these sign nothing more in the epoch. With
+    /// noise, as many members are like that as a sum needs. Clear rounds can in any case.
     fn some_group_whole(&self) -> bool {
         let groups = &self.options.groups;
         let whole = |node: &usize| {
             let of = &self.nodes[*node];
             let lost = of.lost || self.put_back.contains(node) || self.twins.contains_key(node);
-            of.must_finish() && !lost && self.newest().nodes.contains(node)
+            let outdated = self.outdated.contains(&(*node, self.epochs.len() - 1));
+            of.must_finish() && !lost && !outdated && self.newest().nodes.contains(node)
         };
         // Fewer than four members do not go on with masked rounds.
         let enough = self.nodes.iter().filter(|node| node.must_finish()).count() >= 4;

@@ -383,3 +383,14 @@ fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
         assert!(ended.is_ok(), "{}\n{world:?}", ended.unwrap_err());
     }
 }
+
+/// A group with a member whose transcripts are always wrong, of which every view was over at once, and groups
+/// with a member that lost its journal unnoticed, which nothing can replace before the agreement changes.
+#[test]
+fn worlds_in_which_no_group_can_be_whole_wait() {
+    for seed in [17, 345, 895] {
+        let ended = run(seed, &BareOptions::masked_world(seed));
+        let ended = ended.unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(ended.views < 100, "seed {seed}: {} views", ended.views);
+    }
+}
