@@ -59,7 +59,7 @@ pub(crate) fn void_blobs(records: &[JournalRecord]) -> Vec<Vec<Hash>> {
 }
 
 /// The blob with the silo's secret that a record names.
-fn secret(record: &JournalRecord) -> Option<Hash> {
+pub(crate) fn secret(record: &JournalRecord) -> Option<Hash> {
     match record {
         JournalRecord::Prepared { blob, .. } => Some(Hash(*blob)),
         _ => None,

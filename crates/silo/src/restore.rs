@@ -1,6 +1,6 @@
 //! Restores the state of a silo from its journal and blobs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use protocol::message::Content;
 
 use crate::config::SiloConfig;
 use crate::error::{SpawnError, StoreError};
-use crate::needed::{forget_secrets, needed, void_blobs};
+use crate::needed::{forget_secrets, needed, secret, void_blobs};
 use crate::notice::Missing;
 use crate::outcome::{Document, DocumentError, Settled, genesis};
 use crate::record::{Adopted, JournalRecord};
@@ -196,7 +196,7 @@ pub(crate) fn restore_bystander(
 
 /// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds of
 /// an epoch that is over are removed from the blobs, too.
-fn load(
+pub(crate) fn load(
     charter: &Charter,
     lost: bool,
     journal: &mut dyn Journal,
@@ -209,11 +209,18 @@ fn load(
     }
     let (keep, rounds) = (charter.keep_rounds as usize, charter.rounds);
     let mut kept = needed(records, keep, rounds);
-    // Before the journal forgets their names, so that a crash in between leaves none behind.
-    let secrets = forget_secrets(&mut kept);
-    if !secrets.is_empty() {
-        blobs.remove(&secrets)?;
+    let over = forget_secrets(&mut kept);
+    if !over.is_empty() {
         kept = needed(kept, keep, rounds);
+    }
+    // Before the journal forgets their names, so that a crash in between leaves none behind. Those of adopted
+    // rounds are there if the silo stopped before it removed them.
+    let named = |records: &[JournalRecord]| -> BTreeSet<Hash> {
+        records.iter().filter_map(secret).collect()
+    };
+    let gone: Vec<Hash> = named(&stored).difference(&named(&kept)).copied().collect();
+    if !gone.is_empty() {
+        blobs.remove(&gone)?;
     }
     rewrite(journal, &stored, &kept)?;
     Ok(kept)

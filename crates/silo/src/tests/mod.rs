@@ -10,6 +10,7 @@ mod epochs;
 mod federation;
 mod golden;
 mod gone;
+mod leftovers;
 mod limits;
 mod masked;
 mod measure;
