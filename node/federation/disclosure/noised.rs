@@ -188,8 +188,8 @@ pub(super) fn worth(agreement: &Agreement) -> Vec<String> {
             numbers::count(rows)
         ),
         "  it is worth it only where that model still beats the one that this institution can make alone. This page \
-         cannot tell: before the first round `rota advise SCENARIO --epsilon E` plays such a federation on public or \
-         invented rows, and says \"join\" or \"do not join\""
+         cannot tell: before the first round `rota advise` plays such a federation with its noise on public or invented \
+         rows, and says \"join\" or \"do not join\""
             .into(),
     ]
 }

@@ -144,9 +144,9 @@ fn every_sentence_is_said_with_noise() {
             "whichever comes first",
             "from then on this node contributes nothing, and goes on voting",
             "Whether it is worth it:",
-            "here 6 institutions with 720 rows in all",
+            "here 4 institutions with 480 rows in all",
             "only where that model still beats the one that this institution can make alone",
-            "`rota advise SCENARIO --epsilon E` plays such a federation on public or invented rows",
+            "`rota advise` plays such a federation with its noise on public or invented rows",
         ],
     );
     has_not(

@@ -1,14 +1,24 @@
 //! Numbers that are scaled by the ranges of the schema.
 
 use super::*;
-use crate::TableTask;
 use crate::data::{Prepared, Standardise};
+use crate::{TableTask, TaskConfig};
 
 const ROWS: &str = "age,kind,income,y\n\
     20,a,1000,5\n\
     100,b,9000,15\n\
     60,a,5000,10\n\
     40,b,,20\n";
+
+/// The task with its files in a folder.
+fn within(folder: &Folder, task: TableTask) -> TableTask {
+    let mut task = TaskConfig::Table(Box::new(task));
+    task.resolve(&folder.0);
+    match task {
+        TaskConfig::Table(task) => *task,
+        _ => panic!("a table"),
+    }
+}
 
 /// A task on these rows.
 fn task(income: &str, target: &str) -> TableTask {
@@ -40,9 +50,9 @@ const TARGET: &str = ", range = [0, 20]";
 #[test]
 fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() {
     let folder = Folder::with(&[("a.csv", ROWS)]);
-    let task = task(INCOME, TARGET);
+    let task = within(&folder, task(INCOME, TARGET));
     task.check().unwrap();
-    let data = task.tables(None, Some(&folder.0), 1).unwrap();
+    let data = task.tables(None, None, 1).unwrap();
     let (name, table) = &data.silos[0];
     let split = SplitConfig {
         test: 0.0,
@@ -93,8 +103,8 @@ fn what_has_no_range_is_refused_by_name_before_any_row_is_read() {
 #[test]
 fn rows_that_are_handed_out_keep_their_ranges() {
     let folder = Folder::with(&[("a.csv", ROWS)]);
-    let task = task(INCOME, TARGET);
-    let data = task.tables(None, Some(&folder.0), 1).unwrap();
+    let task = within(&folder, task(INCOME, TARGET));
+    let data = task.tables(None, None, 1).unwrap();
     let own = task.of_own_rows(&data);
     own.check().unwrap();
     let ranges = own.schema.unwrap().encoded();
