@@ -391,6 +391,6 @@ fn worlds_in_which_no_group_can_be_whole_wait() {
     for seed in [17, 345, 895] {
         let ended = run(seed, &BareOptions::masked_world(seed));
         let ended = ended.unwrap_or_else(|failure| panic!("{failure}"));
-        assert!(ended.views < 100, "seed {seed}: {} views", ended.views);
+        assert!(ended.views < 500, "seed {seed}: {} views", ended.views);
     }
 }
