@@ -58,6 +58,13 @@ fn sits_out(nodes: &mut Heard, demo: &Demo, last: u64) -> u64 {
         assert!(why.contains(part), "{why}");
     }
     let seen = sees(nodes, &name(config), (last, 3), false);
+    // Without its journal it listens first.
+    for _ in 0..8 {
+        if sent_after(config, last, &VOTES) > votes {
+            break;
+        }
+        nodes.until(OWN, "final");
+    }
     let status = flat(&good(&["status", "--config", config.to_str().unwrap()]));
     let sentence = "patients.ledger is an older copy, or another one";
     assert!(status.contains(sentence), "{status}");
