@@ -338,7 +338,7 @@ fn void(folder: &Path, outcome: &Hash, epoch: Option<&Epoch>) -> Vec<String> {
     let note = document.and_then(|document| document.masked);
     let masked = epoch.and_then(|epoch| epoch.charter.privacy.masked());
     let groups = masked.map(|masked| masked.groups());
-    let noised = masked.is_some_and(|masked| masked.noise().is_some());
+    let noised = epoch.is_some_and(|epoch| epoch.charter.privacy.is_noised());
     let sums = note.into_iter().flat_map(|note| note.sums);
     let void = sums.filter_map(|sum| Some((usize::from(sum.group), sum.void?)));
     let words = |(at, why)| match groups.and_then(|groups| groups.get(at)) {

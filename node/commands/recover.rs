@@ -92,12 +92,7 @@ fn give_up(
         epoch.charter.name,
         all.len(),
         said(epoch, &all),
-        if epoch
-            .charter
-            .privacy
-            .masked()
-            .is_some_and(|of| of.noise().is_some())
-        {
+        if epoch.charter.privacy.is_noised() {
             " and new noise, which is a line of its own in every ledger"
         } else {
             ""

@@ -84,8 +84,8 @@ pub fn beyond(agreement: &Agreement, me: MemberIndex, own: u64) -> Option<String
     })
 }
 
-/// Whether an institution with so many training rows takes no part, because silos add noise for the rows that
-/// they declared.
+/// Whether an institution takes no part, because it has more training rows than it declared and its noise is
+/// enough for these only.
 pub fn excluded(agreement: &Agreement, me: MemberIndex, own: u64) -> bool {
     let silo = agreement.epoch.roster.silos().get(me.at());
     let declared = silo.and_then(|silo| silo.rows);

@@ -14,12 +14,13 @@ use std::error::Error;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZero;
 use std::ops::Range;
+use std::panic::{self, RefUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use simulations::bare::{BareOptions, Byzantine, Ended, Faults, JournalLoss, RunFailure, run};
+use simulations::bare::{BareOptions, Byzantine, Ended, Faults, JournalLoss, run};
 
 /// Sizes of federations, and the share of the seeds that each gets, in thousandths: a federation of
 /// fifty costs some two hundred times what one of four costs.
@@ -126,13 +127,13 @@ fn ended(began: Instant, failed: bool) -> Result<(), Box<dyn Error>> {
 fn sweep_worlds(
     name: &str,
     seeds: Range<u64>,
-    world: &(dyn Fn(u64) -> BareOptions + Sync),
+    world: &(dyn Fn(u64) -> BareOptions + Sync + RefUnwindSafe),
     replay: &dyn Fn(u64) -> String,
 ) -> bool {
     let (since, next) = (Instant::now(), AtomicU64::new(seeds.start));
     let (sum, failures) = (
         Mutex::new(RunSums::default()),
-        Mutex::new(Vec::<Box<RunFailure>>::new()),
+        Mutex::new(Vec::<(u64, String)>::new()),
     );
     let some = || {
         loop {
@@ -140,9 +141,11 @@ fn sweep_worlds(
             if seed >= seeds.end {
                 break;
             }
-            match run(seed, &world(seed)) {
-                Ok(ended) => locked(&sum).add(&ended),
-                Err(failure) => locked(&failures).push(failure),
+            // A panic is a failure of its seed, and the others go on.
+            match panic::catch_unwind(|| run(seed, &world(seed))) {
+                Ok(Ok(ended)) => locked(&sum).add(&ended),
+                Ok(Err(failure)) => locked(&failures).push((seed, failure.to_string())),
+                Err(_) => locked(&failures).push((seed, format!("seed {seed}: panicked"))),
             }
         }
     };
@@ -162,8 +165,8 @@ fn sweep_worlds(
         since.elapsed().as_secs_f64()
     );
     let failures = locked(&failures);
-    for failure in &*failures {
-        println!("{failure}\n  replay: {}", replay(failure.seed));
+    for (seed, failure) in &*failures {
+        println!("{failure}\n  replay: {}", replay(*seed));
     }
     !failures.is_empty()
 }

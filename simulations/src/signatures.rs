@@ -1,22 +1,26 @@
 //! A cache of signatures: those that were made in the simulation need not be verified.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use protocol::MemberIndex;
 use protocol::charter::Epoch;
 use protocol::envelope::{self, OVERHEAD};
-use protocol::identity::{PublicKey, SignatureClaim, Strict, Verifier};
+use protocol::identity::{PublicKey, SignatureClaim, SimulatedKeys, Strict, Verifier};
 use protocol::message::Message;
+use protocol::{MemberIndex, SecretKey};
 
 /// Length of a frame before its signature.
 const HEADER: usize = OVERHEAD - 64;
 
 /// A verifier that knows every signature made in the simulation, with its key and statement. It
-/// verifies any other signature strictly, and caches the result.
+/// verifies any other signature, strictly or by the simulated keys, and caches the result.
 #[derive(Debug, Default)]
-pub(crate) struct KnownSignatures(Mutex<BTreeMap<[u8; 64], KnownSignature>>);
+pub(crate) struct KnownSignatures {
+    made: Mutex<BTreeMap<[u8; 64], KnownSignature>>,
+    /// The keys whose signatures are keyed hashes.
+    simulated: Mutex<SimulatedKeys>,
+}
 
 /// What is known of a signature.
 #[derive(Debug)]
@@ -45,6 +49,33 @@ impl KnownSignature {
 }
 
 impl KnownSignatures {
+    /// A key like this one whose signatures are keyed hashes, which this verifier checks.
+    pub(crate) fn simulate(&self, key: SecretKey) -> SecretKey {
+        let key = key.simulated();
+        let mut simulated = self
+            .simulated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        simulated.extend([key.clone()]);
+        key
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeMap<[u8; 64], KnownSignature>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check(&self, claim: &SignatureClaim<'_>) -> bool {
+        let simulated = self
+            .simulated
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if simulated.holds(&claim.key.public()) {
+            simulated.verify(claim)
+        } else {
+            Strict.verify(claim)
+        }
+    }
+
     /// Records that a member sealed this frame itself.
     pub(crate) fn sealed(&self, epoch: &Epoch, by: MemberIndex, frame: &Bytes) {
         let signature = frame
@@ -62,28 +93,24 @@ impl KnownSignatures {
     /// Records that a member signed this message.
     pub(crate) fn signed(&self, epoch: &Epoch, message: &Message) {
         let signature = message.signature.to_bytes();
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let unknown = !known.contains_key(&signature);
-        drop(known);
-        if unknown {
+        if !self.made().contains_key(&signature) {
             self.sealed(epoch, message.sender, &envelope::reseal(epoch, message));
         }
     }
 
     fn note(&self, signature: [u8; 64], entry: KnownSignature) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(signature, entry);
+        self.made().insert(signature, entry);
     }
 }
 
 impl Verifier for KnownSignatures {
     fn verify(&self, claim: &SignatureClaim<'_>) -> bool {
         let bytes = claim.signature.to_bytes();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.made();
         if let Some(holds) = known.get(&bytes).and_then(|entry| entry.answer(claim)) {
             return holds;
         }
-        let holds = Strict.verify(claim);
+        let holds = self.check(claim);
         let entry = KnownSignature::Checked(claim.key.public(), claim.message.to_vec(), holds);
         // An invalid claim does not replace a valid one.
         if holds || !known.contains_key(&bytes) {

@@ -1,8 +1,6 @@
 //! A round whose sums nobody can open any more: all machines stopped right after its block was final, and came
 //! back without their secrets. All institutions give it up, and it is done again.
 
-use ::rota::node::institution::Institution;
-use ::rota::node::store::{DiskJournal, Owner};
 use ::rota::protocol::Record;
 use ::rota::silo::Journal;
 
@@ -13,13 +11,7 @@ use super::*;
 /// The state of a silo as it was when the block of the last round was final there, but for its secret, which is
 /// gone. Nothing is left of what came afterwards.
 fn stopped_after_the_block(config: &Path) {
-    let institution = Institution::load(config).unwrap();
-    let owner = Owner {
-        federation: institution.agreement.epoch.federation,
-        me: institution.me,
-        key: institution.key.clone(),
-    };
-    let mut journal = DiskJournal::open(&institution.state, &owner).unwrap();
+    let mut journal = journal_of(config);
     let records = journal.load().unwrap();
     let adopted = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(_));
     assert!(records.iter().any(adopted));

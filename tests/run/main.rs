@@ -50,11 +50,23 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ::rota::node::store;
+use ::rota::node::institution::Institution;
+use ::rota::node::store::{self, DiskJournal, Owner};
 use ::rota::protocol::Hash;
 use ::rota::silo::JournalRecord;
 use nodes::{Demo, TestNodes, good, log, nowhere, output, overwrite, rota, scenario, text};
 use serde_json::Value;
+
+/// The journal of a node that is down.
+fn journal_of(config: &Path) -> DiskJournal {
+    let institution = Institution::load(config).unwrap();
+    let owner = Owner {
+        federation: institution.agreement.epoch.federation,
+        me: institution.me,
+        key: institution.key.clone(),
+    };
+    DiskJournal::open(&institution.state, &owner).unwrap()
+}
 
 /// Null training with a short beat.
 const QUICK: &str = "name = 'quick'

@@ -1,8 +1,6 @@
 //! A final round whose outcome nobody has who goes on is done again after a recovery: it stands in the chain
 //! twice, with two blocks. Whoever had adopted the first comes back and goes on from the second.
 
-use ::rota::node::institution::Institution;
-use ::rota::node::store::{DiskJournal, Owner};
 use ::rota::protocol::Record;
 use ::rota::silo::Journal;
 
@@ -12,12 +10,7 @@ use super::*;
 /// Takes from a node that is down what it adopted in the last round. It knows the block, and has no outcome.
 fn forgets_the_outcome(config: &Path) {
     let institution = Institution::load(config).unwrap();
-    let owner = Owner {
-        federation: institution.agreement.epoch.federation,
-        me: institution.me,
-        key: institution.key.clone(),
-    };
-    let mut journal = DiskJournal::open(&institution.state, &owner).unwrap();
+    let mut journal = journal_of(config);
     let mut records = journal.load().unwrap();
     let is_adopted = |record: &JournalRecord| matches!(record, JournalRecord::Adopted(_));
     let last = records.iter().rposition(is_adopted).unwrap();

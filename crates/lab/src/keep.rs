@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use methods::strategy::SAMPLING_SEED;
+use methods::strategy::{SAMPLING_SEED, State};
 use serde::Serialize;
 use serde_json::Value;
 use simulations::{Contributions, Federation, RunError, RunRecord};
@@ -98,6 +98,16 @@ pub(crate) fn write(
     keep.file("index.json", text.as_bytes())
 }
 
+/// What a strategy keeps between rounds, by name, as a report shows it.
+pub(crate) fn strategy_memory(state: &State) -> impl Iterator<Item = (String, Value)> {
+    // An agreed seed measures nothing.
+    let memory = state
+        .memory
+        .iter()
+        .filter(|(name, _)| *name != SAMPLING_SEED);
+    memory.map(|(name, kept)| (name.to_owned(), kept.json()))
+}
+
 struct Keep<'a> {
     folder: &'a Path,
     federation: &'a Federation,
@@ -152,10 +162,8 @@ impl Keep<'_> {
             contributions.push(OfSilo { silo, file });
         }
         // What all have adopted is the same.
-        let memory = adopted.first().map(|one| one.state.memory.iter());
-        let kept = memory.into_iter().flatten();
-        let kept = kept.filter(|(name, _)| *name != SAMPLING_SEED);
-        let kept = kept.map(|(name, kept)| (name.to_owned(), kept.json()));
+        let kept = adopted.first().into_iter();
+        let kept = kept.flat_map(|one| strategy_memory(&one.state));
         let losses = contributed.and_then(|one| one.losses.as_ref());
         let losses = losses.map(|rows| -> Result<String, KeepError> {
             let file = format!("round-{round:04}/losses.csv");

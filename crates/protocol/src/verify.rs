@@ -14,11 +14,14 @@ use crate::recovery::set;
 use crate::roster::MemberIndex;
 use crate::statement::statement;
 
+/// The votes of verified certificates, by view and verdict.
+pub type KnownVotes = BTreeMap<(u64, Verdict), Arc<[Vote]>>;
+
 /// What a member has verified before, so that it need not verify it again.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// The votes of verified certificates, by view and verdict.
-    pub certificates: BTreeMap<(u64, Verdict), Arc<[Vote]>>,
+    pub certificates: Arc<KnownVotes>,
     /// Members whose fault is proven: one proof is enough.
     pub accused: BTreeSet<MemberIndex>,
 }

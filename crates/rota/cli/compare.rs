@@ -1,7 +1,6 @@
 //! Options of `rota compare`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use lab::compare::{Choices, Shard};
@@ -37,7 +36,7 @@ pub(crate) struct Compare {
     pub(crate) resume: bool,
     /// Run one part of several, such as 2/8, whose results are merged later
     #[arg(long, value_name = "I/N")]
-    pub(crate) shard: Option<ShardOption>,
+    pub(crate) shard: Option<Shard>,
     /// Program that trains the models of all silos, with its arguments, such as "python3 learner.py",
     /// or unix:SOCKET where it listens [default: the scenario's, or none]
     #[arg(long, value_name = "PROGRAM", value_parser = program)]
@@ -123,32 +122,6 @@ pub(crate) struct CompareOutput {
     pub(crate) quiet: bool,
 }
 
-/// A part of an experiment, as `I/N`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ShardOption(pub(crate) Shard);
-
-impl FromStr for ShardOption {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let why = || {
-            format!(
-                "expected two numbers such as 2/8, the first from 1 to the second, got {text:?}"
-            )
-        };
-        let (index, of) = text.split_once('/').ok_or_else(why)?;
-        let (index, of) = (
-            index.parse().map_err(|_| why())?,
-            of.parse().map_err(|_| why())?,
-        );
-        if (1..=of).contains(&index) {
-            Ok(Self(Shard { index, of }))
-        } else {
-            Err(why())
-        }
-    }
-}
-
 impl Compare {
     /// The changes to the experiment.
     pub(crate) fn choices(&self) -> Choices {
@@ -158,26 +131,6 @@ impl Compare {
             quick: self.quick,
             learner: self.learner.clone(),
             epsilons: self.epsilon.clone(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_part_is_one_of_as_many() {
-        let parsed = |text: &str| {
-            text.parse::<ShardOption>()
-                .map(|part| (part.0.index, part.0.of))
-        };
-        assert_eq!(parsed("2/8"), Ok((2, 8)));
-        for wrong in ["0/8", "9/8", "2", "a/b", "1/0", ""] {
-            assert!(
-                parsed(wrong).is_err_and(|why| why.contains("such as 2/8")),
-                "{wrong}"
-            );
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Compare, bar: ProgressBar) -> Result<(), CommandErro
             threads: options.threads.unwrap_or(default.threads),
             folder: folder.clone(),
             resume: options.resume,
-            shard: options.shard.map(|part| part.0),
+            shard: options.shard,
             keep: options.keep.clone(),
             rows: None,
             progress: Box::new(|done| progress.step(done.done, done.runs, &line(done))),
@@ -128,6 +128,7 @@ fn finish(
         })?;
         super::write(&folder.join("comparison.csv"), &report::csv(comparison))?;
         super::write(&folder.join("comparison.json"), &json)?;
+        super::write(&folder.join("comparison.md"), &report::markdown(comparison))?;
         let page = folder.join("comparison.html");
         super::write(&page, &report::page(comparison, &typed(), &date))?;
         written = Some(page);

@@ -66,15 +66,15 @@ pub(crate) fn secret(record: &JournalRecord) -> Option<Hash> {
     }
 }
 
-/// Takes the secrets of epochs that are over out of the records, and gives the blobs that hold them.
-pub(crate) fn forget_secrets(records: &mut Vec<JournalRecord>) -> Vec<Hash> {
+/// Takes the names of secrets of epochs that are over out of the records. Gives whether there were any.
+pub(crate) fn forget_secrets(records: &mut Vec<JournalRecord>) -> bool {
     let over = records.iter().rposition(ends_epoch).map_or(0, |at| at + 1);
-    let mut at = 0;
-    let gone = records.extract_if(.., |record| {
+    let (before, mut at) = (records.len(), 0);
+    records.retain(|record| {
         at += 1;
-        at <= over && secret(record).is_some()
+        at > over || secret(record).is_none()
     });
-    gone.filter_map(|record| secret(&record)).collect()
+    records.len() < before
 }
 
 /// The records that a restart needs, in order; all others are superseded by later ones (see
@@ -428,7 +428,7 @@ mod tests {
         let secret = |round: u8| vec![Hash([round; 32])];
         assert_eq!(kept, [secret(3), secret(4), secret(5)]);
         let mut same = expected.clone();
-        assert!(forget_secrets(&mut same).is_empty());
+        assert!(!forget_secrets(&mut same));
         assert_eq!(same, expected);
         // A journal that was lost says nothing of what was before.
         let mut lost = expected;

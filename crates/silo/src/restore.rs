@@ -133,8 +133,8 @@ pub(crate) fn restore(
     let mut records = of_present(contents.records);
     let fresh = records.is_empty() && contents.adopted.is_empty();
     if again.is_some() || undone {
-        // With this record the member requests the later outcomes, again or for the first time. Signed messages and final
-        // blocks stay as they are.
+        // With this record the member requests the later outcomes, again or for the first time. Signed
+        // messages and final blocks stay as they are.
         records.retain(|record| !matches!(record, protocol::Record::Applied { .. }));
         records.push(protocol::Record::Applied { round: standing });
     }
@@ -194,8 +194,8 @@ pub(crate) fn restore_bystander(
     })
 }
 
-/// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds of
-/// an epoch that is over are removed from the blobs, too.
+/// Loads the records that are needed, and removes the others from the journal. Secrets of masked rounds that
+/// only these name are removed from the blobs, too.
 pub(crate) fn load(
     charter: &Charter,
     lost: bool,
@@ -209,20 +209,10 @@ pub(crate) fn load(
     }
     let (keep, rounds) = (charter.keep_rounds as usize, charter.rounds);
     let mut kept = needed(records, keep, rounds);
-    let over = forget_secrets(&mut kept);
-    if !over.is_empty() {
+    if forget_secrets(&mut kept) {
         kept = needed(kept, keep, rounds);
     }
-    // Before the journal forgets their names, so that a crash in between leaves none behind. Those of adopted
-    // rounds are there if the silo stopped before it removed them.
-    let named = |records: &[JournalRecord]| -> BTreeSet<Hash> {
-        records.iter().filter_map(secret).collect()
-    };
-    let gone: Vec<Hash> = named(&stored).difference(&named(&kept)).copied().collect();
-    if !gone.is_empty() {
-        blobs.remove(&gone)?;
-    }
-    rewrite(journal, &stored, &kept)?;
+    rewrite(journal, blobs, &stored, &kept)?;
     Ok(kept)
 }
 
@@ -234,19 +224,26 @@ pub(crate) fn load(
 pub fn forget_ended(journal: &mut dyn Journal, blobs: &dyn Blobs) -> Result<(), StoreError> {
     let stored = journal.load()?;
     let mut kept = stored.clone();
-    let secrets = forget_secrets(&mut kept);
-    if !secrets.is_empty() {
-        blobs.remove(&secrets)?;
-    }
-    rewrite(journal, &stored, &kept)
+    forget_secrets(&mut kept);
+    rewrite(journal, blobs, &stored, &kept)
 }
 
-/// Makes a journal that holds `stored` hold `kept`.
+/// Makes a journal that holds `stored` hold `kept`, and removes the secrets that only `stored` names: those
+/// of epochs that are over, and of adopted rounds if the silo stopped before it had removed them.
 fn rewrite(
     journal: &mut dyn Journal,
+    blobs: &dyn Blobs,
     stored: &[JournalRecord],
     kept: &[JournalRecord],
 ) -> Result<(), StoreError> {
+    let named = |records: &[JournalRecord]| -> BTreeSet<Hash> {
+        records.iter().filter_map(secret).collect()
+    };
+    let gone: Vec<Hash> = named(stored).difference(&named(kept)).copied().collect();
+    // Before the journal forgets their names, so that a crash in between leaves none behind.
+    if !gone.is_empty() {
+        blobs.remove(&gone)?;
+    }
     let pairs = stored.iter().zip(kept);
     let same = pairs.take_while(|(stored, kept)| stored == kept).count();
     if same < stored.len().max(kept.len()) {

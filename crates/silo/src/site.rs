@@ -142,10 +142,7 @@ pub(crate) struct OwnContributions {
 impl OwnContributions {
     /// Those of a silo.
     pub(crate) fn of(config: &SiloConfig) -> Self {
-        let has_noise = |epoch: &&Arc<Epoch>| {
-            let masked = epoch.charter.privacy.masked();
-            masked.is_some_and(|masked| masked.noise().is_some())
-        };
+        let has_noise = |epoch: &&Arc<Epoch>| epoch.charter.privacy.is_noised();
         Self {
             now: config.member.epoch.clone(),
             noised: config.past.iter().filter(has_noise).cloned().collect(),

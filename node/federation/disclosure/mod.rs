@@ -72,8 +72,7 @@ pub fn disclosure(agreement: &Agreement, own: OwnSide) -> Vec<String> {
         first.as_ref(),
         own.training_rows,
     ));
-    let masked = charter.privacy.masked();
-    if masked.is_some_and(|masked| masked.noise().is_some()) {
+    if charter.privacy.is_noised() {
         lines.extend([String::new(), "When it stops:".into()]);
         lines.extend(noised::stops(agreement, own.room));
         lines.extend([String::new(), "Whether it is worth it:".into()]);

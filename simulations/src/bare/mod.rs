@@ -26,9 +26,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::Time;
 use protocol::charter::{Rotation, Verification};
 use protocol::member;
+use protocol::{SecretKey, Time};
 
 pub use changes::Regroup;
 pub use deaths::Deaths;
@@ -38,7 +38,9 @@ pub use masks::BrokenMasks;
 pub use work::Plans;
 
 use crate::invariants::Violation;
+use crate::random::Random;
 use crate::scenario::Fault;
+use crate::signatures::KnownSignatures;
 
 /// Receives what happens in a run: the time, the node if it is about one, and a sentence.
 pub type RunNarrator = Arc<dyn Fn(Time, Option<usize>, &str) + Send + Sync>;
@@ -81,6 +83,8 @@ pub struct BareOptions {
     pub strange_machines: usize,
     /// Institutions give up masked rounds that have no outcome, under the first agreement.
     pub gives_up: bool,
+    /// Whether signatures are keyed hashes, which cost far less and hold for the same claims.
+    pub simulated_signatures: bool,
     /// What goes wrong.
     pub faults: Faults,
     /// Faults as in a scenario (`[[fault]]`), besides those that are drawn. Silos are named by their
@@ -132,6 +136,16 @@ impl BareOptions {
         !self.groups.is_empty() || self.fewest_authors.is_some()
     }
 
+    /// A key of an institution.
+    fn key(&self, random: &mut Random, signatures: &KnownSignatures) -> SecretKey {
+        let key = SecretKey::from_bytes(&random.bytes());
+        if self.simulated_signatures {
+            signatures.simulate(key)
+        } else {
+            key
+        }
+    }
+
     /// Three rounds of all members, some rounds with cross-evaluation, with these faults.
     pub fn new(members: usize, faults: Faults) -> Self {
         Self {
@@ -149,6 +163,7 @@ impl BareOptions {
             colluders: 1,
             strange_machines: 0,
             gives_up: false,
+            simulated_signatures: false,
             faults,
             script: Vec::new(),
             configure: None,

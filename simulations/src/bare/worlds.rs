@@ -18,11 +18,18 @@ impl BareOptions {
             rounds: 3 + random.below(3) as u64,
             groups: groups(&mut random, members, (colluders + 2).max(3)),
             colluders,
+            simulated_signatures: true,
             ..Self::new(members, faults(&mut random))
         };
         let honest = options.faults.byzantine == Byzantine::None;
         match random.below(4) {
-            0 => options.changes = 1,
+            0 => {
+                options.changes = 1;
+                // Up to two members are gone afterwards, and fewer allow fewer colluders. Fewer than four do not go
+                // on with masked rounds.
+                let fewer = (members.max(6) - 2..members).map(most_colluders);
+                options.colluders = fewer.fold(options.colluders, usize::min);
+            }
             // Whoever goes on without others must know that these keep to the rules.
             1 if honest && options.faults.journal_loss == JournalLoss::Never => {
                 options.recoveries = true;

@@ -71,8 +71,7 @@ pub(crate) fn federate(
     let charter = &federation.epoch.charter;
     // At other levels it depends on the leads.
     let counted = charter.verification == Verification::Full;
-    let masked = charter.privacy.masked();
-    let noised = masked.is_some_and(|masked| masked.noise().is_some());
+    let noised = charter.privacy.is_noised();
     for round in 1..=charter.rounds {
         if noised {
             direct.noised_round()?;

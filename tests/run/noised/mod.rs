@@ -6,8 +6,6 @@ mod put_back;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ::rota::node::institution::Institution;
-use ::rota::node::store::{DiskJournal, Owner};
 use ::rota::silo::Journal;
 
 use super::heard::Heard;
@@ -98,13 +96,7 @@ fn ledger(config: &Path) -> Vec<Value> {
 
 /// What a node that is down prepared for each round, by its journal: the hash of what it computed.
 fn prepared(config: &Path) -> BTreeMap<u64, Vec<String>> {
-    let institution = Institution::load(config).unwrap();
-    let owner = Owner {
-        federation: institution.agreement.epoch.federation,
-        me: institution.me,
-        key: institution.key.clone(),
-    };
-    let mut journal = DiskJournal::open(&institution.state, &owner).unwrap();
+    let mut journal = journal_of(config);
     let mut rounds: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for record in journal.load().unwrap() {
         if let JournalRecord::Prepared { round, blob, .. } = record {

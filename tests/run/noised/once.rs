@@ -1,4 +1,5 @@
-//! A model from one noised sum: one round, one line in every ledger, and one draw, whoever is killed in it.
+//! A model from one noised sum. Whoever is killed in its only round, every institution draws its noise once, and
+//! its ledger has one line.
 
 use super::*;
 

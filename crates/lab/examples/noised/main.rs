@@ -187,13 +187,12 @@ fn table(name: &str, rows: &Arc<MakeRows>, splits: usize) -> Result<(), Box<dyn 
             cells(&best),
             cost(&row)
         );
-        for other in ["steps, own intercept", "once", "once, own intercept"] {
-            let (release, adapted) = other.split_once(',').unwrap_or((other, ""));
-            let comma = if adapted.is_empty() { "" } else { "," };
-            let label = format!("{release}, epsilon {epsilon}{comma}{adapted}");
+        let own = ", own intercept";
+        for (release, adapted) in [("steps", own), ("once", ""), ("once", own)] {
+            let label = format!("{release}, epsilon {epsilon}{adapted}");
             let row = find(&comparison, &label).ok_or("a row is missing")?;
             println!(
-                "| {release}, ε {epsilon}{comma}{adapted} | {} | {} | | | {} |",
+                "| {release}, ε {epsilon}{adapted} | {} | {} | | | {} |",
                 cells(&row),
                 over(&row, "own-fit"),
                 cost(&row)

@@ -71,6 +71,10 @@ pub const BUILT_IN: &[(&str, &str)] = &[
         include_str!("../../../../simulations/experiments/adversaries.toml"),
     ),
     (
+        "all-strategies",
+        include_str!("../../../../simulations/experiments/all-strategies.toml"),
+    ),
+    (
         "ablate-tfl",
         include_str!("../../../../simulations/experiments/ablate-tfl.toml"),
     ),

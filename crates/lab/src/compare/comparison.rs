@@ -9,6 +9,7 @@ use task::metrics::MetricName;
 use super::differences::MeanDifference;
 use super::experiment::{Experiment, ExperimentEntry};
 use super::file::Tune;
+use super::papers::{self, PaperTable};
 use super::result::{ExperimentUnit, UnitResult};
 use super::spread::Spread;
 use crate::summary::NoiseBound;
@@ -62,6 +63,9 @@ pub struct VariantTable {
     pub notes: Vec<String>,
     /// The ways of learning.
     pub strategies: Vec<ComparisonRow>,
+    /// What papers report of the same; of built-in experiments, not in their reduced form.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub papers: Vec<PaperTable>,
 }
 
 /// A metric of the members, or of the silos outside.
@@ -278,7 +282,11 @@ impl Comparison {
                 .iter()
                 .map(|entry| (entry, of(&entry.label)))
                 .collect();
-            VariantTable::of(&variant.name, &metrics, &all)
+            let mut table = VariantTable::of(&variant.name, &metrics, &all);
+            if !experiment.quick {
+                table.papers = papers::beside(&experiment.name, &table, metrics[0]);
+            }
+            table
         });
         Self {
             experiment: experiment.name.clone(),

@@ -29,6 +29,7 @@ mod grouping;
 mod kept;
 mod measured_model;
 mod noised;
+mod papers;
 mod result;
 mod rows;
 mod run;
@@ -55,8 +56,11 @@ pub use noised::{
     AdviceRows, NeededTimes, NoiseAdvice, ReleaseAdvice, SEEDS, TIMES, WhatChanges, advise_noise,
     noise_choices,
 };
+pub use papers::{PaperData, PaperFigure, PaperTable, PaperVerdict};
 pub use result::ExperimentUnit;
-pub use run::{CompareOptions, CompareProgress, MakeRows, OnProgress, Shard, compare, merge};
+pub use run::{
+    CompareOptions, CompareProgress, MakeRows, OnProgress, Shard, ShardError, compare, merge,
+};
 pub use spread::Spread;
 
 pub use crate::statistic::BY_CHANCE;

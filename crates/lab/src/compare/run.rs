@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,25 @@ pub struct Shard {
     pub index: usize,
     /// Number of parts.
     pub of: usize,
+}
+
+/// Why a part cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected two numbers such as 2/8, the first from 1 to the second, got {0:?}")]
+pub struct ShardError(String);
+
+/// As `2/8`.
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let numbers = text.split_once('/');
+        let numbers = numbers.and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((index, of)) if (1..=of).contains(&index) => Ok(Self { index, of }),
+            _ => Err(ShardError(text.to_owned())),
+        }
+    }
 }
 
 /// How far a comparison has come.

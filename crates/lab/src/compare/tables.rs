@@ -70,6 +70,7 @@ impl VariantTable {
             rows: (rows(false), rows(true)),
             notes: first.map_or_else(Vec::new, |result| result.notes.clone()),
             strategies: strategies.collect(),
+            papers: Vec::new(),
         }
     }
 }

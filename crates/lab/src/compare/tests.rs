@@ -586,3 +586,13 @@ fn what_every_run_learned_is_kept_and_nothing_else_changes() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_part_is_one_of_as_many() {
+    let parsed = |text: &str| text.parse::<Shard>();
+    assert_eq!(parsed("2/8"), Ok(Shard { index: 2, of: 8 }));
+    for wrong in ["0/8", "9/8", "2", "a/b", "1/0", ""] {
+        let why = parsed(wrong).unwrap_err().to_string();
+        assert!(why.contains("such as 2/8"), "{wrong}");
+    }
+}

@@ -11,7 +11,7 @@ use methods::serving::{
     Alone, Candidate, CandidateComparison, LocalModels, alone_start, mean_of_coalitions,
     members_of, model_of_all_rows, with_own_intercept,
 };
-use methods::strategy::{Kept, SAMPLING_SEED, State};
+use methods::strategy::{Kept, State};
 use methods::{Learner, Params};
 use protocol::MemberIndex;
 
@@ -142,14 +142,8 @@ impl TrainedFederation {
         let TrialModels::Federated(federated) = &self.models else {
             return Ok(());
         };
-        let (
-            scenario,
-            Federated {
-                federation, record, ..
-            },
-        ) = (&self.scenario, &**federated);
-        let names = (scenario.name.as_str(), scenario.strategy.name());
-        keep::write(folder, names, federation, record)
+        let names = (&*self.scenario.name, self.scenario.strategy.name());
+        keep::write(folder, names, &federated.federation, &federated.record)
     }
 
     /// What the noise of all rounds bounds; `None` without noise.
@@ -257,12 +251,11 @@ impl TrainedFederation {
 
     /// The numbers that the strategy kept after a round, by name.
     pub(super) fn memory(&self, round: u64) -> MetricValues {
-        let numbers = self.state(round).into_iter();
-        let numbers = numbers.flat_map(|state| state.memory.iter());
-        // An agreed seed measures nothing.
-        let numbers = numbers.filter(|(name, _)| *name != SAMPLING_SEED);
-        numbers
-            .filter_map(|(name, kept)| Some((name.to_owned(), kept.json().as_f64()?)))
+        let kept = self
+            .state(round)
+            .into_iter()
+            .flat_map(keep::strategy_memory);
+        kept.filter_map(|(name, kept)| Some((name, kept.as_f64()?)))
             .collect()
     }
 

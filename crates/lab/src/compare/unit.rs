@@ -82,7 +82,7 @@ impl Runs<'_> {
     }
 
     /// The folder of a run below that of all: the variant, where there are several, the strategy and the seed.
-    /// Names that differ in signs only are told apart by their numbers.
+    /// Each begins with its number, because other names may become the same letters and signs.
     fn place(&self, unit: &ExperimentUnit) -> PathBuf {
         let Experiment {
             variants, entries, ..

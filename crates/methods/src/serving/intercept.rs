@@ -5,8 +5,6 @@
 //! which a few rows tell well. It is done after the last round and stays at the silo: what was released does
 //! not change, so a bound on that does not either.
 
-use std::sync::Arc;
-
 use super::folds::loss_on;
 use crate::learner::{LearnError, Learner, Split};
 use crate::params::Params;
@@ -23,8 +21,8 @@ const NEAR: f64 = 1e-5;
 /// The share of a span that golden-section search keeps.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The model with the intercept, the bias of its last layer, of least loss on the training rows and as if
-/// there were one row more of each class. Everything else stays as it is.
+/// The model with another intercept, which is the bias of its last layer: the one of least loss on the
+/// training rows, to which one row of each class is added. All other numbers stay as they are.
 ///
 /// # Errors
 /// [`LearnError`]: the model has no intercept or its last layer is not known, or it cannot be measured.
@@ -42,17 +40,15 @@ pub fn with_own_intercept(
     let places: Vec<usize> = places.flatten().collect();
     let mut values = model.values().to_vec();
     let rows = learner.samples() as f64;
-    let loss_with = |values: &[f32]| {
-        let model = Params::from_values(&Arc::clone(layout), values);
-        loss_on(learner, &(model, personal.clone()), Split::Train, rows)
-    };
+    let mut tried = (model.clone(), personal.clone());
     for _ in 0..PASSES {
         let mut moved = 0.0_f64;
         for &at in &places {
             let before = f64::from(values[at]);
             let found = least(before, |value| {
                 values[at] = value as f32;
-                loss_with(&values)
+                tried.0 = Params::from_values(layout, &values);
+                loss_on(learner, &tried, Split::Train, rows)
             })?;
             values[at] = found as f32;
             moved = moved.max((found - before).abs() / (1.0 + found.abs()));

@@ -4,8 +4,8 @@
 //! the federation. So it compares candidates: the best model that it can train alone, one that it fits
 //! robustly, the model of its coalition, that model tuned on its own rows, and the mean of all
 //! coalitions' models; where rounds have noise, also the model of its coalition with an
-//! [intercept of its own](with_own_intercept). It serves another model than its own only where the advantage is larger than
-//! its standard error. No data leave the silo.
+//! [intercept of its own](with_own_intercept). It serves another model than its own only where the
+//! advantage is larger than its standard error. No data leave the silo.
 //!
 //! Where the task holds out validation rows, the candidates are compared on these: no model has seen
 //! them. Elsewhere they are compared by k-fold cross-validation on the training rows. Whatever the

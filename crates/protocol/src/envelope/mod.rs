@@ -26,7 +26,7 @@ use crate::verify::{approvals_hold, inclusions_hold, keys_hold, message_holds};
 
 pub use crate::frame::{Header, OVERHEAD};
 pub use crate::statement::{VERSION, statement};
-pub use crate::verify::Known;
+pub use crate::verify::{Known, KnownVotes};
 
 /// The content of bytes that [`open`] accepted.
 #[derive(Debug, Clone, PartialEq)]

@@ -31,9 +31,23 @@ impl SecretKey {
 #[derive(Debug, Clone, Default)]
 pub struct SimulatedKeys(BTreeMap<PublicKey, SecretKey>);
 
+impl SimulatedKeys {
+    /// Whether the secret key of this public key is here.
+    pub fn holds(&self, key: &PublicKey) -> bool {
+        self.0.contains_key(key)
+    }
+}
+
 impl FromIterator<SecretKey> for SimulatedKeys {
     fn from_iter<T: IntoIterator<Item = SecretKey>>(keys: T) -> Self {
         Self(keys.into_iter().map(|key| (key.public(), key)).collect())
+    }
+}
+
+impl Extend<SecretKey> for SimulatedKeys {
+    fn extend<T: IntoIterator<Item = SecretKey>>(&mut self, keys: T) {
+        self.0
+            .extend(keys.into_iter().map(|key| (key.public(), key)));
     }
 }
 

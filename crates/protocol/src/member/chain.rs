@@ -1,12 +1,13 @@
 //! The agreed chain: final blocks, and later certificates (R3, R4).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Mutation;
 use crate::certificate::{Certificate, Checked, Verdict};
 use crate::charter::{Checkpoint, Epoch, Verification};
 use crate::effects::FinalRound;
-use crate::envelope::Known;
+use crate::envelope::{Known, KnownVotes};
 use crate::hash::Hash;
 use crate::message::{Block, Content, MaskedRound, Proposal};
 use crate::mutation::broken;
@@ -61,6 +62,8 @@ pub(super) struct Chain {
     before_learned: Checkpoint,
     /// The certificate of the outcome of the last final masked round, and when it became known.
     pub(super) certified: Option<(Certificate, Time)>,
+    /// The votes of all these certificates. It is handed out with every message, so it is shared.
+    known: Arc<KnownVotes>,
 }
 
 impl Chain {
@@ -87,6 +90,7 @@ impl Chain {
             unresolved: None,
             before_learned: epoch.began,
             certified: None,
+            known: Arc::default(),
         }
     }
 
@@ -141,6 +145,7 @@ impl Chain {
             return false;
         }
         self.learned.outcome = Some(outcome);
+        self.know(&certificate);
         self.certified = Some((certificate, now));
         true
     }
@@ -202,14 +207,15 @@ impl Chain {
 
     /// The certificates that were verified here.
     pub(super) fn known(&self) -> Known {
-        let certificates = self.certificates.values().map(|(known, _)| known);
-        let certificates = certificates.chain(&self.tip.proof);
-        let certificates = certificates.chain(self.certified.iter().map(|(known, _)| known));
-        let entry = |known: &Certificate| ((known.view, known.verdict), known.votes.clone());
         Known {
-            certificates: certificates.map(entry).collect(),
+            certificates: self.known.clone(),
             ..Known::default()
         }
+    }
+
+    fn know(&mut self, certificate: &Certificate) {
+        let key = (certificate.view, certificate.verdict);
+        Arc::make_mut(&mut self.known).insert(key, certificate.votes.clone());
     }
 
     /// The views before this one that failed since the last final learning block.
@@ -235,6 +241,7 @@ impl Chain {
         if certificate.view <= self.tip.view || self.certificates.contains_key(&key) {
             return false;
         }
+        self.know(&certificate);
         self.certificates.insert(key, (certificate, now));
         true
     }
@@ -290,20 +297,13 @@ impl Chain {
 
     /// The certificates of a view, with the times at which they became known. For views up to the
     /// tip's this is the tip's final certificate.
-    pub(super) fn of_view(&self, view: u64) -> Vec<(&Certificate, Time)> {
-        if view <= self.tip.view {
-            return self
-                .tip
-                .proof
-                .iter()
-                .map(|proof| (proof, Time::ZERO))
-                .collect();
-        }
-        self.certificates
-            .iter()
-            .filter(|((of, _), _)| *of == view)
-            .map(|(_, (certificate, since))| (certificate, *since))
-            .collect()
+    pub(super) fn of_view(&self, view: u64) -> impl Iterator<Item = (&Certificate, Time)> + Clone {
+        let tip = self.tip.proof.iter().filter(move |_| view <= self.tip.view);
+        let tip = tip.map(|proof| (proof, Time::ZERO));
+        // Certificates are of later views than the tip's.
+        let later = self.certificates.range((view, Verdict::Nullified)..);
+        let own = later.take_while(move |((of, _), _)| *of == view);
+        tip.chain(own.map(|(_, (certificate, since))| (certificate, *since)))
     }
 
     /// The certificates of `view` and later views after the tip, by ascending view.
@@ -406,10 +406,14 @@ impl Chain {
             self.history
                 .push((block, (at == last).then(|| proof.clone())));
         }
-        self.tip.proof = Some(proof);
         let view = self.tip.view;
         self.blocks.retain(|_, block| block.view > view);
         self.certificates.retain(|(of, _), _| *of > view);
+        let certified = self.certified.iter().map(|(known, _)| known);
+        let outcome: Vec<_> = certified.map(|known| (known.view, known.verdict)).collect();
+        Arc::make_mut(&mut self.known).retain(|key, _| key.0 > view || outcome.contains(key));
+        self.know(&proof);
+        self.tip.proof = Some(proof);
     }
 
     /// The last final round, for a change of the agreement; while its outcome is not known, the one before.

@@ -262,7 +262,6 @@ impl Voting<'_> {
         let known: Vec<_> = self
             .chain
             .of_view(message.view)
-            .into_iter()
             .filter(|(certificate, _)| wanted(certificate))
             .map(|(certificate, since)| (certificate.clone(), since))
             .collect();
@@ -358,20 +357,20 @@ impl Voting<'_> {
         for (&view, own) in &self.ballots.own {
             let certified = self.chain.of_view(view);
             let ended = |wanted: fn(&Verdict) -> bool| {
-                certified
-                    .iter()
-                    .any(|(certificate, _)| wanted(&certificate.verdict))
+                let mut certified = certified.clone();
+                certified.any(|(certificate, _)| wanted(&certificate.verdict))
             };
-            let mut to = self.collectors(view);
-            if !to.contains(&current) {
-                to.push(current);
-            }
-            if let Some(vote) = own.notarize.as_ref().filter(|_| !ended(|_| true)) {
-                again.push((to.clone(), vote.clone()));
-            }
+            let notarize = own.notarize.as_ref().filter(|_| !ended(|_| true));
             let is_final = |verdict: &Verdict| matches!(verdict, Verdict::Final(_));
-            if let Some(vote) = own.finalize.as_ref().filter(|_| !ended(is_final)) {
-                again.push((to, vote.clone()));
+            let finalize = own.finalize.as_ref().filter(|_| !ended(is_final));
+            // Of a view long ago nothing is left to say, and there may be many.
+            if notarize.is_some() || finalize.is_some() {
+                let mut to = self.collectors(view);
+                if !to.contains(&current) {
+                    to.push(current);
+                }
+                let votes = notarize.into_iter().chain(finalize);
+                again.extend(votes.map(|vote| (to.clone(), vote.clone())));
             }
             if let Some(vote) = own.nullify.as_ref().filter(|_| !ended(|_| true)) {
                 // To this member too: a restart has emptied its tally.

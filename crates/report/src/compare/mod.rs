@@ -1,4 +1,5 @@
-//! Reports of a comparison: text for a terminal, a CSV file, and an HTML page that loads nothing.
+//! Reports of a comparison: text for a terminal, a CSV file, tables in Markdown, and an HTML page that
+//! loads nothing.
 
 mod advice;
 mod cells;
@@ -6,9 +7,11 @@ mod costs;
 mod csv;
 mod curves;
 mod graph;
+mod markdown;
 mod noise;
 mod noise_advice;
 mod page;
+mod papers;
 mod served;
 mod subgroups;
 mod table;
@@ -16,6 +19,7 @@ mod text;
 
 pub use advice::write_advice;
 pub use csv::csv;
+pub use markdown::markdown;
 pub use noise_advice::write_noise_advice;
 pub use page::page;
 pub use text::write;

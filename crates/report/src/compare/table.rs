@@ -8,7 +8,7 @@ use super::super::numbers;
 use super::cells::{
     TextTable, counts, decimals, difference, interval_words, scope, value, with_deviation,
 };
-use super::{costs, noise, served, subgroups};
+use super::{costs, noise, papers, served, subgroups};
 
 /// All tables of a variant.
 pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<TextTable> {
@@ -32,6 +32,7 @@ pub(super) fn tables(comparison: &Comparison, variant: &VariantTable) -> Vec<Tex
         tables.extend(subgroups::table(metric, variant, outside));
         tables.extend(served::table(metric, variant, outside));
     }
+    tables.extend(papers::tables(variant));
     tables.extend(noise::table(variant));
     tables.push(costs::communication(comparison, variant));
     tables.push(costs::work(variant));

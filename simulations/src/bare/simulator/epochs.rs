@@ -273,7 +273,7 @@ impl Simulator<'_> {
 
     /// The agreement with a change, for the newest epoch.
     pub(super) fn amendment(&mut self, change: BareChange) -> Amendment {
-        let key = SecretKey::from_bytes(&self.random.bytes());
+        let key = self.options.key(&mut self.random, &self.signatures);
         let name = format!("silo {}", self.nodes.len());
         let run = self.newest();
         let epoch = run.epoch.clone();

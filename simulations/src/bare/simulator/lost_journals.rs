@@ -53,8 +53,11 @@ impl Simulator<'_> {
             }
         }
         for at in excused {
+            // Whoever is no member any more is none of the f.
+            let Some((_, me)) = self.seat(at) else {
+                continue;
+            };
             self.lost_journals.excused.insert(at);
-            let me = self.me(at);
             self.monitor(at).count_as_faulty(me);
         }
     }

@@ -242,8 +242,9 @@ impl<'a> Simulator<'a> {
     pub(super) fn new(seed: u64, options: &'a BareOptions) -> Self {
         let n = options.members;
         let mut random = Random::new(seed, "world");
+        let signatures = Arc::new(KnownSignatures::default());
         let keys: Vec<_> = (0..n)
-            .map(|_| SecretKey::from_bytes(&random.bytes()))
+            .map(|_| options.key(&mut random, &signatures))
             .collect();
         let privacy = match options.fewest_authors {
             Some(fewest) => noised(fewest, options.colluders),
@@ -268,7 +269,7 @@ impl<'a> Simulator<'a> {
             seed,
             epochs: Vec::new(),
             flaws: faults::bearable(n) + options.faults.beyond,
-            signatures: Arc::new(KnownSignatures::default()),
+            signatures,
             now: Time::ZERO,
             queue: BTreeMap::new(),
             sequence: 0,

@@ -101,7 +101,9 @@ impl Simulator<'_> {
             .map(|at| MemberChain {
                 name: format!("node {at}"),
                 honest: self.nodes[at].must_finish(),
-                complete: self.nodes[at].complete(),
+                // Rounds are those of the newest epoch. A run may be given up while nodes go over to it.
+                complete: self.nodes[at].epoch + 1 == self.epochs.len()
+                    && self.nodes[at].complete(),
                 chain: ending::chain(&self.nodes[at].journal),
             })
             .collect();

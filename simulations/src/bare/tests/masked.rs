@@ -384,6 +384,16 @@ fn masked_rounds_are_safe_in_worlds_that_are_drawn() {
     }
 }
 
+/// Changes that leave fewer members, to whose agreement as many colluders are no longer allowed, and a run that is
+/// given up at the moment of a change.
+#[test]
+fn changes_of_drawn_worlds_come_into_force() {
+    for seed in [1387, 1800, 1992, 2558] {
+        let ended = run(seed, &BareOptions::masked_world(seed));
+        assert!(ended.is_ok(), "{}", ended.unwrap_err());
+    }
+}
+
 /// A group with a member whose transcripts are always wrong, of which every view was over at once, and groups
 /// with a member that lost its journal unnoticed, which nothing can replace before the agreement changes.
 #[test]

@@ -250,7 +250,7 @@ fn informed(
     Ok(())
 }
 
-/// Whether each of so many units is chosen: a fair coin each, and one unit at least.
+/// Tosses a coin for each of this number of units, and says which are chosen. It tosses again if none is.
 fn drawn(units: usize, random: &mut Random) -> Vec<bool> {
     loop {
         let chosen: Vec<_> = (0..units).map(|_| random.chance(0.5)).collect();

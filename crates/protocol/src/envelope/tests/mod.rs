@@ -409,10 +409,11 @@ fn certificates_need_a_quorum_of_distinct_members() {
     bad.view = 6;
     assert_eq!(open(&bad), Err(CertificateError::Signature(6).into()));
     // A known verdict is not verified again, even if the votes are damaged.
-    let mut known = Known::default();
-    known
-        .certificates
-        .insert((5, good.verdict), good.votes.clone());
+    let said = (5, good.verdict);
+    let known = Known {
+        certificates: Arc::new(BTreeMap::from([(said, good.votes.clone())])),
+        ..Known::default()
+    };
     bad = good;
     let other = bad.votes[1].signature;
     votes(&mut bad)[0].signature = other;
@@ -432,7 +433,7 @@ fn known_and_forged(epoch: &Epoch) -> (Known, Certificate, Certificate) {
     votes(&mut forged)[2].member = MemberIndex(60_000);
     let said = (good.view, good.verdict);
     let known = Known {
-        certificates: BTreeMap::from([(said, good.votes.clone())]),
+        certificates: Arc::new(BTreeMap::from([(said, good.votes.clone())])),
         ..Known::default()
     };
     (known, good, forged)

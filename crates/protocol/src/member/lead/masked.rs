@@ -151,9 +151,6 @@ impl Leading<'_> {
         }
         let (due, over) = self.timing().vectors_due(gathering);
         let answered = held.len() + wrong.len() == authors.len();
-        if !answered && self.now < due {
-            return Ok(());
-        }
         // Whose vector is on its way to this lead is not silent.
         let sent: Vec<_> = gathering.vectors.keys().copied().collect();
         let coming = |author: &MemberIndex| {
@@ -166,7 +163,7 @@ impl Leading<'_> {
         let silent: Vec<_> = authors.into_iter().filter(gone).collect();
         // A wrong vector comes at once, and again in the next view: where the round cannot do without it, views
         // take as long as with a silent author, and members do not mask for one after another without a pause.
-        if self.now < over && self.rest_without(&list, &silent).is_none() {
+        if self.now < due && (!answered || self.rest_without(&list, &silent).is_none()) {
             return Ok(());
         }
         let round = self.round.number;

@@ -40,8 +40,7 @@ impl WorkerActor {
         if let Some(answer) = self.prepared_before(round) {
             return reply.do_send(answer);
         }
-        let masked = self.config.member.epoch.charter.privacy.masked();
-        if masked.is_some_and(|masked| masked.noise().is_some()) {
+        if self.config.member.epoch.charter.privacy.is_noised() {
             return self.prepare_noised(round, reply, ctx);
         }
         let (secret, blobs) = (self.secrets.draw(), self.blobs.clone());

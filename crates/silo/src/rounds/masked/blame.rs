@@ -67,8 +67,7 @@ impl<'a> VoidRound<'a> {
         if note.sums.iter().all(|sum| sum.void.is_none()) {
             return Err(NotVoid::Adopted);
         }
-        let masked = epoch.charter.privacy.masked();
-        if masked.is_some_and(|masked| masked.noise().is_some()) {
+        if epoch.charter.privacy.is_noised() {
             return Err(NotVoid::Noised);
         }
         let list = blob(&of.round.list).ok_or(NotVoid::Missing("list"))?;

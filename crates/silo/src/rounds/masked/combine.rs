@@ -86,7 +86,7 @@ impl SealedSum {
         let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
         let epoch = &config.member.epoch;
         let masked = epoch.charter.privacy.masked();
-        let weights = if masked.is_some_and(|masked| masked.noise().is_some()) {
+        let weights = if epoch.charter.privacy.is_noised() {
             declared(config, sum)
         } else {
             let weights = sum.authors.iter().map(|(_, weight)| *weight);

@@ -1,0 +1,296 @@
+//! What papers report for the measures of built-in experiments, beside what was measured here.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use task::metrics::MetricName;
+
+use super::comparison::{ComparisonRow, VariantTable};
+use crate::statistic::Interval;
+
+/// The papers' figures.
+const FIGURES: &str = include_str!("../../../../simulations/experiments/papers.toml");
+
+/// A table of a paper beside the measured one of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PaperTable {
+    /// The paper and its table.
+    pub source: String,
+    /// How near the data here are to the paper's.
+    pub data: PaperData,
+    /// What is smaller or other here.
+    pub how: String,
+    /// What the paper claims where its figures are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Label of the way of learning that gains are over, there and here.
+    pub over: String,
+    /// Its value in the paper and here.
+    pub reference: (Option<f64>, Option<f64>),
+    /// The other ways of learning that the paper has.
+    pub figures: Vec<PaperFigure>,
+}
+
+/// A figure of a paper.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PaperFigure {
+    /// Label of the way of learning.
+    pub label: String,
+    /// The paper's value.
+    pub there: f64,
+    /// The value here, if it was measured.
+    pub here: Option<f64>,
+    /// How much better it is here than the reference, with its 95 % interval.
+    pub gain: Option<Interval>,
+    /// What of the paper's gain is found here.
+    pub verdict: PaperVerdict,
+}
+
+/// How near data are to those of a paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaperData {
+    /// The same rows.
+    Same,
+    /// Fewer of them, or a smaller model of them.
+    Reduced,
+    /// Other rows.
+    Other,
+}
+
+/// What of a paper's gain over a reference is found here. A gain is better than chance where its 95 %
+/// interval is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaperVerdict {
+    /// A gain beyond chance.
+    Reached,
+    /// A gain beyond chance, and a larger share of the reference's value than in the paper.
+    Beaten,
+    /// None beyond chance.
+    NotReached,
+    /// The paper has no gain either.
+    NoGain,
+    /// The data are other ones.
+    NotComparable,
+    /// It was not measured.
+    NotMeasured,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FiguresFile {
+    table: Vec<FigureTable>,
+}
+
+/// A table as it stands in the file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FigureTable {
+    experiment: String,
+    source: String,
+    data: PaperData,
+    how: String,
+    #[serde(default)]
+    note: Option<String>,
+    #[serde(default)]
+    over: String,
+    #[serde(default)]
+    outside: bool,
+    #[serde(default)]
+    mean: PaperMean,
+    /// Values by variant and label.
+    #[serde(default)]
+    there: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// The mean that a paper reports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum PaperMean {
+    #[default]
+    Silos,
+    Rows,
+}
+
+fn figures() -> Vec<FigureTable> {
+    let file: FiguresFile =
+        toml::from_str(FIGURES).expect("the figures that come with the program are read by a test");
+    file.table
+}
+
+/// The tables of papers that stand beside the table of a variant of an experiment.
+pub(super) fn beside(
+    experiment: &str,
+    variant: &VariantTable,
+    metric: MetricName,
+) -> Vec<PaperTable> {
+    let tables = figures().into_iter();
+    let own = tables.filter(|table| table.experiment == experiment);
+    own.filter_map(|table| table.beside(variant, metric))
+        .collect()
+}
+
+impl FigureTable {
+    fn beside(&self, variant: &VariantTable, metric: MetricName) -> Option<PaperTable> {
+        let named = |label: &str| variant.strategies.iter().find(|row| row.label == label);
+        let value = |label: &str| self.value(named(label)?);
+        let there = self.there.get(&variant.name);
+        if there.is_none() && self.note.is_none() {
+            return None;
+        }
+        let reference = there.and_then(|there| there.get(&self.over).copied());
+        let figures = there.into_iter().flatten();
+        let figures = figures
+            .filter(|(label, _)| **label != self.over)
+            .map(|(label, &there)| {
+                let gain = named(label).and_then(|row| self.gain(row));
+                let here = value(label);
+                let verdict = match (here.zip(gain), reference.zip(value(&self.over))) {
+                    (Some((_, gain)), Some(references)) => {
+                        self.judge(metric, there, references, &gain)
+                    }
+                    _ => PaperVerdict::NotMeasured,
+                };
+                PaperFigure {
+                    label: label.clone(),
+                    there,
+                    here,
+                    gain,
+                    verdict,
+                }
+            });
+        Some(PaperTable {
+            source: self.source.clone(),
+            data: self.data,
+            how: self.how.clone(),
+            note: self.note.clone(),
+            over: self.over.clone(),
+            reference: (reference, value(&self.over)),
+            figures: figures.collect(),
+        })
+    }
+
+    /// The value here that the paper's is of.
+    fn value(&self, row: &ComparisonRow) -> Option<f64> {
+        let metric = row.metrics.first()?;
+        let scope = if self.outside {
+            metric.outside.as_ref()
+        } else {
+            metric.inside.as_ref()
+        };
+        let spread = match self.mean {
+            PaperMean::Silos => scope?.silos,
+            PaperMean::Rows => scope?.rows,
+        };
+        spread.map(|spread| spread.mean)
+    }
+
+    /// How much better a way of learning is here than the reference.
+    fn gain(&self, row: &ComparisonRow) -> Option<Interval> {
+        let against = row
+            .against
+            .iter()
+            .find(|against| against.over == self.over)?;
+        let difference = if self.outside {
+            against.outside.as_ref()
+        } else {
+            against.inside.as_ref()
+        };
+        match self.mean {
+            PaperMean::Silos => difference?.per_silo,
+            PaperMean::Rows => difference?.per_row,
+        }
+    }
+
+    /// `references` are the reference's values in the paper and here.
+    fn judge(
+        &self,
+        metric: MetricName,
+        there: f64,
+        references: (f64, f64),
+        gain: &Interval,
+    ) -> PaperVerdict {
+        let sign = if metric.higher_is_better() { 1.0 } else { -1.0 };
+        let claimed = sign * (there - references.0);
+        match self.data {
+            PaperData::Other => PaperVerdict::NotComparable,
+            _ if claimed <= 0.0 => PaperVerdict::NoGain,
+            _ if gain.low <= 0.0 => PaperVerdict::NotReached,
+            _ if gain.by / references.1 > claimed / references.0 => PaperVerdict::Beaten,
+            _ => PaperVerdict::Reached,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::experiment::{Choices, Experiment};
+    use super::*;
+
+    fn table(data: PaperData) -> FigureTable {
+        FigureTable {
+            experiment: String::new(),
+            source: String::new(),
+            data,
+            how: String::new(),
+            note: None,
+            over: String::new(),
+            outside: false,
+            mean: PaperMean::Silos,
+            there: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_gain_is_judged_by_its_interval_and_its_share_of_the_reference() {
+        let judge = |data, metric, there, low: f64, by: f64| {
+            let gain = Interval {
+                by,
+                low,
+                high: 2.0 * by - low,
+            };
+            table(data).judge(metric, there, (0.5, 0.2), &gain)
+        };
+        use PaperVerdict::{Beaten, NoGain, NotComparable, NotReached, Reached};
+        let (same, error) = (PaperData::Same, MetricName::Mse);
+        // The paper gains a fifth of the error.
+        assert_eq!(judge(same, error, 0.4, 0.01, 0.03), Reached);
+        assert_eq!(judge(same, error, 0.4, 0.01, 0.05), Beaten);
+        assert_eq!(judge(same, error, 0.4, -0.01, 0.05), NotReached);
+        assert_eq!(judge(same, error, 0.4, -0.05, -0.02), NotReached);
+        assert_eq!(judge(same, error, 0.5, 0.01, 0.03), NoGain);
+        assert_eq!(judge(same, error, 0.6, 0.01, 0.03), NoGain);
+        let score = MetricName::Accuracy;
+        assert_eq!(judge(same, score, 0.6, 0.01, 0.03), Reached);
+        assert_eq!(judge(same, score, 0.4, 0.01, 0.03), NoGain);
+        let reduced = judge(PaperData::Reduced, score, 0.6, -0.01, 0.03);
+        assert_eq!(reduced, NotReached);
+        assert_eq!(
+            judge(PaperData::Other, score, 0.6, 0.01, 0.03),
+            NotComparable
+        );
+    }
+
+    #[test]
+    fn every_figure_stands_beside_something_that_is_measured() {
+        for table in figures() {
+            let of = &table.source;
+            let experiment = Experiment::load(&table.experiment, &Choices::default()).unwrap();
+            assert!(
+                table.note.is_some() != !table.there.is_empty(),
+                "{of}: either figures or why there are none"
+            );
+            for (variant, values) in &table.there {
+                let known = experiment.variants.iter().any(|one| one.name == *variant);
+                assert!(known, "{of}: no variant {variant:?}");
+                assert!(values.contains_key(&table.over), "{of}: {variant:?}");
+                for label in values.keys() {
+                    let known = experiment.entries.iter().any(|one| one.label == *label);
+                    assert!(known, "{of}: no way of learning {label:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A comparison in Markdown, to be put into a document.
+
+use std::fmt::Write;
+
+use lab::compare::Comparison;
+
+use super::super::numbers;
+use super::cells::TextTable;
+use super::table::{failures, settings, tables};
+use super::text::{how, trained};
+
+/// The comparison as Markdown: a paragraph about it, then a heading for every variant, its tables, the
+/// settings that were chosen and what went wrong. Names of columns and words are those of the terminal.
+pub fn markdown(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    if comparison.quick {
+        paragraph(&mut out, "In the quick form: not to be quoted.");
+    }
+    paragraph(&mut out, &text(&comparison.description));
+    paragraph(&mut out, &text(&how(comparison)));
+    paragraph(&mut out, &text(&trained(comparison)));
+    for variant in &comparison.variants {
+        if !variant.name.is_empty() {
+            paragraph(&mut out, &format!("## {}", text(&variant.name)));
+        }
+        for note in &variant.notes {
+            paragraph(&mut out, &format!("Note: {}.", text(note)));
+        }
+        for table in tables(comparison, variant) {
+            add(&mut out, &table);
+        }
+        list(
+            &mut out,
+            "Chosen settings, and numbers that strategies report",
+            settings(variant)
+                .into_iter()
+                .map(|(label, text)| format!("{label}: {text}")),
+        );
+        list(&mut out, "What went wrong", failures(variant).into_iter());
+    }
+    if !comparison.missing.is_empty() {
+        let runs = numbers::plural(comparison.missing.len(), "run");
+        paragraph(
+            &mut out,
+            &format!("{runs} not done yet, so the tables are not complete."),
+        );
+    }
+    out
+}
+
+fn paragraph(out: &mut String, text: &str) {
+    if !text.is_empty() {
+        out.push_str(text);
+        out.push_str("\n\n");
+    }
+}
+
+fn list(out: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let lines: Vec<String> = lines.map(|line| format!("* {}\n", text(&line))).collect();
+    if !lines.is_empty() {
+        paragraph(out, &format!("**{title}**"));
+        out.push_str(&lines.concat());
+        out.push('\n');
+    }
+}
+
+/// A table with its title and note, without columns that hold nothing.
+fn add(out: &mut String, table: &TextTable) {
+    paragraph(out, &format!("**{}**", text(&table.title)));
+    let empty = |at: usize| at > 0 && table.rows.iter().all(|row| row[at].is_empty());
+    let shown: Vec<usize> = (0..table.columns.len()).filter(|&at| !empty(at)).collect();
+    let mut line = |cells: &[String]| {
+        let cells: Vec<String> = shown.iter().map(|&at| cell(&cells[at])).collect();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    };
+    if !table.rows.is_empty() {
+        line(&table.columns);
+        line(&vec!["---".to_owned(); table.columns.len()]);
+        table.rows.iter().for_each(|row| line(row));
+        out.push('\n');
+    }
+    paragraph(out, &text(&table.note));
+}
+
+/// Text in which nothing is markup.
+fn text(text: &str) -> String {
+    let plain = numbers::plain(text);
+    let mut out = String::with_capacity(plain.len());
+    for letter in plain.chars() {
+        if "\\`*_[]<>#|".contains(letter) {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}
+
+fn cell(cell: &str) -> String {
+    match cell {
+        "---" => cell.to_owned(),
+        _ => text(cell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_name_is_markup_and_empty_columns_are_left_out() {
+        let table = TextTable {
+            title: "a <b>".into(),
+            note: String::new(),
+            columns: ["", "empty", "x|y"].map(str::to_owned).to_vec(),
+            main: Vec::new(),
+            rows: vec![
+                ["one_two", "", ".1"].map(str::to_owned).to_vec(),
+                ["*", "", "[2]"].map(str::to_owned).to_vec(),
+            ],
+        };
+        let mut out = String::new();
+        add(&mut out, &table);
+        let expected = "**a \\<b\\>**\n\n|  | x\\|y |\n| --- | --- |\n| one\\_two | .1 |\n| \\* | \\[2\\] |\n\n";
+        assert_eq!(out, expected);
+    }
+}
